@@ -1,0 +1,125 @@
+"""Every exception that evenhand raises on purpose.
+
+    EvenhandError
+    ├── ArgumentError            (also ValueError)   an argument is not what was wanted
+    │   ├── SharesError          shares that cannot be promised
+    │   ├── RewardError          a reward that is not finite, or outside the range of the policy
+    │   ├── ContextError         contexts of another shape, or not finite
+    │   ├── UnknownArmError      an arm (or group, or candidate) that the policy does not have
+    │   ├── TableError           a data frame or file; names the row and the column
+    │   └── TicketError          a ticket that cannot be told or forgotten
+    │       ├── UnknownTicketError   never handed out by this policy
+    │       └── ClosedTicketError    told or forgotten before
+    ├── StateFileError           a saved policy that is truncated, foreign or of a newer format
+    ├── ContractError            a policy or world breaks the contract of `evenhand.checks`
+    ├── RegistryError            a name that is not registered, or is registered twice
+    ├── MissingExtraError        (also ImportError)  an optional dependency is not installed
+    ├── DatasetError             a data set that is absent and cannot be fetched, or has another checksum
+    └── SimulationInterrupted    stopped by the user; `.partial` holds what was done
+
+A refused call changes nothing: the check comes before the first write.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = [
+    "ArgumentError",
+    "ClosedTicketError",
+    "ContextError",
+    "ContractError",
+    "DatasetError",
+    "EvenhandError",
+    "MissingExtraError",
+    "RegistryError",
+    "RewardError",
+    "SharesError",
+    "SimulationInterrupted",
+    "StateFileError",
+    "TableError",
+    "TicketError",
+    "UnknownArmError",
+    "UnknownTicketError",
+    "wanted",
+]
+
+
+class EvenhandError(Exception):
+    """The root of everything that evenhand raises on purpose."""
+
+
+class ArgumentError(EvenhandError, ValueError):
+    """An argument is not what was wanted."""
+
+
+class SharesError(ArgumentError):
+    """The shares cannot be promised."""
+
+
+class RewardError(ArgumentError):
+    """A reward is not finite, or outside the range of the policy."""
+
+
+class ContextError(ArgumentError):
+    """Contexts have another shape than the policy's, or are not finite."""
+
+
+class UnknownArmError(ArgumentError):
+    """An arm, group or candidate that the policy does not have."""
+
+
+class TableError(ArgumentError):
+    """A data frame or a file cannot be used; the message names the row and the column."""
+
+
+class TicketError(ArgumentError):
+    """A ticket cannot be told or forgotten."""
+
+
+class UnknownTicketError(TicketError):
+    """The ticket was never handed out by this policy."""
+
+
+class ClosedTicketError(TicketError):
+    """The ticket was told or forgotten before."""
+
+
+class StateFileError(EvenhandError):
+    """A saved policy is truncated, foreign or of a newer format."""
+
+
+class ContractError(EvenhandError):
+    """A policy or a world breaks the contract of `evenhand.checks`."""
+
+
+class RegistryError(EvenhandError):
+    """A name is not registered, or is registered twice."""
+
+
+class MissingExtraError(EvenhandError, ImportError):
+    """An optional dependency is not installed."""
+
+
+class DatasetError(EvenhandError):
+    """A data set is absent and cannot be fetched, or has another checksum than published."""
+
+
+class SimulationInterrupted(EvenhandError):
+    """The user stopped a simulation; `partial` holds the replications that were done, or None."""
+
+    def __init__(self, message: str, partial: Any = None) -> None:
+        super().__init__(message)
+        self.partial = partial
+
+
+def wanted(name: str, what: str, got: object, mend: str = "") -> str:
+    """Word a refusal: the argument's name, what was wanted, what came, how to mend it.
+
+    >>> wanted("tolerance", "a number >= 0", -1, "use 0.0 for the strict promise")
+    'tolerance: wanted a number >= 0, got -1; use 0.0 for the strict promise'
+    """
+    shown = repr(got)
+    if len(shown) > 80:
+        shown = shown[:77] + "..."
+    return f"{name}: wanted {what}, got {shown}" + (f"; {mend}" if mend else "")

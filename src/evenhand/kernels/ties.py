@@ -1,0 +1,40 @@
+"""Who comes first: arms never tried, and the largest of several values, ties to the lowest index."""
+
+from __future__ import annotations
+
+from evenhand.kernels.compose import kernel
+
+__all__ = ["argmax", "untried"]
+
+
+@kernel
+def untried(pulls, waiting):
+    """Return the arm to try before any index is defined, or -1 when every arm has been told about.
+
+    That is the first arm that was never handed out; where all such rewards are still on their way and no arm has been told about,
+    the one with the fewest open tickets.
+    """
+    told = False
+    for arm in range(pulls.size):
+        if pulls[arm] == 0:
+            if waiting[arm] == 0:
+                return arm
+        else:
+            told = True
+    if told:
+        return -1
+    fewest = 0
+    for arm in range(1, pulls.size):
+        if waiting[arm] < waiting[fewest]:
+            fewest = arm
+    return fewest
+
+
+@kernel
+def argmax(values):
+    """Return the index of the largest value, the lowest among equals."""
+    best = 0
+    for i in range(1, values.size):
+        if values[i] > values[best]:
+            best = i
+    return best

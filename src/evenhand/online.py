@@ -1,0 +1,327 @@
+"""The ask/tell object over kernels: tickets, validation, and the marriage of a policy's numbers with the user's labels.
+
+The author of a policy writes two kernels and a class of a few lines:
+
+    choose(params, state, contexts, round, waiting) -> (index, reason)
+    update(params, state, contexts, index, reward)
+
+`params` is a NamedTuple that never changes, `state` a NamedTuple of arrays that the kernels change in place; the last field
+of either may be the NamedTuple of an inner learner. `contexts` is what the round shows, an array (n_arms, d), empty where rounds
+show nothing; `waiting` (n_arms,) counts the tickets of each arm that are still open. The compiled simulation loop calls
+the same two kernels, so what is simulated is what is deployed.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import math
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.errors import (
+    ArgumentError,
+    ClosedTicketError,
+    ContextError,
+    RewardError,
+    TicketError,
+    UnknownTicketError,
+    wanted,
+)
+from evenhand.kernels.compose import bind, entry, kernel
+from evenhand.protocol import Decision, Label
+from evenhand.rng import Seed, draw_seed, stream
+
+__all__ = ["REASONS", "KernelPolicy", "Kernels", "arm_labels", "reason"]
+
+REASONS: list[str] = []
+"""What the reason numbers of `choose` mean; filled by `reason` when a policy's module is imported."""
+
+NO_CONTEXTS: NDArray[np.float64] = np.zeros((0, 0))
+
+
+class Kernels(NamedTuple):
+    """The numeric core of a policy, see the head of this module."""
+
+    choose: Any
+    update: Any
+
+
+def reason(text: str) -> int:
+    """Return the number under which kernels report this reason, the same number for the same words."""
+    if text not in REASONS:
+        REASONS.append(text)
+    return REASONS.index(text)
+
+
+def arm_labels(arms: int | Sequence[Label]) -> tuple[Label, ...]:
+    """Return the labels of the arms: those given, or 0 .. n-1 for a number.
+
+    >>> arm_labels(3), arm_labels(["ads", "news"])
+    ((0, 1, 2), ('ads', 'news'))
+
+    Raises
+    ------
+    ArgumentError
+        If there are fewer than two arms, a label twice, or a label that is neither str nor int.
+    """
+    if isinstance(arms, (int, np.integer)) and not isinstance(arms, bool):
+        labels: tuple[Label, ...] = tuple(range(int(arms)))
+    elif isinstance(arms, str) or not hasattr(arms, "__iter__"):
+        raise ArgumentError(wanted("arms", "a number of arms or a list of labels", arms))
+    else:
+        labels = tuple(label.item() if isinstance(label, np.generic) else label for label in arms)
+    if len(labels) < 2:
+        raise ArgumentError(wanted("arms", "at least two arms", arms))
+    for label in labels:
+        if not isinstance(label, (str, int)) or isinstance(label, bool):
+            raise ArgumentError(wanted("arms", "labels that are str or int", label, "turn them into text first"))
+    if len(set(labels)) < len(labels):
+        twice = next(label for label in labels if labels.count(label) > 1)
+        raise ArgumentError(wanted("arms", "each label once", twice, "it stands there twice"))
+    return labels
+
+
+class KernelPolicy:
+    """A policy over kernels, that is a learner as well: `ask` and `tell` with tickets, `choose` and `update` without.
+
+    A subclass names its `kernels`, passes `arms` and `seed` on, keeps every constructor argument under its own name, and
+    writes `parameters()` and `memory()`, which return the NamedTuples of the kernels for `len(self.arms)` arms.
+    """
+
+    kernels: ClassVar[Kernels]
+    reward_range: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    contextual: ClassVar[bool] = False
+
+    def __init__(self, arms: int | Sequence[Label] | None, seed: Seed) -> None:
+        self.arms = None if arms is None else arm_labels(arms)
+        self.seed = draw_seed(seed)
+        if self.arms is not None:
+            self._begin()
+
+    def parameters(self) -> Any:
+        """Return the NamedTuple `params` of the kernels: numbers and arrays that never change."""
+        raise NotImplementedError
+
+    def memory(self) -> Any:
+        """Return the NamedTuple `state` of the kernels before the first round: arrays alone."""
+        raise NotImplementedError
+
+    def stream(self) -> NDArray[np.uint64]:
+        """Return the policy's random stream from its start, a field of `memory()` where the kernels draw."""
+        return stream(self.seed)
+
+    # ------------------------------------------------------------------ the conversation
+
+    def ask(self, contexts: Any = None) -> Decision:
+        """Take the next decision and hand out its ticket.
+
+        Raises
+        ------
+        ContextError
+            If `contexts` are missing, not wanted, of another shape, or not finite.
+        """
+        shown = self._checked_contexts(contexts)
+        index, why = self._choose(shown)
+        ticket = self._next
+        self._next = ticket + 1
+        self._open[ticket] = (index, shown)
+        self._waiting[index] += 1
+        return Decision(ticket, self.round, self._labels[index], index, None, REASONS[why])
+
+    def tell(self, decision: Decision | int, reward: float) -> None:
+        """Bring back the reward of a ticket, given as the decision or its id; late and out of order is fine.
+
+        Raises
+        ------
+        RewardError
+            If the reward is not a finite number in the policy's range.
+        UnknownTicketError, ClosedTicketError
+            If the ticket was never handed out, or was told or forgotten before.
+        """
+        ticket, index, shown = self._checked_ticket(decision)
+        reward = self._checked_reward(reward)
+        self._update(shown, index, reward)
+        self._waiting[index] -= 1
+        del self._open[ticket]
+
+    def forget(self, decision: Decision | int) -> None:
+        """Close a ticket whose reward will never come; the decision itself still counts as taken."""
+        ticket, index, _ = self._checked_ticket(decision)
+        self._waiting[index] -= 1
+        del self._open[ticket]
+
+    @property
+    def open_tickets(self) -> list[int]:
+        """The ids that were handed out and neither told nor forgotten."""
+        return list(self._open) if self.arms is not None else []
+
+    def choose(self, contexts: Any = None) -> int:
+        """Take the next decision without a ticket and return the arm's index."""
+        return self._choose(self._checked_contexts(contexts))[0]
+
+    def update(self, *contexts_index_reward: Any) -> None:
+        """Learn from `(index, reward)`, or `(contexts, index, reward)` for a contextual policy, without a ticket."""
+        *contexts, index, reward = contexts_index_reward
+        shown = self._checked_contexts(*contexts)
+        if not isinstance(index, (int, np.integer)) or not 0 <= index < len(self._labels):
+            raise ArgumentError(wanted("index", f"an arm's index below {len(self._labels)}", index))
+        self._update(shown, int(index), self._checked_reward(reward))
+
+    # ------------------------------------------------------------------ copies and files
+
+    def fresh(self, *, arms: int | Sequence[Label] | None = None, seed: Seed = None) -> Self:
+        """Return a policy of the same configuration that remembers nothing, with other arms or another seed if given."""
+        config = {name: copy.deepcopy(value) for name, value in self.config().items()}
+        if "arms" in config and arms is not None:
+            config["arms"] = arms
+        config["seed"] = self.seed if seed is None else seed
+        return type(self)(**config)
+
+    def config(self) -> dict[str, Any]:
+        """Return the constructor's arguments."""
+        names = inspect.signature(type(self).__init__).parameters
+        return {name: getattr(self, name) for name in names if name != "self"}
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return everything that `restored` needs to continue exactly here."""
+        body: dict[str, Any] = {"config": self.config(), "bound": self.arms is not None}
+        if self.arms is not None:
+            body |= {
+                "round": self.round,
+                "next": self._next,
+                "waiting": self._waiting,
+                "open": [[ticket, index, shown] for ticket, (index, shown) in self._open.items()],
+                "state": _flat(self._state),
+            }
+        return body
+
+    @classmethod
+    def restored(cls, snapshot: dict[str, Any]) -> Self:
+        """Return the policy that `snapshot` was taken of."""
+        policy = cls(**snapshot["config"])
+        if snapshot["bound"]:
+            policy.round, policy._next = snapshot["round"], snapshot["next"]
+            policy._waiting[:] = snapshot["waiting"]
+            policy._open = {ticket: (index, shown) for ticket, index, shown in snapshot["open"]}
+            for mine, saved in zip(_flat(policy._state), snapshot["state"], strict=True):
+                mine[...] = saved
+        return policy
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name not in _COMPILED}
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={value!r}" for name, value in self.config().items() if name != "seed")
+        return f"{type(self).__name__}({shown})"
+
+    # ------------------------------------------------------------------ inside
+
+    def _begin(self) -> None:
+        assert self.arms is not None
+        self.round = 0
+        self._labels = self.arms
+        self._params, self._state = self.parameters(), self.memory()
+        self._waiting = np.zeros(len(self.arms), dtype=np.int64)
+        self._open: dict[int, tuple[int, NDArray[np.float64]]] = {}
+        self._next = 1
+
+    def _choose(self, shown: NDArray[np.float64]) -> tuple[int, int]:
+        picked: tuple[int, int] = self._ask_kernel(self.round + 1, shown, self._waiting, *self._arrays)
+        self.round += 1
+        return picked
+
+    def _update(self, shown: NDArray[np.float64], index: int, reward: float) -> None:
+        self._tell_kernel(index, reward, shown, *self._arrays)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _COMPILED and self.__dict__.get("arms") is not None:
+            self._compile()
+            return self.__dict__[name]
+        if name in ("_open", "_waiting", "_labels", "_next", "round", "_params", "_state", *_COMPILED):
+            raise ArgumentError(
+                f"{type(self).__name__} does not know its arms yet; give it arms=10 or arms=[labels], or pass it to FairLearn or simulate"
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def _compile(self) -> None:
+        params, state = _flat(self._params), _flat(self._state)
+        names = {
+            "split": len(params),
+            "pack_params": packer(self._params),
+            "pack_state": packer(self._state),
+        }
+        self._arrays = (*params, *state)
+        self._ask_kernel = entry(_ask, choose=self.kernels.choose, **names)
+        self._tell_kernel = entry(_tell, update=self.kernels.update, **names)
+
+    def _checked_contexts(self, contexts: Any = None) -> NDArray[np.float64]:
+        if contexts is None and not self.contextual:
+            return NO_CONTEXTS
+        raise ContextError(wanted("contexts", "none: this policy sees no contexts", contexts, "call ask()"))
+
+    def _checked_ticket(self, decision: Decision | int) -> tuple[int, int, NDArray[np.float64]]:
+        ticket = decision.id if isinstance(decision, Decision) else decision
+        found = self._open.get(ticket) if isinstance(ticket, (int, np.integer)) else None
+        if found is None:
+            if not isinstance(ticket, (int, np.integer)) or isinstance(ticket, bool):
+                raise UnknownTicketError(wanted("decision", "a Decision or its id", decision))
+            if 0 < ticket < self._next:
+                raise ClosedTicketError(f"ticket {ticket} was told or forgotten before; nothing has changed")
+            raise UnknownTicketError(f"ticket {ticket} was never handed out; the last one was {self._next - 1}")
+        if isinstance(decision, Decision) and decision.index != found[0]:
+            raise TicketError(f"ticket {ticket} is for arm {self._labels[found[0]]!r}, not {decision.arm!r}: another policy's?")
+        return int(ticket), *found
+
+    def _checked_reward(self, reward: float) -> float:
+        low, high = self.reward_range
+        if type(reward) is not float:
+            if isinstance(reward, (str, bytes)) or not hasattr(reward, "__float__"):
+                raise RewardError(wanted("reward", "a number", reward))
+            try:
+                reward = float(reward)
+            except (TypeError, ValueError) as error:
+                raise RewardError(wanted("reward", "one number", reward)) from error
+        if not (low <= reward <= high and math.isfinite(reward)):
+            inside = "a finite number" if math.isinf(high) else f"a number in [{low:g}, {high:g}]"
+            raise RewardError(wanted("reward", inside, reward, "" if math.isinf(high) else "scale rewards to that range"))
+        return reward
+
+
+_COMPILED = ("_ask_kernel", "_tell_kernel", "_arrays")
+
+
+@kernel
+def _ask(round, contexts, waiting, *arrays):
+    return choose(pack_params(*arrays[:split]), pack_state(*arrays[split:]), contexts, round, waiting)  # noqa: F821
+
+
+@kernel
+def _tell(index, reward, contexts, *arrays):
+    update(pack_params(*arrays[:split]), pack_state(*arrays[split:]), contexts, index, reward)  # noqa: F821
+
+
+@kernel
+def _pack(*arrays):
+    return Type(*arrays)  # noqa: F821
+
+
+@kernel
+def _pack_nested(*arrays):
+    return Type(*(arrays[:own] + (pack_inner(*arrays[own:]),)))  # noqa: F821
+
+
+def packer(value: Any) -> Any:
+    """Return the kernel that builds NamedTuples like `value` from their flat arrays (calls from Python are fast with flat ones)."""
+    if hasattr(value[-1], "_fields"):
+        return bind(_pack_nested, Type=type(value), own=len(value) - 1, pack_inner=packer(value[-1]))
+    return bind(_pack, Type=type(value))
+
+
+def _flat(value: Any) -> tuple[Any, ...]:
+    if hasattr(value[-1], "_fields"):
+        return (*value[:-1], *_flat(value[-1]))
+    return tuple(value)

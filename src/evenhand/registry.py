@@ -1,0 +1,93 @@
+"""The one list of policies, worlds and experiments that the command line, the checks, the docs and the benchmarks read."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+from evenhand.errors import RegistryError
+
+__all__ = ["Entry", "entries", "get", "name_of", "register"]
+
+Kind = Literal["policy", "world"]
+HOMES = ("learners", "quotas", "groups", "similarity", "interventions", "sampling")
+"""The packages that register what they define when they are imported."""
+
+_entries: dict[str, Entry] = {}
+_T = TypeVar("_T", bound=type)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One registered class: its permanent name, what kind of thing it is, and the class."""
+
+    name: str
+    kind: Kind
+    cls: Any
+
+    @property
+    def summary(self) -> str:
+        """The first sentence of the class's docstring."""
+        return (self.cls.__doc__ or "").strip().split("\n", 1)[0]
+
+
+def register(name: str, kind: Kind = "policy") -> Callable[[_T], _T]:
+    """Enter the decorated class under a permanent name such as "quotas/fair-ucb".
+
+    The class states how to try it: a classmethod `examples()` yields pairs (policy, world) for the checks, and for
+    a world the worlds alone.
+
+    Raises
+    ------
+    RegistryError
+        If the name is taken by another class.
+    """
+
+    def enter(cls: _T) -> _T:
+        taken = _entries.get(name)
+        if taken is not None and taken.cls.__qualname__ != cls.__qualname__:
+            raise RegistryError(f"{name!r} is registered already, by {taken.cls.__qualname__}; choose another name")
+        _entries[name] = Entry(name, kind, cls)
+        cls.registered_name = name  # type: ignore[attr-defined]
+        return cls
+
+    return enter
+
+
+def entries(kind: Kind | None = None, prefix: str = "") -> list[Entry]:
+    """Return what is registered, sorted by name; `kind` and the name's beginning narrow it."""
+    for home in HOMES:
+        if importlib.util.find_spec(f"evenhand.{home}") is not None:
+            importlib.import_module(f"evenhand.{home}")
+    return sorted(
+        (e for e in _entries.values() if kind in (None, e.kind) and e.name.startswith(prefix)), key=lambda e: e.name
+    )
+
+
+def get(name: str, kind: Kind | None = None) -> Entry:
+    """Return the entry of that name.
+
+    Raises
+    ------
+    RegistryError
+        If there is none; the message lists the nearest names.
+    """
+    home = name.split("/")[0]
+    if home in HOMES and importlib.util.find_spec(f"evenhand.{home}") is not None:
+        importlib.import_module(f"evenhand.{home}")
+    found = _entries.get(name)
+    if found is None or kind not in (None, found.kind):
+        import difflib
+
+        known = [e.name for e in entries(kind)]
+        near = difflib.get_close_matches(name, known, n=3, cutoff=0.3) or known
+        raise RegistryError(f"no {kind or 'entry'} is named {name!r}; near it: {', '.join(near)}")
+    return found
+
+
+def name_of(thing: Any) -> str | None:
+    """Return the registered name of an object's own class, or None."""
+    return type(thing).__dict__.get("registered_name")

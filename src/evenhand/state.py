@@ -1,0 +1,147 @@
+"""Save and load: one file, arrays plus JSON, a format version, never pickle.
+
+The file is a zip archive: `evenhand.json` holds what is not an array, every array is a `.npy` member that the JSON refers
+to. Whatever wants to be saved offers `snapshot() -> dict` and a classmethod `restored(snapshot) -> object` and is registered;
+the dict may hold arrays, numbers, strings, lists, dicts with string keys, fractions, and further registered objects.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import tempfile
+import zipfile
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from evenhand import registry
+from evenhand.errors import ArgumentError, EvenhandError, StateFileError
+
+__all__ = ["FORMAT", "from_bytes", "load", "save", "to_bytes"]
+
+FORMAT = 1
+_MANIFEST = "evenhand.json"
+
+
+def save(policy: Any, path: str | os.PathLike[str]) -> None:
+    """Save a policy to one file; `load` gives back one that continues exactly as this one would.
+
+    The file appears under its name only when it is complete.
+
+    Raises
+    ------
+    ArgumentError
+        If the policy, or a learner inside it, is not registered or does not know how to save itself.
+    """
+    target = Path(path)
+    data = to_bytes(policy)
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=target.name, suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Return the policy saved at `path`.
+
+    Raises
+    ------
+    StateFileError
+        If the file is truncated, was not written by evenhand, or has a newer format.
+    """
+    source = Path(path)
+    if not source.is_file():
+        raise StateFileError(f"{source}: no such file")
+    return from_bytes(source.read_bytes(), str(source))
+
+
+def to_bytes(policy: Any) -> bytes:
+    """Return the contents of the file that `save` would write."""
+    arrays: list[np.ndarray] = []
+    body = {"format": FORMAT, "object": _encode(policy, arrays, "policy")}
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(_MANIFEST, json.dumps(body))
+        for number, array in enumerate(arrays):
+            member = io.BytesIO()
+            np.lib.format.write_array(member, array, allow_pickle=False)
+            archive.writestr(f"{number}.npy", member.getvalue())
+    return buffer.getvalue()
+
+
+def from_bytes(data: bytes, source: str = "state") -> Any:
+    """Return the policy from the contents of a saved file."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            body = json.loads(archive.read(_MANIFEST))
+            if not isinstance(body, dict) or not isinstance(body.get("format"), int):
+                raise StateFileError(f"{source}: not a state file of evenhand")
+            if body["format"] > FORMAT:
+                raise StateFileError(
+                    f"{source}: written in format {body['format']}, this evenhand reads up to {FORMAT}; upgrade evenhand"
+                )
+            arrays = [
+                np.lib.format.read_array(io.BytesIO(archive.read(f"{n}.npy")), allow_pickle=False)
+                for n in range(len(archive.namelist()) - 1)
+            ]
+            return _decode(body["object"], arrays)
+    except EvenhandError:
+        raise
+    except Exception as error:
+        raise StateFileError(f"{source}: truncated, damaged or not a state file of evenhand ({error})") from error
+
+
+def _encode(value: Any, arrays: list[np.ndarray], where: str) -> Any:
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, (int, np.integer)):
+        return int(value)
+    if isinstance(value, (float, np.floating)):
+        return {"$float": float(value).hex()}
+    if isinstance(value, Fraction):
+        return {"$fraction": str(value)}
+    if isinstance(value, np.ndarray):
+        if value.dtype.hasobject:
+            raise ArgumentError(f"{where}: arrays of objects cannot be saved")
+        arrays.append(value)
+        return {"$array": len(arrays) - 1}
+    if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
+        return [_encode(item, arrays, f"{where}[{n}]") for n, item in enumerate(value)]
+    if isinstance(value, dict):
+        if all(isinstance(key, str) and not key.startswith("$") for key in value):
+            return {key: _encode(item, arrays, f"{where}.{key}") for key, item in value.items()}
+        return {"$items": [[_encode(k, arrays, where), _encode(v, arrays, where)] for k, v in value.items()]}
+    name = registry.name_of(value)
+    if name is None or not hasattr(value, "snapshot"):
+        raise ArgumentError(
+            f"{where}: {type(value).__name__} cannot be saved; give its class @evenhand.register(name), snapshot() and restored()"
+        )
+    return {"$object": name, "snapshot": _encode(value.snapshot(), arrays, where)}
+
+
+def _decode(value: Any, arrays: list[np.ndarray]) -> Any:
+    if isinstance(value, list):
+        return [_decode(item, arrays) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if "$float" in value:
+        return float.fromhex(value["$float"])
+    if "$fraction" in value:
+        return Fraction(value["$fraction"])
+    if "$array" in value:
+        return arrays[value["$array"]]
+    if "$items" in value:
+        return {_decode(key, arrays): _decode(item, arrays) for key, item in value["$items"]}
+    if "$object" in value:
+        return registry.get(value["$object"]).cls.restored(_decode(value["snapshot"], arrays))
+    return {key: _decode(item, arrays) for key, item in value.items()}
