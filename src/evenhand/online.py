@@ -16,8 +16,9 @@ from __future__ import annotations
 import copy
 import inspect
 import math
+import zlib
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,9 +36,9 @@ from evenhand.kernels.compose import bind, entry, kernel
 from evenhand.protocol import Decision, Label
 from evenhand.rng import Seed, draw_seed, stream
 
-__all__ = ["REASONS", "KernelPolicy", "Kernels", "arm_labels", "reason"]
+__all__ = ["REASONS", "KernelPolicy", "Kernels", "arm_labels", "flat", "packer", "reason"]
 
-REASONS: list[str] = []
+REASONS: dict[int, str] = {}
 """What the reason numbers of `choose` mean; filled by `reason` when a policy's module is imported."""
 
 NO_CONTEXTS: NDArray[np.float64] = np.zeros((0, 0))
@@ -51,10 +52,11 @@ class Kernels(NamedTuple):
 
 
 def reason(text: str) -> int:
-    """Return the number under which kernels report this reason, the same number for the same words."""
-    if text not in REASONS:
-        REASONS.append(text)
-    return REASONS.index(text)
+    """Return the number under which kernels report this reason, the same number for the same words in any process."""
+    number = zlib.crc32(text.encode())
+    if REASONS.setdefault(number, text) != text:
+        raise ArgumentError(f"reason: {text!r} has the number of {REASONS[number]!r}; word it otherwise")
+    return number
 
 
 def arm_labels(arms: int | Sequence[Label]) -> tuple[Label, ...]:
@@ -89,17 +91,21 @@ class KernelPolicy:
     """A policy over kernels, that is a learner as well: `ask` and `tell` with tickets, `choose` and `update` without.
 
     A subclass names its `kernels`, passes `arms` and `seed` on, keeps every constructor argument under its own name, and
-    writes `parameters()` and `memory()`, which return the NamedTuples of the kernels for `len(self.arms)` arms.
+    writes `parameters()` and `memory()`, which return the NamedTuples of the kernels for `len(self.arms)` arms and, where it is
+    `contextual`, contexts of `self.dimension` numbers an arm, known from the first contexts on.
     """
 
-    kernels: ClassVar[Kernels]
-    reward_range: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    contextual: ClassVar[bool] = False
+    kernels: Kernels
+    reward_range: tuple[float, float] = (0.0, 1.0)
+    contextual: bool = False
+    arms: tuple[Label, ...] | None
+    dimension: int | None
 
     def __init__(self, arms: int | Sequence[Label] | None, seed: Seed) -> None:
         self.arms = None if arms is None else arm_labels(arms)
         self.seed = draw_seed(seed)
-        if self.arms is not None:
+        self.dimension = None if self.contextual else 0
+        if self.arms is not None and self.dimension is not None:
             self._begin()
 
     def parameters(self) -> Any:
@@ -157,7 +163,7 @@ class KernelPolicy:
     @property
     def open_tickets(self) -> list[int]:
         """The ids that were handed out and neither told nor forgotten."""
-        return list(self._open) if self.arms is not None else []
+        return list(self._open) if self._begun else []
 
     def choose(self, contexts: Any = None) -> int:
         """Take the next decision without a ticket and return the arm's index."""
@@ -174,12 +180,18 @@ class KernelPolicy:
     # ------------------------------------------------------------------ copies and files
 
     def fresh(self, *, arms: int | Sequence[Label] | None = None, seed: Seed = None) -> Self:
-        """Return a policy of the same configuration that remembers nothing, with other arms or another seed if given."""
+        """Return a policy of the same configuration that remembers nothing; `arms` names its arms where it has none yet."""
         config = {name: copy.deepcopy(value) for name, value in self.config().items()}
-        if "arms" in config and arms is not None:
+        if "arms" in config and self.arms is None:
             config["arms"] = arms
         config["seed"] = self.seed if seed is None else seed
         return type(self)(**config)
+
+    def begin(self, dimension: int) -> None:
+        """Make ready for contexts (n_arms, dimension); the first contexts that are shown do so by themselves."""
+        if not self._begun:
+            self.dimension = dimension
+            self._begin()
 
     def config(self) -> dict[str, Any]:
         """Return the constructor's arguments."""
@@ -188,14 +200,14 @@ class KernelPolicy:
 
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restored` needs to continue exactly here."""
-        body: dict[str, Any] = {"config": self.config(), "bound": self.arms is not None}
-        if self.arms is not None:
+        body: dict[str, Any] = {"config": self.config(), "dimension": self.dimension if self._begun else None}
+        if self._begun:
             body |= {
                 "round": self.round,
                 "next": self._next,
                 "waiting": self._waiting,
                 "open": [[ticket, index, shown] for ticket, (index, shown) in self._open.items()],
-                "state": _flat(self._state),
+                "state": flat(self._state),
             }
         return body
 
@@ -203,11 +215,12 @@ class KernelPolicy:
     def restored(cls, snapshot: dict[str, Any]) -> Self:
         """Return the policy that `snapshot` was taken of."""
         policy = cls(**snapshot["config"])
-        if snapshot["bound"]:
+        if snapshot["dimension"] is not None:
+            policy.begin(snapshot["dimension"])
             policy.round, policy._next = snapshot["round"], snapshot["next"]
             policy._waiting[:] = snapshot["waiting"]
             policy._open = {ticket: (index, shown) for ticket, index, shown in snapshot["open"]}
-            for mine, saved in zip(_flat(policy._state), snapshot["state"], strict=True):
+            for mine, saved in zip(flat(policy._state), snapshot["state"], strict=True):
                 mine[...] = saved
         return policy
 
@@ -219,6 +232,10 @@ class KernelPolicy:
         return f"{type(self).__name__}({shown})"
 
     # ------------------------------------------------------------------ inside
+
+    @property
+    def _begun(self) -> bool:
+        return "_state" in self.__dict__
 
     def _begin(self) -> None:
         assert self.arms is not None
@@ -238,17 +255,18 @@ class KernelPolicy:
         self._tell_kernel(index, reward, shown, *self._arrays)
 
     def __getattr__(self, name: str) -> Any:
-        if name in _COMPILED and self.__dict__.get("arms") is not None:
+        if name in _COMPILED and "_state" in self.__dict__:
             self._compile()
             return self.__dict__[name]
-        if name in ("_open", "_waiting", "_labels", "_next", "round", "_params", "_state", *_COMPILED):
-            raise ArgumentError(
-                f"{type(self).__name__} does not know its arms yet; give it arms=10 or arms=[labels], or pass it to FairLearn or simulate"
-            )
+        if name in _BEGUN:
+            lacks = "arms yet; give it arms=10 or arms=[labels], or pass it to FairLearn or simulate"
+            if self.__dict__.get("arms") is not None:
+                lacks = "contexts' dimension yet; ask(contexts) first, or call begin(dimension)"
+            raise ArgumentError(f"{type(self).__name__} does not know its {lacks}")
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _compile(self) -> None:
-        params, state = _flat(self._params), _flat(self._state)
+        params, state = flat(self._params), flat(self._state)
         names = {
             "split": len(params),
             "pack_params": packer(self._params),
@@ -259,9 +277,23 @@ class KernelPolicy:
         self._tell_kernel = entry(_tell, update=self.kernels.update, **names)
 
     def _checked_contexts(self, contexts: Any = None) -> NDArray[np.float64]:
-        if contexts is None and not self.contextual:
-            return NO_CONTEXTS
-        raise ContextError(wanted("contexts", "none: this policy sees no contexts", contexts, "call ask()"))
+        if not self.contextual:
+            if contexts is None:
+                return NO_CONTEXTS
+            raise ContextError(wanted("contexts", "none: this policy sees no contexts", contexts, "call ask()"))
+        arms = 0 if self.arms is None else len(self.arms)
+        shape = f"numbers of shape ({arms}, {'d' if self.dimension is None else self.dimension}), a row an arm"
+        try:
+            shown = np.array(contexts, dtype=np.float64, order="C")
+        except (TypeError, ValueError) as error:
+            raise ContextError(wanted("contexts", shape, contexts)) from error
+        if shown.ndim != 2 or shown.shape[0] != arms or shown.shape[1] != (self.dimension or shown.shape[1] or 1):
+            raise ContextError(wanted("contexts", shape, f"an array of shape {shown.shape}"))
+        if not np.isfinite(shown).all():
+            arm, feature = np.argwhere(~np.isfinite(shown))[0]
+            raise ContextError(wanted("contexts", "finite numbers", f"{shown[arm, feature]} for arm {arm}, feature {feature}"))
+        self.begin(shown.shape[1])
+        return shown
 
     def _checked_ticket(self, decision: Decision | int) -> tuple[int, int, NDArray[np.float64]]:
         ticket = decision.id if isinstance(decision, Decision) else decision
@@ -292,6 +324,7 @@ class KernelPolicy:
 
 
 _COMPILED = ("_ask_kernel", "_tell_kernel", "_arrays")
+_BEGUN = ("_labels", "_next", "_open", "_params", "_state", "_waiting", "round", *_COMPILED)
 
 
 @kernel
@@ -321,7 +354,8 @@ def packer(value: Any) -> Any:
     return bind(_pack, Type=type(value))
 
 
-def _flat(value: Any) -> tuple[Any, ...]:
+def flat(value: Any) -> tuple[Any, ...]:
+    """Return the fields of a NamedTuple, those of an inner one in its last field in its place."""
     if hasattr(value[-1], "_fields"):
-        return (*value[:-1], *_flat(value[-1]))
+        return (*value[:-1], *flat(value[-1]))
     return tuple(value)

@@ -1,1 +1,10 @@
-"""."""
+"""Plain bandit algorithms that problems build on, each from its own paper and a policy on its own."""
+
+from evenhand.learners.adapter import Adapter
+from evenhand.learners.epsilon_greedy import EpsilonGreedy
+from evenhand.learners.kl_ucb import KLUCB
+from evenhand.learners.moss import MOSS
+from evenhand.learners.thompson import Thompson
+from evenhand.learners.ucb1 import UCB1
+
+__all__ = ["KLUCB", "MOSS", "UCB1", "Adapter", "EpsilonGreedy", "Thompson"]

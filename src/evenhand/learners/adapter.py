@@ -1,0 +1,60 @@
+"""A learner from elsewhere: any object that can pick an arm and be told its reward, made to speak `choose` and `update`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from evenhand.errors import ArgumentError, wanted
+
+__all__ = ["Adapter"]
+
+
+class Adapter:
+    """Wrap a foreign learner, such as a bandit of river or MABWiser, so that FairLearn and simulate can play it.
+
+    Both functions take the wrapped object first, so that copies of the adapter own copies of the object.
+
+    Parameters
+    ----------
+    learner : the foreign object; replications of a simulation work on deep copies of it.
+    choose : `choose(learner) -> index`, or `choose(learner, contexts)`.
+    update : `update(learner, index, reward)`, or `update(learner, contexts, index, reward)`.
+
+    Raises
+    ------
+    ArgumentError
+        If `choose` or `update` cannot be called, or an index is not a whole number.
+
+    Examples
+    --------
+    >>> class Stubborn:
+    ...     told = 0
+    >>> def update(learner, index, reward):
+    ...     learner.told += 1
+    >>> learner = Adapter(Stubborn(), choose=lambda learner: 1, update=update)
+    >>> learner.choose()
+    1
+    >>> learner.update(1, 0.5)
+    >>> learner.learner.told
+    1
+    """
+
+    def __init__(self, learner: Any, *, choose: Callable[..., Any], update: Callable[..., Any]) -> None:
+        for name, function in (("choose", choose), ("update", update)):
+            if not callable(function):
+                raise ArgumentError(wanted(name, "a function that takes the learner first", function))
+        self.learner, self._choose, self._update = learner, choose, update
+
+    def choose(self, *contexts: Any) -> int:
+        """Return the index that the wrapped learner picks."""
+        index = self._choose(self.learner, *contexts)
+        if isinstance(index, bool) or not isinstance(index, (int, np.integer)):
+            raise ArgumentError(wanted("choose", "a function that returns an arm's index", index))
+        return int(index)
+
+    def update(self, *contexts_index_reward: Any) -> None:
+        """Tell the wrapped learner a reward."""
+        self._update(self.learner, *contexts_index_reward)

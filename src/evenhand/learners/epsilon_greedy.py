@@ -1,0 +1,104 @@
+"""Epsilon-greedy: mostly the best mean so far, sometimes any arm.
+
+Source: C. Watkins, "Learning from Delayed Rewards", PhD thesis, Cambridge 1989; as a bandit rule with constant epsilon in R. Sutton,
+A. Barto, "Reinforcement Learning", MIT Press 1998, section 2.2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.errors import ArgumentError, wanted
+from evenhand.kernels.compose import kernel
+from evenhand.kernels.random import below, uniform
+from evenhand.kernels.ties import untried
+from evenhand.learners.ucb1 import UNTRIED
+from evenhand.online import KernelPolicy, Kernels, reason
+from evenhand.protocol import Label
+from evenhand.registry import register
+from evenhand.rng import Seed
+
+__all__ = ["EpsilonGreedy"]
+
+EXPLORED = reason("explored at random")
+BEST_MEAN = reason("highest mean so far")
+
+
+class GreedyParams(NamedTuple):
+    epsilon: float
+
+
+class GreedyState(NamedTuple):
+    pulls: NDArray[np.int64]
+    sums: NDArray[np.float64]
+    stream: NDArray[np.uint64]
+
+
+@kernel
+def choose(params, state, contexts, round, waiting):
+    arm = untried(state.pulls, waiting)
+    if arm >= 0:
+        return arm, UNTRIED
+    if uniform(state.stream) < params.epsilon:
+        return below(state.stream, state.pulls.size), EXPLORED
+    best, highest = 0, -1.0
+    for i in range(state.pulls.size):
+        if state.pulls[i] > 0 and state.sums[i] / state.pulls[i] > highest:
+            best, highest = i, state.sums[i] / state.pulls[i]
+    return best, BEST_MEAN
+
+
+@kernel
+def update(params, state, contexts, index, reward):
+    state.pulls[index] += 1
+    state.sums[index] += reward
+
+
+@register("learners/epsilon-greedy")
+class EpsilonGreedy(KernelPolicy):
+    """Play a uniformly random arm with probability epsilon, else the arm with the best mean; every arm once first.
+
+    Parameters
+    ----------
+    epsilon : probability of exploring, in [0, 1].
+    arms : number of arms or their labels; may be left out where FairLearn or simulate names them.
+    seed : seed of the exploration.
+
+    Raises
+    ------
+    ArgumentError
+        If epsilon is not in [0, 1], there are fewer than two arms, or a label twice.
+
+    Examples
+    --------
+    >>> learner = EpsilonGreedy(0.0, arms=2)
+    >>> learner.update(0, 0.2)
+    >>> learner.update(1, 0.9)
+    >>> learner.choose()
+    1
+
+    Source: Sutton and Barto (1998), section 2.2.
+    """
+
+    kernels = Kernels(choose, update)
+
+    def __init__(
+        self, epsilon: float = 0.1, *, arms: int | Sequence[Label] | None = None, seed: Seed = None
+    ) -> None:
+        number = not isinstance(epsilon, (str, bytes, bool)) and hasattr(epsilon, "__float__")
+        if not number or not (math.isfinite(epsilon) and 0 <= epsilon <= 1):
+            raise ArgumentError(wanted("epsilon", "a probability in [0, 1]", epsilon))
+        self.epsilon = float(epsilon)
+        super().__init__(arms, seed)
+
+    def parameters(self) -> GreedyParams:
+        return GreedyParams(self.epsilon)
+
+    def memory(self) -> GreedyState:
+        k = len(self._labels)
+        return GreedyState(np.zeros(k, np.int64), np.zeros(k), self.stream())

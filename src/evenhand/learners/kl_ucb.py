@@ -1,0 +1,118 @@
+"""KL-UCB: the largest mean that the rewards seen so far do not rule out, measured by Kullback-Leibler divergence.
+
+Source: A. Garivier, O. Cappé, "The KL-UCB Algorithm for Bounded Stochastic Bandits and Beyond", COLT 2011, Algorithm 1 with c = 0,
+the value that the authors recommend in practice.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.kernels.compose import kernel
+from evenhand.kernels.ties import untried
+from evenhand.learners.ucb1 import HIGHEST, UNTRIED
+from evenhand.online import KernelPolicy, Kernels
+from evenhand.protocol import Label
+from evenhand.registry import register
+from evenhand.rng import Seed
+
+__all__ = ["KLUCB"]
+
+
+class KLUCBParams(NamedTuple):
+    precision: float
+
+
+class KLUCBState(NamedTuple):
+    pulls: NDArray[np.int64]
+    sums: NDArray[np.float64]
+
+
+@kernel
+def divergence(p, q):
+    """Return d(p, q) = p ln(p/q) + (1-p) ln((1-p)/(1-q)) for 0 <= p <= q < 1."""
+    total = 0.0
+    if p > 0.0:
+        total += p * math.log(p / q)
+    if p < 1.0:
+        total += (1.0 - p) * math.log((1.0 - p) / (1.0 - q))
+    return total
+
+
+@kernel
+def upper(mean, level, precision):
+    """Return max { q in [mean, 1] : d(mean, q) <= level }, from below within `precision`."""
+    if mean >= 1.0:
+        return 1.0
+    low, high = mean, min(1.0, mean + math.sqrt(level / 2.0))
+    while high - low > precision:
+        middle = 0.5 * (low + high)
+        if middle < 1.0 and divergence(mean, middle) <= level:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def choose(params, state, contexts, round, waiting):
+    arm = untried(state.pulls, waiting)
+    if arm >= 0:
+        return arm, UNTRIED
+    best, highest = 0, -1.0
+    level = math.log(round)
+    for i in range(state.pulls.size):
+        n = state.pulls[i]
+        if n > 0:
+            index = upper(min(1.0, state.sums[i] / n), level / n, params.precision)
+            if index > highest:
+                best, highest = i, index
+    return best, HIGHEST
+
+
+@kernel
+def update(params, state, contexts, index, reward):
+    state.pulls[index] += 1
+    state.sums[index] += reward
+
+
+@register("learners/kl-ucb")
+class KLUCB(KernelPolicy):
+    """Play the arm with the largest q such that N_i d(mean_i, q) <= ln t, d the Bernoulli divergence; every arm once first.
+
+    Parameters
+    ----------
+    arms : number of arms or their labels; may be left out where FairLearn or simulate names them.
+    seed : unused by this rule, kept so that learners are interchangeable.
+
+    Raises
+    ------
+    ArgumentError
+        If there are fewer than two arms or a label twice.
+
+    Examples
+    --------
+    >>> learner = KLUCB(arms=2)
+    >>> learner.update(0, 1.0)
+    >>> learner.update(1, 0.0)
+    >>> learner.choose()
+    0
+
+    Source: Garivier and Cappé (2011), Theorem 2: regret at most (1 + o(1)) sum_i Delta_i ln T / d(mu_i, mu*).
+    """
+
+    kernels = Kernels(choose, update)
+
+    def __init__(self, *, arms: int | Sequence[Label] | None = None, seed: Seed = None) -> None:
+        super().__init__(arms, seed)
+
+    def parameters(self) -> KLUCBParams:
+        return KLUCBParams(1e-9)
+
+    def memory(self) -> KLUCBState:
+        return KLUCBState(np.zeros(len(self._labels), np.int64), np.zeros(len(self._labels)))

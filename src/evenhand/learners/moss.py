@@ -1,0 +1,105 @@
+"""MOSS: an index that explores an arm only as long as it has had less than its even part of the rounds.
+
+Source: J.-Y. Audibert, S. Bubeck, "Minimax Policies for Adversarial and Stochastic Bandits", COLT 2009, section 2. Without a
+horizon the current round stands in its place: R. Degenne, V. Perchet, "Anytime Optimal Algorithms in Stochastic Multi-Armed
+Bandits", ICML 2016, Algorithm 1 with alpha = 1.35.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.errors import ArgumentError, wanted
+from evenhand.kernels.compose import kernel
+from evenhand.kernels.ties import untried
+from evenhand.learners.ucb1 import HIGHEST, UNTRIED
+from evenhand.online import KernelPolicy, Kernels
+from evenhand.protocol import Label
+from evenhand.registry import register
+from evenhand.rng import Seed
+
+__all__ = ["MOSS"]
+
+ANYTIME = (1.0 + 1.35) / 2.0
+
+
+class MOSSParams(NamedTuple):
+    horizon: int
+    """0 where it is not known."""
+
+
+class MOSSState(NamedTuple):
+    pulls: NDArray[np.int64]
+    sums: NDArray[np.float64]
+
+
+@kernel
+def choose(params, state, contexts, round, waiting):
+    arm = untried(state.pulls, waiting)
+    if arm >= 0:
+        return arm, UNTRIED
+    arms = state.pulls.size
+    horizon, scale = params.horizon, 1.0
+    if horizon == 0:
+        horizon, scale = round, ANYTIME
+    best, highest = 0, -1.0
+    for i in range(arms):
+        n = state.pulls[i]
+        if n > 0:
+            index = state.sums[i] / n + math.sqrt(scale * max(0.0, math.log(horizon / (arms * n))) / n)
+            if index > highest:
+                best, highest = i, index
+    return best, HIGHEST
+
+
+@kernel
+def update(params, state, contexts, index, reward):
+    state.pulls[index] += 1
+    state.sums[index] += reward
+
+
+@register("learners/moss")
+class MOSS(KernelPolicy):
+    """Play the arm with the largest mean_i + sqrt(max(0, ln(T / (k N_i))) / N_i); every arm once first.
+
+    Parameters
+    ----------
+    horizon : T, the number of rounds to come; None for the anytime form, with t for T and 1.175 times the logarithm. Past the
+        horizon the index goes on with the same T.
+    arms : number of arms or their labels; may be left out where FairLearn or simulate names them.
+    seed : unused by this rule, kept so that learners are interchangeable.
+
+    Raises
+    ------
+    ArgumentError
+        If the horizon is not a positive whole number, there are fewer than two arms, or a label twice.
+
+    Examples
+    --------
+    >>> learner = MOSS(horizon=1000, arms=2)
+    >>> [learner.choose() for _ in range(1)]
+    [0]
+
+    Source: Audibert and Bubeck (2009), Theorem 5: regret at most 49 sqrt(k T).
+    """
+
+    kernels = Kernels(choose, update)
+
+    def __init__(
+        self, horizon: int | None = None, *, arms: int | Sequence[Label] | None = None, seed: Seed = None
+    ) -> None:
+        if horizon is not None and (not isinstance(horizon, (int, np.integer)) or isinstance(horizon, bool) or horizon < 1):
+            raise ArgumentError(wanted("horizon", "a number of rounds >= 1, or None", horizon))
+        self.horizon = horizon
+        super().__init__(arms, seed)
+
+    def parameters(self) -> MOSSParams:
+        return MOSSParams(int(self.horizon or 0))
+
+    def memory(self) -> MOSSState:
+        return MOSSState(np.zeros(len(self._labels), np.int64), np.zeros(len(self._labels)))

@@ -1,0 +1,95 @@
+"""Thompson sampling: play an arm with the probability that it is the best, under a Beta prior for each arm.
+
+Source: S. Agrawal, N. Goyal, "Analysis of Thompson Sampling for the Multi-armed Bandit Problem", COLT 2012, Algorithms 1 and 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.kernels.compose import kernel
+from evenhand.kernels.random import beta, uniform
+from evenhand.online import KernelPolicy, Kernels, reason
+from evenhand.protocol import Label
+from evenhand.registry import register
+from evenhand.rng import Seed
+
+__all__ = ["Thompson"]
+
+SAMPLED = reason("highest sampled mean")
+
+
+class ThompsonParams(NamedTuple):
+    prior: float
+
+
+class ThompsonState(NamedTuple):
+    successes: NDArray[np.int64]
+    failures: NDArray[np.int64]
+    stream: NDArray[np.uint64]
+
+
+@kernel
+def choose(params, state, contexts, round, waiting):
+    best, highest = 0, -1.0
+    for i in range(state.successes.size):
+        sample = beta(state.stream, params.prior + state.successes[i], params.prior + state.failures[i])
+        if sample > highest:
+            best, highest = i, sample
+    return best, SAMPLED
+
+
+@kernel
+def update(params, state, contexts, index, reward):
+    success = reward >= 1.0
+    if 0.0 < reward < 1.0:
+        success = uniform(state.stream) < reward
+    if success:
+        state.successes[index] += 1
+    else:
+        state.failures[index] += 1
+
+
+@register("learners/thompson")
+class Thompson(KernelPolicy):
+    """Play the arm whose sample from Beta(1 + S_i, 1 + F_i) is largest, S_i and F_i its successes and failures.
+
+    A reward strictly between 0 and 1 counts as a success with that probability (the Bernoulli extension).
+
+    Parameters
+    ----------
+    arms : number of arms or their labels; may be left out where FairLearn or simulate names them.
+    seed : seed of the samples.
+
+    Raises
+    ------
+    ArgumentError
+        If there are fewer than two arms or a label twice.
+
+    Examples
+    --------
+    >>> learner = Thompson(arms=["a", "b"], seed=1)
+    >>> for _ in range(200):
+    ...     decision = learner.ask()
+    ...     learner.tell(decision, 1.0 if decision.arm == "a" else 0.1)
+    >>> learner.ask().arm
+    'a'
+
+    Source: Agrawal and Goyal (2012), Algorithm 2.
+    """
+
+    kernels = Kernels(choose, update)
+
+    def __init__(self, *, arms: int | Sequence[Label] | None = None, seed: Seed = None) -> None:
+        super().__init__(arms, seed)
+
+    def parameters(self) -> ThompsonParams:
+        return ThompsonParams(1.0)
+
+    def memory(self) -> ThompsonState:
+        k = len(self._labels)
+        return ThompsonState(np.zeros(k, np.int64), np.zeros(k, np.int64), self.stream())

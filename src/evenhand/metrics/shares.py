@@ -1,0 +1,77 @@
+"""How far decisions are behind guaranteed shares: at every round, in one pass, one definition for a stream and for a log.
+
+An arm's shortfall at the end of round t is r_i t - N_i(t). It rises with t and drops only when the arm is pulled, so the worst over all rounds is
+found by looking at an arm just before each of its pulls, and once at the end: one comparison a round, nothing missed.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.kernels.compose import kernel
+from evenhand.kernels.pace import advance
+
+__all__ = ["Tally", "behind", "count", "tally", "violations", "worst"]
+
+
+class Tally(NamedTuple):
+    """Running counts of one sequence of decisions; every array is (n_arms,)."""
+
+    pulls: NDArray[np.int64]
+    shares: NDArray[np.float64]
+    worst: NDArray[np.float64]
+    """Largest shortfall seen just before a pull."""
+    broken: NDArray[np.int64]
+    """Rounds at whose end the arm had fewer pulls than promised, up to its last pull."""
+    numerators: NDArray[np.int64]
+    steps: NDArray[np.int64]
+    remainders: NDArray[np.int64]
+    whole: NDArray[np.int64]
+    """whole + rest/R is the first moment at which the present pulls break the promise."""
+    rest: NDArray[np.int64]
+
+
+def tally(promise: Any, arms: int) -> Tally:
+    """Return an empty tally for a promise, or for no promise at all (None: nobody is owed anything)."""
+    if promise is None:
+        none = np.zeros(arms, np.int64)
+        shares, pace = np.zeros(arms), (none, none, none)
+        position = (np.full(arms, np.iinfo(np.int64).max >> 1), none.copy())
+    else:
+        shares, pace, position = promise.floats(), promise.pace(), promise.position(promise.slack + 1)
+    return Tally(np.zeros(arms, np.int64), shares, np.full(arms, -np.inf), np.zeros(arms, np.int64), *pace, *position)
+
+
+@kernel
+def count(tally, arm, round):
+    """Enter that `arm` is pulled in `round`."""
+    before = tally.shares[arm] * (round - 1) - tally.pulls[arm]
+    if before > tally.worst[arm]:
+        tally.worst[arm] = before
+    overdue = round - tally.whole[arm] - (1 if tally.rest[arm] > 0 else 0)
+    if overdue > 0:
+        tally.broken[arm] += overdue
+    tally.pulls[arm] += 1
+    advance(tally.numerators, tally.steps, tally.remainders, tally.whole, tally.rest, arm)
+
+
+@kernel
+def worst(tally, arm, round):
+    """Return the arm's largest shortfall at the end of any round up to this one."""
+    return max(tally.worst[arm], tally.shares[arm] * round - tally.pulls[arm])
+
+
+@kernel
+def behind(tally, arm, round):
+    """Say whether the promise to the arm is broken at the end of this round."""
+    return round >= tally.whole[arm] + (1 if tally.rest[arm] > 0 else 0)
+
+
+@kernel
+def violations(tally, arm, round):
+    """Return at the end of how many rounds up to this one the promise to the arm was broken."""
+    overdue = round + 1 - tally.whole[arm] - (1 if tally.rest[arm] > 0 else 0)
+    return tally.broken[arm] + max(0, overdue)

@@ -1,0 +1,11 @@
+"""Which arm now, when every arm is owed a share of the rounds?
+
+Promise: at every round t, N_i(t) >= floor(r_i t) - alpha.
+"""
+
+from evenhand.quotas.deadline_learn import DeadlineLearn
+from evenhand.quotas.fair_learn import FairLearn, FairUCB
+from evenhand.quotas.problem import Promise
+from evenhand.quotas.worlds import BernoulliArms, LoggedArms
+
+__all__ = ["BernoulliArms", "DeadlineLearn", "FairLearn", "FairUCB", "LoggedArms", "Promise"]

@@ -1,0 +1,226 @@
+"""Fair-Learn: whoever is behind by more than the tolerance goes first, otherwise the learner decides.
+
+Before round t let A = { i : r_i (t-1) - N_i(t-1) > floor(alpha) }. If A is not empty its arm with the largest r_i (t-1) - N_i(t-1) is pulled
+(ties: lowest index), else the learner's. With r_i <= 1/k every arm then has r_i t - N_i(t) <= floor(alpha) + (k-1)/k < floor(alpha) + 1 at
+every t, hence floor(r_i t) - N_i(t) <= floor(alpha) <= alpha, whatever the learner and the rewards.
+
+The published rule compares with alpha itself and breaks its promise for alpha that is not whole: floor(r_i t) - N_i(t) is a whole number, so
+with k = 2, r = (1/2, 1/2), alpha = 0.5 it lets a learner reach 1 > 0.5. With floor(alpha) the promise holds for every real alpha >= 0.
+
+Source: V. Patil, G. Ghalme, V. Nair, Y. Narahari, "Achieving Fairness in the Stochastic Multi-armed Bandit Problem",
+Journal of Machine Learning Research 22 (2021), Algorithm 1 and Theorem 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.errors import SharesError
+from evenhand.kernels.compose import kernel
+from evenhand.kernels.pace import NEVER, advance
+from evenhand.learners.thompson import Thompson
+from evenhand.learners.ucb1 import UCB1
+from evenhand.online import KernelPolicy
+from evenhand.protocol import Label
+from evenhand.quotas.problem import Promise
+from evenhand.quotas.under_quota import Rule, UnderQuota, read_promise
+from evenhand.quotas.worlds import BernoulliArms
+from evenhand.registry import register
+from evenhand.rng import Seed
+
+__all__ = ["FairLearn", "FairUCB"]
+
+Shares = Sequence[Any] | Mapping[Label, Any]
+
+
+class FairParams(NamedTuple):
+    numerators: NDArray[np.int64]
+    steps: NDArray[np.int64]
+    remainders: NDArray[np.int64]
+    learner: Any
+
+
+class FairState(NamedTuple):
+    pulls: NDArray[np.int64]
+    whole: NDArray[np.int64]
+    """The last time, whole + rest/R, at which the arm is not yet behind by more than the tolerance."""
+    rest: NDArray[np.int64]
+    quiet: NDArray[np.int64]
+    """(1,): no arm is owed before this round."""
+    learner: Any
+
+
+@kernel
+def owed(params, state, round):
+    if round < state.quiet[0]:
+        return -1
+    arm, owed, largest, quiet = -1, 0, 0, NEVER
+    for i in range(state.whole.size):
+        late = round - 1 - state.whole[i]
+        if late > 0:
+            owed += 1
+            behind = params.numerators[i] * late - state.rest[i]
+            if behind > largest:
+                arm, largest = i, behind
+        else:
+            quiet = min(quiet, state.whole[i] + 2)
+    if owed == 1:
+        quiet = min(quiet, state.whole[arm] + params.steps[arm] + 2)
+    if owed <= 1:
+        state.quiet[0] = quiet
+    return arm
+
+
+@kernel
+def as_wished(params, state, round, wish):
+    return wish
+
+
+@kernel
+def count(params, state, round, arm):
+    state.pulls[arm] += 1
+    advance(params.numerators, params.steps, params.remainders, state.whole, state.rest, arm)
+
+
+RULE = Rule(owed, as_wished, count)
+
+
+def at_most_equal_shares(promise: Promise) -> Promise:
+    """Return the promise if no share is above 1/k.
+
+    Raises
+    ------
+    SharesError
+        If a share is above 1/k: the rule would break the promise, even where the shares sum to less than one.
+    """
+    k = len(promise.arms)
+    for arm, share in zip(promise.arms, promise.shares, strict=True):
+        if share > Fraction(1, k):
+            raise SharesError(
+                f"shares[{arm!r}]: wanted at most 1/{k}, one over the number of arms, got {float(share):.6g}; "
+                "DeadlineLearn keeps the promise for any shares that sum to at most 1"
+            )
+    return promise
+
+
+def fair_parameters(promise: Promise, learner: Any) -> FairParams:
+    """Return the parameters of the paper's rule."""
+    return FairParams(*promise.pace(), learner)
+
+
+def fair_memory(promise: Promise, learner: Any) -> FairState:
+    """Return the state of the paper's rule before the first round."""
+    return FairState(np.zeros(len(promise.arms), np.int64), *promise.position(promise.slack), np.zeros(1, np.int64), learner)
+
+
+@register("quotas/fair-learn")
+class FairLearn(UnderQuota, KernelPolicy):
+    """Play any learner under guaranteed shares: N_i(t) >= floor(r_i t) - alpha for every arm at every round.
+
+    Parameters
+    ----------
+    learner : one of `evenhand.learners`, a contextual policy, or any object with `choose()` and `update(index, reward)`; forced pulls feed it too.
+    shares : the share r_i of the rounds owed to each arm, at most 1/n_arms: a list, a dict arm -> share, or one number with `arms`.
+    tolerance : alpha >= 0, by how many pulls an arm may be behind.
+    arms : labels, where `shares` has none.
+    seed : seed of the learner's random choices.
+
+    Raises
+    ------
+    SharesError
+        If a share is not in [0, 1/n_arms], there is not one an arm, or they sum to more than one.
+    ArgumentError
+        If the tolerance is negative, or the learner has decided before or cannot choose and update.
+
+    Examples
+    --------
+    >>> from evenhand.learners import KLUCB
+    >>> policy = FairLearn(KLUCB(), {"ads": 0.5, "news": 0.1})
+    >>> for _ in range(10):
+    ...     decision = policy.ask()
+    ...     policy.tell(decision, 1.0 if decision.arm == "news" else 0.0)
+    >>> policy.pulls, policy.promise.kept(list(policy.pulls.values()), 10)
+    ({'ads': 5, 'news': 5}, True)
+
+    Source: Patil, Ghalme, Nair, Narahari (2021), Algorithm 1; proof of the promise at the head of this module.
+    """
+
+    rule = RULE
+
+    def __init__(
+        self,
+        learner: Any,
+        shares: Shares | Any,
+        tolerance: float = 0.0,
+        *,
+        arms: int | Sequence[Label] | None = None,
+        seed: Seed = None,
+    ) -> None:
+        promise = at_most_equal_shares(read_promise(shares, tolerance, arms, learner))
+        self._set_up(learner, promise, seed)
+
+    def quota_parameters(self, learner: Any) -> FairParams:
+        return fair_parameters(self.promise, learner)
+
+    def quota_memory(self, learner: Any) -> FairState:
+        return fair_memory(self.promise, learner)
+
+    @classmethod
+    def examples(cls) -> Iterator[tuple[FairLearn, Any]]:
+        yield cls(Thompson(), [0.2, 0.3, 0.25], tolerance=2.5), BernoulliArms([0.7, 0.5, 0.4])
+        yield cls(UCB1(), {"a": "1/3", "b": 0.0}), BernoulliArms({"a": 0.2, "b": 0.9})
+
+
+@register("quotas/fair-ucb")
+class FairUCB(UnderQuota, KernelPolicy):
+    """Play UCB1 under guaranteed shares, the paper's Fair-UCB: `FairLearn(UCB1(), shares, tolerance)` in one word.
+
+    Parameters
+    ----------
+    shares : the share r_i of the rounds owed to each arm, at most 1/n_arms: a list, a dict arm -> share, or one number with `arms`.
+    tolerance : alpha >= 0, by how many pulls an arm may be behind.
+    arms : labels, where `shares` has none.
+    seed : unused by this rule, kept so that policies are interchangeable.
+
+    Raises
+    ------
+    SharesError, ArgumentError
+        As `FairLearn` does.
+
+    Examples
+    --------
+    >>> policy = FairUCB({"a": 0.25, "b": 0.25, "c": 0.25})
+    >>> policy.ask().reason, policy.ask().reason
+    ('never tried before', 'owed its share')
+
+    Source: Patil, Ghalme, Nair, Narahari (2021), Algorithm 1 with UCB1, Theorems 2 to 4. Its r-regret is at most
+    (1 + pi^2/3) sum_i Delta_i + sum over { i : r_i T - alpha < 8 ln T / Delta_i^2 } of Delta_i (8 ln T / Delta_i^2 - (r_i T - alpha)).
+    """
+
+    rule = RULE
+
+    def __init__(
+        self,
+        shares: Shares | Any,
+        tolerance: float = 0.0,
+        *,
+        arms: int | Sequence[Label] | None = None,
+        seed: Seed = None,
+    ) -> None:
+        self._set_up(UCB1(), at_most_equal_shares(read_promise(shares, tolerance, arms)), seed)
+
+    def quota_parameters(self, learner: Any) -> FairParams:
+        return fair_parameters(self.promise, learner)
+
+    def quota_memory(self, learner: Any) -> FairState:
+        return fair_memory(self.promise, learner)
+
+    @classmethod
+    def examples(cls) -> Iterator[tuple[FairUCB, Any]]:
+        yield cls([0.2, 0.3, 0.25]), BernoulliArms([0.7, 0.5, 0.4])
+        yield cls([0.1] * 10, tolerance=3), BernoulliArms([0.05 * i for i in range(10)])

@@ -1,0 +1,190 @@
+"""What is promised: at every round t every arm i has had at least floor(r_i t) - alpha pulls.
+
+Source: V. Patil, G. Ghalme, V. Nair, Y. Narahari, "Achieving Fairness in the Stochastic Multi-armed Bandit Problem",
+Journal of Machine Learning Research 22 (2021), Definition 2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.errors import ArgumentError, SharesError, wanted
+from evenhand.kernels.pace import Pace, Position, pace, position
+from evenhand.online import arm_labels
+from evenhand.protocol import Label
+
+__all__ = ["Promise", "read_share", "read_tolerance"]
+
+ROUNDING = Fraction(1, 10**12)
+"""A sum of shares this close above one is rounding in floating point, not a wish."""
+
+
+def read_share(share: Any, name: str = "shares") -> Fraction:
+    """Return the number that the user wrote: 0.07 is 7/100, 1/3 computed in floating point is one third.
+
+    A float is read as its shortest decimal; where that is long, as the fraction with a denominator up to a million that has the
+    very same float, if there is one. Fractions, decimals, integers and text ("1/3", "0.07", "7%") are taken as they are.
+
+    >>> read_share(0.07), read_share(1 / 3), read_share("2%")
+    (Fraction(7, 100), Fraction(1, 3), Fraction(1, 50))
+
+    Raises
+    ------
+    SharesError
+        If it is not a finite number from 0 to 1.
+    """
+    problem = wanted(name, "numbers from 0 to 1", share, "a share is the part of the rounds that an arm is owed")
+    if isinstance(share, np.generic):
+        share = share.item()
+    try:
+        if isinstance(share, float):
+            value = Fraction(repr(share))
+            simple = Fraction(share).limit_denominator(10**6)
+            if value.denominator > 10**9 and float(simple) == share:
+                value = simple
+        elif isinstance(share, str) and share.strip().endswith("%"):
+            value = Fraction(share.strip()[:-1].strip()) / 100
+        elif isinstance(share, (int, str, Fraction, Decimal)) and not isinstance(share, bool):
+            value = Fraction(share)
+        else:
+            raise SharesError(problem)
+    except (ValueError, OverflowError, ZeroDivisionError) as error:
+        raise SharesError(problem) from error
+    if not 0 <= value <= 1:
+        raise SharesError(problem)
+    return value
+
+
+def read_tolerance(tolerance: Any) -> float:
+    """Return the tolerance alpha as a float >= 0.
+
+    Raises
+    ------
+    ArgumentError
+        If it is negative or not a finite number.
+    """
+    mend = "use 0.0 for the strict promise"
+    if isinstance(tolerance, (str, bytes, bool)) or not hasattr(tolerance, "__float__"):
+        raise ArgumentError(wanted("tolerance", "a number >= 0", tolerance, mend))
+    value = float(tolerance)
+    if not (math.isfinite(value) and value >= 0):
+        raise ArgumentError(wanted("tolerance", "a finite number >= 0", tolerance, mend))
+    return value
+
+
+@dataclass(frozen=True)
+class Promise:
+    """Shares r_i and tolerance alpha: N_i(t) >= floor(r_i t) - alpha for every arm i at every round t.
+
+    The left side is whole, so floor(alpha) decides; everything here is exact.
+
+    Attributes
+    ----------
+    arms : the labels (n_arms,).
+    shares : the shares as exact fractions (n_arms,).
+    tolerance : alpha >= 0, in pulls.
+    """
+
+    arms: tuple[Label, ...]
+    shares: tuple[Fraction, ...]
+    tolerance: float = 0.0
+
+    @classmethod
+    def read(cls, shares: Any, tolerance: Any = 0.0, arms: int | Sequence[Label] | None = None) -> Promise:
+        """Read shares as the user gave them: a list, a dict or Series arm -> share, or with `arms` one number for each arm.
+
+        >>> Promise.read({"a": 0.5, "b": "1/3"}).shares
+        (Fraction(1, 2), Fraction(1, 3))
+
+        Raises
+        ------
+        SharesError
+            If a share is not a number from 0 to 1, there is not one for each arm, or they sum to more than one.
+        """
+        if hasattr(shares, "to_dict"):
+            shares = shares.to_dict()
+        if isinstance(shares, Mapping):
+            labels = arm_labels(list(shares) if arms is None else arms)
+            unknown = [label for label in shares if label not in labels]
+            missing = [label for label in labels if label not in shares]
+            if unknown or missing:
+                which = f"no arm {unknown[0]!r}" if unknown else f"no share for arm {missing[0]!r}"
+                raise SharesError(wanted("shares", f"one for each of the arms {list(labels)}", which))
+            given = [shares[label] for label in labels]
+        elif isinstance(shares, (str, bytes)) or not hasattr(shares, "__iter__"):
+            if arms is None:
+                raise SharesError(wanted("shares", "a list, or a dict arm -> share", shares, "or give arms= beside one number"))
+            labels = arm_labels(arms)
+            given = [shares] * len(labels)
+        else:
+            given = list(shares)
+            labels = arm_labels(len(given) if arms is None else arms)
+            if len(given) != len(labels):
+                raise SharesError(wanted("shares", f"{len(labels)}, one an arm", f"{len(given)} of them"))
+        read = [read_share(share, f"shares[{label!r}]") for label, share in zip(labels, given, strict=True)]
+        excess = sum(read) - 1
+        if 0 < excess <= ROUNDING:
+            largest = read.index(max(read))
+            read[largest] -= excess
+        elif excess > 0:
+            raise SharesError(
+                f"shares: they sum to {float(sum(read)):.6g}, more than 1 by {float(excess):.3g}; "
+                f"no rule can keep that promise: scale them by {1 / float(sum(read)):.6g} or lower"
+            )
+        return cls(labels, tuple(read), read_tolerance(tolerance))
+
+    @property
+    def slack(self) -> int:
+        """floor(alpha): by how many pulls an arm may be behind."""
+        return math.floor(self.tolerance)
+
+    def owed(self, round: int) -> list[int]:
+        """Return max(0, floor(r_i t) - floor(alpha)) for each arm at the end of round t."""
+        return [max(0, share.numerator * round // share.denominator - self.slack) for share in self.shares]
+
+    def kept(self, pulls: Sequence[int], round: int) -> bool:
+        """Say whether pulls (n_arms,) keep the promise at the end of round t.
+
+        >>> promise = Promise.read([0.5, 0.25])
+        >>> promise.kept([1, 1], 4), promise.kept([2, 1], 4)
+        (False, True)
+        """
+        return all(n >= owed for n, owed in zip(pulls, self.owed(round), strict=True))
+
+    def fixed_point(self) -> tuple[list[int], int]:
+        """Return the shares as numerators over one common denominator below 2^60.
+
+        Shares whose common denominator is larger are rounded up to a grid finer than 10^-12, which promises more, not less; where
+        that would pass a sum of one, the largest is rounded down instead.
+        """
+        denominator = math.lcm(*(share.denominator for share in self.shares))
+        if denominator < 1 << 60:
+            return [int(share * denominator) for share in self.shares], denominator
+        simple = math.lcm(*(s.denominator for s in self.shares if s.denominator <= 10**6))
+        denominator = simple if simple < 1 << 18 else 1
+        denominator *= 10 ** int(math.log10((1 << 60) / denominator))
+        numerators = [math.ceil(share * denominator) for share in self.shares]
+        excess = sum(numerators) - denominator
+        if excess > 0:
+            numerators[numerators.index(max(numerators))] -= excess
+        return numerators, denominator
+
+    def pace(self) -> Pace:
+        """Return the shares in the integers that kernels use."""
+        return pace(*self.fixed_point())
+
+    def position(self, enough: int) -> Position:
+        """Return, in the integers that kernels use, the times up to which `enough` pulls beyond none satisfy each share."""
+        return position(*self.fixed_point(), enough)
+
+    def floats(self) -> NDArray[np.float64]:
+        """Return the shares (n_arms,) as floats."""
+        return np.array([float(share) for share in self.shares])

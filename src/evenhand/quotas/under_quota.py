@@ -1,0 +1,194 @@
+"""A learner under a quota rule: the part that FairLearn and DeadlineLearn share.
+
+A rule is three kernels over the quota's own arrays:
+
+    forced(params, state, round) -> the arm that must be played now, or -1
+    settled(params, state, round, wish) -> the arm that is played when the learner wishes `wish`
+    served(params, state, round, arm) -> None, keeps the books
+
+Around them stands any learner: ours inside the same compiled function, a foreign one called from Python between the kernels.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.errors import ArgumentError, wanted
+from evenhand.kernels.compose import bind, entry, kernel
+from evenhand.online import KernelPolicy, Kernels, flat, packer, reason
+from evenhand.protocol import Label
+from evenhand.quotas.problem import Promise
+from evenhand.rng import Seed, child
+
+__all__ = ["OWED", "Rule", "UnderQuota", "read_promise"]
+
+OWED = reason("owed its share")
+WISH = reason("the learner's wish")
+
+
+class Rule(NamedTuple):
+    """The kernels of a quota rule, see the head of this module."""
+
+    forced: Any
+    settled: Any
+    served: Any
+
+
+class NoLearner(NamedTuple):
+    """Stands where the arrays of a compiled learner would be."""
+
+    nothing: NDArray[np.float64]
+
+
+@kernel
+def _choose(params, state, contexts, round, waiting):
+    arm, why = forced(params, state, round), OWED  # noqa: F821
+    if arm < 0:
+        wish, why = learner_choose(params.learner, state.learner, contexts, round, waiting)  # noqa: F821
+        arm = settled(params, state, round, wish)  # noqa: F821
+        if arm != wish:
+            why = OWED
+    served(params, state, round, arm)  # noqa: F821
+    return arm, why
+
+
+@kernel
+def _update(params, state, contexts, index, reward):
+    learner_update(params.learner, state.learner, contexts, index, reward)  # noqa: F821
+
+
+@kernel
+def _forced(round, *arrays):
+    return forced(pack_params(*arrays[:split]), pack_state(*arrays[split:]), round)  # noqa: F821
+
+
+@kernel
+def _settle(round, wish, *arrays):
+    params, state = pack_params(*arrays[:split]), pack_state(*arrays[split:])  # noqa: F821
+    arm = settled(params, state, round, wish)  # noqa: F821
+    served(params, state, round, arm)  # noqa: F821
+    return arm
+
+
+def read_promise(
+    shares: Any, tolerance: Any, arms: int | Sequence[Label] | None, learner: Any = None
+) -> Promise:
+    """Read a promise; where neither `shares` nor `arms` name the arms, the learner's labels do."""
+    if arms is None and not isinstance(shares, Mapping) and not hasattr(shares, "to_dict"):
+        arms = getattr(learner, "arms", None)
+    return Promise.read(shares, tolerance, arms)
+
+
+Base = KernelPolicy if TYPE_CHECKING else object
+
+
+class UnderQuota(Base):
+    """What FairLearn and its kin have in common, mixed into a KernelPolicy: a `rule` around a learner.
+
+    A subclass calls `_set_up` in its constructor and writes `quota_parameters(learner)` and `quota_memory(learner)`, which return the
+    NamedTuples of its rule, the learner's own as their last field.
+    """
+
+    rule: ClassVar[Rule]
+
+    def _set_up(self, learner: Any, promise: Promise, seed: Seed) -> None:
+        self.promise, self.learner, self._pristine = promise, learner, learner
+        if isinstance(learner, KernelPolicy):
+            if learner.__dict__.get("round", 0):
+                got = f"one at round {learner.round}"
+                raise ArgumentError(wanted("learner", "one that has not decided yet", got, "pass learner.fresh()"))
+            if learner.arms is not None and learner.arms != promise.arms:
+                raise ArgumentError(wanted("learner", f"one for the arms {promise.arms}", learner.arms))
+            self.contextual, self.reward_range = learner.contextual, learner.reward_range
+            self.kernels = Kernels(
+                bind(_choose, learner_choose=learner.kernels.choose, **self.rule._asdict()),
+                bind(_update, learner_update=learner.kernels.update),
+            )
+        elif callable(getattr(learner, "choose", None)) and callable(getattr(learner, "update", None)):
+            self._pristine = copy.deepcopy(learner)
+            self.contextual = bool(getattr(learner, "contextual", False))
+        else:
+            mend = "wrap it in evenhand.learners.Adapter"
+            raise ArgumentError(wanted("learner", "an object with choose() and update(index, reward)", learner, mend))
+        super().__init__(promise.arms, seed)
+
+    def quota_parameters(self, learner: Any) -> Any:
+        """Return the rule's parameters, `learner` last."""
+        raise NotImplementedError
+
+    def quota_memory(self, learner: Any) -> Any:
+        """Return the rule's state before the first round, `learner` last."""
+        raise NotImplementedError
+
+    @property
+    def shares(self) -> dict[Label, Fraction]:
+        """The share of each arm, exactly as it was read."""
+        return dict(zip(self.promise.arms, self.promise.shares, strict=True))
+
+    @property
+    def tolerance(self) -> float:
+        """By how many pulls an arm may be behind."""
+        return self.promise.tolerance
+
+    @property
+    def pulls(self) -> dict[Label, int]:
+        """How often each arm was decided for so far."""
+        return dict(zip(self.promise.arms, self._state.pulls.tolist(), strict=True))
+
+    @property
+    def compiled(self) -> bool:
+        """Whether the learner has kernels, so that the whole policy runs compiled."""
+        return isinstance(self.learner, KernelPolicy)
+
+    def config(self) -> dict[str, Any]:
+        """Return the constructor's arguments, the learner as it was given."""
+        config = super().config()
+        return config | ({"learner": self._pristine} if "learner" in config else {})
+
+    def parameters(self) -> Any:
+        """Return the rule's parameters and the learner's."""
+        return self.quota_parameters(self._started()._params if self.compiled else NoLearner(np.zeros(0)))
+
+    def memory(self) -> Any:
+        """Return the rule's state before the first round and the learner's."""
+        return self.quota_memory(self._started()._state if self.compiled else NoLearner(np.zeros(0)))
+
+    def _started(self) -> KernelPolicy:
+        learner: KernelPolicy = self.learner.fresh(arms=self.promise.arms, seed=child(self.seed, 1))
+        learner.begin(self.dimension or 0)
+        return learner
+
+    def _choose(self, shown: NDArray[np.float64]) -> tuple[int, int]:
+        if self.compiled:
+            return super()._choose(shown)
+        round, why = self.round + 1, OWED
+        wish = self._ask_kernel(round, *self._arrays)
+        if wish < 0:
+            wish, why = self.learner.choose(*([shown] if self.contextual else [])), WISH
+            if isinstance(wish, bool) or not isinstance(wish, (int, np.integer)) or not 0 <= wish < len(self._labels):
+                raise ArgumentError(wanted("learner.choose()", f"an arm's index below {len(self._labels)}", wish))
+        arm = self._tell_kernel(round, int(wish), *self._arrays)
+        self.round = round
+        return arm, why if arm == wish else OWED
+
+    def _update(self, shown: NDArray[np.float64], index: int, reward: float) -> None:
+        if self.compiled:
+            super()._update(shown, index, reward)
+        else:
+            self.learner.update(*([shown] if self.contextual else []), index, reward)
+
+    def _compile(self) -> None:
+        if self.compiled:
+            super()._compile()
+            return
+        params, state = self._params, self._state
+        names = {"split": len(params), "pack_params": packer(params), "pack_state": packer(state), **self.rule._asdict()}
+        self._arrays = (*flat(params), *flat(state))
+        self._ask_kernel = entry(_forced, **names)
+        self._tell_kernel = entry(_settle, **names)

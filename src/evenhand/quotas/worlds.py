@@ -1,0 +1,154 @@
+"""Worlds of arms without contexts: Bernoulli arms, and arms whose rewards are resampled from a log."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.errors import ArgumentError, wanted
+from evenhand.kernels.compose import kernel
+from evenhand.kernels.random import uniform
+from evenhand.protocol import Label
+from evenhand.registry import register
+from evenhand.simulation.world import KernelWorld, WorldKernels, shows_nothing
+from evenhand.tables import column, numbers
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["BernoulliArms", "LoggedArms"]
+
+
+class BernoulliParams(NamedTuple):
+    means: NDArray[np.float64]
+    gaps: NDArray[np.float64]
+
+
+class StreamState(NamedTuple):
+    stream: NDArray[np.uint64]
+
+
+@kernel
+def toss(params, state, contexts, index):
+    return 1.0 if uniform(state.stream) < params.means[index] else 0.0
+
+
+@kernel
+def lose_gap(params, state, contexts, index, reward, totals):
+    totals[0] += params.gaps[index]
+
+
+@register("quotas/bernoulli-arms", "world")
+class BernoulliArms(KernelWorld):
+    """Arms that pay 1 with probability mu_i and 0 otherwise.
+
+    One uniform number a round is compared with the mean of the arm that is pulled, so policies see common random numbers.
+
+    Parameters
+    ----------
+    means : mu_i in [0, 1] for each arm: a list, or a dict arm -> mean.
+
+    Raises
+    ------
+    ArgumentError
+        If a mean is not in [0, 1], or there are fewer than two arms.
+
+    Examples
+    --------
+    >>> BernoulliArms({"a": 0.7, "b": 0.5}).gaps.round(3).tolist()
+    [0.0, 0.2]
+    """
+
+    kernels = WorldKernels(shows_nothing, toss, lose_gap)
+
+    def __init__(self, means: Sequence[float] | Mapping[Label, float]) -> None:
+        labels = list(means) if isinstance(means, Mapping) else len(means)
+        super().__init__(labels)
+        values = list(means.values()) if isinstance(means, Mapping) else list(means)
+        for arm, mean in zip(self.arms, values, strict=True):
+            if isinstance(mean, (str, bool)) or not (math.isfinite(mean) and 0 <= mean <= 1):
+                raise ArgumentError(wanted(f"means[{arm!r}]", "a probability in [0, 1]", mean))
+        self.means = np.array(values, dtype=np.float64)
+        self.gaps = self.means.max() - self.means
+
+    def parameters(self) -> BernoulliParams:
+        assert self.gaps is not None
+        return BernoulliParams(self.means, self.gaps)
+
+    def memory(self, stream: NDArray[np.uint64]) -> StreamState:
+        return StreamState(stream)
+
+    @classmethod
+    def examples(cls) -> Iterator[BernoulliArms]:
+        yield cls([0.7, 0.5, 0.4])
+        yield cls({"a": 0.0, "b": 1.0})
+
+
+class LoggedParams(NamedTuple):
+    rewards: NDArray[np.float64]
+    first: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    gaps: NDArray[np.float64]
+
+
+@kernel
+def resample(params, state, contexts, index):
+    return params.rewards[params.first[index] + int(uniform(state.stream) * params.counts[index])]
+
+
+@register("quotas/logged-arms", "world")
+class LoggedArms(KernelWorld):
+    """Arms whose rewards are real: each pull draws one of the rewards that a log holds for that arm, with replacement.
+
+    The mean of an arm is the mean of its logged rewards; nothing is assumed of who logged them, except that within an arm they
+    stand for what it would pay.
+
+    Parameters
+    ----------
+    frame : the log, a row a logged reward.
+    arm, reward : names of its columns; rewards must lie in [0, 1].
+
+    Raises
+    ------
+    TableError
+        If a column is missing, an arm is empty, or a reward is not a number in [0, 1]; row and column are named.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> log = pd.DataFrame({"item": ["a", "a", "b", "b"], "click": [0, 1, 0, 0]})
+    >>> world = LoggedArms(log, arm="item", reward="click")
+    >>> world.arms, world.means.tolist()
+    (('a', 'b'), [0.5, 0.0])
+    """
+
+    kernels = WorldKernels(shows_nothing, resample, lose_gap)
+
+    def __init__(self, frame: pd.DataFrame, arm: str, reward: str) -> None:
+        labels = column(frame, arm)
+        rewards = numbers(frame, reward, low=0.0, high=1.0)
+        kinds, codes = np.unique(labels, return_inverse=True)
+        super().__init__(kinds.tolist())
+        order = np.argsort(codes, kind="stable")
+        self.rewards = rewards[order]
+        self.counts = np.bincount(codes, minlength=len(kinds)).astype(np.int64)
+        self.first = np.concatenate([[0], np.cumsum(self.counts)[:-1]]).astype(np.int64)
+        self.means = np.add.reduceat(self.rewards, self.first) / self.counts
+        self.gaps = self.means.max() - self.means
+
+    def parameters(self) -> LoggedParams:
+        assert self.gaps is not None
+        return LoggedParams(self.rewards, self.first, self.counts, self.gaps)
+
+    def memory(self, stream: NDArray[np.uint64]) -> StreamState:
+        return StreamState(stream)
+
+    @classmethod
+    def examples(cls) -> Iterator[LoggedArms]:
+        import pandas as pd
+
+        yield cls(pd.DataFrame({"arm": list("aabbb"), "pay": [0.0, 1.0, 0.5, 0.25, 1.0]}), arm="arm", reward="pay")

@@ -1,0 +1,80 @@
+"""A history: the traces of all replications as one `xarray.Dataset` with named dimensions and units."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.metrics.regret import fair_regret
+from evenhand.simulation.loop import Trace
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["assemble"]
+
+Variables = dict[str, tuple[tuple[str, ...], NDArray[Any]]]
+
+UNITS = {
+    "pulls": "rounds in which the arm was decided for, so far",
+    "regret": "expected reward lost against the best arm, so far",
+    "r_regret": "expected reward lost against the best policy that keeps the same promise, so far",
+    "reward": "reward received, so far",
+    "forced": "rounds decided by the quota, so far",
+    "shortfall": "max over arms of r_i t - N_i(t), now, in pulls",
+    "worst_shortfall": "largest r_i s - N_i(s) over all arms and all rounds s <= t, in pulls",
+    "violations": "pairs (arm, round s <= t) with N_i(s) < floor(r_i s) - alpha",
+}
+
+
+def variables(trace: Trace, world: Any, promise: Any, rounds: NDArray[np.int64]) -> Variables:
+    """Return the history variables of one replication, each with its dimensions after (policy, replication)."""
+    found: Variables = {
+        "pulls": (("round", "arm"), trace.pulls),
+        "reward": (("round",), trace.reward),
+        "forced": (("round",), trace.forced),
+    }
+    for i, name in enumerate(world.scores):
+        found[name] = (("round",), trace.totals[:, i])
+    nothing = np.full(len(rounds), np.nan)
+    owing = promise is not None
+    shortfall = (promise.floats() * rounds[:, None] - trace.pulls).max(axis=1) if owing else nothing
+    found["shortfall"] = (("round",), shortfall)
+    found["worst_shortfall"] = (("round",), trace.worst.max(axis=1) if owing else nothing)
+    found["violations"] = (("round",), trace.violations.sum(axis=1) if owing else nothing)
+    if world.gaps is not None:
+        fair = fair_regret(trace.pulls, world.gaps, promise, rounds) if owing else nothing
+        found["r_regret"] = (("round",), fair)
+    return found
+
+
+def assemble(
+    results: dict[tuple[str, int], Variables],
+    names: list[str],
+    replications: int,
+    rounds: NDArray[np.int64],
+    world: Any,
+    promises: dict[str, Any],
+    attributes: dict[str, Any],
+) -> xr.Dataset:
+    """Return the dataset of all results; replications that are missing (an interrupted run) are left out for every policy."""
+    import xarray as xr
+
+    whole = [r for r in range(replications) if all((name, r) in results for name in names)]
+    data: dict[str, Any] = {}
+    if whole:
+        for variable, (dims, _) in results[names[0], whole[0]].items():
+            values = np.stack([np.stack([results[name, r][variable][1] for r in whole]) for name in names])
+            note = UNITS.get(variable, getattr(world, "units", {}).get(variable, ""))
+            data[variable] = (("policy", "replication", *dims), values, {"long_name": note})
+    coords: dict[str, Any] = {"policy": names, "replication": whole, "round": rounds, "arm": list(world.arms)}
+    coords |= getattr(world, "coordinates", {})
+    dataset = xr.Dataset(data, coords=coords, attrs=attributes)
+    if any(promise is not None for promise in promises.values()):
+        none = np.full(len(world.arms), np.nan)
+        shares = np.stack([none if promises[n] is None else promises[n].floats() for n in names])
+        tolerance = [np.nan if promises[n] is None else promises[n].tolerance for n in names]
+        dataset = dataset.assign_coords(share=(("policy", "arm"), shares), tolerance=("policy", tolerance))
+    return dataset

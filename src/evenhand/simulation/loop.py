@@ -1,0 +1,174 @@
+"""One replication: the compiled loop over kernels, and its twin that steps the same conversation from Python."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.kernels.compose import entry, interpreted, kernel
+from evenhand.metrics.shares import Tally, count, tally, violations, worst
+from evenhand.online import REASONS, KernelPolicy, reason
+from evenhand.protocol import Decision
+from evenhand.simulation.world import KernelWorld
+
+__all__ = ["Trace", "replicate", "runs_compiled"]
+
+FORCED = reason("owed its share")
+ROUNDS_A_CALL = 1 << 22
+"""Between two calls the user's wish to stop is heard; about 40 ms."""
+
+
+class Trace(NamedTuple):
+    """What a replication leaves behind at its checkpoints, a row each."""
+
+    pulls: NDArray[np.int64]
+    worst: NDArray[np.float64]
+    violations: NDArray[np.int64]
+    forced: NDArray[np.int64]
+    reward: NDArray[np.float64]
+    totals: NDArray[np.float64]
+    """(n_checkpoints, n_scores): the world's scores, cumulative."""
+
+
+class Running(NamedTuple):
+    """Sums that go on from checkpoint to checkpoint."""
+
+    forced: NDArray[np.int64]
+    reward: NDArray[np.float64]
+    totals: NDArray[np.float64]
+
+
+@kernel
+def note(trace, row, tally, running, round):
+    for arm in range(tally.pulls.size):
+        trace.pulls[row, arm] = tally.pulls[arm]
+        trace.worst[row, arm] = worst(tally, arm, round)
+        trace.violations[row, arm] = violations(tally, arm, round)
+    trace.forced[row] = running.forced[0]
+    trace.reward[row] = running.reward[0]
+    for i in range(running.totals.size):
+        trace.totals[row, i] = running.totals[i]
+
+
+@kernel
+def play(params, state, world, world_state, contexts, waiting, tally, running, trace, checkpoints, first, last, row):
+    """Play rounds first .. last and note the checkpoints on the way; return the next checkpoint's row."""
+    for round in range(first, last + 1):
+        observe(world, world_state, contexts, round)  # noqa: F821
+        arm, why = choose(params, state, contexts, round, waiting)  # noqa: F821
+        reward = respond(world, world_state, contexts, arm)  # noqa: F821
+        update(params, state, contexts, arm, reward)  # noqa: F821
+        score(world, world_state, contexts, arm, reward, running.totals)  # noqa: F821
+        count(tally, arm, round)
+        if why == FORCED:
+            running.forced[0] += 1
+        running.reward[0] += reward
+        if round == checkpoints[row]:
+            note(trace, row, tally, running, round)
+            row += 1
+    return row
+
+
+def replicate(
+    policy: Any,
+    world: Any,
+    promise: Any,
+    *,
+    policy_seed: int,
+    world_seed: int,
+    checkpoints: NDArray[np.int64],
+    stop: Callable[[int], None],
+    compiled: bool = True,
+) -> Trace:
+    """Run one replication of a fresh copy of `policy` in `world` and return its trace; `stop` is called now and then with the rounds done.
+
+    `compiled=False` runs the very same kernels as plain Python, for checks.
+    """
+    policy = policy.fresh(arms=world.arms, seed=policy_seed) if hasattr(policy, "fresh") else copy.deepcopy(policy)
+    world = copy.copy(world) if isinstance(world, KernelWorld) else copy.deepcopy(world)
+    world.reset(world_seed)
+    arms, scores, rows = len(world.arms), len(world.scores), len(checkpoints)
+    trace = Trace(
+        np.zeros((rows, arms), np.int64),
+        np.zeros((rows, arms)),
+        np.zeros((rows, arms), np.int64),
+        np.zeros(rows, np.int64),
+        np.zeros(rows),
+        np.zeros((rows, scores)),
+    )
+    running = Running(np.zeros(1, np.int64), np.zeros(1), np.zeros(scores))
+    books = tally(promise, arms)
+    if runs_compiled(policy, world):
+        policy.begin(world.dimension)
+        _play(policy, world, books, running, trace, checkpoints, stop, compiled)
+    else:
+        _step(policy, world, books, running, trace, checkpoints, stop)
+    return trace
+
+
+def runs_compiled(policy: Any, world: Any) -> bool:
+    """Say whether policy and world both have kernels."""
+    return isinstance(policy, KernelPolicy) and isinstance(world, KernelWorld) and getattr(policy, "compiled", True)
+
+
+def _play(
+    policy: KernelPolicy,
+    world: KernelWorld,
+    books: Tally,
+    running: Running,
+    trace: Trace,
+    checkpoints: NDArray[np.int64],
+    stop: Callable[[int], None],
+    compiled: bool,
+) -> None:
+    function = entry(play, **policy.kernels._asdict(), **world.kernels._asdict())
+    if not compiled:
+        function = interpreted(function)
+    row, first, final = 0, 1, int(checkpoints[-1])
+    while first <= final:
+        last = min(final, first + ROUNDS_A_CALL - 1)
+        row = function(
+            policy._params, policy._state, *world._core, world._shown, policy._waiting, books, running, trace, checkpoints,
+            first, last, row,
+        )  # fmt: skip
+        first = last + 1
+        stop(last)
+
+
+def _step(
+    policy: Any,
+    world: Any,
+    books: Tally,
+    running: Running,
+    trace: Trace,
+    checkpoints: NDArray[np.int64],
+    stop: Callable[[int], None],
+) -> None:
+    enter, write = entry(count), entry(note)
+    asks, row = hasattr(policy, "ask"), 0
+    for round in range(1, int(checkpoints[-1]) + 1):
+        observed = world.observe()
+        if asks:
+            decision = policy.ask(*observed)
+        else:
+            index = policy.choose(*observed)
+            decision = Decision(round, round, world.arms[index], index, None, "")
+        (reward,) = world.respond(decision)
+        if asks:
+            policy.tell(decision, reward)
+        else:
+            policy.update(*observed, decision.index, reward)
+        enter(books, decision.index, round)
+        running.forced[0] += decision.reason == REASONS[FORCED]
+        running.reward[0] += reward
+        running.totals[:] = world.totals
+        if round == checkpoints[row]:
+            write(trace, row, books, running, round)
+            row += 1
+        if round % 1000 == 0:
+            stop(round)
+    stop(int(checkpoints[-1]))

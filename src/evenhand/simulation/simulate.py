@@ -1,0 +1,223 @@
+"""`simulate`: policies in a world, many times, compiled, on all cores or on a cluster."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.errors import ArgumentError, SimulationInterrupted, wanted
+from evenhand.rng import Seed, draw_seed
+from evenhand.simulation.history import Variables, assemble
+from evenhand.simulation.loop import runs_compiled
+from evenhand.simulation.tasks import IN_PROCESS, Halt, Store, chunks, interruptible, run_chunk, workers
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["simulate"]
+
+
+def simulate(
+    policies: Any,
+    world: Any,
+    *,
+    rounds: int,
+    replications: int = 1,
+    seed: Seed = None,
+    checkpoints: int | Sequence[int] = 200,
+    spacing: Literal["even", "log"] = "even",
+    jobs: int = -1,
+    backend: str | None = None,
+    progress: bool = False,
+    store: str | os.PathLike[str] | None = None,
+) -> xr.Dataset:
+    """Play policies in a world and return the history of every replication at its checkpoints.
+
+    Policies start without memory. All see common random numbers: the world's stream depends on `seed` and the replication alone. The
+    dataset depends on neither `jobs` nor `backend`. Memory does not grow with `rounds`.
+
+    Parameters
+    ----------
+    policies : one policy or learner, or a dict name -> policy.
+    world : a world of evenhand, or any object with `arms`, `scores`, `totals`, `reset`, `observe` and `respond`.
+    rounds : the number of rounds T.
+    replications : independent repetitions.
+    seed : int, Generator or None; the number that was used is the attribute `seed` of the result.
+    checkpoints : how many rounds to keep, or which.
+    spacing : whether a number of checkpoints is spread evenly or logarithmically.
+    jobs : workers; -1 for all cores.
+    backend : joblib's: "threading" (default where all is compiled), "loky" (default otherwise), "sequential", "dask", "ray".
+    progress : show a progress bar.
+    store : a folder in which finished replications are kept; called again with the same arguments, only the rest is played.
+
+    Returns
+    -------
+    xarray.Dataset
+        Dimensions `policy`, `replication`, `round` and, where it applies, `arm`. For worlds of arms: `pulls`, `reward`, `regret`, `r_regret`,
+        `shortfall`, `worst_shortfall`, `violations`, `forced`. A policy without a promise of its own is measured against the promise of the
+        others, if they share one.
+
+    Raises
+    ------
+    ArgumentError
+        If a number is not positive, the checkpoints are not rounds, or a policy has other arms than the world.
+    SimulationInterrupted
+        On Ctrl-C; its `partial` holds the replications that were done.
+
+    Examples
+    --------
+    >>> import evenhand as eh
+    >>> from evenhand.quotas import BernoulliArms, FairUCB
+    >>> history = eh.simulate(FairUCB([0.2, 0.2, 0.2]), BernoulliArms([0.7, 0.5, 0.4]), rounds=1000, replications=3, seed=1)
+    >>> dict(history.sizes)["replication"], bool((history.worst_shortfall < 1).all())
+    (3, True)
+    """
+    named = _named(policies)
+    _check_arms(named, world)
+    for name, value in (("rounds", rounds), ("replications", replications)):
+        if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
+            raise ArgumentError(wanted(name, "a whole number >= 1", value))
+    kept = _checkpoints(checkpoints, spacing, int(rounds))
+    promises = _promises(named)
+    if backend is None:
+        quick = all(runs_compiled(policy, world) or hasattr(world, "replicate") for policy in named.values())
+        backend = "threading" if quick else "loky"
+    if not isinstance(jobs, int) or jobs == 0:
+        raise ArgumentError(wanted("jobs", "a number of workers, or -1 for all cores", jobs))
+    given = seed if seed is not None or store is None else _remembered_seed(Path(store))
+    number = draw_seed(given)
+    keep = None if store is None else Store(store, _signature(named, world, number, kept))
+
+    names = list(named)
+    results: dict[tuple[str, int], Variables] = {}
+    if keep is not None:
+        for i, name in enumerate(names):
+            for r in range(replications):
+                if (found := keep.read(i, r)) is not None:
+                    results[name, r] = found
+    missing = {name: [r for r in range(replications) if (name, r) not in results] for name in names}
+    size = max(1, replications // (4 * (os.cpu_count() or 1) if jobs < 0 else 4 * jobs))
+    attributes = {"seed": number, "world": type(world).__name__, "rounds": int(rounds)}
+
+    def assembled() -> xr.Dataset:
+        return assemble(results, names, replications, kept, world, promises, attributes)
+
+    with interruptible() as halt, _bar(progress, rounds * sum(map(len, missing.values()))) as advance:
+
+        def tick(done: int) -> None:
+            if halt.is_set():
+                raise Halt
+            advance(done)
+
+        inside = backend in IN_PROCESS or jobs == 1
+        try:
+            with workers(jobs, backend) as parallel:
+                import joblib
+
+                deal = chunks(names, missing, size)
+                for name, found in parallel(
+                    joblib.delayed(run_chunk)(
+                        named[name], world, promises[name], name, some, number, kept, tick if inside else None
+                    )
+                    for name, some in deal
+                ):
+                    for r, result in found.items():
+                        results[name, r] = result
+                        if keep is not None:
+                            keep.write(names.index(name), r, result)
+                    if not inside:
+                        advance(rounds * len(found))
+        except (KeyboardInterrupt, Halt):
+            partial = assembled()
+            done = partial.sizes["replication"]
+            again = " call again with the same store to go on" if keep is not None else " pass store= to keep them on disk"
+            raise SimulationInterrupted(f"interrupted after {done} of {replications} replications;{again}", partial) from None
+    return assembled()
+
+
+def _named(policies: Any) -> dict[str, Any]:
+    if not isinstance(policies, Mapping):
+        policies = {type(policies).__name__: policies}
+    if not policies:
+        raise ArgumentError(wanted("policies", "a policy, or a dict name -> policy", policies))
+    for name, policy in policies.items():
+        if not isinstance(name, str):
+            raise ArgumentError(wanted("policies", "names that are text", name))
+        if not (hasattr(policy, "ask") and hasattr(policy, "tell")) and not (
+            hasattr(policy, "choose") and hasattr(policy, "update")
+        ):
+            raise ArgumentError(wanted(f"policies[{name!r}]", "an object with ask and tell, or choose and update", policy))
+    return dict(policies)
+
+
+def _check_arms(named: dict[str, Any], world: Any) -> None:
+    for name, policy in named.items():
+        arms = getattr(policy, "arms", None)
+        if arms is not None and hasattr(world, "arms") and tuple(arms) != tuple(world.arms):
+            both = len(arms) == len(world.arms)
+            got = f"{list(arms)[:5]}" if both else f"{len(arms)} arms"
+            want = f"the world's arms {list(world.arms)[:5]}" if both else f"{len(world.arms)} arms, as the world has"
+            raise ArgumentError(wanted(f"policies[{name!r}]", want, got))
+
+
+def _checkpoints(checkpoints: int | Sequence[int], spacing: str, rounds: int) -> NDArray[np.int64]:
+    if spacing not in ("even", "log"):
+        raise ArgumentError(wanted("spacing", "'even' or 'log'", spacing))
+    if isinstance(checkpoints, (int, np.integer)) and not isinstance(checkpoints, bool) and checkpoints >= 1:
+        spread = np.geomspace if spacing == "log" else np.linspace
+        points = spread(1 if spacing == "log" else rounds / checkpoints, rounds, int(checkpoints))
+        return np.unique(np.clip(np.rint(points), 1, rounds).astype(np.int64))
+    kept = np.unique(np.atleast_1d(np.asarray(checkpoints)))
+    if kept.dtype.kind not in "iu" or kept.size == 0 or kept[0] < 1 or kept[-1] > rounds:
+        raise ArgumentError(wanted("checkpoints", f"a number >= 1, or rounds from 1 to {rounds}", checkpoints))
+    return np.append(kept, rounds).astype(np.int64) if kept[-1] < rounds else kept.astype(np.int64)
+
+
+def _promises(named: dict[str, Any]) -> dict[str, Any]:
+    own = {name: getattr(policy, "promise", None) for name, policy in named.items()}
+    made = [promise for promise in own.values() if promise is not None]
+    common = made[0] if made and all(promise == made[0] for promise in made) else None
+    return {name: common if promise is None else promise for name, promise in own.items()}
+
+
+def _remembered_seed(store: Path) -> int:
+    store.mkdir(parents=True, exist_ok=True)
+    file = store / "seed"
+    if not file.exists():
+        file.write_text(str(draw_seed(None)))
+    return int(file.read_text())
+
+
+def _signature(named: dict[str, Any], world: Any, seed: int, kept: NDArray[np.int64]) -> str:
+    import joblib
+
+    configured = {name: (policy.config() if hasattr(policy, "config") else policy) for name, policy in named.items()}
+    for config in configured.values():
+        if isinstance(config, dict):
+            config.pop("seed", None)
+    try:
+        return str(joblib.hash((configured, vars(world), seed, kept)))
+    except Exception as error:
+        raise ArgumentError(f"store: a policy or the world cannot be told from others, it does not pickle ({error})") from error
+
+
+class _bar:
+    """A progress bar in rounds, or nothing."""
+
+    def __init__(self, shown: bool, total: int) -> None:
+        from rich.progress import Progress
+
+        self.progress = Progress(disable=not shown)
+        self.task = self.progress.add_task("rounds", total=total)
+
+    def __enter__(self) -> Any:
+        self.progress.start()
+        return lambda done: self.progress.advance(self.task, done)
+
+    def __exit__(self, *error: object) -> None:
+        self.progress.stop()

@@ -1,0 +1,141 @@
+"""Replications as tasks: handed to joblib's workers, kept on disk where wanted, stopped when the user says so."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.errors import ArgumentError, MissingExtraError, wanted
+from evenhand.rng import child
+from evenhand.simulation.history import Variables, variables
+from evenhand.simulation.loop import replicate
+
+__all__ = ["Store", "chunks", "interruptible", "run_chunk", "workers"]
+
+IN_PROCESS = ("threading", "sequential")
+
+
+class Halt(Exception):
+    """Raised inside a worker when the user has interrupted the simulation."""
+
+
+def run_chunk(
+    policy: Any,
+    world: Any,
+    promise: Any,
+    name: str,
+    replications: list[int],
+    seed: int,
+    checkpoints: NDArray[np.int64],
+    tick: Callable[[int], None] | None = None,
+) -> tuple[str, dict[int, Variables]]:
+    """Run some replications of one policy; the seeds depend on the replication alone, not on who runs it."""
+    results: dict[int, Variables] = {}
+    for replication in replications:
+        seeds = {"world_seed": child(seed, replication, 0), "policy_seed": child(seed, replication, 1)}
+        done = 0
+
+        def stop(rounds: int) -> None:
+            nonlocal done
+            if tick is not None:
+                tick(rounds - done)
+            done = rounds
+
+        if hasattr(world, "replicate"):
+            results[replication] = world.replicate(policy, **seeds, checkpoints=checkpoints, stop=stop)
+        else:
+            trace = replicate(policy, world, promise, **seeds, checkpoints=checkpoints, stop=stop)
+            results[replication] = variables(trace, world, promise, checkpoints)
+    return name, results
+
+
+def chunks(names: list[str], missing: dict[str, list[int]], size: int) -> Iterator[tuple[str, list[int]]]:
+    """Deal out what is missing, early replications of all policies first, so that an interruption leaves whole ones."""
+    longest = max((len(r) for r in missing.values()), default=0)
+    for start in range(0, longest, size):
+        for name in names:
+            if missing[name][start : start + size]:
+                yield name, missing[name][start : start + size]
+
+
+@contextlib.contextmanager
+def workers(jobs: int, backend: str) -> Iterator[Any]:
+    """Yield the `joblib.Parallel` of that backend, its results unordered as they come.
+
+    Raises
+    ------
+    MissingExtraError
+        If the backend's package is not installed.
+    ArgumentError
+        If joblib knows no such backend, or it has no cluster to run on.
+    """
+    import joblib
+
+    if backend == "ray":
+        try:
+            from ray.util.joblib import register_ray
+        except ImportError as error:
+            raise MissingExtraError("backend 'ray' needs ray: pip install 'evenhand[ray]'") from error
+        register_ray()
+    if backend == "dask":
+        try:
+            import distributed  # noqa: F401
+        except ImportError as error:
+            raise MissingExtraError("backend 'dask' needs dask.distributed: pip install 'evenhand[dask]'") from error
+    try:
+        context = joblib.parallel_config(backend=backend, n_jobs=jobs)
+    except ValueError as error:
+        raise ArgumentError(wanted("backend", "a joblib backend that is ready to run", backend, str(error))) from error
+    with context, joblib.Parallel(return_as="generator_unordered") as parallel:
+        yield parallel
+
+
+@contextlib.contextmanager
+def interruptible() -> Iterator[threading.Event]:
+    """Yield an event that Ctrl-C sets, before it raises KeyboardInterrupt, so that threads hear of it too."""
+    halt = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield halt
+        return
+    before = signal.getsignal(signal.SIGINT)
+
+    def handle(number: int, frame: Any) -> None:
+        halt.set()
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, handle)
+    try:
+        yield halt
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+class Store:
+    """A folder in which finished replications are kept; the same simulation started again takes up what is there."""
+
+    def __init__(self, folder: str | Path, signature: str) -> None:
+        self.folder = Path(folder) / signature
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    def read(self, number: int, replication: int) -> Variables | None:
+        """Return the variables of a replication of the policy with that number, or None if it was not finished."""
+        file = self.folder / f"{number}-{replication}.npz"
+        if not file.exists():
+            return None
+        with np.load(file, allow_pickle=False) as saved:
+            return {key.split("|")[0]: (tuple(key.split("|")[1:]), saved[key]) for key in saved.files}
+
+    def write(self, number: int, replication: int, found: Variables) -> None:
+        """Keep the variables of a finished replication; the file appears whole or not at all."""
+        file = self.folder / f"{number}-{replication}.npz"
+        part = file.with_suffix(".part")
+        with part.open("wb") as handle:
+            np.savez(handle, **{"|".join((name, *dims)): values for name, (dims, values) in found.items()})
+        part.replace(file)

@@ -1,0 +1,84 @@
+"""A world over kernels: what a policy is shown and what its decisions bring, the same online and in the compiled loop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.kernels.compose import entry, kernel
+from evenhand.online import arm_labels
+from evenhand.protocol import Decision, Label
+from evenhand.rng import stream
+
+__all__ = ["KernelWorld", "WorldKernels", "shows_nothing"]
+
+
+class WorldKernels(NamedTuple):
+    """The numeric core of a world.
+
+    observe(params, state, contexts, round)                     fills contexts (n_arms, d)
+    respond(params, state, contexts, index) -> reward           the reward that the policy is told
+    score(params, state, contexts, index, reward, totals)       adds to totals (n_scores,), named by the world's `scores`
+
+    All randomness comes from a stream in the state, and a round draws the same number of values whatever was decided, so that
+    policies in one simulation see common random numbers.
+    """
+
+    observe: Any
+    respond: Any
+    score: Any
+
+
+@kernel
+def shows_nothing(params, state, contexts, round):
+    """The `observe` of a world without contexts."""
+
+
+class KernelWorld:
+    """A world over kernels; a subclass names its `kernels` and `scores` and writes `parameters()` and `memory(stream)`.
+
+    Attributes
+    ----------
+    arms : the labels of the arms (n_arms,).
+    dimension : d, the numbers shown an arm and round; 0 for none.
+    scores : names of what `score` adds up, history variables of a simulation.
+    gaps : the loss in expected reward of each arm against the best (n_arms,), or None where it depends on the round.
+    """
+
+    kernels: ClassVar[WorldKernels]
+    scores: ClassVar[tuple[str, ...]] = ("regret",)
+    gaps: NDArray[np.float64] | None = None
+
+    def __init__(self, arms: int | Sequence[Label], dimension: int = 0) -> None:
+        self.arms = arm_labels(arms)
+        self.dimension = dimension
+
+    def parameters(self) -> Any:
+        """Return the NamedTuple `params` of the kernels."""
+        raise NotImplementedError
+
+    def memory(self, stream: NDArray[np.uint64]) -> Any:
+        """Return the NamedTuple `state` of the kernels before the first round, random numbers from `stream`."""
+        raise NotImplementedError
+
+    def reset(self, seed: int) -> None:
+        """Start anew from a seed."""
+        self.round = 0
+        self.totals = np.zeros(len(self.scores))
+        self._shown = np.zeros((len(self.arms) if self.dimension else 0, self.dimension))
+        self._core = (self.parameters(), self.memory(stream(seed)))
+
+    def observe(self) -> tuple[Any, ...]:
+        """Begin a round and return what `ask` is shown."""
+        self.round += 1
+        entry(self.kernels.observe)(*self._core, self._shown, self.round)
+        return (self._shown.copy(),) if self.dimension else ()
+
+    def respond(self, ticket: Decision) -> tuple[Any, ...]:
+        """Return the reward of a decision of this round, for `tell`."""
+        reward = entry(self.kernels.respond)(*self._core, self._shown, ticket.index)
+        entry(self.kernels.score)(*self._core, self._shown, ticket.index, reward, self.totals)
+        return (float(reward),)
