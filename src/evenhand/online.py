@@ -5,10 +5,10 @@ The author of a policy writes two kernels and a class of a few lines:
     choose(params, state, contexts, round, waiting) -> (index, reason)
     update(params, state, contexts, index, reward)
 
-`params` is a NamedTuple that never changes, `state` a NamedTuple of arrays that the kernels change in place; the last field
-of either may be the NamedTuple of an inner learner. `contexts` is what the round shows, an array (n_arms, d), empty where rounds
-show nothing; `waiting` (n_arms,) counts the tickets of each arm that are still open. The compiled simulation loop calls
-the same two kernels, so what is simulated is what is deployed.
+`params` is a NamedTuple that never changes, `state` a NamedTuple of arrays that the kernels change in place; the last
+field of either may be the NamedTuple of an inner learner. `contexts` is what the round shows, an array (n_arms, d),
+empty where rounds show nothing; `waiting` (n_arms,) counts the tickets of each arm that are still open. The compiled
+simulation loop calls the same two kernels, so what is simulated is what is deployed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.errors import (
     ArgumentError,
@@ -32,7 +31,8 @@ from evenhand.errors import (
     UnknownTicketError,
     wanted,
 )
-from evenhand.kernels.compose import bind, entry, kernel
+from evenhand.kernels.arrays import Floats, Ints, Words
+from evenhand.kernels.compose import OPEN, bind, entry, kernel
 from evenhand.protocol import Decision, Label
 from evenhand.rng import Seed, draw_seed, stream
 
@@ -41,7 +41,7 @@ __all__ = ["REASONS", "KernelPolicy", "Kernels", "arm_labels", "flat", "packer",
 REASONS: dict[int, str] = {}
 """What the reason numbers of `choose` mean; filled by `reason` when a policy's module is imported."""
 
-NO_CONTEXTS: NDArray[np.float64] = np.zeros((0, 0))
+NO_CONTEXTS: Floats = np.zeros((0, 0))
 
 
 class Kernels(NamedTuple):
@@ -90,9 +90,9 @@ def arm_labels(arms: int | Sequence[Label]) -> tuple[Label, ...]:
 class KernelPolicy:
     """A policy over kernels, that is a learner as well: `ask` and `tell` with tickets, `choose` and `update` without.
 
-    A subclass names its `kernels`, passes `arms` and `seed` on, keeps every constructor argument under its own name, and
-    writes `parameters()` and `memory()`, which return the NamedTuples of the kernels for `len(self.arms)` arms and, where it is
-    `contextual`, contexts of `self.dimension` numbers an arm, known from the first contexts on.
+    A subclass names its `kernels`, passes `arms` and `seed` on, keeps every constructor argument under its own name,
+    and writes `parameters()` and `memory()`, which return the NamedTuples of the kernels for `len(self.arms)` arms and,
+    where it is `contextual`, contexts of `self.dimension` numbers an arm, known from the first contexts on.
     """
 
     kernels: Kernels
@@ -100,6 +100,8 @@ class KernelPolicy:
     contextual: bool = False
     arms: tuple[Label, ...] | None
     dimension: int | None
+    round: int
+    _next: int
 
     def __init__(self, arms: int | Sequence[Label] | None, seed: Seed) -> None:
         self.arms = None if arms is None else arm_labels(arms)
@@ -116,7 +118,7 @@ class KernelPolicy:
         """Return the NamedTuple `state` of the kernels before the first round: arrays alone."""
         raise NotImplementedError
 
-    def stream(self) -> NDArray[np.uint64]:
+    def stream(self) -> Words:
         """Return the policy's random stream from its start, a field of `memory()` where the kernels draw."""
         return stream(self.seed)
 
@@ -180,7 +182,7 @@ class KernelPolicy:
     # ------------------------------------------------------------------ copies and files
 
     def fresh(self, *, arms: int | Sequence[Label] | None = None, seed: Seed = None) -> Self:
-        """Return a policy of the same configuration that remembers nothing; `arms` names its arms where it has none yet."""
+        """Return a policy of the same configuration without memory; `arms` names its arms where it has none yet."""
         config = {name: copy.deepcopy(value) for name, value in self.config().items()}
         if "arms" in config and self.arms is None:
             config["arms"] = arms
@@ -243,15 +245,15 @@ class KernelPolicy:
         self._labels = self.arms
         self._params, self._state = self.parameters(), self.memory()
         self._waiting = np.zeros(len(self.arms), dtype=np.int64)
-        self._open: dict[int, tuple[int, NDArray[np.float64]]] = {}
+        self._open: dict[int, tuple[int, Floats]] = {}
         self._next = 1
 
-    def _choose(self, shown: NDArray[np.float64]) -> tuple[int, int]:
+    def _choose(self, shown: Floats) -> tuple[int, int]:
         picked: tuple[int, int] = self._ask_kernel(self.round + 1, shown, self._waiting, *self._arrays)
         self.round += 1
         return picked
 
-    def _update(self, shown: NDArray[np.float64], index: int, reward: float) -> None:
+    def _update(self, shown: Floats, index: int, reward: float) -> None:
         self._tell_kernel(index, reward, shown, *self._arrays)
 
     def __getattr__(self, name: str) -> Any:
@@ -276,7 +278,7 @@ class KernelPolicy:
         self._ask_kernel = entry(_ask, choose=self.kernels.choose, **names)
         self._tell_kernel = entry(_tell, update=self.kernels.update, **names)
 
-    def _checked_contexts(self, contexts: Any = None) -> NDArray[np.float64]:
+    def _checked_contexts(self, contexts: Any = None) -> Floats:
         if not self.contextual:
             if contexts is None:
                 return NO_CONTEXTS
@@ -291,11 +293,13 @@ class KernelPolicy:
             raise ContextError(wanted("contexts", shape, f"an array of shape {shown.shape}"))
         if not np.isfinite(shown).all():
             arm, feature = np.argwhere(~np.isfinite(shown))[0]
-            raise ContextError(wanted("contexts", "finite numbers", f"{shown[arm, feature]} for arm {arm}, feature {feature}"))
+            raise ContextError(
+                wanted("contexts", "finite numbers", f"{shown[arm, feature]} for arm {arm}, feature {feature}")
+            )
         self.begin(shown.shape[1])
         return shown
 
-    def _checked_ticket(self, decision: Decision | int) -> tuple[int, int, NDArray[np.float64]]:
+    def _checked_ticket(self, decision: Decision | int) -> tuple[int, int, Floats]:
         ticket = decision.id if isinstance(decision, Decision) else decision
         found = self._open.get(ticket) if isinstance(ticket, (int, np.integer)) else None
         if found is None:
@@ -305,7 +309,9 @@ class KernelPolicy:
                 raise ClosedTicketError(f"ticket {ticket} was told or forgotten before; nothing has changed")
             raise UnknownTicketError(f"ticket {ticket} was never handed out; the last one was {self._next - 1}")
         if isinstance(decision, Decision) and decision.index != found[0]:
-            raise TicketError(f"ticket {ticket} is for arm {self._labels[found[0]]!r}, not {decision.arm!r}: another policy's?")
+            raise TicketError(
+                f"ticket {ticket} is for arm {self._labels[found[0]]!r}, not {decision.arm!r}: another policy's?"
+            )
         return int(ticket), *found
 
     def _checked_reward(self, reward: float) -> float:
@@ -319,36 +325,41 @@ class KernelPolicy:
                 raise RewardError(wanted("reward", "one number", reward)) from error
         if not (low <= reward <= high and math.isfinite(reward)):
             inside = "a finite number" if math.isinf(high) else f"a number in [{low:g}, {high:g}]"
-            raise RewardError(wanted("reward", inside, reward, "" if math.isinf(high) else "scale rewards to that range"))
+            raise RewardError(
+                wanted("reward", inside, reward, "" if math.isinf(high) else "scale rewards to that range")
+            )
         return reward
 
+
+choose = update = pack_params = pack_state = pack_inner = Type = OPEN
+split = own = 0
 
 _COMPILED = ("_ask_kernel", "_tell_kernel", "_arrays")
 _BEGUN = ("_labels", "_next", "_open", "_params", "_state", "_waiting", "round", *_COMPILED)
 
 
 @kernel
-def _ask(round, contexts, waiting, *arrays):
-    return choose(pack_params(*arrays[:split]), pack_state(*arrays[split:]), contexts, round, waiting)  # noqa: F821
+def _ask(round: int, contexts: Floats, waiting: Ints, *arrays: Any) -> tuple[int, int]:
+    return choose(pack_params(*arrays[:split]), pack_state(*arrays[split:]), contexts, round, waiting)
 
 
 @kernel
-def _tell(index, reward, contexts, *arrays):
-    update(pack_params(*arrays[:split]), pack_state(*arrays[split:]), contexts, index, reward)  # noqa: F821
+def _tell(index: int, reward: float, contexts: Floats, *arrays: Any) -> None:
+    update(pack_params(*arrays[:split]), pack_state(*arrays[split:]), contexts, index, reward)
 
 
 @kernel
-def _pack(*arrays):
-    return Type(*arrays)  # noqa: F821
+def _pack(*arrays: Any) -> Any:
+    return Type(*arrays)
 
 
 @kernel
-def _pack_nested(*arrays):
-    return Type(*(arrays[:own] + (pack_inner(*arrays[own:]),)))  # noqa: F821
+def _pack_nested(*arrays: Any) -> Any:
+    return Type(*(arrays[:own] + (pack_inner(*arrays[own:]),)))  # noqa: RUF005, numba knows no other
 
 
 def packer(value: Any) -> Any:
-    """Return the kernel that builds NamedTuples like `value` from their flat arrays (calls from Python are fast with flat ones)."""
+    """Return the kernel that builds NamedTuples like `value` from flat arrays: calls with those are fast."""
     if hasattr(value[-1], "_fields"):
         return bind(_pack_nested, Type=type(value), own=len(value) - 1, pack_inner=packer(value[-1]))
     return bind(_pack, Type=type(value))

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-import numpy as np
-from numpy.typing import NDArray
+from evenhand.kernels.arrays import Floats
 
 __all__ = ["Decision", "Label", "Learner", "Policy", "World"]
 
@@ -26,15 +25,16 @@ class Decision(NamedTuple):
     round : the round t = 1, 2, ... in which it was taken.
     arm : the user's label of the arm.
     index : the arm's position, 0 .. n_arms - 1.
-    probabilities : the distribution (n_arms,) that the arm was drawn from, or None where the choice is not drawn from one.
+    probabilities : the distribution (n_arms,) that the arm was drawn from, or None where the choice is not drawn from
+        one.
     reason : why this arm, in words.
     """
 
     id: int
     round: int
     arm: Label
-    index: int
-    probabilities: NDArray[np.float64] | None
+    index: int  # type: ignore[assignment]
+    probabilities: Floats | None
     reason: str
 
 

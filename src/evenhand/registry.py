@@ -1,4 +1,4 @@
-"""The one list of policies, worlds and experiments that the command line, the checks, the docs and the benchmarks read."""
+"""The one list of policies and worlds that the command line, the checks, the docs and the benchmarks read."""
 
 from __future__ import annotations
 

@@ -1,16 +1,16 @@
 """Seeds and streams: every random number comes from an explicit seed, drawn once and reported.
 
 A seed becomes a `numpy.random.SeedSequence`; a stream is a child of it, named by a path of integers, and is
-handed to compiled code as the four words of xoshiro256+ (`evenhand.kernels.random`). The same path under the same seed is the
-same stream on any machine and any number of workers.
+handed to compiled code as the four words of xoshiro256+ (`evenhand.kernels.random`). The same path under the same seed
+is the same stream on any machine and any number of workers.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.errors import ArgumentError, wanted
+from evenhand.kernels.arrays import Words
 
 Seed = int | np.random.Generator | None
 
@@ -37,13 +37,13 @@ def draw_seed(seed: Seed) -> int:
     raise ArgumentError(wanted("seed", "an int >= 0, a numpy Generator or None", seed))
 
 
-def stream(seed: int, *path: int) -> NDArray[np.uint64]:
+def stream(seed: int, *path: int) -> Words:
     """Return the state (4,) of the xoshiro256+ stream at `path` under `seed`.
 
     >>> bool((stream(1, 0) == stream(1, 0)).all()), bool((stream(1, 0) == stream(1, 1)).any())
     (True, False)
     """
-    return np.random.SeedSequence(seed, spawn_key=path).generate_state(4, np.uint64)
+    return np.random.SeedSequence(seed, spawn_key=path).generate_state(4, np.uint64).astype(np.uint64)
 
 
 def generator(seed: int, *path: int) -> np.random.Generator:

@@ -1,8 +1,9 @@
 """Save and load: one file, arrays plus JSON, a format version, never pickle.
 
-The file is a zip archive: `evenhand.json` holds what is not an array, every array is a `.npy` member that the JSON refers
-to. Whatever wants to be saved offers `snapshot() -> dict` and a classmethod `restored(snapshot) -> object` and is registered;
-the dict may hold arrays, numbers, strings, lists, dicts with string keys, fractions, and further registered objects.
+The file is a zip archive: `evenhand.json` holds what is not an array, every array is a `.npy` member that the JSON
+refers to. Whatever wants to be saved offers `snapshot() -> dict` and a classmethod `restored(snapshot) -> object` and
+is registered; the dict may hold arrays, numbers, strings, lists, dicts with string keys, fractions, and further
+registered objects.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ def from_bytes(data: bytes, source: str = "state") -> Any:
                 raise StateFileError(f"{source}: not a state file of evenhand")
             if body["format"] > FORMAT:
                 raise StateFileError(
-                    f"{source}: written in format {body['format']}, this evenhand reads up to {FORMAT}; upgrade evenhand"
+                    f"{source}: written in format {body['format']}, this evenhand reads up to {FORMAT}; upgrade it"
                 )
             arrays = [
                 np.lib.format.read_array(io.BytesIO(archive.read(f"{n}.npy")), allow_pickle=False)
@@ -124,7 +125,8 @@ def _encode(value: Any, arrays: list[np.ndarray], where: str) -> Any:
     name = registry.name_of(value)
     if name is None or not hasattr(value, "snapshot"):
         raise ArgumentError(
-            f"{where}: {type(value).__name__} cannot be saved; give its class @evenhand.register(name), snapshot() and restored()"
+            f"{where}: {type(value).__name__} cannot be saved; "
+            "give its class @evenhand.register(name), snapshot() and restored()"
         )
     return {"$object": name, "snapshot": _encode(value.snapshot(), arrays, where)}
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.errors import TableError, wanted
+from evenhand.kernels.arrays import Floats
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,9 +57,7 @@ def column(frame: pd.DataFrame, name: str) -> NDArray[Any]:
     return np.array([str(value) for value in values], dtype=object)
 
 
-def numbers(
-    frame: pd.DataFrame, name: str, low: float = -np.inf, high: float = np.inf
-) -> NDArray[np.float64]:
+def numbers(frame: pd.DataFrame, name: str, low: float = -np.inf, high: float = np.inf) -> Floats:
     """Return a column of finite numbers (n_rows,) between `low` and `high`.
 
     Raises

@@ -18,11 +18,16 @@ from typing import Any
 from numba import njit
 from numba.core.dispatcher import Dispatcher
 
-OPTIONS = {"nogil": True, "error_model": "numpy", "_nrt": False}
-"""No interpreter lock; IEEE division; no reference counting, which would cost ten times the arithmetic of a round. The last means
-that a kernel allocates nothing: scratch arrays are fields of its state. Kernels are inlined by force for the same reason."""
+OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
+"""No interpreter lock; IEEE division; no reference counting, which would cost ten times the arithmetic of a round. The
+last means
+that a kernel allocates nothing: scratch arrays are fields of its state. Kernels are inlined by force for the same
+reason."""
 
-__all__ = ["bind", "entry", "fingerprint", "interpreted", "kernel"]
+__all__ = ["OPEN", "bind", "entry", "fingerprint", "interpreted", "kernel"]
+
+OPEN: Any = None
+"""What the open names of a template stand for until `bind` fills them."""
 
 
 def kernel(function: Callable[..., Any]) -> Any:
@@ -45,6 +50,7 @@ def bind(template: Any, **names: Any) -> Any:
     >>> @kernel
     ... def twice(x):
     ...     return 2 * x
+    >>> inner = OPEN
     >>> @kernel
     ... def template(x):
     ...     return inner(x) + 1

@@ -1,8 +1,8 @@
 """When is an arm owed its next pull: exact, in integers that never overflow, one addition a pull.
 
-With a share r = R/D (a fraction in lowest common terms) and whole tolerance a, the position (N + a) D / R is the time up to
-which N pulls are enough. It is kept as whole + rest/R: a pull moves it by D/R, that is by `step` and `remainder`/R. No
-product of a share and a round is ever formed, so there is no horizon at which 64 bits end.
+With a share r = R/D (a fraction in lowest common terms) and whole tolerance a, the position (N + a) D / R is the time
+up to which N pulls are enough. It is kept as whole + rest/R: a pull moves it by D/R, that is by `step` and
+`remainder`/R. No product of a share and a round is ever formed, so there is no horizon at which 64 bits end.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from evenhand.kernels.arrays import Ints
 from evenhand.kernels.compose import kernel
 
 __all__ = ["NEVER", "Pace", "Position", "advance", "position"]
@@ -23,16 +23,16 @@ NEVER = 1 << 61
 class Pace(NamedTuple):
     """The shares in integers, each (n_arms,): numerators R over the common D, D // R and D % R."""
 
-    numerators: NDArray[np.int64]
-    steps: NDArray[np.int64]
-    remainders: NDArray[np.int64]
+    numerators: Ints
+    steps: Ints
+    remainders: Ints
 
 
 class Position(NamedTuple):
     """For each arm the time whole + rest/R up to which its pulls so far are enough, each (n_arms,)."""
 
-    whole: NDArray[np.int64]
-    rest: NDArray[np.int64]
+    whole: Ints
+    rest: Ints
 
 
 def pace(numerators: list[int], denominator: int) -> Pace:
@@ -43,14 +43,14 @@ def pace(numerators: list[int], denominator: int) -> Pace:
 
 
 def position(numerators: list[int], denominator: int, enough: int) -> Position:
-    """Return the positions after `enough` pulls of every arm (with tolerance a: a, or a + 1 for the deadline of the first)."""
+    """Return the positions after `enough` pulls of every arm."""
     whole = [min(enough * denominator // n, NEVER) if n else NEVER for n in numerators]
     rest = [enough * denominator % n if n else 0 for n in numerators]
     return Position(np.array(whole, np.int64), np.array(rest, np.int64))
 
 
 @kernel
-def advance(numerators, steps, remainders, whole, rest, arm):
+def advance(numerators: Ints, steps: Ints, remainders: Ints, whole: Ints, rest: Ints, arm: int) -> None:
     """Move the arm's position by one pull."""
     if whole[arm] < NEVER:
         whole[arm] += steps[arm]

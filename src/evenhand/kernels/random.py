@@ -1,4 +1,5 @@
-"""Random numbers for kernels: xoshiro256+ over a state of four words (Blackman and Vigna 2021), and what is drawn from it."""
+"""Random numbers for kernels: xoshiro256+ over a state of four words (Blackman and Vigna 2021), and what is drawn from
+it."""
 
 from __future__ import annotations
 
@@ -6,9 +7,10 @@ import math
 
 import numpy as np
 
+from evenhand.kernels.arrays import Words
 from evenhand.kernels.compose import kernel
 
-__all__ = ["beta", "below", "gamma", "normal", "uniform"]
+__all__ = ["below", "beta", "gamma", "normal", "uniform"]
 
 _23 = np.uint64(23)
 _17 = np.uint64(17)
@@ -18,7 +20,7 @@ _11 = np.uint64(11)
 
 
 @kernel
-def uniform(stream):
+def uniform(stream: Words) -> float:
     """Return a double in [0, 1) with 53 random bits."""
     s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
     result = s0 + s3
@@ -34,13 +36,13 @@ def uniform(stream):
 
 
 @kernel
-def below(stream, bound):
+def below(stream: Words, bound: int) -> int:
     """Return an integer in {0, ..., bound - 1}; the bias is under bound / 2^53."""
     return int(uniform(stream) * bound)
 
 
 @kernel
-def normal(stream):
+def normal(stream: Words) -> float:
     """Return a standard normal by the polar method (Marsaglia and Bray 1964), its second value thrown away."""
     while True:
         x = 2.0 * uniform(stream) - 1.0
@@ -51,7 +53,7 @@ def normal(stream):
 
 
 @kernel
-def gamma(stream, shape):
+def gamma(stream: Words, shape: float) -> float:
     """Return a gamma variate with the given shape >= 1 and scale 1 (Marsaglia and Tsang 2000)."""
     d = shape - 1.0 / 3.0
     c = 1.0 / math.sqrt(9.0 * d)
@@ -69,7 +71,7 @@ def gamma(stream, shape):
 
 
 @kernel
-def beta(stream, a, b):
+def beta(stream: Words, a: float, b: float) -> float:
     """Return a Beta(a, b) variate, a and b >= 1."""
     x = gamma(stream, a)
     return x / (x + gamma(stream, b))

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import kernel
 
 __all__ = ["argmax", "untried"]
 
 
 @kernel
-def untried(pulls, waiting):
+def untried(pulls: Ints, waiting: Ints) -> int:
     """Return the arm to try before any index is defined, or -1 when every arm has been told about.
 
-    That is the first arm that was never handed out; where all such rewards are still on their way and no arm has been told about,
-    the one with the fewest open tickets.
+    That is the first arm that was never handed out; where all such rewards are still on their way and no arm has been
+    told about, the one with the fewest open tickets.
     """
     told = False
     for arm in range(pulls.size):
@@ -31,7 +32,7 @@ def untried(pulls, waiting):
 
 
 @kernel
-def argmax(values):
+def argmax(values: Floats) -> int:
     """Return the index of the largest value, the lowest among equals."""
     best = 0
     for i in range(1, values.size):

@@ -1,4 +1,5 @@
-"""A learner from elsewhere: any object that can pick an arm and be told its reward, made to speak `choose` and `update`."""
+"""A learner from elsewhere: any object that can pick an arm and be told its reward, made to speak `choose` and
+`update`."""
 
 from __future__ import annotations
 

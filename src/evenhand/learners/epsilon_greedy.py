@@ -1,7 +1,7 @@
 """Epsilon-greedy: mostly the best mean so far, sometimes any arm.
 
-Source: C. Watkins, "Learning from Delayed Rewards", PhD thesis, Cambridge 1989; as a bandit rule with constant epsilon in R. Sutton,
-A. Barto, "Reinforcement Learning", MIT Press 1998, section 2.2.
+Source: C. Watkins, "Learning from Delayed Rewards", PhD thesis, Cambridge 1989; as a bandit rule with constant epsilon
+in R. Sutton, A. Barto, "Reinforcement Learning", MIT Press 1998, section 2.2.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.errors import ArgumentError, wanted
+from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.random import below, uniform
 from evenhand.kernels.ties import untried
@@ -34,13 +34,13 @@ class GreedyParams(NamedTuple):
 
 
 class GreedyState(NamedTuple):
-    pulls: NDArray[np.int64]
-    sums: NDArray[np.float64]
-    stream: NDArray[np.uint64]
+    pulls: Ints
+    sums: Floats
+    stream: Words
 
 
 @kernel
-def choose(params, state, contexts, round, waiting):
+def choose(params: GreedyParams, state: GreedyState, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
     arm = untried(state.pulls, waiting)
     if arm >= 0:
         return arm, UNTRIED
@@ -54,7 +54,7 @@ def choose(params, state, contexts, round, waiting):
 
 
 @kernel
-def update(params, state, contexts, index, reward):
+def update(params: GreedyParams, state: GreedyState, contexts: Floats, index: int, reward: float) -> None:
     state.pulls[index] += 1
     state.sums[index] += reward
 
@@ -87,9 +87,7 @@ class EpsilonGreedy(KernelPolicy):
 
     kernels = Kernels(choose, update)
 
-    def __init__(
-        self, epsilon: float = 0.1, *, arms: int | Sequence[Label] | None = None, seed: Seed = None
-    ) -> None:
+    def __init__(self, epsilon: float = 0.1, *, arms: int | Sequence[Label] | None = None, seed: Seed = None) -> None:
         number = not isinstance(epsilon, (str, bytes, bool)) and hasattr(epsilon, "__float__")
         if not number or not (math.isfinite(epsilon) and 0 <= epsilon <= 1):
             raise ArgumentError(wanted("epsilon", "a probability in [0, 1]", epsilon))

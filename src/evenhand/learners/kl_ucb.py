@@ -1,7 +1,7 @@
 """KL-UCB: the largest mean that the rewards seen so far do not rule out, measured by Kullback-Leibler divergence.
 
-Source: A. Garivier, O. Cappé, "The KL-UCB Algorithm for Bounded Stochastic Bandits and Beyond", COLT 2011, Algorithm 1 with c = 0,
-the value that the authors recommend in practice.
+Source: A. Garivier, O. Cappé, "The KL-UCB Algorithm for Bounded Stochastic Bandits and Beyond", COLT 2011, Algorithm 1
+with c = 0, the value that the authors recommend in practice.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.ties import untried
 from evenhand.learners.ucb1 import HIGHEST, UNTRIED
@@ -29,12 +29,12 @@ class KLUCBParams(NamedTuple):
 
 
 class KLUCBState(NamedTuple):
-    pulls: NDArray[np.int64]
-    sums: NDArray[np.float64]
+    pulls: Ints
+    sums: Floats
 
 
 @kernel
-def divergence(p, q):
+def divergence(p: float, q: float) -> float:
     """Return d(p, q) = p ln(p/q) + (1-p) ln((1-p)/(1-q)) for 0 <= p <= q < 1."""
     total = 0.0
     if p > 0.0:
@@ -45,7 +45,7 @@ def divergence(p, q):
 
 
 @kernel
-def upper(mean, level, precision):
+def upper(mean: float, level: float, precision: float) -> float:
     """Return max { q in [mean, 1] : d(mean, q) <= level }, from below within `precision`."""
     if mean >= 1.0:
         return 1.0
@@ -60,7 +60,7 @@ def upper(mean, level, precision):
 
 
 @kernel
-def choose(params, state, contexts, round, waiting):
+def choose(params: KLUCBParams, state: KLUCBState, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
     arm = untried(state.pulls, waiting)
     if arm >= 0:
         return arm, UNTRIED
@@ -76,14 +76,15 @@ def choose(params, state, contexts, round, waiting):
 
 
 @kernel
-def update(params, state, contexts, index, reward):
+def update(params: KLUCBParams, state: KLUCBState, contexts: Floats, index: int, reward: float) -> None:
     state.pulls[index] += 1
     state.sums[index] += reward
 
 
 @register("learners/kl-ucb")
 class KLUCB(KernelPolicy):
-    """Play the arm with the largest q such that N_i d(mean_i, q) <= ln t, d the Bernoulli divergence; every arm once first.
+    """Play the arm with the largest q such that N_i d(mean_i, q) <= ln t, d the Bernoulli divergence; every arm once
+    first.
 
     Parameters
     ----------

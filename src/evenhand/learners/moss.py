@@ -1,8 +1,8 @@
 """MOSS: an index that explores an arm only as long as it has had less than its even part of the rounds.
 
-Source: J.-Y. Audibert, S. Bubeck, "Minimax Policies for Adversarial and Stochastic Bandits", COLT 2009, section 2. Without a
-horizon the current round stands in its place: R. Degenne, V. Perchet, "Anytime Optimal Algorithms in Stochastic Multi-Armed
-Bandits", ICML 2016, Algorithm 1 with alpha = 1.35.
+Source: J.-Y. Audibert, S. Bubeck, "Minimax Policies for Adversarial and Stochastic Bandits", COLT 2009, section 2.
+Without a horizon the current round stands in its place: R. Degenne, V. Perchet, "Anytime Optimal Algorithms in
+Stochastic Multi-Armed Bandits", ICML 2016, Algorithm 1 with alpha = 1.35.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.errors import ArgumentError, wanted
+from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.ties import untried
 from evenhand.learners.ucb1 import HIGHEST, UNTRIED
@@ -34,12 +34,12 @@ class MOSSParams(NamedTuple):
 
 
 class MOSSState(NamedTuple):
-    pulls: NDArray[np.int64]
-    sums: NDArray[np.float64]
+    pulls: Ints
+    sums: Floats
 
 
 @kernel
-def choose(params, state, contexts, round, waiting):
+def choose(params: MOSSParams, state: MOSSState, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
     arm = untried(state.pulls, waiting)
     if arm >= 0:
         return arm, UNTRIED
@@ -58,7 +58,7 @@ def choose(params, state, contexts, round, waiting):
 
 
 @kernel
-def update(params, state, contexts, index, reward):
+def update(params: MOSSParams, state: MOSSState, contexts: Floats, index: int, reward: float) -> None:
     state.pulls[index] += 1
     state.sums[index] += reward
 
@@ -69,8 +69,8 @@ class MOSS(KernelPolicy):
 
     Parameters
     ----------
-    horizon : T, the number of rounds to come; None for the anytime form, with t for T and 1.175 times the logarithm. Past the
-        horizon the index goes on with the same T.
+    horizon : T, the number of rounds to come; None for the anytime form, with t for T and 1.175 times the logarithm.
+        Past the horizon the index goes on with the same T.
     arms : number of arms or their labels; may be left out where FairLearn or simulate names them.
     seed : unused by this rule, kept so that learners are interchangeable.
 
@@ -93,7 +93,9 @@ class MOSS(KernelPolicy):
     def __init__(
         self, horizon: int | None = None, *, arms: int | Sequence[Label] | None = None, seed: Seed = None
     ) -> None:
-        if horizon is not None and (not isinstance(horizon, (int, np.integer)) or isinstance(horizon, bool) or horizon < 1):
+        if horizon is not None and (
+            not isinstance(horizon, (int, np.integer)) or isinstance(horizon, bool) or horizon < 1
+        ):
             raise ArgumentError(wanted("horizon", "a number of rounds >= 1, or None", horizon))
         self.horizon = horizon
         super().__init__(arms, seed)

@@ -1,6 +1,7 @@
 """Thompson sampling: play an arm with the probability that it is the best, under a Beta prior for each arm.
 
-Source: S. Agrawal, N. Goyal, "Analysis of Thompson Sampling for the Multi-armed Bandit Problem", COLT 2012, Algorithms 1 and 2.
+Source: S. Agrawal, N. Goyal, "Analysis of Thompson Sampling for the Multi-armed Bandit Problem", COLT 2012, Algorithms
+1 and 2.
 """
 
 from __future__ import annotations
@@ -9,8 +10,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.random import beta, uniform
 from evenhand.online import KernelPolicy, Kernels, reason
@@ -28,13 +29,15 @@ class ThompsonParams(NamedTuple):
 
 
 class ThompsonState(NamedTuple):
-    successes: NDArray[np.int64]
-    failures: NDArray[np.int64]
-    stream: NDArray[np.uint64]
+    successes: Ints
+    failures: Ints
+    stream: Words
 
 
 @kernel
-def choose(params, state, contexts, round, waiting):
+def choose(
+    params: ThompsonParams, state: ThompsonState, contexts: Floats, round: int, waiting: Ints
+) -> tuple[int, int]:
     best, highest = 0, -1.0
     for i in range(state.successes.size):
         sample = beta(state.stream, params.prior + state.successes[i], params.prior + state.failures[i])
@@ -44,7 +47,7 @@ def choose(params, state, contexts, round, waiting):
 
 
 @kernel
-def update(params, state, contexts, index, reward):
+def update(params: ThompsonParams, state: ThompsonState, contexts: Floats, index: int, reward: float) -> None:
     success = reward >= 1.0
     if 0.0 < reward < 1.0:
         success = uniform(state.stream) < reward

@@ -1,10 +1,11 @@
 """UCB1: optimism in the face of uncertainty, with a logarithm evaluated only when it can matter.
 
-The index of arm i before round t is mean_i + sqrt(2 ln t / N_i). With s_t = sqrt(2 ln t) and w_i = 1/sqrt(N_i) it is mean_i + s_t w_i:
-while the leader's index at an early s stays above every rival's index at a later s, it is the argmax in between, exactly.
+The index of arm i before round t is mean_i + sqrt(2 ln t / N_i). With s_t = sqrt(2 ln t) and w_i = 1/sqrt(N_i) it is
+mean_i + s_t w_i: while the leader's index at an early s stays above every rival's index at a later s, it is the argmax
+in between, exactly.
 
-Source: P. Auer, N. Cesa-Bianchi, P. Fischer, "Finite-time Analysis of the Multiarmed Bandit Problem", Machine Learning 47 (2002),
-Figure 1 and Theorem 1.
+Source: P. Auer, N. Cesa-Bianchi, P. Fischer, "Finite-time Analysis of the Multiarmed Bandit Problem", Machine Learning
+47 (2002), Figure 1 and Theorem 1.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.ties import untried
 from evenhand.online import KernelPolicy, Kernels, reason
@@ -28,7 +29,7 @@ __all__ = ["UCB1"]
 UNTRIED = reason("never tried before")
 HIGHEST = reason("highest upper confidence bound")
 MARGIN = 1.0 + 1e-9
-"""By which factor the leader must win for the shortcut to count: far above rounding, so decisions are the plain rule's."""
+"""By which factor the leader must win for the shortcut to count: far above rounding: decisions are the plain rule's."""
 
 
 class UCB1Params(NamedTuple):
@@ -36,19 +37,20 @@ class UCB1Params(NamedTuple):
 
 
 class UCB1State(NamedTuple):
-    pulls: NDArray[np.int64]
-    sums: NDArray[np.float64]
-    means: NDArray[np.float64]
-    widths: NDArray[np.float64]
-    duel: NDArray[np.int64]
+    pulls: Ints
+    sums: Floats
+    means: Floats
+    widths: Floats
+    duel: Ints
     """(3,): leader, challenger, and the last round for which `bounds` hold (0: they do not)."""
-    bounds: NDArray[np.float64]
-    """(4,): s at the last comparison, s at the round up to which it holds; the largest index at the latter of the challenger,
+    bounds: Floats
+    """(4,): s at the last comparison, s at the round up to which it holds; the largest index at the latter of the
+    challenger,
     and of all others but the leader."""
 
 
 @kernel
-def choose(params, state, contexts, round, waiting):
+def choose(params: UCB1Params, state: UCB1State, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
     if round <= state.duel[2]:
         leader = state.duel[0]
         index = state.means[leader] + state.bounds[0] * state.widths[leader]
@@ -58,7 +60,7 @@ def choose(params, state, contexts, round, waiting):
 
 
 @kernel
-def compare(params, state, round, waiting):
+def compare(params: UCB1Params, state: UCB1State, round: int, waiting: Ints) -> tuple[int, int]:
     first = untried(state.pulls, waiting)
     if first >= 0:
         state.duel[2] = 0
@@ -96,7 +98,7 @@ def compare(params, state, round, waiting):
 
 
 @kernel
-def update(params, state, contexts, index, reward):
+def update(params: UCB1Params, state: UCB1State, contexts: Floats, index: int, reward: float) -> None:
     state.pulls[index] += 1
     state.sums[index] += reward
     inverse = 1.0 / state.pulls[index]

@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.kernels.arrays import Floats, Ints
+
 __all__ = ["fair_regret", "regret"]
 
 
-def regret(pulls: NDArray[Any], gaps: NDArray[np.float64]) -> NDArray[np.float64]:
+def regret(pulls: NDArray[Any], gaps: Floats) -> Floats:
     """Return the expected regret sum_i Delta_i N_i of pulls (..., n_arms), given the gaps Delta_i (n_arms,).
 
     >>> regret(np.array([[3, 1], [6, 2]]), np.array([0.0, 0.5])).tolist()
@@ -19,10 +21,9 @@ def regret(pulls: NDArray[Any], gaps: NDArray[np.float64]) -> NDArray[np.float64
     return np.asarray(pulls @ gaps, dtype=np.float64)
 
 
-def fair_regret(
-    pulls: NDArray[Any], gaps: NDArray[np.float64], promise: Any, rounds: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    """Return the r-regret sum_i Delta_i (N_i(t) - max(0, floor(r_i t) - alpha)), the loss against the best policy that keeps the promise.
+def fair_regret(pulls: NDArray[Any], gaps: Floats, promise: Any, rounds: Ints) -> Floats:
+    """Return the r-regret sum_i Delta_i (N_i(t) - max(0, floor(r_i t) - alpha)), the loss against the best policy that
+    keeps the promise.
 
     It is negative where the promise is broken in the policy's favour.
 
@@ -36,6 +37,9 @@ def fair_regret(
     Source: Patil, Ghalme, Nair, Narahari (2021), Definition 4.
     """
     owed = np.array(
-        [[max(0.0, s.numerator * t // s.denominator - promise.tolerance) for s in promise.shares] for t in rounds.tolist()]
+        [
+            [max(0.0, s.numerator * t // s.denominator - promise.tolerance) for s in promise.shares]
+            for t in rounds.tolist()
+        ]
     )
     return regret(pulls - owed, gaps)

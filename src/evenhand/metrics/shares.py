@@ -1,7 +1,9 @@
-"""How far decisions are behind guaranteed shares: at every round, in one pass, one definition for a stream and for a log.
+"""How far decisions are behind guaranteed shares: at every round, in one pass, one definition for a stream and for a
+log.
 
-An arm's shortfall at the end of round t is r_i t - N_i(t). It rises with t and drops only when the arm is pulled, so the worst over all rounds is
-found by looking at an arm just before each of its pulls, and once at the end: one comparison a round, nothing missed.
+An arm's shortfall at the end of round t is r_i t - N_i(t). It rises with t and drops only when the arm is pulled, so
+the worst over all rounds is found by looking at an arm just before each of its pulls, and once at the end: one
+comparison a round, nothing missed.
 """
 
 from __future__ import annotations
@@ -9,8 +11,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.pace import advance
 
@@ -20,18 +22,18 @@ __all__ = ["Tally", "behind", "count", "tally", "violations", "worst"]
 class Tally(NamedTuple):
     """Running counts of one sequence of decisions; every array is (n_arms,)."""
 
-    pulls: NDArray[np.int64]
-    shares: NDArray[np.float64]
-    worst: NDArray[np.float64]
+    pulls: Ints
+    shares: Floats
+    worst: Floats
     """Largest shortfall seen just before a pull."""
-    broken: NDArray[np.int64]
+    broken: Ints
     """Rounds at whose end the arm had fewer pulls than promised, up to its last pull."""
-    numerators: NDArray[np.int64]
-    steps: NDArray[np.int64]
-    remainders: NDArray[np.int64]
-    whole: NDArray[np.int64]
+    numerators: Ints
+    steps: Ints
+    remainders: Ints
+    whole: Ints
     """whole + rest/R is the first moment at which the present pulls break the promise."""
-    rest: NDArray[np.int64]
+    rest: Ints
 
 
 def tally(promise: Any, arms: int) -> Tally:
@@ -46,7 +48,7 @@ def tally(promise: Any, arms: int) -> Tally:
 
 
 @kernel
-def count(tally, arm, round):
+def count(tally: Tally, arm: int, round: int) -> None:
     """Enter that `arm` is pulled in `round`."""
     before = tally.shares[arm] * (round - 1) - tally.pulls[arm]
     if before > tally.worst[arm]:
@@ -59,19 +61,19 @@ def count(tally, arm, round):
 
 
 @kernel
-def worst(tally, arm, round):
+def worst(tally: Tally, arm: int, round: int) -> float:
     """Return the arm's largest shortfall at the end of any round up to this one."""
     return max(tally.worst[arm], tally.shares[arm] * round - tally.pulls[arm])
 
 
 @kernel
-def behind(tally, arm, round):
+def behind(tally: Tally, arm: int, round: int) -> bool:
     """Say whether the promise to the arm is broken at the end of this round."""
     return round >= tally.whole[arm] + (1 if tally.rest[arm] > 0 else 0)
 
 
 @kernel
-def violations(tally, arm, round):
+def violations(tally: Tally, arm: int, round: int) -> int:
     """Return at the end of how many rounds up to this one the promise to the arm was broken."""
     overdue = round + 1 - tally.whole[arm] - (1 if tally.rest[arm] > 0 else 0)
     return tally.broken[arm] + max(0, overdue)

@@ -5,7 +5,18 @@ Promise: at every round t, N_i(t) >= floor(r_i t) - alpha.
 
 from evenhand.quotas.deadline_learn import DeadlineLearn
 from evenhand.quotas.fair_learn import FairLearn, FairUCB
+from evenhand.quotas.horizon_fair_ucb import HorizonFairUCB
+from evenhand.quotas.lfg import LFG
 from evenhand.quotas.problem import Promise
 from evenhand.quotas.worlds import BernoulliArms, LoggedArms
 
-__all__ = ["BernoulliArms", "DeadlineLearn", "FairLearn", "FairUCB", "LoggedArms", "Promise"]
+__all__ = [
+    "LFG",
+    "BernoulliArms",
+    "DeadlineLearn",
+    "FairLearn",
+    "FairUCB",
+    "HorizonFairUCB",
+    "LoggedArms",
+    "Promise",
+]

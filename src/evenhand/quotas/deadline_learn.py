@@ -1,27 +1,32 @@
-"""DeadlineLearn: any shares that sum to at most one, and a pull is forced only when a deadline would otherwise be missed.
+"""DeadlineLearn: any shares that sum to at most one, and a pull is forced only when a deadline would otherwise be
+missed.
 
-The promise floor(r_i t) - N_i(t) <= a, a = floor(alpha), gives the n-th owed pull of arm i the deadline ceil((n + a)/r_i). After round t let
+The promise floor(r_i t) - N_i(t) <= a, a = floor(alpha), gives the n-th owed pull of arm i the deadline ceil((n +
+a)/r_i). After round t let
 
     g(s) = s - t - sum_i max(0, floor(r_i s) - a - N_i(t)),    s >= t,
 
-the rounds left until s less the pulls that fall due by s. The learner's wish j is granted iff g stays >= 0 after it; otherwise the arm with the
-earliest deadline is pulled.
+the rounds left until s less the pulls that fall due by s. The learner's wish j is granted iff g stays >= 0 after it;
+otherwise the arm with the earliest deadline is pulled.
 
-The promise is kept. g(s) >= 0 for every s holds at t = 0, since sum_i floor(r_i s) <= s. A granted wish keeps it by the very test. If the arm j
-with the earliest deadline is pulled instead, then for s below that deadline nothing is due and g(s) = s - t - 1 >= 0 after the pull; from
-that deadline on the time left and the pulls due both fall by one, and g is unchanged. At s = t, g >= 0 says that nothing is overdue.
-Nothing was assumed of the learner or the rewards, and no rule that keeps the promise against every continuation can grant more.
+The promise is kept. g(s) >= 0 for every s holds at t = 0, since sum_i floor(r_i s) <= s. A granted wish keeps it by the
+very test. If the arm j with the earliest deadline is pulled instead, then for s below that deadline nothing is due and
+g(s) = s - t - 1 >= 0 after the pull; from that deadline on the time left and the pulls due both fall by one, and g is
+unchanged. At s = t, g >= 0 says that nothing is overdue. Nothing was assumed of the learner or the rewards, and no rule
+that keeps the promise against every continuation can grant more.
 
-A wish j lowers g by one at every s before j's own deadline and nowhere else. So it is enough to know the time `clear` up to which g >= 1: the wish is
-granted iff j's deadline is at most `clear`. The first time s with g(s) = 0 is found by walking the deadlines in order. The walk ends
-early because h(s) = sum_i max(0, r_i s - a - N_i) - (s - t) is convex with a last slope sum_i r_i - 1 <= 0, hence never rises again, and g >= -h. A walk
-longer than `PATIENCE` deadlines is cut short, and what lies beyond counts as not clear, which can only force earlier.
+A wish j lowers g by one at every s before j's own deadline and nowhere else. So it is enough to know the time `clear`
+up to which g >= 1: the wish is granted iff j's deadline is at most `clear`. The first time s with g(s) = 0 is found by
+walking the deadlines in order. The walk ends early because h(s) = sum_i max(0, r_i s - a - N_i) - (s - t) is convex
+with a last slope sum_i r_i - 1 <= 0, hence never rises again, and g >= -h. A walk longer than `PATIENCE` deadlines is
+cut short, and what lies beyond counts as not clear, which can only force earlier.
 
-With shares that sum to one exactly an arm of share 0 can be pulled at most floor(alpha) times for each arm that is owed something, ever;
-with alpha < 1 never.
+With shares that sum to one exactly an arm of share 0 can be pulled at most floor(alpha) times for each arm that is owed
+something, ever; with alpha < 1 never.
 
-Ours; the deadlines are those of earliest-deadline-first scheduling (C. L. Liu, J. W. Layland, Journal of the ACM 20, 1973), the promise that of
-V. Patil, G. Ghalme, V. Nair, Y. Narahari, Journal of Machine Learning Research 22 (2021), Definition 2.
+Ours; the deadlines are those of earliest-deadline-first scheduling (C. L. Liu, J. W. Layland, Journal of the ACM 20,
+1973), the promise that of V. Patil, G. Ghalme, V. Nair, Y. Narahari, Journal of Machine Learning Research 22 (2021),
+Definition 2.
 """
 
 from __future__ import annotations
@@ -33,16 +38,15 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.pace import NEVER, advance
 from evenhand.learners.thompson import Thompson
 from evenhand.learners.ucb1 import UCB1
 from evenhand.online import KernelPolicy
 from evenhand.protocol import Label
-from evenhand.quotas.fair_learn import Shares
-from evenhand.quotas.under_quota import Rule, UnderQuota, read_promise
+from evenhand.quotas.under_quota import Rule, Shares, UnderQuota, read_promise
 from evenhand.quotas.worlds import BernoulliArms
 from evenhand.registry import register
 from evenhand.rng import Seed
@@ -55,10 +59,10 @@ CLEAR, UNSEEN, UNOWED = 0, 1, 2
 
 
 class DeadlineParams(NamedTuple):
-    numerators: NDArray[np.int64]
-    steps: NDArray[np.int64]
-    remainders: NDArray[np.int64]
-    shares: NDArray[np.float64]
+    numerators: Ints
+    steps: Ints
+    remainders: Ints
+    shares: Floats
     full: bool
     """Whether the shares sum to one exactly."""
     spare: int
@@ -67,24 +71,24 @@ class DeadlineParams(NamedTuple):
 
 
 class DeadlineState(NamedTuple):
-    pulls: NDArray[np.int64]
-    whole: NDArray[np.int64]
+    pulls: Ints
+    whole: Ints
     """whole + rest/R is when the arm's next owed pull falls due; rounded up it is the deadline."""
-    rest: NDArray[np.int64]
-    memo: NDArray[np.int64]
-    """(3,): `clear`, 0 where it must be looked for; wishes that may still be granted unseen; pulls of arms that are owed nothing."""
-    ahead_whole: NDArray[np.int64]
-    ahead_rest: NDArray[np.int64]
+    rest: Ints
+    memo: Ints
+    """(3,): `clear`, 0 where it must be looked for; wishes that may be granted unseen; pulls of arms owed nothing."""
+    ahead_whole: Ints
+    ahead_rest: Ints
     learner: Any
 
 
 @kernel
-def deadline(whole, rest, arm):
+def deadline(whole: Ints, rest: Ints, arm: int) -> int:
     return whole[arm] + 1 if rest[arm] > 0 else whole[arm]
 
 
 @kernel
-def earliest(whole, rest):
+def earliest(whole: Ints, rest: Ints) -> int:
     first = 0
     for arm in range(1, whole.size):
         if deadline(whole, rest, arm) < deadline(whole, rest, first):
@@ -93,7 +97,7 @@ def earliest(whole, rest):
 
 
 @kernel
-def surplus(params, state, now, s):
+def surplus(params: DeadlineParams, state: DeadlineState, now: int, s: int) -> float:
     """Return -h(s): the rounds left until s less what is owed by then, fractions of pulls included."""
     left = float(s - now)
     for arm in range(state.whole.size):
@@ -104,7 +108,7 @@ def surplus(params, state, now, s):
 
 
 @kernel
-def look_ahead(params, state, now):
+def look_ahead(params: DeadlineParams, state: DeadlineState, now: int) -> None:
     """Walk the deadlines after round `now` and note how far the way is clear."""
     arms = state.whole.size
     whole, rest = state.ahead_whole, state.ahead_rest
@@ -142,7 +146,7 @@ def look_ahead(params, state, now):
 
 
 @kernel
-def only_one(params, state, round):
+def only_one(params: DeadlineParams, state: DeadlineState, round: int) -> int:
     """Return the arm if it is the only one that may be pulled, else -1."""
     if state.memo[UNSEEN] > 0:
         return -1
@@ -160,14 +164,14 @@ def only_one(params, state, round):
 
 
 @kernel
-def granted(params, state, round, wish):
+def granted(params: DeadlineParams, state: DeadlineState, round: int, wish: int) -> int:
     if state.memo[UNSEEN] > 0 or deadline(state.whole, state.rest, wish) <= state.memo[CLEAR]:
         return wish
     return earliest(state.whole, state.rest)
 
 
 @kernel
-def count(params, state, round, arm):
+def count(params: DeadlineParams, state: DeadlineState, round: int, arm: int) -> None:
     if state.memo[UNSEEN] > 0:
         state.memo[UNSEEN] -= 1
         if state.memo[UNSEEN] == 0:
@@ -182,14 +186,17 @@ def count(params, state, round, arm):
 
 @register("quotas/deadline-learn")
 class DeadlineLearn(UnderQuota, KernelPolicy):
-    """Play any learner under any guaranteed shares with sum at most one, forcing a pull only when a deadline would be missed.
+    """Play any learner under any guaranteed shares with sum at most one, forcing a pull only when a deadline would be
+    missed.
 
-    The promise is the paper's: N_i(t) >= floor(r_i t) - alpha for every arm at every round, proved at the head of this module.
-    Against `FairLearn` it takes shares such as 0.7/0.1/0.1 and leaves the learner more rounds, hence less regret.
+    The promise is the paper's: N_i(t) >= floor(r_i t) - alpha for every arm at every round, proved at the head of this
+    module. Against `FairLearn` it takes shares such as 0.7/0.1/0.1 and leaves the learner more rounds, hence less
+    regret.
 
     Parameters
     ----------
-    learner : one of `evenhand.learners`, a contextual policy, or any object with `choose()` and `update(index, reward)`; forced pulls feed it too.
+    learner : one of `evenhand.learners`, a contextual policy, or any object with `choose()` and `update(index,
+        reward)`; forced pulls feed it too.
     shares : the share r_i of the rounds owed to each arm: a list, a dict arm -> share, or one number with `arms`.
     tolerance : alpha >= 0, by how many pulls an arm may be behind.
     arms : labels, where `shares` has none.
@@ -250,7 +257,13 @@ class DeadlineLearn(UnderQuota, KernelPolicy):
         whole, rest = self.promise.position(self.promise.slack + 1)
         arms = len(whole)
         return DeadlineState(
-            np.zeros(arms, np.int64), whole, rest, np.zeros(3, np.int64), np.zeros(arms, np.int64), np.zeros(arms, np.int64), learner
+            np.zeros(arms, np.int64),
+            whole,
+            rest,
+            np.zeros(3, np.int64),
+            np.zeros(arms, np.int64),
+            np.zeros(arms, np.int64),
+            learner,
         )
 
     @classmethod

@@ -1,11 +1,13 @@
 """Fair-Learn: whoever is behind by more than the tolerance goes first, otherwise the learner decides.
 
-Before round t let A = { i : r_i (t-1) - N_i(t-1) > floor(alpha) }. If A is not empty its arm with the largest r_i (t-1) - N_i(t-1) is pulled
-(ties: lowest index), else the learner's. With r_i <= 1/k every arm then has r_i t - N_i(t) <= floor(alpha) + (k-1)/k < floor(alpha) + 1 at
-every t, hence floor(r_i t) - N_i(t) <= floor(alpha) <= alpha, whatever the learner and the rewards.
+Before round t let A = { i : r_i (t-1) - N_i(t-1) > floor(alpha) }. If A is not empty its arm with the largest r_i (t-1)
+- N_i(t-1) is pulled (ties: lowest index), else the learner's. With r_i <= 1/k every arm then has r_i t - N_i(t) <=
+floor(alpha) + (k-1)/k < floor(alpha) + 1 at every t, hence floor(r_i t) - N_i(t) <= floor(alpha) <= alpha, whatever the
+learner and the rewards.
 
-The published rule compares with alpha itself and breaks its promise for alpha that is not whole: floor(r_i t) - N_i(t) is a whole number, so
-with k = 2, r = (1/2, 1/2), alpha = 0.5 it lets a learner reach 1 > 0.5. With floor(alpha) the promise holds for every real alpha >= 0.
+The published rule compares with alpha itself and breaks its promise for alpha that is not whole: floor(r_i t) - N_i(t)
+is a whole number, so with k = 2, r = (1/2, 1/2), alpha = 0.5 it lets a learner reach 1 > 0.5. With floor(alpha) the
+promise holds for every real alpha >= 0.
 
 Source: V. Patil, G. Ghalme, V. Nair, Y. Narahari, "Achieving Fairness in the Stochastic Multi-armed Bandit Problem",
 Journal of Machine Learning Research 22 (2021), Algorithm 1 and Theorem 1.
@@ -13,14 +15,14 @@ Journal of Machine Learning Research 22 (2021), Algorithm 1 and Theorem 1.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.errors import SharesError
+from evenhand.kernels.arrays import Ints
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.pace import NEVER, advance
 from evenhand.learners.thompson import Thompson
@@ -28,35 +30,33 @@ from evenhand.learners.ucb1 import UCB1
 from evenhand.online import KernelPolicy
 from evenhand.protocol import Label
 from evenhand.quotas.problem import Promise
-from evenhand.quotas.under_quota import Rule, UnderQuota, read_promise
+from evenhand.quotas.under_quota import Rule, Shares, UnderQuota, as_wished, read_promise
 from evenhand.quotas.worlds import BernoulliArms
 from evenhand.registry import register
 from evenhand.rng import Seed
 
 __all__ = ["FairLearn", "FairUCB"]
 
-Shares = Sequence[Any] | Mapping[Label, Any]
-
 
 class FairParams(NamedTuple):
-    numerators: NDArray[np.int64]
-    steps: NDArray[np.int64]
-    remainders: NDArray[np.int64]
+    numerators: Ints
+    steps: Ints
+    remainders: Ints
     learner: Any
 
 
 class FairState(NamedTuple):
-    pulls: NDArray[np.int64]
-    whole: NDArray[np.int64]
+    pulls: Ints
+    whole: Ints
     """The last time, whole + rest/R, at which the arm is not yet behind by more than the tolerance."""
-    rest: NDArray[np.int64]
-    quiet: NDArray[np.int64]
+    rest: Ints
+    quiet: Ints
     """(1,): no arm is owed before this round."""
     learner: Any
 
 
 @kernel
-def owed(params, state, round):
+def owed(params: FairParams, state: FairState, round: int) -> int:
     if round < state.quiet[0]:
         return -1
     arm, owed, largest, quiet = -1, 0, 0, NEVER
@@ -77,12 +77,7 @@ def owed(params, state, round):
 
 
 @kernel
-def as_wished(params, state, round, wish):
-    return wish
-
-
-@kernel
-def count(params, state, round, arm):
+def count(params: FairParams, state: FairState, round: int, arm: int) -> None:
     state.pulls[arm] += 1
     advance(params.numerators, params.steps, params.remainders, state.whole, state.rest, arm)
 
@@ -115,7 +110,9 @@ def fair_parameters(promise: Promise, learner: Any) -> FairParams:
 
 def fair_memory(promise: Promise, learner: Any) -> FairState:
     """Return the state of the paper's rule before the first round."""
-    return FairState(np.zeros(len(promise.arms), np.int64), *promise.position(promise.slack), np.zeros(1, np.int64), learner)
+    return FairState(
+        np.zeros(len(promise.arms), np.int64), *promise.position(promise.slack), np.zeros(1, np.int64), learner
+    )
 
 
 @register("quotas/fair-learn")
@@ -124,8 +121,10 @@ class FairLearn(UnderQuota, KernelPolicy):
 
     Parameters
     ----------
-    learner : one of `evenhand.learners`, a contextual policy, or any object with `choose()` and `update(index, reward)`; forced pulls feed it too.
-    shares : the share r_i of the rounds owed to each arm, at most 1/n_arms: a list, a dict arm -> share, or one number with `arms`.
+    learner : one of `evenhand.learners`, a contextual policy, or any object with `choose()` and `update(index,
+        reward)`; forced pulls feed it too.
+    shares : the share r_i of the rounds owed to each arm, at most 1/n_arms: a list, a dict arm -> share, or one number
+        with `arms`.
     tolerance : alpha >= 0, by how many pulls an arm may be behind.
     arms : labels, where `shares` has none.
     seed : seed of the learner's random choices.
@@ -182,7 +181,8 @@ class FairUCB(UnderQuota, KernelPolicy):
 
     Parameters
     ----------
-    shares : the share r_i of the rounds owed to each arm, at most 1/n_arms: a list, a dict arm -> share, or one number with `arms`.
+    shares : the share r_i of the rounds owed to each arm, at most 1/n_arms: a list, a dict arm -> share, or one number
+        with `arms`.
     tolerance : alpha >= 0, by how many pulls an arm may be behind.
     arms : labels, where `shares` has none.
     seed : unused by this rule, kept so that policies are interchangeable.
@@ -199,7 +199,8 @@ class FairUCB(UnderQuota, KernelPolicy):
     ('never tried before', 'owed its share')
 
     Source: Patil, Ghalme, Nair, Narahari (2021), Algorithm 1 with UCB1, Theorems 2 to 4. Its r-regret is at most
-    (1 + pi^2/3) sum_i Delta_i + sum over { i : r_i T - alpha < 8 ln T / Delta_i^2 } of Delta_i (8 ln T / Delta_i^2 - (r_i T - alpha)).
+    (1 + pi^2/3) sum_i Delta_i + sum over { i : r_i T - alpha < 8 ln T / Delta_i^2 } of Delta_i (8 ln T / Delta_i^2 -
+    (r_i T - alpha)).
     """
 
     rule = RULE

@@ -14,9 +14,9 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.errors import ArgumentError, SharesError, wanted
+from evenhand.kernels.arrays import Floats
 from evenhand.kernels.pace import Pace, Position, pace, position
 from evenhand.online import arm_labels
 from evenhand.protocol import Label
@@ -30,8 +30,9 @@ ROUNDING = Fraction(1, 10**12)
 def read_share(share: Any, name: str = "shares") -> Fraction:
     """Return the number that the user wrote: 0.07 is 7/100, 1/3 computed in floating point is one third.
 
-    A float is read as its shortest decimal; where that is long, as the fraction with a denominator up to a million that has the
-    very same float, if there is one. Fractions, decimals, integers and text ("1/3", "0.07", "7%") are taken as they are.
+    A float is read as its shortest decimal; where that is long, as the fraction with a denominator up to a million that
+    has the very same float, if there is one. Fractions, decimals, integers and text ("1/3", "0.07", "7%") are taken as
+    they are.
 
     >>> read_share(0.07), read_share(1 / 3), read_share("2%")
     (Fraction(7, 100), Fraction(1, 3), Fraction(1, 50))
@@ -99,7 +100,8 @@ class Promise:
 
     @classmethod
     def read(cls, shares: Any, tolerance: Any = 0.0, arms: int | Sequence[Label] | None = None) -> Promise:
-        """Read shares as the user gave them: a list, a dict or Series arm -> share, or with `arms` one number for each arm.
+        """Read shares as the user gave them: a list, a dict or Series arm -> share, or with `arms` one number for each
+        arm.
 
         >>> Promise.read({"a": 0.5, "b": "1/3"}).shares
         (Fraction(1, 2), Fraction(1, 3))
@@ -121,7 +123,9 @@ class Promise:
             given = [shares[label] for label in labels]
         elif isinstance(shares, (str, bytes)) or not hasattr(shares, "__iter__"):
             if arms is None:
-                raise SharesError(wanted("shares", "a list, or a dict arm -> share", shares, "or give arms= beside one number"))
+                raise SharesError(
+                    wanted("shares", "a list, or a dict arm -> share", shares, "or give arms= beside one number")
+                )
             labels = arm_labels(arms)
             given = [shares] * len(labels)
         else:
@@ -162,8 +166,8 @@ class Promise:
     def fixed_point(self) -> tuple[list[int], int]:
         """Return the shares as numerators over one common denominator below 2^60.
 
-        Shares whose common denominator is larger are rounded up to a grid finer than 10^-12, which promises more, not less; where
-        that would pass a sum of one, the largest is rounded down instead.
+        Shares whose common denominator is larger are rounded up to a grid finer than 10^-12, which promises more, not
+        less; where that would pass a sum of one, the largest is rounded down instead.
         """
         denominator = math.lcm(*(share.denominator for share in self.shares))
         if denominator < 1 << 60:
@@ -182,9 +186,9 @@ class Promise:
         return pace(*self.fixed_point())
 
     def position(self, enough: int) -> Position:
-        """Return, in the integers that kernels use, the times up to which `enough` pulls beyond none satisfy each share."""
+        """Return, in the integers that kernels use, the times up to which `enough` pulls satisfy each share."""
         return position(*self.fixed_point(), enough)
 
-    def floats(self) -> NDArray[np.float64]:
+    def floats(self) -> Floats:
         """Return the shares (n_arms,) as floats."""
         return np.array([float(share) for share in self.shares])

@@ -6,7 +6,8 @@ A rule is three kernels over the quota's own arrays:
     settled(params, state, round, wish) -> the arm that is played when the learner wishes `wish`
     served(params, state, round, arm) -> None, keeps the books
 
-Around them stands any learner: ours inside the same compiled function, a foreign one called from Python between the kernels.
+Around them stands any learner: ours inside the same compiled function, a foreign one called from Python between the
+kernels.
 """
 
 from __future__ import annotations
@@ -14,19 +15,23 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.errors import ArgumentError, wanted
-from evenhand.kernels.compose import bind, entry, kernel
+from evenhand.kernels.arrays import Floats, Ints
+from evenhand.kernels.compose import OPEN, bind, entry, kernel
 from evenhand.online import KernelPolicy, Kernels, flat, packer, reason
 from evenhand.protocol import Label
 from evenhand.quotas.problem import Promise
 from evenhand.rng import Seed, child
 
-__all__ = ["OWED", "Rule", "UnderQuota", "read_promise"]
+__all__ = ["OWED", "Kept", "Rule", "Shares", "UnderQuota", "as_wished", "read_promise"]
+
+Shares = Sequence[Any] | Mapping[Label, Any]
+Kept = Literal["at every round", "at the horizon", "in the long run"]
+"""When a policy keeps its promise."""
 
 OWED = reason("owed its share")
 WISH = reason("the learner's wish")
@@ -40,62 +45,74 @@ class Rule(NamedTuple):
     served: Any
 
 
+forced = settled = served = learner_choose = learner_update = pack_params = pack_state = OPEN
+split = 0
+
+
 class NoLearner(NamedTuple):
     """Stands where the arrays of a compiled learner would be."""
 
-    nothing: NDArray[np.float64]
+    nothing: Floats
 
 
 @kernel
-def _choose(params, state, contexts, round, waiting):
-    arm, why = forced(params, state, round), OWED  # noqa: F821
+def _choose(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
+    arm, why = forced(params, state, round), OWED
     if arm < 0:
-        wish, why = learner_choose(params.learner, state.learner, contexts, round, waiting)  # noqa: F821
-        arm = settled(params, state, round, wish)  # noqa: F821
+        wish, why = learner_choose(params.learner, state.learner, contexts, round, waiting)
+        arm = settled(params, state, round, wish)
         if arm != wish:
             why = OWED
-    served(params, state, round, arm)  # noqa: F821
+    served(params, state, round, arm)
     return arm, why
 
 
 @kernel
-def _update(params, state, contexts, index, reward):
-    learner_update(params.learner, state.learner, contexts, index, reward)  # noqa: F821
+def _update(params: Any, state: Any, contexts: Floats, index: int, reward: float) -> None:
+    learner_update(params.learner, state.learner, contexts, index, reward)
 
 
 @kernel
-def _forced(round, *arrays):
-    return forced(pack_params(*arrays[:split]), pack_state(*arrays[split:]), round)  # noqa: F821
+def as_wished(params: Any, state: Any, round: int, wish: int) -> int:
+    """The `settled` of a rule that never overrules a learner once it has asked it."""
+    return wish
 
 
 @kernel
-def _settle(round, wish, *arrays):
-    params, state = pack_params(*arrays[:split]), pack_state(*arrays[split:])  # noqa: F821
-    arm = settled(params, state, round, wish)  # noqa: F821
-    served(params, state, round, arm)  # noqa: F821
+def _forced(round: int, *arrays: Any) -> int:
+    return forced(pack_params(*arrays[:split]), pack_state(*arrays[split:]), round)
+
+
+@kernel
+def _settle(round: int, wish: int, *arrays: Any) -> int:
+    params, state = pack_params(*arrays[:split]), pack_state(*arrays[split:])
+    arm = settled(params, state, round, wish)
+    served(params, state, round, arm)
     return arm
 
 
-def read_promise(
-    shares: Any, tolerance: Any, arms: int | Sequence[Label] | None, learner: Any = None
-) -> Promise:
+def read_promise(shares: Any, tolerance: Any, arms: int | Sequence[Label] | None, learner: Any = None) -> Promise:
     """Read a promise; where neither `shares` nor `arms` name the arms, the learner's labels do."""
     if arms is None and not isinstance(shares, Mapping) and not hasattr(shares, "to_dict"):
         arms = getattr(learner, "arms", None)
     return Promise.read(shares, tolerance, arms)
 
 
-Base = KernelPolicy if TYPE_CHECKING else object
+if TYPE_CHECKING:
+    Base = KernelPolicy
+else:
+    Base = object
 
 
 class UnderQuota(Base):
     """What FairLearn and its kin have in common, mixed into a KernelPolicy: a `rule` around a learner.
 
-    A subclass calls `_set_up` in its constructor and writes `quota_parameters(learner)` and `quota_memory(learner)`, which return the
-    NamedTuples of its rule, the learner's own as their last field.
+    A subclass calls `_set_up` in its constructor and writes `quota_parameters(learner)` and `quota_memory(learner)`,
+    which return the NamedTuples of its rule, the learner's own as their last field.
     """
 
     rule: ClassVar[Rule]
+    kept: ClassVar[Kept] = "at every round"
 
     def _set_up(self, learner: Any, promise: Promise, seed: Seed) -> None:
         self.promise, self.learner, self._pristine = promise, learner, learner
@@ -164,7 +181,7 @@ class UnderQuota(Base):
         learner.begin(self.dimension or 0)
         return learner
 
-    def _choose(self, shown: NDArray[np.float64]) -> tuple[int, int]:
+    def _choose(self, shown: Floats) -> tuple[int, int]:
         if self.compiled:
             return super()._choose(shown)
         round, why = self.round + 1, OWED
@@ -177,7 +194,7 @@ class UnderQuota(Base):
         self.round = round
         return arm, why if arm == wish else OWED
 
-    def _update(self, shown: NDArray[np.float64], index: int, reward: float) -> None:
+    def _update(self, shown: Floats, index: int, reward: float) -> None:
         if self.compiled:
             super()._update(shown, index, reward)
         else:
@@ -188,7 +205,12 @@ class UnderQuota(Base):
             super()._compile()
             return
         params, state = self._params, self._state
-        names = {"split": len(params), "pack_params": packer(params), "pack_state": packer(state), **self.rule._asdict()}
+        names = {
+            "split": len(params),
+            "pack_params": packer(params),
+            "pack_state": packer(state),
+            **self.rule._asdict(),
+        }
         self._arrays = (*flat(params), *flat(state))
         self._ask_kernel = entry(_forced, **names)
         self._tell_kernel = entry(_settle, **names)

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.errors import ArgumentError, wanted
+from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.random import uniform
 from evenhand.protocol import Label
@@ -24,21 +24,21 @@ __all__ = ["BernoulliArms", "LoggedArms"]
 
 
 class BernoulliParams(NamedTuple):
-    means: NDArray[np.float64]
-    gaps: NDArray[np.float64]
+    means: Floats
+    gaps: Floats
 
 
 class StreamState(NamedTuple):
-    stream: NDArray[np.uint64]
+    stream: Words
 
 
 @kernel
-def toss(params, state, contexts, index):
+def toss(params: BernoulliParams, state: StreamState, contexts: Floats, index: int) -> float:
     return 1.0 if uniform(state.stream) < params.means[index] else 0.0
 
 
 @kernel
-def lose_gap(params, state, contexts, index, reward, totals):
+def lose_gap(params: Any, state: Any, contexts: Floats, index: int, reward: float, totals: Floats) -> None:
     totals[0] += params.gaps[index]
 
 
@@ -46,7 +46,8 @@ def lose_gap(params, state, contexts, index, reward, totals):
 class BernoulliArms(KernelWorld):
     """Arms that pay 1 with probability mu_i and 0 otherwise.
 
-    One uniform number a round is compared with the mean of the arm that is pulled, so policies see common random numbers.
+    One uniform number a round is compared with the mean of the arm that is pulled, so policies see common random
+    numbers.
 
     Parameters
     ----------
@@ -79,7 +80,7 @@ class BernoulliArms(KernelWorld):
         assert self.gaps is not None
         return BernoulliParams(self.means, self.gaps)
 
-    def memory(self, stream: NDArray[np.uint64]) -> StreamState:
+    def memory(self, stream: Words) -> StreamState:
         return StreamState(stream)
 
     @classmethod
@@ -89,14 +90,14 @@ class BernoulliArms(KernelWorld):
 
 
 class LoggedParams(NamedTuple):
-    rewards: NDArray[np.float64]
-    first: NDArray[np.int64]
-    counts: NDArray[np.int64]
-    gaps: NDArray[np.float64]
+    rewards: Floats
+    first: Ints
+    counts: Ints
+    gaps: Floats
 
 
 @kernel
-def resample(params, state, contexts, index):
+def resample(params: LoggedParams, state: StreamState, contexts: Floats, index: int) -> float:
     return params.rewards[params.first[index] + int(uniform(state.stream) * params.counts[index])]
 
 
@@ -104,8 +105,8 @@ def resample(params, state, contexts, index):
 class LoggedArms(KernelWorld):
     """Arms whose rewards are real: each pull draws one of the rewards that a log holds for that arm, with replacement.
 
-    The mean of an arm is the mean of its logged rewards; nothing is assumed of who logged them, except that within an arm they
-    stand for what it would pay.
+    The mean of an arm is the mean of its logged rewards; nothing is assumed of who logged them, except that within an
+    arm they stand for what it would pay.
 
     Parameters
     ----------
@@ -144,7 +145,7 @@ class LoggedArms(KernelWorld):
         assert self.gaps is not None
         return LoggedParams(self.rewards, self.first, self.counts, self.gaps)
 
-    def memory(self, stream: NDArray[np.uint64]) -> StreamState:
+    def memory(self, stream: Words) -> StreamState:
         return StreamState(stream)
 
     @classmethod

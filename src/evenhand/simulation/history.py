@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.kernels.arrays import Ints
 from evenhand.metrics.regret import fair_regret
 from evenhand.simulation.loop import Trace
 
@@ -29,7 +30,7 @@ UNITS = {
 }
 
 
-def variables(trace: Trace, world: Any, promise: Any, rounds: NDArray[np.int64]) -> Variables:
+def variables(trace: Trace, world: Any, promise: Any, rounds: Ints) -> Variables:
     """Return the history variables of one replication, each with its dimensions after (policy, replication)."""
     found: Variables = {
         "pulls": (("round", "arm"), trace.pulls),
@@ -54,12 +55,12 @@ def assemble(
     results: dict[tuple[str, int], Variables],
     names: list[str],
     replications: int,
-    rounds: NDArray[np.int64],
+    rounds: Ints,
     world: Any,
     promises: dict[str, Any],
     attributes: dict[str, Any],
 ) -> xr.Dataset:
-    """Return the dataset of all results; replications that are missing (an interrupted run) are left out for every policy."""
+    """Return the dataset of all results; replications that an interruption left out are left out for every policy."""
     import xarray as xr
 
     whole = [r for r in range(replications) if all((name, r) in results for name in names)]

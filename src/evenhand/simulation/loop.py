@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from evenhand.kernels.compose import entry, interpreted, kernel
+from evenhand.kernels.arrays import Floats, Ints
+from evenhand.kernels.compose import OPEN, entry, interpreted, kernel
 from evenhand.metrics.shares import Tally, count, tally, violations, worst
 from evenhand.online import REASONS, KernelPolicy, reason
 from evenhand.protocol import Decision
@@ -25,25 +25,28 @@ ROUNDS_A_CALL = 1 << 22
 class Trace(NamedTuple):
     """What a replication leaves behind at its checkpoints, a row each."""
 
-    pulls: NDArray[np.int64]
-    worst: NDArray[np.float64]
-    violations: NDArray[np.int64]
-    forced: NDArray[np.int64]
-    reward: NDArray[np.float64]
-    totals: NDArray[np.float64]
+    pulls: Ints
+    worst: Floats
+    violations: Ints
+    forced: Ints
+    reward: Floats
+    totals: Floats
     """(n_checkpoints, n_scores): the world's scores, cumulative."""
 
 
 class Running(NamedTuple):
     """Sums that go on from checkpoint to checkpoint."""
 
-    forced: NDArray[np.int64]
-    reward: NDArray[np.float64]
-    totals: NDArray[np.float64]
+    forced: Ints
+    reward: Floats
+    totals: Floats
+
+
+observe = choose = respond = update = score = OPEN
 
 
 @kernel
-def note(trace, row, tally, running, round):
+def note(trace: Trace, row: int, tally: Tally, running: Running, round: int) -> None:
     for arm in range(tally.pulls.size):
         trace.pulls[row, arm] = tally.pulls[arm]
         trace.worst[row, arm] = worst(tally, arm, round)
@@ -55,14 +58,28 @@ def note(trace, row, tally, running, round):
 
 
 @kernel
-def play(params, state, world, world_state, contexts, waiting, tally, running, trace, checkpoints, first, last, row):
+def play(
+    params: Any,
+    state: Any,
+    world: Any,
+    world_state: Any,
+    contexts: Floats,
+    waiting: Ints,
+    tally: Tally,
+    running: Running,
+    trace: Trace,
+    checkpoints: Ints,
+    first: int,
+    last: int,
+    row: int,
+) -> int:
     """Play rounds first .. last and note the checkpoints on the way; return the next checkpoint's row."""
     for round in range(first, last + 1):
-        observe(world, world_state, contexts, round)  # noqa: F821
-        arm, why = choose(params, state, contexts, round, waiting)  # noqa: F821
-        reward = respond(world, world_state, contexts, arm)  # noqa: F821
-        update(params, state, contexts, arm, reward)  # noqa: F821
-        score(world, world_state, contexts, arm, reward, running.totals)  # noqa: F821
+        observe(world, world_state, contexts, round)
+        arm, why = choose(params, state, contexts, round, waiting)
+        reward = respond(world, world_state, contexts, arm)
+        update(params, state, contexts, arm, reward)
+        score(world, world_state, contexts, arm, reward, running.totals)
         count(tally, arm, round)
         if why == FORCED:
             running.forced[0] += 1
@@ -80,11 +97,12 @@ def replicate(
     *,
     policy_seed: int,
     world_seed: int,
-    checkpoints: NDArray[np.int64],
+    checkpoints: Ints,
     stop: Callable[[int], None],
     compiled: bool = True,
 ) -> Trace:
-    """Run one replication of a fresh copy of `policy` in `world` and return its trace; `stop` is called now and then with the rounds done.
+    """Run one replication of a fresh copy of `policy` in `world` and return its trace; `stop` is called now and then
+    with the rounds done.
 
     `compiled=False` runs the very same kernels as plain Python, for checks.
     """
@@ -121,20 +139,19 @@ def _play(
     books: Tally,
     running: Running,
     trace: Trace,
-    checkpoints: NDArray[np.int64],
+    checkpoints: Ints,
     stop: Callable[[int], None],
     compiled: bool,
 ) -> None:
     function = entry(play, **policy.kernels._asdict(), **world.kernels._asdict())
     if not compiled:
         function = interpreted(function)
+    core = (policy._params, policy._state, *world._core)
+    fixed = (*core, world._shown, policy._waiting, books, running, trace, checkpoints)
     row, first, final = 0, 1, int(checkpoints[-1])
     while first <= final:
         last = min(final, first + ROUNDS_A_CALL - 1)
-        row = function(
-            policy._params, policy._state, *world._core, world._shown, policy._waiting, books, running, trace, checkpoints,
-            first, last, row,
-        )  # fmt: skip
+        row = function(*fixed, first, last, row)
         first = last + 1
         stop(last)
 
@@ -145,7 +162,7 @@ def _step(
     books: Tally,
     running: Running,
     trace: Trace,
-    checkpoints: NDArray[np.int64],
+    checkpoints: Ints,
     stop: Callable[[int], None],
 ) -> None:
     enter, write = entry(count), entry(note)

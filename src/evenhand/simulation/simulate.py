@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.errors import ArgumentError, SimulationInterrupted, wanted
+from evenhand.kernels.arrays import Ints
 from evenhand.rng import Seed, draw_seed
 from evenhand.simulation.history import Variables, assemble
 from evenhand.simulation.loop import runs_compiled
@@ -38,8 +38,8 @@ def simulate(
 ) -> xr.Dataset:
     """Play policies in a world and return the history of every replication at its checkpoints.
 
-    Policies start without memory. All see common random numbers: the world's stream depends on `seed` and the replication alone. The
-    dataset depends on neither `jobs` nor `backend`. Memory does not grow with `rounds`.
+    Policies start without memory. All see common random numbers: the world's stream depends on `seed` and the
+    replication alone. The dataset depends on neither `jobs` nor `backend`. Memory does not grow with `rounds`.
 
     Parameters
     ----------
@@ -51,16 +51,18 @@ def simulate(
     checkpoints : how many rounds to keep, or which.
     spacing : whether a number of checkpoints is spread evenly or logarithmically.
     jobs : workers; -1 for all cores.
-    backend : joblib's: "threading" (default where all is compiled), "loky" (default otherwise), "sequential", "dask", "ray".
+    backend : joblib's: "threading" (default where all is compiled), "loky" (default otherwise), "sequential", "dask",
+        "ray".
     progress : show a progress bar.
-    store : a folder in which finished replications are kept; called again with the same arguments, only the rest is played.
+    store : a folder in which finished replications are kept; called again with the same arguments, only the rest is
+        played.
 
     Returns
     -------
     xarray.Dataset
-        Dimensions `policy`, `replication`, `round` and, where it applies, `arm`. For worlds of arms: `pulls`, `reward`, `regret`, `r_regret`,
-        `shortfall`, `worst_shortfall`, `violations`, `forced`. A policy without a promise of its own is measured against the promise of the
-        others, if they share one.
+        Dimensions `policy`, `replication`, `round` and, where it applies, `arm`. For worlds of arms: `pulls`, `reward`,
+        `regret`, `r_regret`, `shortfall`, `worst_shortfall`, `violations`, `forced`. A policy without a promise of its
+        own is measured against the promise of the others, if they share one.
 
     Raises
     ------
@@ -73,7 +75,8 @@ def simulate(
     --------
     >>> import evenhand as eh
     >>> from evenhand.quotas import BernoulliArms, FairUCB
-    >>> history = eh.simulate(FairUCB([0.2, 0.2, 0.2]), BernoulliArms([0.7, 0.5, 0.4]), rounds=1000, replications=3, seed=1)
+    >>> policy, world = FairUCB([0.2, 0.2, 0.2]), BernoulliArms([0.7, 0.5, 0.4])
+    >>> history = eh.simulate(policy, world, rounds=1000, replications=3, seed=1)
     >>> dict(history.sizes)["replication"], bool((history.worst_shortfall < 1).all())
     (3, True)
     """
@@ -91,7 +94,7 @@ def simulate(
         raise ArgumentError(wanted("jobs", "a number of workers, or -1 for all cores", jobs))
     given = seed if seed is not None or store is None else _remembered_seed(Path(store))
     number = draw_seed(given)
-    keep = None if store is None else Store(store, _signature(named, world, number, kept))
+    keep = None if store is None else Store(Path(store), _signature(named, world, number, kept))
 
     names = list(named)
     results: dict[tuple[str, int], Variables] = {}
@@ -135,8 +138,12 @@ def simulate(
         except (KeyboardInterrupt, Halt):
             partial = assembled()
             done = partial.sizes["replication"]
-            again = " call again with the same store to go on" if keep is not None else " pass store= to keep them on disk"
-            raise SimulationInterrupted(f"interrupted after {done} of {replications} replications;{again}", partial) from None
+            again = (
+                " call again with the same store to go on" if keep is not None else " pass store= to keep them on disk"
+            )
+            raise SimulationInterrupted(
+                f"interrupted after {done} of {replications} replications;{again}", partial
+            ) from None
     return assembled()
 
 
@@ -151,7 +158,9 @@ def _named(policies: Any) -> dict[str, Any]:
         if not (hasattr(policy, "ask") and hasattr(policy, "tell")) and not (
             hasattr(policy, "choose") and hasattr(policy, "update")
         ):
-            raise ArgumentError(wanted(f"policies[{name!r}]", "an object with ask and tell, or choose and update", policy))
+            raise ArgumentError(
+                wanted(f"policies[{name!r}]", "an object with ask and tell, or choose and update", policy)
+            )
     return dict(policies)
 
 
@@ -165,7 +174,7 @@ def _check_arms(named: dict[str, Any], world: Any) -> None:
             raise ArgumentError(wanted(f"policies[{name!r}]", want, got))
 
 
-def _checkpoints(checkpoints: int | Sequence[int], spacing: str, rounds: int) -> NDArray[np.int64]:
+def _checkpoints(checkpoints: int | Sequence[int], spacing: str, rounds: int) -> Ints:
     if spacing not in ("even", "log"):
         raise ArgumentError(wanted("spacing", "'even' or 'log'", spacing))
     if isinstance(checkpoints, (int, np.integer)) and not isinstance(checkpoints, bool) and checkpoints >= 1:
@@ -193,7 +202,7 @@ def _remembered_seed(store: Path) -> int:
     return int(file.read_text())
 
 
-def _signature(named: dict[str, Any], world: Any, seed: int, kept: NDArray[np.int64]) -> str:
+def _signature(named: dict[str, Any], world: Any, seed: int, kept: Ints) -> str:
     import joblib
 
     configured = {name: (policy.config() if hasattr(policy, "config") else policy) for name, policy in named.items()}
@@ -203,7 +212,9 @@ def _signature(named: dict[str, Any], world: Any, seed: int, kept: NDArray[np.in
     try:
         return str(joblib.hash((configured, vars(world), seed, kept)))
     except Exception as error:
-        raise ArgumentError(f"store: a policy or the world cannot be told from others, it does not pickle ({error})") from error
+        raise ArgumentError(
+            f"store: a policy or the world cannot be told from others, it does not pickle ({error})"
+        ) from error
 
 
 class _bar:

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.errors import ArgumentError, MissingExtraError, wanted
+from evenhand.kernels.arrays import Ints
 from evenhand.rng import child
 from evenhand.simulation.history import Variables, variables
 from evenhand.simulation.loop import replicate
@@ -33,13 +33,13 @@ def run_chunk(
     name: str,
     replications: list[int],
     seed: int,
-    checkpoints: NDArray[np.int64],
+    checkpoints: Ints,
     tick: Callable[[int], None] | None = None,
 ) -> tuple[str, dict[int, Variables]]:
     """Run some replications of one policy; the seeds depend on the replication alone, not on who runs it."""
     results: dict[int, Variables] = {}
     for replication in replications:
-        seeds = {"world_seed": child(seed, replication, 0), "policy_seed": child(seed, replication, 1)}
+        seeds: dict[str, Any] = {"world_seed": child(seed, replication, 0), "policy_seed": child(seed, replication, 1)}
         done = 0
 
         def stop(rounds: int) -> None:
@@ -137,5 +137,6 @@ class Store:
         file = self.folder / f"{number}-{replication}.npz"
         part = file.with_suffix(".part")
         with part.open("wb") as handle:
-            np.savez(handle, **{"|".join((name, *dims)): values for name, (dims, values) in found.items()})
+            arrays: dict[str, Any] = {"|".join((name, *dims)): values for name, (dims, values) in found.items()}
+            np.savez(handle, **arrays)
         part.replace(file)

@@ -1,4 +1,4 @@
-"""A world over kernels: what a policy is shown and what its decisions bring, the same online and in the compiled loop."""
+"""A world over kernels: what a policy is shown and what its decisions bring, online and in the compiled loop alike."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from evenhand.kernels.arrays import Floats, Words
 from evenhand.kernels.compose import entry, kernel
 from evenhand.online import arm_labels
 from evenhand.protocol import Decision, Label
@@ -21,10 +21,11 @@ class WorldKernels(NamedTuple):
 
     observe(params, state, contexts, round)                     fills contexts (n_arms, d)
     respond(params, state, contexts, index) -> reward           the reward that the policy is told
-    score(params, state, contexts, index, reward, totals)       adds to totals (n_scores,), named by the world's `scores`
+    score(params, state, contexts, index, reward, totals)       adds to totals (n_scores,), named by the world's
+    `scores`
 
-    All randomness comes from a stream in the state, and a round draws the same number of values whatever was decided, so that
-    policies in one simulation see common random numbers.
+    All randomness comes from a stream in the state, and a round draws the same number of values whatever was decided,
+    so that policies in one simulation see common random numbers.
     """
 
     observe: Any
@@ -33,7 +34,7 @@ class WorldKernels(NamedTuple):
 
 
 @kernel
-def shows_nothing(params, state, contexts, round):
+def shows_nothing(params: Any, state: Any, contexts: Floats, round: int) -> None:
     """The `observe` of a world without contexts."""
 
 
@@ -50,7 +51,7 @@ class KernelWorld:
 
     kernels: ClassVar[WorldKernels]
     scores: ClassVar[tuple[str, ...]] = ("regret",)
-    gaps: NDArray[np.float64] | None = None
+    gaps: Floats | None = None
 
     def __init__(self, arms: int | Sequence[Label], dimension: int = 0) -> None:
         self.arms = arm_labels(arms)
@@ -60,7 +61,7 @@ class KernelWorld:
         """Return the NamedTuple `params` of the kernels."""
         raise NotImplementedError
 
-    def memory(self, stream: NDArray[np.uint64]) -> Any:
+    def memory(self, stream: Words) -> Any:
         """Return the NamedTuple `state` of the kernels before the first round, random numbers from `stream`."""
         raise NotImplementedError
 

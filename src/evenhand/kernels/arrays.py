@@ -1,0 +1,13 @@
+"""Short names for the arrays that kernels work on."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Floats", "Ints", "Words"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Words = NDArray[np.uint64]
+"""The state of a random stream, see `evenhand.kernels.random`."""
