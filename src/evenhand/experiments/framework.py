@@ -1,0 +1,164 @@
+"""Experiments as data: permanent ids, settings, the paper's claims with tolerances, a verdict on each, figures.
+
+An experiment is a function from settings to a `Report`, entered under an id such as "quotas/fig3". It has two settings, the
+paper's own and a quick one. Whether a claim is reproduced is decided by a tolerance that is written down beside it before it runs.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evenhand.errors import RegistryError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["Claim", "Experiment", "Report", "Runner", "Verdict", "catalogue", "experiment", "find"]
+
+HOMES = ("quotas", "groups", "sampling", "similarity", "interventions")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a paper says: its words in ours, where it says so, and what counts as reproduced."""
+
+    says: str
+    where: str
+    tolerance: str
+
+    def verdict(self, reproduced: bool, measured: str) -> Verdict:
+        """Return the verdict on this claim, with what was measured in words and numbers."""
+        return Verdict(self, bool(reproduced), measured)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a claim was reproduced, and what was measured."""
+
+    claim: Claim
+    reproduced: bool
+    measured: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the verdict as plain data."""
+        return {
+            "claim": self.claim.says,
+            "where": self.claim.where,
+            "tolerance": self.claim.tolerance,
+            "measured": self.measured,
+            "verdict": "reproduced" if self.reproduced else "not reproduced",
+        }
+
+
+@dataclass(frozen=True)
+class Runner:
+    """How to run, apart from the settings: none of it changes a number."""
+
+    jobs: int = -1
+    progress: bool = False
+    store: Path | None = None
+    """A folder for what is finished, so that an interrupted run goes on where it stopped."""
+
+
+@dataclass
+class Report:
+    """What an experiment found: data by name (`xarray.Dataset` or `pandas.DataFrame`), verdicts, figures by name, remarks."""
+
+    data: dict[str, Any] = field(default_factory=dict)
+    verdicts: list[Verdict] = field(default_factory=list)
+    figures: dict[str, Figure] = field(default_factory=dict)
+    remarks: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One experiment: its id, title, function and settings."""
+
+    id: str
+    title: str
+    function: Callable[[Any, Runner], Report]
+    full: Any
+    quick: Any
+
+    def run(self, *, quick: bool = False, runner: Runner | None = None) -> Report:
+        """Run with the paper's settings, or the quick ones."""
+        return self.function(self.quick if quick else self.full, runner or Runner())
+
+    def write(self, report: Report, folder: Path, *, quick: bool) -> None:
+        """Write the report's data, figures, verdicts (JSON) and text (Markdown) into a folder."""
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, data in report.data.items():
+            if hasattr(data, "to_netcdf"):
+                data.to_netcdf(folder / f"{name}.nc", engine="h5netcdf")
+            else:
+                data.to_csv(folder / f"{name}.csv", index=False)
+        for name, figure in report.figures.items():
+            figure.savefig(folder / f"{name}.png", dpi=150)
+        settings = self.quick if quick else self.full
+        verdicts = [verdict.as_dict() for verdict in report.verdicts]
+        body = {
+            "id": self.id,
+            "title": self.title,
+            "settings": settings,
+            "verdicts": verdicts,
+            "remarks": report.remarks,
+        }
+        (folder / "report.json").write_text(json.dumps(body, indent=2, default=str) + "\n")
+        (folder / "report.md").write_text(self.text(report, quick=quick))
+
+    def text(self, report: Report, *, quick: bool) -> str:
+        """Return the report as Markdown."""
+        settings = self.quick if quick else self.full
+        shown = settings.items() if isinstance(settings, dict) else vars(settings).items()
+        lines = [f"# {self.id}: {self.title}", "", f"Settings ({'quick' if quick else 'full'}):", ""]
+        lines += [f"- {name}: {value}" for name, value in shown]
+        lines += ["", "| claim | where | counts as reproduced if | measured | verdict |", "|---|---|---|---|---|"]
+        for verdict in report.verdicts:
+            lines.append("| " + " | ".join(str(cell).replace("|", "\\|") for cell in verdict.as_dict().values()) + " |")
+        lines += ["", *(f"- {remark}" for remark in report.remarks), ""] if report.remarks else [""]
+        lines += [f"![{name}]({name}.png)" for name in report.figures]
+        return "\n".join(lines) + "\n"
+
+
+_experiments: dict[str, Experiment] = {}
+
+
+def experiment(
+    id: str, title: str, *, full: Any, quick: Any
+) -> Callable[[Callable[[Any, Runner], Report]], Callable[[Any, Runner], Report]]:
+    """Enter the decorated function `(settings, runner) -> Report` under a permanent id."""
+
+    def enter(function: Callable[[Any, Runner], Report]) -> Callable[[Any, Runner], Report]:
+        _experiments[id] = Experiment(id, title, function, full, quick)
+        return function
+
+    return enter
+
+
+def catalogue(prefix: str = "") -> list[Experiment]:
+    """Return all experiments whose id begins so, sorted by id."""
+    for home in HOMES:
+        if importlib.util.find_spec(f"evenhand.experiments.{home}") is not None:
+            importlib.import_module(f"evenhand.experiments.{home}")
+    return [_experiments[id] for id in sorted(_experiments) if id.startswith(prefix)]
+
+
+def find(id: str) -> list[Experiment]:
+    """Return the experiment of that id, or all of a paper ("quotas").
+
+    Raises
+    ------
+    RegistryError
+        If there is none; the ids are listed.
+    """
+    exact = [e for e in catalogue() if e.id == id]
+    found = exact or catalogue(id.rstrip("/") + "/")
+    if not found:
+        raise RegistryError(f"no experiment is named {id!r}; there are: {', '.join(e.id for e in catalogue())}")
+    return found

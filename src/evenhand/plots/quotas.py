@@ -1,0 +1,126 @@
+"""Pictures of guaranteed shares: a history in, matplotlib axes out; nothing is computed here but means over replications."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evenhand.plots.style import figure, finish, looks, style
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.axes import Axes
+
+__all__ = ["plot_cost", "plot_regret", "plot_shares", "plot_shortfall", "plot_violations"]
+
+
+def _axes(axes: Axes | None) -> Axes:
+    return figure()[1] if axes is None else axes
+
+
+def _lines(history: xr.Dataset, variable: str, axes: Axes, *, over: str = "mean") -> None:
+    names = [str(name) for name in history.policy.values]
+    rounds = history["round"].values
+    every = max(1, len(rounds) // 10)
+    for offset, (name, look) in enumerate(looks(names).items()):
+        values = history[variable].sel(policy=name)
+        if bool(np.isnan(values).all()):
+            continue
+        middle = values.mean("replication") if over == "mean" else values.max("replication")
+        axes.plot(rounds, middle, label=name, markevery=(offset * every // max(1, len(names)), every), **look)
+        if over == "mean" and history.sizes["replication"] > 1:
+            spread = values.std("replication", ddof=1) / np.sqrt(history.sizes["replication"])
+            low, high = middle - 2 * spread, middle + 2 * spread
+            axes.fill_between(rounds, low, high, color=look["color"], alpha=0.15, linewidth=0)
+
+
+def plot_regret(history: xr.Dataset, axes: Axes | None = None, *, variable: str = "regret", log: bool = False) -> Axes:
+    """Draw regret (or `variable="r_regret"`) over time: mean over replications, band of two standard errors."""
+    axes = _axes(axes)
+    with style():
+        _lines(history, variable, axes)
+        if log:
+            axes.set_xscale("log")
+        titles = {
+            "regret": "Regret against the best arm",
+            "r_regret": "Regret against the best policy that keeps the promise",
+        }
+        return finish(axes, titles.get(variable, variable), "round", "expected reward lost")
+
+
+def plot_shares(history: xr.Dataset, axes: Axes | None = None) -> Axes:
+    """Draw each arm's share of the rounds at the end beside the share that it is owed."""
+    axes = _axes(axes)
+    last = history.isel(round=-1)
+    names = [str(name) for name in history.policy.values]
+    across = np.arange(history.sizes["arm"])
+    width = 0.8 / len(names)
+    patterns = ("", "///", "...", "xxx", "\\\\\\", "+++")
+    with style():
+        for i, (name, look) in enumerate(looks(names).items()):
+            share = (last.pulls.sel(policy=name) / float(last["round"])).mean("replication")
+            at = across - 0.4 + width * (i + 0.5)
+            axes.bar(
+                at, share, width, label=name, color=look["color"], alpha=0.75, hatch=patterns[i % 6], edgecolor="white"
+            )
+        if "share" in history.coords:
+            owed = history.share.max("policy").values
+            axes.hlines(owed, across - 0.45, across + 0.45, color="black", linewidth=2.0, label="owed")
+        labels = [str(arm) for arm in history.arm.values]
+        crowded = len(labels) > 12 or max(map(len, labels)) > 6
+        axes.set_xticks(across, labels, rotation=90 if crowded else 0, fontsize=8 if crowded else 9)
+        axes.grid(axis="x", visible=False)
+        return finish(axes, "Shares of the rounds against what is owed", "arm", "share of the rounds")
+
+
+def plot_shortfall(history: xr.Dataset, axes: Axes | None = None) -> Axes:
+    """Draw the worst shortfall so far at any round, over replications the largest, and the line that a promise forbids to reach."""
+    axes = _axes(axes)
+    with style():
+        _lines(history, "worst_shortfall", axes, over="max")
+        limits = sorted({float(np.floor(t)) + 1 for t in history.tolerance.values if np.isfinite(t)})
+        for limit in limits:
+            axes.axhline(limit, color="black", linewidth=1.0, linestyle=(0, (2, 2)))
+            axes.annotate(
+                f"promise broken from {limit:g} on", (0.99, limit), xycoords=("axes fraction", "data"),
+                ha="right", va="bottom", fontsize=8,
+            )  # fmt: skip
+        if float(history.worst_shortfall.max()) > 20 * max(limits, default=1.0):
+            axes.set_yscale("symlog", linthresh=max(limits, default=1.0))
+        return finish(axes, "Worst shortfall at any round so far", "round", "pulls behind the share")
+
+
+def plot_violations(history: xr.Dataset, axes: Axes | None = None) -> Axes:
+    """Draw the shortfall now, mean over replications."""
+    axes = _axes(axes)
+    with style():
+        _lines(history, "shortfall", axes)
+        return finish(axes, "Shortfall now, of the arm furthest behind", "round", "pulls behind the share")
+
+
+def plot_cost(history: xr.Dataset, axes: Axes | None = None, *, against: Any = None) -> Axes:
+    """Draw what the promise costs: expected reward a round given up against the policy named `against` (default: the best)."""
+    axes = _axes(axes)
+    names = [str(name) for name in history.policy.values]
+    last = history.isel(round=-1)
+    losses = {n: last.regret.sel(policy=n).mean("replication").item() / float(last["round"]) for n in names}
+    base = losses[against] if against is not None else min(losses.values())
+    with style():
+        for i, (name, look) in enumerate(looks(names).items()):
+            axes.barh(
+                i,
+                losses[name] - base,
+                color=look["color"],
+                alpha=0.75,
+                hatch=("", "///", "...", "xxx")[i % 4],
+                height=0.6,
+            )
+            axes.annotate(f" {losses[name] - base:+.4f}", (losses[name] - base, i), va="center", fontsize=8.5)
+        axes.set_yticks(range(len(names)), names)
+        axes.invert_yaxis()
+        axes.margins(x=0.18)
+        reference = against or min(losses, key=lambda name: losses[name])
+        return finish(
+            axes, f"Cost of the promise, against {reference}", "expected reward lost a round", "", legend=False
+        )
