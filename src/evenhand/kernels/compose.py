@@ -9,6 +9,7 @@ loads machine code, and a changed callee is never served stale.
 
 from __future__ import annotations
 
+import dis
 import functools
 import hashlib
 from collections.abc import Callable
@@ -111,7 +112,7 @@ def _digest(function: Any, digest: Any, seen: set[int]) -> None:
 
 
 def _names(source: FunctionType) -> set[str]:
-    return set(source.__code__.co_names)
+    return {step.argval for step in dis.get_instructions(source) if step.opname == "LOAD_GLOBAL"}
 
 
 def _python(function: Any) -> FunctionType:

@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.plots.style import figure, finish, looks, style
+from evenhand.plots.style import SHADES, figure, finish, looks, style
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
 
-__all__ = ["plot_cost", "plot_regret", "plot_shares", "plot_shortfall", "plot_violations"]
+    from evenhand.quotas import Audit
+
+__all__ = ["plot_audit", "plot_cost", "plot_regret", "plot_shares", "plot_shortfall"]
 
 
 def _axes(axes: Axes | None) -> Axes:
@@ -74,29 +76,53 @@ def plot_shares(history: xr.Dataset, axes: Axes | None = None) -> Axes:
         return finish(axes, "Shares of the rounds against what is owed", "arm", "share of the rounds")
 
 
-def plot_shortfall(history: xr.Dataset, axes: Axes | None = None) -> Axes:
-    """Draw the worst shortfall so far at any round, over replications the largest, and the line that a promise forbids to reach."""
+def plot_shortfall(history: xr.Dataset, axes: Axes | None = None, *, variable: str = "worst_shortfall") -> Axes:
+    """Draw the worst shortfall at any round so far (or `variable="shortfall"`, now), the largest over replications.
+
+    A dashed line stands where the promise would be broken.
+    """
     axes = _axes(axes)
     with style():
-        _lines(history, "worst_shortfall", axes, over="max")
+        _lines(history, variable, axes, over="max")
         limits = sorted({float(np.floor(t)) + 1 for t in history.tolerance.values if np.isfinite(t)})
-        for limit in limits:
-            axes.axhline(limit, color="black", linewidth=1.0, linestyle=(0, (2, 2)))
-            axes.annotate(
-                f"promise broken from {limit:g} on", (0.99, limit), xycoords=("axes fraction", "data"),
-                ha="right", va="bottom", fontsize=8,
-            )  # fmt: skip
-        if float(history.worst_shortfall.max()) > 20 * max(limits, default=1.0):
+        _forbid(axes, limits)
+        if float(history[variable].max()) > 20 * max(limits, default=1.0):
             axes.set_yscale("symlog", linthresh=max(limits, default=1.0))
-        return finish(axes, "Worst shortfall at any round so far", "round", "pulls behind the share")
+        when = "at any round so far" if variable == "worst_shortfall" else "now"
+        return finish(axes, f"Worst shortfall {when}", "round", "pulls behind the share")
 
 
-def plot_violations(history: xr.Dataset, axes: Axes | None = None) -> Axes:
-    """Draw the shortfall now, mean over replications."""
+def plot_audit(finding: Audit, axes: Axes | None = None) -> Axes:
+    """Draw the shortfall of the arm furthest behind, round by round, of an audited log."""
     axes = _axes(axes)
     with style():
-        _lines(history, "shortfall", axes)
-        return finish(axes, "Shortfall now, of the arm furthest behind", "round", "pulls behind the share")
+        axes.plot(finding.timeline["round"], finding.timeline["shortfall"], color=SHADES[0], linewidth=1.4)
+        axes.plot([max(1, finding.worst_round)], [finding.worst_shortfall], "o", color="black", markersize=5)
+        axes.annotate(
+            f"worst: {finding.worst_shortfall:.3g} ({finding.worst_arm})",
+            (max(1, finding.worst_round), finding.worst_shortfall),
+            xytext=(0, 6),
+            textcoords="offset points",
+            ha="center",
+            fontsize=8.5,
+        )
+        _forbid(axes, [finding.promise.slack + 1.0])
+        axes.margins(y=0.15)
+        verdict = "promise kept" if finding.kept else f"promise broken after {finding.rounds_in_violation} rows"
+        return finish(axes, f"Audit: {verdict}", "row of the log", "pulls behind the share", legend=False)
+
+
+def _forbid(axes: Axes, limits: list[float]) -> None:
+    for limit in limits:
+        axes.axhline(limit, color="black", linewidth=1.0, linestyle=(0, (2, 2)))
+        axes.annotate(
+            f"surely broken from {limit:g} on",
+            (0.99, limit),
+            xycoords=("axes fraction", "data"),
+            ha="right",
+            va="bottom",
+            fontsize=8,
+        )
 
 
 def plot_cost(history: xr.Dataset, axes: Axes | None = None, *, against: Any = None) -> Axes:

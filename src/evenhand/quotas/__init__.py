@@ -3,6 +3,7 @@
 Promise: at every round t, N_i(t) >= floor(r_i t) - alpha.
 """
 
+from evenhand.quotas.audit import Audit, audit
 from evenhand.quotas.deadline_learn import DeadlineLearn
 from evenhand.quotas.fair_learn import FairLearn, FairUCB
 from evenhand.quotas.horizon_fair_ucb import HorizonFairUCB
@@ -12,6 +13,7 @@ from evenhand.quotas.worlds import BernoulliArms, LoggedArms
 
 __all__ = [
     "LFG",
+    "Audit",
     "BernoulliArms",
     "DeadlineLearn",
     "FairLearn",
@@ -19,4 +21,5 @@ __all__ = [
     "HorizonFairUCB",
     "LoggedArms",
     "Promise",
+    "audit",
 ]

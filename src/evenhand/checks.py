@@ -1,0 +1,308 @@
+"""The contract, run over everything in the registry and by anybody over their own policy.
+
+    same seed          two copies with one seed decide alike, whatever they are told
+    one kernel         compiled loop = online object = the same kernels as plain Python
+    save and load      a policy saved mid-conversation, tickets open, goes on exactly as the original
+    tickets            tells may come late and out of order; a second, an unknown and a foreign one is refused, nothing changes
+    bad input          what cannot be a reward is refused, nothing changes
+    promise            what the policy promises holds, at every round
+
+A check that does not apply is skipped by name, with the reason.
+"""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from evenhand import registry
+from evenhand.errors import ArgumentError, ContractError, EvenhandError, TicketError, wanted
+from evenhand.simulation.loop import replicate, runs_compiled
+from evenhand.state import from_bytes, to_bytes
+
+__all__ = ["Check", "check_policy", "check_registered", "check_world"]
+
+SEED = 20211
+
+
+@dataclass(frozen=True)
+class Check:
+    """The outcome of one check: passed, or skipped with a reason."""
+
+    name: str
+    skipped: str = ""
+
+
+class _Skip(Exception):
+    pass
+
+
+def check_policy(policy: Any, world: Any = None, *, rounds: int = 300) -> list[Check]:
+    """Run the contract over a policy.
+
+    Parameters
+    ----------
+    policy : any object with `ask` and `tell`; a copy of it is used.
+    world : a world that answers it; where it is None, Bernoulli arms for the policy's `arms`.
+    rounds : length of the conversations.
+
+    Returns
+    -------
+    list of Check
+        One entry a check, skipped ones with the reason.
+
+    Raises
+    ------
+    ContractError
+        At the first check that fails, with what was seen.
+    ArgumentError
+        If the object is no policy, or no world is given and none fits.
+
+    Examples
+    --------
+    >>> import evenhand as eh
+    >>> [check.name for check in eh.check_policy(eh.quotas.FairUCB([0.3, 0.3]))][:2]
+    ['same seed', 'one kernel']
+    """
+    if not (hasattr(policy, "ask") and hasattr(policy, "tell")):
+        raise ArgumentError(wanted("policy", "an object with ask() and tell()", policy))
+    policy, world = _prepared(policy, world)
+    checks: dict[str, Callable[[Any, Any, int], None]] = {
+        "same seed": _same_seed,
+        "one kernel": _one_kernel,
+        "save and load": _save_and_load,
+        "tickets": _tickets,
+        "bad input": _bad_input,
+        "promise": _promise,
+    }
+    done = []
+    for name, check in checks.items():
+        try:
+            with np.errstate(over="ignore"):
+                check(_copy(policy), copy.deepcopy(world), rounds)
+            done.append(Check(name))
+        except _Skip as skip:
+            done.append(Check(name, str(skip)))
+        except AssertionError as error:
+            raise ContractError(f"{type(policy).__name__} breaks the contract, {name}: {error}") from error
+    return done
+
+
+def check_world(world: Any, *, rounds: int = 200) -> list[Check]:
+    """Check that a world answers alike for the same seed, whatever copy is asked, and names what it scores.
+
+    Raises
+    ------
+    ContractError
+        If it does not.
+    """
+    for name in ("reset", "observe", "respond"):
+        if not hasattr(world, name):
+            raise ArgumentError(wanted("world", "an object with reset, observe and respond", world))
+    seen = []
+    for one in (copy.deepcopy(world), copy.deepcopy(world)):
+        one.reset(SEED)
+        seen.append([_plain(one.observe()) for _ in range(rounds)])
+    if seen[0] != seen[1]:
+        raise ContractError(f"{type(world).__name__} breaks the contract: the same seed shows something else")
+    return [Check("same seed")]
+
+
+def check_registered(name: str) -> dict[str, list[Check]]:
+    """Run the contract over every example of a registered policy or world; return the checks by example."""
+    entry = registry.get(name)
+    outcome = {}
+    for number, example in enumerate(examples(entry.cls)):
+        label = f"{name} #{number}"
+        outcome[label] = check_world(example) if entry.kind == "world" else check_policy(*example)
+    return outcome
+
+
+def examples(cls: Any) -> list[Any]:
+    """Return the examples of a registered class; a plain learner is tried on Bernoulli arms.
+
+    Raises
+    ------
+    ContractError
+        If the class has none.
+    """
+    if hasattr(cls, "examples"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            return list(cls.examples())
+    if cls.__module__.startswith("evenhand.learners"):
+        from evenhand.quotas.worlds import BernoulliArms
+
+        return [(cls(arms=3, seed=1), BernoulliArms([0.2, 0.5, 0.8]))]
+    raise ContractError(f"{cls.__qualname__} has no classmethod examples(): pairs (policy, world) for the checks")
+
+
+def _prepared(policy: Any, world: Any) -> tuple[Any, Any]:
+    if world is None:
+        arms = getattr(policy, "arms", None)
+        if arms is None or getattr(policy, "contextual", False):
+            raise ArgumentError(wanted("world", "a world that answers this policy", None, "pass world="))
+        from evenhand.quotas.worlds import BernoulliArms
+
+        world = BernoulliArms({arm: (i + 1) / (len(arms) + 1) for i, arm in enumerate(arms)})
+    if getattr(policy, "arms", 0) is None:
+        policy = policy.fresh(arms=world.arms)
+    return policy, world
+
+
+def _copy(policy: Any) -> Any:
+    return policy.fresh() if hasattr(policy, "fresh") else copy.deepcopy(policy)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.shape, value.tobytes()
+    if hasattr(value, "to_dict"):
+        return str(value.to_dict())
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if hasattr(value, "__dataclass_fields__"):
+        return [_plain(getattr(value, name)) for name in value.__dataclass_fields__]
+    return value
+
+
+def _converse(policy: Any, world: Any, rounds: int) -> list[Any]:
+    said = []
+    for _ in range(rounds):
+        ticket = policy.ask(*world.observe())
+        happened = world.respond(ticket)
+        policy.tell(ticket, *happened)
+        said.append(_plain(ticket))
+    return said
+
+
+def _same_seed(policy: Any, world: Any, rounds: int) -> None:
+    other_policy, other_world = _copy(policy), copy.deepcopy(world)
+    world.reset(SEED), other_world.reset(SEED)
+    first = _converse(policy, world, rounds)
+    second = _converse(other_policy, other_world, rounds)
+    at = next((t for t, (a, b) in enumerate(zip(first, second, strict=True)) if a != b), None)
+    assert at is None, f"with one seed, round {at} was {first[at or 0]} in one copy and {second[at or 0]} in another"
+
+
+def _one_kernel(policy: Any, world: Any, rounds: int) -> None:
+    if not runs_compiled(policy, world):
+        raise _Skip("runs through ask and tell alone, not compiled")
+    kept = np.arange(1, rounds + 1)
+    seeds: dict[str, Any] = {"policy_seed": policy.seed, "world_seed": SEED, "checkpoints": kept, "stop": lambda done: None}
+    promise = getattr(policy, "promise", None)
+    fast = replicate(policy, world, promise, **seeds)
+    slow = replicate(policy, world, promise, **seeds, compiled=False)
+    world.reset(SEED)
+    indices = [entry[3] for entry in _converse(policy, world, rounds)]
+    online = np.cumsum(np.eye(len(world.arms), dtype=np.int64)[indices], axis=0)
+    for name, pulls in (("plain Python", slow.pulls), ("the online object", online)):
+        differs = np.flatnonzero((pulls != fast.pulls).any(axis=1))
+        assert differs.size == 0, f"the compiled loop and {name} part at round {differs[0] + 1}"
+    for field, a, b in zip(fast._fields, fast, slow, strict=True):
+        assert np.array_equal(a, b), f"the compiled loop and plain Python count {field} differently"
+
+
+def _save_and_load(policy: Any, world: Any, rounds: int) -> None:
+    world.reset(SEED)
+    half = max(1, rounds // 2)
+    _converse(policy, world, half)
+    open_ticket = policy.ask(*world.observe())
+    happened = world.respond(open_ticket)
+    try:
+        saved = to_bytes(policy)
+    except ArgumentError as error:
+        raise _Skip(f"cannot be saved: {error}") from error
+    other, other_world = from_bytes(saved), copy.deepcopy(world)
+    assert to_bytes(other) == saved, "saved again right after loading, the file differs"
+    for one in (policy, other):
+        one.tell(getattr(open_ticket, "id", open_ticket), *happened)
+    first, second = _converse(policy, world, half), _converse(other, other_world, half)
+    at = next((t for t, (a, b) in enumerate(zip(first, second, strict=True)) if a != b), None)
+    assert at is None, f"the loaded policy parts from the original {at} rounds later"
+
+
+def _tickets(policy: Any, world: Any, rounds: int) -> None:
+    world.reset(SEED)
+    several = []
+    for _ in range(min(6, rounds)):
+        ticket = policy.ask(*world.observe())
+        several.append((ticket, world.respond(ticket)))
+    for ticket, happened in reversed(several):
+        policy.tell(ticket, *happened)
+    before = _state(policy)
+    last, happened = several[-1]
+    number = getattr(last, "id", last)
+    for wrong in (last, number, 10**9, 0, -1, "x", None):
+        _refuses(policy, lambda wrong=wrong: policy.tell(wrong, *happened), f"tell({wrong!r}) after it was told", TicketError)
+    assert _state(policy) == before, "a refused tell changed the policy"
+    if hasattr(policy, "forget"):
+        ticket = policy.ask(*world.observe())
+        policy.forget(ticket)
+        _refuses(policy, lambda: policy.tell(ticket, *happened), "tell of a forgotten ticket", TicketError)
+        _refuses(policy, lambda: policy.forget(ticket), "forget of a forgotten ticket", TicketError)
+    _converse(policy, world, min(20, rounds))
+
+
+def _bad_input(policy: Any, world: Any, rounds: int) -> None:
+    world.reset(SEED)
+    _converse(policy, world, min(10, rounds))
+    shown = world.observe()
+    ticket = policy.ask(*shown)
+    happened = world.respond(ticket)
+    before = _state(policy)
+    if len(happened) == 1 and isinstance(happened[0], float):
+        bad: list[Any] = [np.nan, np.inf, -np.inf, "much", None, [1.0, 2.0]]
+        low, high = getattr(policy, "reward_range", (-np.inf, np.inf))
+        bad += [value for value in (low - 0.1, high + 0.1) if np.isfinite(value)]
+        for reward in bad:
+            _refuses(policy, lambda reward=reward: policy.tell(ticket, reward), f"a reward of {reward!r}", EvenhandError)
+    if getattr(policy, "contextual", False):
+        contexts = shown[0]
+        holed = contexts.copy()
+        holed[-1, -1] = np.nan
+        for wrong in (None, contexts[:-1], contexts[:, :-1], holed, "abc", contexts[None]):
+            _refuses(policy, lambda wrong=wrong: policy.ask(wrong), "contexts that do not fit", EvenhandError)
+    assert _state(policy) == before, "a refused call changed the policy"
+    policy.tell(ticket, *happened)
+
+
+def _promise(policy: Any, world: Any, rounds: int) -> None:
+    promise = getattr(policy, "promise", None)
+    kept = getattr(policy, "kept", "at every round")
+    if not hasattr(promise, "kept"):
+        raise _Skip("promises nothing that is counted in pulls")
+    if kept == "in the long run":
+        raise _Skip("promises its shares in the long run alone")
+    world.reset(SEED)
+    if kept == "at the horizon":
+        rounds = policy.horizon
+    pulls = [0] * len(promise.arms)
+    for t in range(1, rounds + 1):
+        ticket = policy.ask(*world.observe())
+        policy.tell(ticket, *world.respond(ticket))
+        pulls[ticket.index] += 1
+        if kept == "at every round" or t == rounds:
+            assert promise.kept(pulls, t), f"after round {t} the pulls are {pulls}, owed were {promise.owed(t)}"
+
+
+def _state(policy: Any) -> Any:
+    try:
+        return to_bytes(policy)
+    except ArgumentError:
+        return None
+
+
+def _refuses(policy: Any, call: Callable[[], Any], what: str, error: type[EvenhandError]) -> None:
+    try:
+        call()
+    except error:
+        return
+    except Exception as other:
+        raise AssertionError(f"{what} raised {type(other).__name__}, not {error.__name__}: {other}") from other
+    raise AssertionError(f"{what} was accepted")
