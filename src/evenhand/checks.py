@@ -3,7 +3,7 @@
     same seed          two copies with one seed decide alike, whatever they are told
     one kernel         compiled loop = online object = the same kernels as plain Python
     save and load      a policy saved mid-conversation, tickets open, goes on exactly as the original
-    tickets            tells may come late and out of order; a second, an unknown and a foreign one is refused, nothing changes
+    tickets            tells may come late and out of order; a second and an unknown one is refused, nothing changes
     bad input          what cannot be a reward is refused, nothing changes
     promise            what the policy promises holds, at every round
 
@@ -16,6 +16,7 @@ import copy
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -194,7 +195,12 @@ def _one_kernel(policy: Any, world: Any, rounds: int) -> None:
     if not runs_compiled(policy, world):
         raise _Skip("runs through ask and tell alone, not compiled")
     kept = np.arange(1, rounds + 1)
-    seeds: dict[str, Any] = {"policy_seed": policy.seed, "world_seed": SEED, "checkpoints": kept, "stop": lambda done: None}
+    seeds: dict[str, Any] = {
+        "policy_seed": policy.seed,
+        "world_seed": SEED,
+        "checkpoints": kept,
+        "stop": lambda done: None,
+    }
     promise = getattr(policy, "promise", None)
     fast = replicate(policy, world, promise, **seeds)
     slow = replicate(policy, world, promise, **seeds, compiled=False)
@@ -239,13 +245,13 @@ def _tickets(policy: Any, world: Any, rounds: int) -> None:
     last, happened = several[-1]
     number = getattr(last, "id", last)
     for wrong in (last, number, 10**9, 0, -1, "x", None):
-        _refuses(policy, lambda wrong=wrong: policy.tell(wrong, *happened), f"tell({wrong!r}) after it was told", TicketError)
+        _refuses(policy, partial(policy.tell, wrong, *happened), f"tell({wrong!r}) after it was told", TicketError)
     assert _state(policy) == before, "a refused tell changed the policy"
     if hasattr(policy, "forget"):
         ticket = policy.ask(*world.observe())
         policy.forget(ticket)
-        _refuses(policy, lambda: policy.tell(ticket, *happened), "tell of a forgotten ticket", TicketError)
-        _refuses(policy, lambda: policy.forget(ticket), "forget of a forgotten ticket", TicketError)
+        _refuses(policy, partial(policy.tell, ticket, *happened), "tell of a forgotten ticket", TicketError)
+        _refuses(policy, partial(policy.forget, ticket), "forget of a forgotten ticket", TicketError)
     _converse(policy, world, min(20, rounds))
 
 
@@ -261,19 +267,19 @@ def _bad_input(policy: Any, world: Any, rounds: int) -> None:
         low, high = getattr(policy, "reward_range", (-np.inf, np.inf))
         bad += [value for value in (low - 0.1, high + 0.1) if np.isfinite(value)]
         for reward in bad:
-            _refuses(policy, lambda reward=reward: policy.tell(ticket, reward), f"a reward of {reward!r}", EvenhandError)
+            _refuses(policy, partial(policy.tell, ticket, reward), f"a reward of {reward!r}", EvenhandError)
     if getattr(policy, "contextual", False):
         contexts = shown[0]
         holed = contexts.copy()
         holed[-1, -1] = np.nan
         for wrong in (None, contexts[:-1], contexts[:, :-1], holed, "abc", contexts[None]):
-            _refuses(policy, lambda wrong=wrong: policy.ask(wrong), "contexts that do not fit", EvenhandError)
+            _refuses(policy, partial(policy.ask, wrong), "contexts that do not fit", EvenhandError)
     assert _state(policy) == before, "a refused call changed the policy"
     policy.tell(ticket, *happened)
 
 
 def _promise(policy: Any, world: Any, rounds: int) -> None:
-    promise = getattr(policy, "promise", None)
+    promise: Any = getattr(policy, "promise", None)
     kept = getattr(policy, "kept", "at every round")
     if not hasattr(promise, "kept"):
         raise _Skip("promises nothing that is counted in pulls")

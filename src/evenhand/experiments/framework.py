@@ -1,7 +1,8 @@
 """Experiments as data: permanent ids, settings, the paper's claims with tolerances, a verdict on each, figures.
 
-An experiment is a function from settings to a `Report`, entered under an id such as "quotas/fig3". It has two settings, the
-paper's own and a quick one. Whether a claim is reproduced is decided by a tolerance that is written down beside it before it runs.
+An experiment is a function from settings to a `Report`, entered under an id such as "quotas/fig3". It has two settings,
+the paper's own and a quick one. Whether a claim is reproduced is decided by a tolerance that is written down beside it
+before it runs.
 """
 
 from __future__ import annotations
@@ -68,7 +69,8 @@ class Runner:
 
 @dataclass
 class Report:
-    """What an experiment found: data by name (`xarray.Dataset` or `pandas.DataFrame`), verdicts, figures by name, remarks."""
+    """What an experiment found: data by name (`xarray.Dataset` or `pandas.DataFrame`), verdicts, figures by name,
+    remarks."""
 
     data: dict[str, Any] = field(default_factory=dict)
     verdicts: list[Verdict] = field(default_factory=list)

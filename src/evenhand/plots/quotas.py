@@ -1,4 +1,5 @@
-"""Pictures of guaranteed shares: a history in, matplotlib axes out; nothing is computed here but means over replications."""
+"""Pictures of guaranteed shares: a history in, matplotlib axes out; nothing is computed here but means over
+replications."""
 
 from __future__ import annotations
 
@@ -126,7 +127,8 @@ def _forbid(axes: Axes, limits: list[float]) -> None:
 
 
 def plot_cost(history: xr.Dataset, axes: Axes | None = None, *, against: Any = None) -> Axes:
-    """Draw what the promise costs: expected reward a round given up against the policy named `against` (default: the best)."""
+    """Draw what the promise costs: expected reward a round given up against the policy named `against` (default: the
+    best)."""
     axes = _axes(axes)
     names = [str(name) for name in history.policy.values]
     last = history.isel(round=-1)

@@ -1,4 +1,5 @@
-"""How pictures look: told apart by dash and marker as well as by shade, so that they read in print, in grey and at a glance."""
+"""How pictures look: told apart by dash and marker as well as by shade, so that they read in print, in grey and at a
+glance."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Audit any log of decisions, whoever made them, against promised shares.
 
-Round t is the t-th row. The promise floor(r_i t) - N_i(t) <= alpha is checked for every arm after every row, in exact integers, by the same kernels that
-count in a simulation.
+Round t is the t-th row. The promise floor(r_i t) - N_i(t) <= alpha is checked for every arm after every row, in exact
+integers, by the same kernels that count in a simulation.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ class Audit:
     worst_arm, worst_round : whose it was, and after which row it was first reached (0: before the first).
     rounds_in_violation : after how many rows the promise was broken to at least one arm.
     first_violation : the first such row and an arm it was broken to, or None.
-    arms : a row an arm: `arm`, `owed` (its share), `share` (what it got), `pulls`, `worst_shortfall`, `worst_round`, `rounds_in_violation`.
+    arms : a row an arm: `arm`, `owed` (its share), `share` (what it got), `pulls`, `worst_shortfall`, `worst_round`,
+        `rounds_in_violation`.
     timeline : the largest shortfall of any arm now, at up to 1,000 rounds: `round`, `shortfall`.
     promise : what was checked.
     """
@@ -76,9 +77,7 @@ def follow(books: Tally, codes: Ints, worst_rounds: Ints, summary: Ints, now: Fl
             summary[0] += 1
 
 
-def audit(
-    frame: pd.DataFrame, *, arm: str, shares: Any, tolerance: float = 0.0, order: str | None = None
-) -> Audit:
+def audit(frame: pd.DataFrame, *, arm: str, shares: Any, tolerance: float = 0.0, order: str | None = None) -> Audit:
     """Check a decision log against shares: N_i(t) >= floor(r_i t) - alpha after every row t.
 
     Parameters

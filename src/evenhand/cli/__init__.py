@@ -1,0 +1,54 @@
+"""The command `evenhand`: each command a few lines over library calls.
+
+Exit codes: 0 done; 1 the answer is no (a promise was broken, a contract is not kept); 2 the input was refused;
+130 interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from evenhand.cli.audit import audit
+from evenhand.cli.check import check
+from evenhand.cli.listing import list_all
+from evenhand.cli.reproduce import reproduce
+from evenhand.cli.simulate import simulate
+from evenhand.errors import EvenhandError, SimulationInterrupted
+from evenhand.version import __version__
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="evenhand",
+    help="Software that decides fairly while it learns.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command()(simulate)
+app.command()(audit)
+app.command()(reproduce)
+app.command("list")(list_all)
+app.command()(check)
+
+
+@app.callback(invoke_without_command=True)
+def options(version: bool = typer.Option(False, "--version", help="Show the version and exit.")) -> None:
+    """Software that decides fairly while it learns."""
+    if version:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run the command line; what evenhand refuses becomes one line on standard error."""
+    try:
+        app()
+    except SimulationInterrupted as stopped:
+        typer.secho(f"evenhand: {stopped}", err=True, fg="yellow")
+        sys.exit(130)
+    except EvenhandError as error:
+        typer.secho(f"evenhand: {error}", err=True, fg="red")
+        sys.exit(2)

@@ -1,0 +1,69 @@
+"""`evenhand audit`: check any decision log against promised shares."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["audit"]
+
+
+def audit(
+    log: Annotated[Path, typer.Argument(help="The log, a row a decision: CSV (also .gz) or Parquet.")],
+    shares: Annotated[
+        str, typer.Option(help="Share owed to each arm: 0.02, or a=0.2,b=1/3, or a CSV with columns arm, share.")
+    ],
+    arm: Annotated[str, typer.Option(help="The column that says for whom each decision was.")] = "arm",
+    tolerance: Annotated[float, typer.Option(help="By how many pulls an arm may be behind.")] = 0.0,
+    order: Annotated[str, typer.Option(help="A column to sort by first, such as a time stamp.")] = "",
+    out: Annotated[Path | None, typer.Option(help="Folder for audit.csv, timeline.csv and the picture.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+) -> None:
+    """Check a decision log against promised shares; exit code 1 when the promise was broken."""
+    import numpy as np
+
+    from evenhand import quotas
+    from evenhand.cli.inputs import named_shares, shares_of
+    from evenhand.cli.output import as_json, number, picture, say, table
+    from evenhand.tables import column, read_table
+
+    frame = read_table(log)
+    arms = np.unique(column(frame, arm)).tolist()
+    arms += [name for name in named_shares(shares) or {} if name not in map(str, arms)]
+    owed = shares_of(shares, arms)
+    finding = quotas.audit(frame, arm=arm, shares=owed, tolerance=tolerance, order=order or None)
+    if json:
+        body = {
+            name: getattr(finding, name) for name in ("kept", "rounds", "worst_shortfall", "worst_arm", "worst_round")
+        }
+        body |= {"rounds_in_violation": finding.rounds_in_violation, "first_violation": finding.first_violation}
+        as_json(body | {"arms": finding.arms.to_dict("records")})
+    else:
+        worst = finding.arms.sort_values("worst_shortfall", ascending=False)
+        rows = [[number(v) if isinstance(v, float) else v for v in row] for row in worst.itertuples(index=False)]
+        table(f"{log}: {finding.rounds} decisions", [str(c).replace("_", " ") for c in worst.columns], rows)
+        when = (
+            f"worst shortfall {finding.worst_shortfall:.4g}, arm {finding.worst_arm}, after row {finding.worst_round}"
+        )
+        if finding.first_violation is None:
+            say(f"The promise was kept after every row; {when}.")
+        else:
+            row, first = finding.first_violation
+            say(
+                f"The promise was BROKEN after {finding.rounds_in_violation} of {finding.rounds} rows, "
+                f"first after row {row}, to arm {first}; {when}."
+            )
+    if out is not None:
+        from evenhand.plots import plot_audit
+        from evenhand.plots.style import figure
+
+        out.mkdir(parents=True, exist_ok=True)
+        finding.arms.to_csv(out / "audit.csv", index=False)
+        finding.timeline.to_csv(out / "timeline.csv", index=False)
+        drawn, axes = figure()
+        plot_audit(finding, axes)
+        picture(drawn, out, "audit")
+    if not finding.kept:
+        raise typer.Exit(1)

@@ -1,0 +1,37 @@
+"""`evenhand check NAME`: run the contract over a registered policy or world."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+__all__ = ["check"]
+
+
+def check(
+    name: Annotated[str, typer.Argument(help="A registered name, or the beginning of several, such as quotas/.")],
+    json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+) -> None:
+    """Run the contract over a registered policy or world; exit code 1 when it is not kept."""
+    from evenhand import registry
+    from evenhand.checks import check_registered
+    from evenhand.cli.output import as_json, table
+    from evenhand.errors import ContractError
+
+    named = [e.name for e in registry.entries(prefix=name)] if name.endswith("/") else [registry.get(name).name]
+    rows: list[tuple[str, str, str]] = []
+    failed = False
+    for one in named or [registry.get(name).name]:
+        try:
+            for example, checks in check_registered(one).items():
+                rows += [(example, c.name, f"skipped: {c.skipped}" if c.skipped else "passed") for c in checks]
+        except ContractError as error:
+            failed = True
+            rows.append((one, "contract", f"FAILED: {error}"))
+    if json:
+        as_json([{"example": example, "check": what, "outcome": outcome} for example, what, outcome in rows])
+    else:
+        table("Contract", ("example", "check", "outcome"), rows)
+    if failed:
+        raise typer.Exit(1)

@@ -1,0 +1,122 @@
+"""What users type, read once: shares, policies with their learners."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from evenhand import registry
+from evenhand.errors import ArgumentError, RegistryError, SharesError, TableError, wanted
+from evenhand.protocol import Label
+
+__all__ = ["chosen_policies", "named_shares", "numbers_of", "shares_of"]
+
+
+def shares_of(text: str, arms: Sequence[Label]) -> dict[Label, Any]:
+    """Read `0.02` (each arm), `a=0.2,b=1/3`, or a CSV (columns arm and share) or JSON file, for these arms."""
+    given = named_shares(text)
+    if given is None:
+        return dict.fromkeys(arms, text)
+    known = {str(arm): arm for arm in arms}
+    unknown = [name for name in given if name not in known]
+    if unknown:
+        raise SharesError(wanted("--shares", f"arms among {list(known)[:12]}", unknown[0]))
+    return {arm: given.get(str(arm), 0) for arm in arms}
+
+
+def named_shares(text: str) -> dict[str, Any] | None:
+    """Return the shares by the arms' names, or None where one number serves every arm."""
+    if "=" in text:
+        given = {}
+        for part in text.split(","):
+            name, _, share = part.rpartition("=")
+            if not name.strip() or not share.strip():
+                raise SharesError(wanted("--shares", "ARM=SHARE,ARM=SHARE", part))
+            given[name.strip()] = share.strip()
+        return given
+    if text.endswith(".json"):
+        return _json(Path(text))
+    if text.endswith((".csv", ".parquet")):
+        from evenhand.tables import column, read_table
+
+        frame = read_table(text)
+        if "arm" not in frame.columns or "share" not in frame.columns:
+            raise TableError(f"{text}: wanted the columns 'arm' and 'share', got {[str(c) for c in frame.columns]}")
+        return {str(a): s for a, s in zip(column(frame, "arm"), frame["share"].tolist(), strict=True)}
+    return None
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        body = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise TableError(f"{path}: cannot be read as JSON: {error}") from error
+    if not isinstance(body, dict):
+        raise TableError(f'{path}: wanted an object {{"arm": share}}, got a {type(body).__name__}')
+    return {str(arm): share for arm, share in body.items()}
+
+
+def chosen_policies(
+    specs: Sequence[str], arms: Sequence[Label], shares: dict[Label, Any] | None, tolerance: float, horizon: int
+) -> dict[str, Any]:
+    """Build the policies named by `--policy`: a registered name, its last part, or RULE+LEARNER such as fair-
+    learn+thompson."""
+    if not specs:
+        specs = _default(shares, tolerance)
+    return {spec: _policy(spec, arms, shares, tolerance, horizon) for spec in specs}
+
+
+def _default(shares: dict[Label, Any] | None, tolerance: float) -> list[str]:
+    if shares is None:
+        return ["ucb1", "thompson"]
+    from evenhand.quotas import FairUCB, Promise
+
+    promise = Promise.read(shares, tolerance)
+    try:
+        FairUCB(shares)
+    except SharesError:
+        if sum(promise.shares) <= 1:
+            return ["deadline-learn+ucb1", "deadline-learn+thompson", "ucb1", "thompson"]
+        raise
+    return ["fair-ucb", "deadline-learn+thompson", "ucb1", "thompson"]
+
+
+def _policy(spec: str, arms: Sequence[Label], shares: dict[Label, Any] | None, tolerance: float, horizon: int) -> Any:
+    rule, _, learner = spec.partition("+")
+    cls = _find(rule)
+    takes = inspect.signature(cls).parameters
+    settings: dict[str, Any] = {}
+    if "learner" in takes:
+        settings["learner"] = _find(learner or "ucb1")()
+    elif learner:
+        raise ArgumentError(wanted("--policy", f"{rule!r} alone, it takes no learner", spec))
+    if "shares" in takes:
+        if shares is None:
+            raise ArgumentError(f"--policy {rule}: needs --shares, such as 0.02 or a=0.2,b=0.3 or shares.csv")
+        settings["shares"] = shares
+    if "tolerance" in takes:
+        settings["tolerance"] = tolerance
+    if rule.endswith("horizon-fair-ucb"):
+        settings["horizon"] = horizon
+    if "arms" in takes and "shares" not in takes:
+        settings["arms"] = list(arms)
+    return cls(**settings)
+
+
+def _find(name: str) -> Any:
+    matches = [e for e in registry.entries("policy") if e.name == name or e.name.endswith("/" + name)]
+    if len(matches) != 1:
+        known = ", ".join(e.name for e in registry.entries("policy"))
+        raise RegistryError(f"--policy: no policy is named {name!r}; there are: {known}")
+    return matches[0].cls
+
+
+def numbers_of(text: str, name: str) -> list[float]:
+    """Read a list of numbers such as 0.7,0.5,0.4."""
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError as error:
+        raise ArgumentError(wanted(name, "numbers separated by commas", text)) from error

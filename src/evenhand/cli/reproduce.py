@@ -1,0 +1,47 @@
+"""`evenhand reproduce`: a paper's figure, with a verdict on each of its claims."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["reproduce"]
+
+
+def reproduce(
+    experiment: Annotated[str, typer.Argument(help="An experiment such as quotas/fig3, or all of a paper: quotas.")],
+    quick: Annotated[bool, typer.Option("--quick", help="Small settings, seconds instead of minutes.")] = False,
+    out: Annotated[Path, typer.Option(help="Folder for data, pictures and reports.")] = Path("out"),
+    jobs: Annotated[int, typer.Option(help="Workers, -1 for all cores.")] = -1,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 if a claim is not reproduced.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+) -> None:
+    """Reproduce a paper's figure: data, picture, and a verdict a claim. Interrupted, the same command goes on."""
+    import time
+
+    from evenhand.cli.output import as_json, say, table
+    from evenhand.experiments.framework import Runner, find
+
+    bodies = []
+    missed = False
+    for one in find(experiment):
+        folder = out / one.id / ("quick" if quick else "full")
+        started = time.perf_counter()
+        report = one.run(quick=quick, runner=Runner(jobs=jobs, progress=not json, store=folder / "partial"))
+        one.write(report, folder, quick=quick)
+        verdicts = [verdict.as_dict() for verdict in report.verdicts]
+        missed |= any(not verdict.reproduced for verdict in report.verdicts)
+        seconds = time.perf_counter() - started
+        bodies.append({"id": one.id, "verdicts": verdicts, "folder": str(folder), "seconds": round(seconds, 1)})
+        if not json:
+            rows = [(v["claim"], v["where"], v["measured"], v["verdict"]) for v in verdicts]
+            table(f"{one.id}: {one.title}", ("claim", "where", "measured", "verdict"), rows)
+            for remark in report.remarks:
+                say(f"- {remark}")
+            say(f"{seconds:.0f} s; written to {folder}\n")
+    if json:
+        as_json(bodies)
+    if strict and missed:
+        raise typer.Exit(1)

@@ -1,0 +1,151 @@
+"""`evenhand simulate`: policies in a registered world, or on rewards resampled from the user's own table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["simulate"]
+
+
+def simulate(
+    world: Annotated[str, typer.Argument(help="A registered world, such as quotas/bernoulli-arms.")] = "",
+    data: Annotated[Path | None, typer.Option(help="Your own table instead: CSV (also .gz) or Parquet.")] = None,
+    arm: Annotated[str, typer.Option(help="Its column of arms.")] = "arm",
+    reward: Annotated[str, typer.Option(help="Its column of rewards in [0, 1].")] = "reward",
+    means: Annotated[str, typer.Option(help="Means of Bernoulli arms, 0.7,0.5,0.4.")] = "",
+    policy: Annotated[
+        list[str] | None,
+        typer.Option("--policy", "-p", help="fair-ucb, ucb1, fair-learn+thompson ...; repeat to compare."),
+    ] = None,
+    shares: Annotated[
+        str, typer.Option(help="Share owed to each arm: 0.02, or a=0.2,b=1/3, or a CSV with columns arm, share.")
+    ] = "",
+    tolerance: Annotated[float, typer.Option(help="By how many pulls an arm may be behind.")] = 0.0,
+    rounds: Annotated[int, typer.Option(help="Rounds of each replication.")] = 10_000,
+    replications: Annotated[int, typer.Option(help="Independent repetitions.")] = 20,
+    seed: Annotated[int | None, typer.Option(help="Seed; drawn and shown if not given.")] = None,
+    jobs: Annotated[int, typer.Option(help="Workers, -1 for all cores.")] = -1,
+    out: Annotated[Path | None, typer.Option(help="Folder for history.nc, summary.csv, arms.csv and pictures.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+) -> None:
+    """Simulate policies and show what was promised, what held, and what it cost."""
+    import evenhand as eh
+    from evenhand.cli.inputs import chosen_policies, shares_of
+
+    played = _world(world, data, arm, reward, means)
+    owed = shares_of(shares, played.arms) if shares else None
+    policies = chosen_policies(policy or [], played.arms, owed, tolerance, rounds)
+    history = eh.simulate(
+        policies,
+        played,
+        rounds=rounds,
+        replications=replications,
+        seed=seed,
+        jobs=jobs,
+        progress=not json,
+        store=None if out is None else out / "partial",
+    )
+    _report(history, out, json)
+
+
+def _world(name: str, data: Path | None, arm: str, reward: str, means: str) -> Any:
+    from evenhand import quotas, registry
+    from evenhand.cli.inputs import numbers_of
+    from evenhand.errors import ArgumentError, wanted
+    from evenhand.tables import read_table
+
+    if data is not None:
+        if name or means:
+            raise ArgumentError(wanted("WORLD", "a world or --data, not both", name or means))
+        return quotas.LoggedArms(read_table(data), arm=arm, reward=reward)
+    if not name:
+        raise ArgumentError(wanted("WORLD", "a registered world, or --data FILE", "neither", "see `evenhand list`"))
+    cls = registry.get(name, "world").cls
+    if cls is quotas.BernoulliArms:
+        return cls(numbers_of(means or "0.7,0.5,0.4", "--means"))
+    return next(iter(cls.examples()))
+
+
+def _report(history: xr.Dataset, out: Path | None, json: bool) -> None:
+    from evenhand.cli.output import as_json, say, table
+
+    summary = _summary(history)
+    if json:
+        as_json({"seed": history.attrs["seed"], "rounds": history.attrs["rounds"], "policies": summary})
+    else:
+        runs = f"{history.attrs['rounds']} rounds, {history.sizes['replication']} replications"
+        say(f"seed {history.attrs['seed']}, {runs}\n")
+        held = {None: "none made", True: "yes", False: "NO"}
+        rows = [[held[v] if k == "promise_kept" else v for k, v in row.items()] for row in summary]
+        columns = [name.replace("_", " ") for name in summary[0]]
+        table("What held at every round, and what it cost (means over replications)", columns, rows)
+        table("Share of the rounds by arm", *_arms(history))
+    if out is not None:
+        written = _write(history, summary, out)
+        if not json:
+            say("written: " + ", ".join(str(path) for path in written))
+
+
+def _summary(history: xr.Dataset) -> list[dict[str, Any]]:
+    last = history.isel(round=-1)
+    rounds = float(last["round"])
+    rows = []
+    for name in history.policy.values:
+        own = last.sel(policy=name)
+        broken = float(own.violations.max())
+        rows.append(
+            {
+                "policy": str(name),
+                "promise_kept": None if broken != broken else broken == 0,
+                "worst_shortfall": float(own.worst_shortfall.max()),
+                "forced_share": float(own.forced.mean()) / rounds,
+                "reward_a_round": float(own.reward.mean()) / rounds,
+                "regret": float(own.regret.mean()),
+                "r_regret": float(own.r_regret.mean()),
+            }
+        )
+    return rows
+
+
+def _arms(history: xr.Dataset, most: int = 60) -> tuple[list[str], list[list[Any]]]:
+    last = history.isel(round=-1)
+    share = (last.pulls / float(last["round"])).mean("replication")
+    names = [str(name) for name in history.policy.values]
+    owing = "share" in history.coords
+    columns = ["arm", *(["owed"] if owing else []), *names]
+    rows = []
+    for label in history.arm.values[:most]:
+        owed = [f"{float(history.share.sel(arm=label).max()):.4f}"] if owing else []
+        rows.append([label, *owed, *(f"{float(share.sel(policy=name, arm=label)):.4f}" for name in names)])
+    if history.sizes["arm"] > most:
+        rows.append([f"... {history.sizes['arm'] - most} more", *["" for _ in columns[1:]]])
+    return columns, rows
+
+
+def _write(history: xr.Dataset, summary: list[dict[str, Any]], out: Path) -> list[Path]:
+    import pandas as pd
+
+    from evenhand import plots
+    from evenhand.cli.output import picture
+    from evenhand.plots.style import figure
+
+    out.mkdir(parents=True, exist_ok=True)
+    history.to_netcdf(out / "history.nc", engine="h5netcdf")
+    pd.DataFrame(summary).to_csv(out / "summary.csv", index=False)
+    columns, rows = _arms(history, most=len(history.arm))
+    pd.DataFrame(rows, columns=columns).to_csv(out / "arms.csv", index=False)
+    written = [out / "history.nc", out / "summary.csv", out / "arms.csv"]
+    drawings: dict[str, Any] = {"regret": plots.plot_regret, "shares": plots.plot_shares, "cost": plots.plot_cost}
+    if "share" in history.coords:
+        drawings["shortfall"] = plots.plot_shortfall
+    for name, draw in drawings.items():
+        drawn, axes = figure(width=max(6.2, 0.22 * history.sizes["arm"]) if name == "shares" else 6.2)
+        draw(history, axes)
+        written.append(picture(drawn, out, name))
+    return written
