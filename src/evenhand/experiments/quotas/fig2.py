@@ -1,0 +1,146 @@
+"""Figure 2: regret and largest violation of Fair-UCB against the tolerance alpha, Instance 1."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evenhand.experiments.framework import Claim, Report, Runner, Verdict, experiment
+from evenhand.experiments.quotas.settings import INSTANCE_1, SHARES_1, Fig2
+from evenhand.learners import UCB1
+from evenhand.quotas import BernoulliArms, FairUCB
+from evenhand.simulation import simulate
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+__all__ = ["fig2"]
+
+FALLS = Claim(
+    "Conventional regret falls as the tolerance grows",
+    "Figure 2, section 6",
+    "mean regret over the grid never rises by more than two standard errors",
+)
+THRESHOLD = Claim(
+    "Beyond a threshold nothing is forced and regret is that of UCB1",
+    "Figure 2, section 6",
+    "at the largest tolerance no round is forced and regret equals UCB1's in every replication",
+)
+VIOLATION = Claim(
+    "The largest violation grows as the tolerance until that threshold",
+    "Figure 2, section 6",
+    "worst shortfall in (floor(alpha), floor(alpha) + 1) in every replication in which a round is forced",
+)
+LINEAR = Claim(
+    "The cost follows the quotas that bind (Theorem 4), without a jump at the threshold",
+    "Theorem 4",
+    "mean regret within 5 % of sum_i Delta_i max(N_i of UCB1, r_i T - alpha) all over the grid",
+)
+
+
+@experiment(
+    "quotas/fig2",
+    "Cost of fairness against the tolerance",
+    full=Fig2(rounds=1_000_000, replications=50),
+    quick=Fig2(rounds=200_000, replications=10),
+)
+def fig2(settings: Fig2, runner: Runner) -> Report:
+    """Run the grid of tolerances for both readings of Instance 1."""
+    import pandas as pd
+
+    report = Report()
+    tables = []
+    for reading, means in INSTANCE_1.items():
+        grid = {
+            str(part): FairUCB(list(SHARES_1), part * SHARES_1[0] * settings.rounds) for part in settings.tolerances
+        }
+        history = simulate(
+            grid | {"UCB1": UCB1()},
+            BernoulliArms(means),
+            rounds=settings.rounds,
+            replications=settings.replications,
+            seed=settings.seed,
+            checkpoints=[settings.rounds],
+            jobs=runner.jobs,
+            progress=runner.progress,
+            store=runner.store,
+        ).isel(round=-1)
+        report.data[f"history {reading}".replace(" ", "_")] = history
+        table = _table(history, settings, np.max(means) - np.array(means)).assign(reading=reading)
+        tables.append(table)
+        report.verdicts += _verdicts(table, history, reading)
+    report.data["table"] = pd.concat(tables)
+    report.figures["fig2"] = _draw(tables)
+    report.remarks.append("Both readings of the means of Instance 1 are run; they lead to the same verdicts.")
+    return report
+
+
+def _table(history: Any, settings: Fig2, gaps: np.ndarray) -> pd.DataFrame:
+    import pandas as pd
+
+    plain = history.pulls.sel(policy="UCB1").mean("replication").values
+    rows = []
+    for part in settings.tolerances:
+        alpha = part * SHARES_1[0] * settings.rounds
+        own = history.sel(policy=str(part))
+        bound = np.maximum(plain, np.array(SHARES_1) * settings.rounds - alpha)
+        rows.append(
+            {
+                "alpha": alpha,
+                "regret": float(own.regret.mean()),
+                "standard_error": float(own.regret.std(ddof=1)) / np.sqrt(settings.replications),
+                "predicted": float(gaps @ bound),
+                "worst_shortfall": float(own.worst_shortfall.max()),
+                "least_worst_shortfall": float(own.worst_shortfall.min()),
+                "forced": float(own.forced.mean()),
+                "ucb1_regret": float(history.regret.sel(policy="UCB1").mean()),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _verdicts(table: pd.DataFrame, history: Any, reading: str) -> list[Verdict]:
+    rise = (table.regret.diff() - 2 * np.hypot(table.standard_error, table.standard_error.shift())).max()
+    last = table.iloc[-1]
+    largest = str(history.policy.values[-2])
+    same = bool((history.regret.sel(policy=largest) == history.regret.sel(policy="UCB1")).all())
+    forced = table[table.forced > 0]
+    floor = np.floor(forced.alpha)
+    within = (forced.worst_shortfall < floor + 1).all() and (forced.worst_shortfall > floor).all()
+    off = float((table.regret / table.predicted - 1).abs().max())
+    first = table.regret.iloc[0]
+    falls = f"from {first:.0f} at alpha = 0 to {last.regret:.0f} at alpha = {last.alpha:.0f} ({reading})"
+    ahead = forced.worst_shortfall - forced.alpha
+    return [
+        FALLS.verdict(rise <= 0, falls),
+        THRESHOLD.verdict(last.forced == 0 and same, f"{last.forced:.0f} forced, equal to UCB1: {same} ({reading})"),
+        VIOLATION.verdict(
+            bool(within), f"worst shortfall less alpha from {ahead.min():.2f} to {ahead.max():.2f} ({reading})"
+        ),
+        LINEAR.verdict(off <= 0.05, f"largest deviation {100 * off:.1f} % ({reading})"),
+    ]
+
+
+def _draw(tables: list[pd.DataFrame]) -> Figure:
+    from evenhand.plots.style import SHADES, figure, finish, style
+
+    drawn, (left, right) = figure(width=10.0, columns=2)
+    with style():
+        for table, shade, dash, marker in zip(tables, SHADES, ("-", "--"), ("o", "s"), strict=False):
+            name = f"Fair-UCB, {table.reading.iloc[0]}"
+            look = {"color": shade, "linestyle": dash, "marker": marker, "markersize": 4}
+            left.errorbar(table.alpha, table.regret, 2 * table.standard_error, label=name, capsize=2, **look)
+            left.axhline(
+                table.ucb1_regret.iloc[0],
+                color=shade,
+                linewidth=1,
+                linestyle=":",
+                label=f"UCB1, {table.reading.iloc[0]}",
+            )
+            right.plot(table.alpha, table.worst_shortfall, label=name, **look)
+        right.plot(table.alpha, table.alpha, color="black", linewidth=1, linestyle=(0, (2, 2)), label="alpha")
+        finish(left, "Regret against the tolerance", "alpha (pulls)", "regret at T")
+        finish(right, "Largest violation against the tolerance", "alpha (pulls)", "worst shortfall (pulls)")
+    return drawn

@@ -1,0 +1,130 @@
+"""Figure 3: r-regret over time, Fair-UCB against LFG, Instance 1; and what other learners make of the same promise."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evenhand.experiments.framework import Claim, Report, Runner, Verdict, experiment
+from evenhand.experiments.quotas.settings import INSTANCE_1, SHARES_1, Fig3
+from evenhand.learners import UCB1, Thompson
+from evenhand.quotas import LFG, BernoulliArms, DeadlineLearn, FairLearn, FairUCB
+from evenhand.simulation import simulate
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["fig3", "theorem_2"]
+
+COMPARABLE = Claim(
+    "Fair-UCB and LFG have comparable r-regret",
+    "Figure 3, section 6",
+    "the r-regrets at T are within a factor of two of each other for at least one eta",
+)
+EVERY_ETA = Claim(
+    "... whatever eta (the text gives none)",
+    "Figure 3, section 6",
+    "the r-regrets at T are within a factor of two of each other for every eta tried",
+)
+BOUND = Claim(
+    "r-regret of Fair-UCB is at most the bound of Theorem 2",
+    "Theorem 2",
+    "mean r-regret at every checkpoint below the bound",
+)
+LOGARITHMIC = Claim(
+    "r-regret of Fair-UCB grows at most logarithmically once the quotas bind",
+    "Theorem 2, Figure 3",
+    "mean r-regret at T at most twice that at T/10",
+)
+
+
+def theorem_2(gaps: np.ndarray, shares: np.ndarray, tolerance: float, rounds: np.ndarray) -> np.ndarray:
+    """Return the bound of Theorem 2 on the r-regret of Fair-UCB at the given rounds (n_rounds,).
+
+    (1 + pi^2/3) sum_i Delta_i + sum over { i : r_i T - alpha < 8 ln T / Delta_i^2 } of Delta_i (8 ln T / Delta_i^2 -
+    (r_i T - alpha)).
+    """
+    positive = gaps > 0
+    needed = 8 * np.log(rounds)[:, None] / gaps[positive] ** 2
+    served = shares[positive] * rounds[:, None] - tolerance
+    return (1 + math.pi**2 / 3) * gaps.sum() + (gaps[positive] * np.maximum(0.0, needed - served)).sum(axis=1)
+
+
+@experiment(
+    "quotas/fig3",
+    "r-regret over time, Fair-UCB against LFG",
+    full=Fig3(rounds=1_000_000, replications=50),
+    quick=Fig3(rounds=100_000, replications=8),
+)
+def fig3(settings: Fig3, runner: Runner) -> Report:
+    """Run all policies on both readings of Instance 1."""
+    report = Report()
+    shares = list(SHARES_1)
+    etas = {
+        f"LFG, eta = {eta * math.sqrt(settings.rounds):.0f}": eta * math.sqrt(settings.rounds) for eta in settings.etas
+    }
+    histories = {}
+    for reading, means in INSTANCE_1.items():
+        policies: dict[str, Any] = {"Fair-UCB": FairUCB(shares)}
+        policies |= {name: LFG(shares, eta) for name, eta in etas.items()}
+        policies |= {
+            "DeadlineLearn(UCB1)": DeadlineLearn(UCB1(), shares),
+            "FairLearn(Thompson)": FairLearn(Thompson(), shares),
+        }
+        histories[reading] = history = simulate(
+            policies,
+            BernoulliArms(means),
+            rounds=settings.rounds,
+            replications=settings.replications,
+            seed=settings.seed,
+            checkpoints=120,
+            spacing="log",
+            jobs=runner.jobs,
+            progress=runner.progress,
+            store=runner.store,
+        )
+        report.data[f"history {reading}".replace(" ", "_")] = history
+        report.verdicts += _verdicts(history, np.max(means) - np.array(means), list(etas), reading)
+        end = history.isel(round=-1).r_regret.mean("replication").to_series()
+        report.remarks.append(
+            f"Under the same promise ({reading}), r-regret at T: Thompson sampling {end['FairLearn(Thompson)']:.0f}, UCB1 "
+            f"{end['Fair-UCB']:.0f}, UCB1 under DeadlineLearn {end['DeadlineLearn(UCB1)']:.0f}; the promise holds for all."
+        )
+    report.figures["fig3"] = _draw(histories)
+    report.remarks.append(
+        "r-regret may rise, peak and fall: early exploration is paid back as the quotas catch up with it."
+    )
+    return report
+
+
+def _verdicts(history: Any, gaps: np.ndarray, lfg: list[str], reading: str) -> list[Verdict]:
+    mean = history.r_regret.mean("replication")
+    fair = mean.sel(policy="Fair-UCB")
+    last = float(fair[-1])
+    ratios = {name: float(mean.sel(policy=name)[-1]) / last for name in lfg}
+    told = ", ".join(f"{name.split('= ')[1]}: {ratio:.2f}" for name, ratio in ratios.items())
+    near = [0.5 <= ratio <= 2 for ratio in ratios.values()]
+    rounds = history["round"].values
+    bound = theorem_2(gaps, np.array(SHARES_1), 0.0, rounds)
+    tenth = float(fair.sel(round=rounds[-1] / 10, method="nearest"))
+    return [
+        COMPARABLE.verdict(any(near), f"LFG over Fair-UCB at T by eta: {told} ({reading})"),
+        EVERY_ETA.verdict(all(near), f"LFG over Fair-UCB at T by eta: {told} ({reading})"),
+        BOUND.verdict(
+            bool((fair.values <= bound).all()), f"at T {last:.0f} against a bound of {bound[-1]:.0f} ({reading})"
+        ),
+        LOGARITHMIC.verdict(last <= 2 * tenth, f"{last:.0f} at T, {tenth:.0f} at T/10 ({reading})"),
+    ]
+
+
+def _draw(histories: dict[str, Any]) -> Figure:
+    from evenhand.plots import plot_regret
+    from evenhand.plots.style import figure
+
+    drawn, axes = figure(width=10.5, height=4.2, columns=2)
+    for panel, (reading, history) in zip(axes, histories.items(), strict=True):
+        plot_regret(history, panel, variable="r_regret", log=True)
+        panel.set_title(f"r-regret, Instance 1 ({reading})", loc="left", fontsize=10.5)
+    return drawn
