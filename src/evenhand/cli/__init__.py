@@ -12,6 +12,7 @@ import typer
 
 from evenhand.cli.audit import audit
 from evenhand.cli.check import check
+from evenhand.cli.demo import demo
 from evenhand.cli.listing import list_all
 from evenhand.cli.reproduce import reproduce
 from evenhand.cli.simulate import simulate
@@ -32,6 +33,7 @@ app.command()(audit)
 app.command()(reproduce)
 app.command("list")(list_all)
 app.command()(check)
+app.command()(demo)
 
 
 @app.callback(invoke_without_command=True)

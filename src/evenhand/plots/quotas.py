@@ -74,6 +74,7 @@ def plot_shares(history: xr.Dataset, axes: Axes | None = None) -> Axes:
         crowded = len(labels) > 12 or max(map(len, labels)) > 6
         axes.set_xticks(across, labels, rotation=90 if crowded else 0, fontsize=8 if crowded else 9)
         axes.grid(axis="x", visible=False)
+        axes.margins(y=0.35)
         return finish(axes, "Shares of the rounds against what is owed", "arm", "share of the rounds")
 
 
@@ -89,6 +90,7 @@ def plot_shortfall(history: xr.Dataset, axes: Axes | None = None, *, variable: s
         _forbid(axes, limits)
         if float(history[variable].max()) > 20 * max(limits, default=1.0):
             axes.set_yscale("symlog", linthresh=max(limits, default=1.0))
+            axes.set_ylim(bottom=min(0.0, float(history[variable].min())))
         when = "at any round so far" if variable == "worst_shortfall" else "now"
         return finish(axes, f"Worst shortfall {when}", "round", "pulls behind the share")
 

@@ -89,8 +89,10 @@ def fig3(settings: Fig3, runner: Runner) -> Report:
         report.verdicts += _verdicts(history, np.max(means) - np.array(means), list(etas), reading)
         end = history.isel(round=-1).r_regret.mean("replication").to_series()
         report.remarks.append(
-            f"Under the same promise ({reading}), r-regret at T: Thompson sampling {end['FairLearn(Thompson)']:.0f}, UCB1 "
-            f"{end['Fair-UCB']:.0f}, UCB1 under DeadlineLearn {end['DeadlineLearn(UCB1)']:.0f}; the promise holds for all."
+            f"r-regret at T of other learners under the same promise ({reading}): "
+            + ", ".join(
+                f"{name} {end[name]:.0f}" for name in ("Fair-UCB", "DeadlineLearn(UCB1)", "FairLearn(Thompson)")
+            )
         )
     report.figures["fig3"] = _draw(histories)
     report.remarks.append(

@@ -1,0 +1,62 @@
+# Everything is done in .venv, which the first target that needs it sets up from requirements.lock.
+
+PYTHON ?= python3
+BIN := .venv/bin
+OUT ?= out
+
+.PHONY: help demo test lint check figures bench fuzz coverage lock clean
+
+help:
+	@echo "make demo                  decide on real data under guaranteed shares, and see that the promise held"
+	@echo "make test                  style, types, layers, tests, documentation"
+	@echo "make check POLICY=NAME     the contract over one registered policy, such as quotas/fair-ucb"
+	@echo "make figures               every paper's figures in full, with verdicts, into $(OUT)/"
+	@echo "make bench                 the benchmarks, ratios in one run"
+	@echo "make fuzz                  the property tests with many more examples"
+	@echo "make coverage              line coverage, kernels as plain Python"
+	@echo "make lock                  pin and hash the environment anew"
+
+demo: .venv/ready
+	@$(BIN)/evenhand demo --out $(OUT)/demo
+
+test: lint
+	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+lint: .venv/ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+check: .venv/ready
+	$(BIN)/evenhand check $(POLICY)
+
+figures: .venv/ready
+	$(BIN)/evenhand reproduce quotas --out $(OUT)
+
+bench: .venv/ready
+	$(BIN)/python -m benchmarks --out $(OUT)/benchmarks
+
+fuzz: .venv/ready
+	HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest tests -n 2 -m "not slow"
+
+coverage: .venv/ready
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest tests -m "not slow"
+	$(BIN)/python -m coverage report
+
+lock:
+	$(PYTHON) -m venv .venv/lock
+	.venv/lock/bin/pip install -q uv
+	.venv/lock/bin/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --generate-hashes \
+		--no-header --no-annotate --no-emit-index-url --quiet --output-file requirements.lock
+
+.venv/ready: requirements.lock pyproject.toml
+	@echo "Setting up .venv from requirements.lock: once, about two minutes."
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	$(BIN)/python -m compileall -q src
+	@touch $@
+
+clean:
+	rm -rf .venv $(OUT) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -1,0 +1,90 @@
+"""A decision from start to end on real data: who gets the next place in a programme for diabetes patients.
+
+The arms are six groups of patients, sex by age band; the reward of a place is the need of the patient who gets it, the
+disease's progression scaled to [0, 1]. Left alone a learner sends nearly every place to the group with the greatest
+need. The promise: each group gets at every moment at least four fifths of the places that its part of the 442 patients
+would be.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from evenhand.datasets.diabetes import load_diabetes
+from evenhand.learners import Thompson
+from evenhand.protocol import Decision
+from evenhand.quotas import Audit, DeadlineLearn, LoggedArms, audit
+from evenhand.rng import child
+from evenhand.simulation import simulate
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+    from matplotlib.figure import Figure
+
+__all__ = ["Programme", "draw", "run"]
+
+GUARANTEE = Fraction(4, 5)
+
+
+@dataclass(frozen=True)
+class Programme:
+    """What was decided and what it cost."""
+
+    shares: dict[Any, Fraction]
+    decisions: list[Decision]
+    log: pd.DataFrame
+    """A row a decision: `round`, `arm`, `need`, `reason`."""
+    finding: Audit
+    history: xr.Dataset
+    """Replications of the same programme, with the promise and without."""
+
+
+def run(*, places: int = 1000, replications: int = 200, seed: int = 442, jobs: int = -1) -> Programme:
+    """Give away the places one by one under the promise, audit the log, and simulate what the promise costs."""
+    import pandas as pd
+
+    patients = load_diabetes()
+    counts = patients.group.value_counts()
+    shares = {group: GUARANTEE * Fraction(int(n), len(patients)) for group, n in sorted(counts.items())}
+    world = LoggedArms(patients, arm="group", reward="need")
+    policy = DeadlineLearn(Thompson(), shares, seed=child(seed, 0))
+    world.reset(child(seed, 1))
+    decisions, needs = [], []
+    for _ in range(places):
+        decision = policy.ask(*world.observe())
+        (need,) = world.respond(decision)
+        policy.tell(decision, need)
+        decisions.append(decision)
+        needs.append(need)
+    log = pd.DataFrame(
+        {
+            "round": [d.round for d in decisions],
+            "arm": [d.arm for d in decisions],
+            "need": needs,
+            "reason": [d.reason for d in decisions],
+        }
+    )
+    history = simulate(
+        {"with the promise": policy, "without": Thompson(arms=list(world.arms))},
+        world,
+        rounds=places,
+        replications=replications,
+        seed=seed,
+        jobs=jobs,
+    )
+    return Programme(shares, decisions, log, audit(log, arm="arm", shares=shares), history)
+
+
+def draw(programme: Programme) -> Figure:
+    """Draw the shares against what is owed, the shortfall over time, and the cost."""
+    from evenhand import plots
+    from evenhand.plots.style import figure
+
+    drawn, axes = figure(width=13.0, height=4.4, columns=3)
+    plots.plot_shares(programme.history, axes[0])
+    plots.plot_shortfall(programme.history, axes[1])
+    plots.plot_cost(programme.history, axes[2], against="without")
+    return drawn
