@@ -103,7 +103,7 @@ def audit(frame: pd.DataFrame, *, arm: str, shares: Any, tolerance: float = 0.0,
     >>> log = pd.DataFrame({"item": ["a", "a", "a", "b", "a", "b"]})
     >>> finding = audit(log, arm="item", shares={"a": 0.5, "b": 0.5})
     >>> finding.kept, finding.first_violation, finding.rounds_in_violation
-    (False, (2, 'b'), 3)
+    (False, (2, 'b'), 5)
     """
     if order is not None:
         if order not in frame.columns:
