@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 __all__ = ["simulate"]
 
+ROUNDS_A_TASK = 1_000_000
+"""Short replications are handed out together, long ones alone, so that an interruption loses little."""
+
 
 def simulate(
     policies: Any,
@@ -104,7 +107,7 @@ def simulate(
                 if (found := keep.read(i, r)) is not None:
                     results[name, r] = found
     missing = {name: [r for r in range(replications) if (name, r) not in results] for name in names}
-    size = max(1, replications // (4 * (os.cpu_count() or 1) if jobs < 0 else 4 * jobs))
+    size = max(1, min(ROUNDS_A_TASK // int(rounds), replications // (4 * (jobs if jobs > 0 else os.cpu_count() or 1))))
     attributes = {"seed": number, "world": type(world).__name__, "rounds": int(rounds)}
 
     def assembled() -> xr.Dataset:
