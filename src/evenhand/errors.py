@@ -119,7 +119,7 @@ def wanted(name: str, what: str, got: object, mend: str = "") -> str:
     >>> wanted("tolerance", "a number >= 0", -1, "use 0.0 for the strict promise")
     'tolerance: wanted a number >= 0, got -1; use 0.0 for the strict promise'
     """
-    shown = repr(got)
+    shown = repr(got.item() if hasattr(got, "dtype") and getattr(got, "ndim", 1) == 0 else got)
     if len(shown) > 80:
         shown = shown[:77] + "..."
     return f"{name}: wanted {what}, got {shown}" + (f"; {mend}" if mend else "")

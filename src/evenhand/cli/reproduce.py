@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Annotated
 
@@ -31,6 +32,7 @@ def reproduce(
         started = time.perf_counter()
         report = one.run(quick=quick, runner=Runner(jobs=jobs, progress=not json, store=folder / "partial"))
         one.write(report, folder, quick=quick)
+        shutil.rmtree(folder / "partial", ignore_errors=True)
         verdicts = [verdict.as_dict() for verdict in report.verdicts]
         missed |= any(not verdict.reproduced for verdict in report.verdicts)
         seconds = time.perf_counter() - started

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -88,6 +89,7 @@ def _report(history: xr.Dataset, out: Path | None, json: bool) -> None:
         table("Share of the rounds by arm", *_arms(history))
     if out is not None:
         written = _write(history, summary, out)
+        shutil.rmtree(out / "partial", ignore_errors=True)
         if not json:
             say("written: " + ", ".join(str(path) for path in written))
 
