@@ -155,9 +155,8 @@ def _named(policies: Any) -> dict[str, Any]:
     for name, policy in policies.items():
         if not isinstance(name, str):
             raise ArgumentError(wanted("policies", "names that are text", name))
-        if not (hasattr(policy, "ask") and hasattr(policy, "tell")) and not (
-            hasattr(policy, "choose") and hasattr(policy, "update")
-        ):
+        speaks = any(all(hasattr(policy, verb) for verb in pair) for pair in (("ask", "tell"), ("choose", "update")))
+        if isinstance(policy, type) or not speaks:
             raise ArgumentError(
                 wanted(f"policies[{name!r}]", "an object with ask and tell, or choose and update", policy)
             )
