@@ -301,9 +301,10 @@ class KernelPolicy:
 
     def _checked_ticket(self, decision: Decision | int) -> tuple[int, int, Floats]:
         ticket = decision.id if isinstance(decision, Decision) else decision
-        found = self._open.get(ticket) if isinstance(ticket, (int, np.integer)) else None
+        number = isinstance(ticket, (int, np.integer)) and ticket is not True
+        found = self._open.get(ticket) if number else None
         if found is None:
-            if not isinstance(ticket, (int, np.integer)) or isinstance(ticket, bool):
+            if not number:
                 raise UnknownTicketError(wanted("decision", "a Decision or its id", decision))
             if 0 < ticket < self._next:
                 raise ClosedTicketError(f"ticket {ticket} was told or forgotten before; nothing has changed")

@@ -85,7 +85,7 @@ def from_bytes(data: bytes, source: str = "state") -> Any:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             body = json.loads(archive.read(_MANIFEST))
-            if not isinstance(body, dict) or not isinstance(body.get("format"), int):
+            if not isinstance(body, dict) or not isinstance(body.get("format"), int) or "$object" not in body["object"]:
                 raise StateFileError(f"{source}: not a state file of evenhand")
             if body["format"] > FORMAT:
                 raise StateFileError(

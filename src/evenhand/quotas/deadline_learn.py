@@ -64,7 +64,7 @@ class DeadlineParams(NamedTuple):
     remainders: Ints
     shares: Floats
     full: bool
-    """Whether the shares sum to one exactly."""
+    """Whether the shares, as the kernels count them, sum to one exactly."""
     spare: int
     """floor(alpha) for each arm that is owed something, summed."""
     learner: Any
@@ -250,7 +250,8 @@ class DeadlineLearn(UnderQuota, KernelPolicy):
 
     def quota_parameters(self, learner: Any) -> DeadlineParams:
         owed = sum(share > 0 for share in self.promise.shares)
-        full = sum(self.promise.shares) == 1
+        numerators, denominator = self.promise.fixed_point()
+        full = sum(numerators) == denominator
         return DeadlineParams(*self.promise.pace(), self.promise.floats(), full, self.promise.slack * owed, learner)
 
     def quota_memory(self, learner: Any) -> DeadlineState:

@@ -44,7 +44,7 @@ def read_share(share: Any, name: str = "shares") -> Fraction:
     """
     problem = wanted(name, "numbers from 0 to 1", share, "a share is the part of the rounds that an arm is owed")
     if isinstance(share, np.generic):
-        share = share.item()
+        share = float(str(share)) if isinstance(share, np.floating) else share.item()
     try:
         if isinstance(share, float):
             value = Fraction(repr(share))
@@ -136,8 +136,8 @@ class Promise:
         read = [read_share(share, f"shares[{label!r}]") for label, share in zip(labels, given, strict=True)]
         excess = sum(read) - 1
         if 0 < excess <= ROUNDING:
-            largest = read.index(max(read))
-            read[largest] -= excess
+            roughest = max(range(len(read)), key=lambda i: (read[i] > excess, read[i].denominator))
+            read[roughest] -= excess
         elif excess > 0:
             raise SharesError(
                 f"shares: they sum to {float(sum(read)):.6g}, more than 1 by {float(excess):.3g}; "
@@ -167,7 +167,7 @@ class Promise:
         """Return the shares as numerators over one common denominator below 2^60.
 
         Shares whose common denominator is larger are rounded up to a grid finer than 10^-12, which promises more, not
-        less; where that would pass a sum of one, the largest is rounded down instead.
+        less; where that would pass a sum of one, those with the largest denominators are rounded down instead.
         """
         denominator = math.lcm(*(share.denominator for share in self.shares))
         if denominator < 1 << 60:
@@ -177,8 +177,9 @@ class Promise:
         denominator *= 10 ** int(math.log10((1 << 60) / denominator))
         numerators = [math.ceil(share * denominator) for share in self.shares]
         excess = sum(numerators) - denominator
-        if excess > 0:
-            numerators[numerators.index(max(numerators))] -= excess
+        roughest = sorted(range(len(numerators)), key=lambda i: -self.shares[i].denominator)
+        for i in roughest[: max(0, excess)]:
+            numerators[i] -= 1
         return numerators, denominator
 
     def pace(self) -> Pace:

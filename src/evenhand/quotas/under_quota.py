@@ -127,6 +127,8 @@ class UnderQuota(Base):
                 bind(_choose, learner_choose=learner.kernels.choose, **self.rule._asdict()),
                 bind(_update, learner_update=learner.kernels.update),
             )
+        elif isinstance(learner, type):
+            raise ArgumentError(wanted("learner", "a learner, not its class", learner, f"write {learner.__name__}()"))
         elif callable(getattr(learner, "choose", None)) and callable(getattr(learner, "update", None)):
             self._pristine = copy.deepcopy(learner)
             self.contextual = bool(getattr(learner, "contextual", False))

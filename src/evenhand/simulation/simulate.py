@@ -158,9 +158,8 @@ def _named(policies: Any) -> dict[str, Any]:
     for name, policy in policies.items():
         if not isinstance(name, str):
             raise ArgumentError(wanted("policies", "names that are text", name))
-        if not (hasattr(policy, "ask") and hasattr(policy, "tell")) and not (
-            hasattr(policy, "choose") and hasattr(policy, "update")
-        ):
+        speaks = any(all(hasattr(policy, verb) for verb in pair) for pair in (("ask", "tell"), ("choose", "update")))
+        if isinstance(policy, type) or not speaks:
             raise ArgumentError(
                 wanted(f"policies[{name!r}]", "an object with ask and tell, or choose and update", policy)
             )
@@ -208,16 +207,21 @@ def _remembered_seed(store: Path) -> int:
 def _signature(named: dict[str, Any], world: Any, seed: int, kept: Ints) -> str:
     import joblib
 
-    configured = {name: (policy.config() if hasattr(policy, "config") else policy) for name, policy in named.items()}
-    for config in configured.values():
-        if isinstance(config, dict):
-            config.pop("seed", None)
+    described = {name: _described(policy) for name, policy in named.items()}
     try:
-        return str(joblib.hash((configured, vars(world), seed, kept)))
+        return str(joblib.hash((described, type(world).__qualname__, vars(world), seed, kept)))
     except Exception as error:
         raise ArgumentError(
             f"store: a policy or the world cannot be told from others, it does not pickle ({error})"
         ) from error
+
+
+def _described(policy: Any) -> Any:
+    """Return what results depend on: class and configuration, those of learners inside too, but no seed."""
+    if not hasattr(policy, "config"):
+        return policy
+    settings = {name: _described(value) for name, value in policy.config().items() if name != "seed"}
+    return type(policy).__qualname__, settings
 
 
 class _bar:

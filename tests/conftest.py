@@ -1,0 +1,23 @@
+"""What every test shares: Hypothesis without chance, and the folder of real data sets."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "evenhand", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=False
+)
+settings.load_profile("evenhand")
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """The folder of real data sets, as `EVENHAND_DATA` names it or beside the repository."""
+    folder = Path(os.environ.get("EVENHAND_DATA") or REPOSITORY.parent / "shared" / "data")
+    if not (folder / "README.md").is_file():
+        pytest.skip(f"no real data sets: {folder} is not there; set EVENHAND_DATA")
+    return folder

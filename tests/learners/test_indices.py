@@ -1,0 +1,120 @@
+"""Each compiled learner decides as the textbook rule does, round by round."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import beta
+
+from evenhand.learners import KLUCB, MOSS, UCB1, EpsilonGreedy, Thompson
+from tests.reference import learners as slow
+
+HORIZON = 500
+PAIRS = {
+    "UCB1": (lambda k: UCB1(arms=k), slow.UCB1, 1e-11),
+    "KL-UCB": (lambda k: KLUCB(arms=k), slow.KLUCB, 3e-9),
+    "MOSS": (lambda k: MOSS(horizon=HORIZON, arms=k), lambda k: slow.MOSS(k, HORIZON), 1e-12),
+    "anytime MOSS": (lambda k: MOSS(arms=k), slow.AnytimeMOSS, 1e-12),
+}
+
+
+def decides_as_twin(fast, twin, rewards, close):
+    """The arm that is played has the largest index of the twin, up to what rounding can do; return the exact hits."""
+    hits = 0
+    for t in range(len(rewards)):
+        indices = twin.indices()
+        arm = fast.choose()
+        assert indices[arm] >= max(indices) - close, f"round {t + 1}: played {arm}, the indices are {indices}"
+        hits += indices.index(max(indices)) == arm
+        reward = float(rewards[t, arm])
+        fast.update(arm, reward)
+        twin.update(arm, reward)
+    return hits
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_every_decision_has_the_largest_index(name):
+    make, twin, close = PAIRS[name]
+    rounds = 1500 if name == "KL-UCB" else 6000
+    means = np.array([0.7, 0.69, 0.4, 0.1, 0.5])
+    rewards = np.random.default_rng(3).random((rounds, 5)) < means
+    hits = decides_as_twin(make(5), twin(5), rewards.astype(float), close)
+    # ties that rounding can turn are rare: arms with equal pulls and equal sums tie exactly in both
+    assert hits >= rounds - 5
+
+
+@pytest.mark.parametrize("name", PAIRS)
+@settings(max_examples=25)
+@given(seed=st.integers(0, 10**6), arms=st.integers(2, 9), kind=st.sampled_from(["coins", "numbers", "zeros", "ones"]))
+def test_every_decision_has_the_largest_index_on_odd_rewards(name, seed, arms, kind):
+    make, twin, close = PAIRS[name]
+    drawn = np.random.default_rng(seed).random((150, arms))
+    rewards = {"coins": drawn.round(), "numbers": drawn, "zeros": 0 * drawn, "ones": 0 * drawn + 1}[kind]
+    decides_as_twin(make(arms), twin(arms), rewards, close)
+
+
+def test_ucb1_shortcut_holds_when_rewards_change_their_mind():
+    """The lazy argmax must notice arms that turn good or bad late."""
+    rounds, k = 8000, 4
+    means = np.full((rounds, k), 0.5)
+    means[:2000, 0], means[2000:4000, 1], means[4000:, 2], means[6000:, 0] = 0.9, 0.9, 1.0, 0.0
+    rewards = (np.random.default_rng(5).random((rounds, k)) < means).astype(float)
+    hits = decides_as_twin(UCB1(arms=k), slow.UCB1(k), rewards, 1e-11)
+    assert hits >= rounds - 5
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_late_tells_lose_no_arm(name):
+    """Arms in flight are not tried again before the others, and each arm is tried before any index counts."""
+    learner = PAIRS[name][0](4)
+    tickets = [learner.ask() for _ in range(4)]
+    assert [ticket.index for ticket in tickets] == [0, 1, 2, 3]
+    assert {ticket.reason for ticket in tickets} == {"never tried before"}
+    for ticket in reversed(tickets):
+        learner.tell(ticket, 0.5 if ticket.index == 2 else 0.0)
+    later = learner.ask()
+    assert (later.index, later.reason) == (2, "highest upper confidence bound")
+
+
+def test_thompson_plays_an_arm_as_often_as_it_is_likely_to_be_best():
+    """After 3 of 4 and 5 of 9 successes arm 0 is best with probability P(X > Y), X ~ Beta(4, 2), Y ~ Beta(6, 5).
+
+    Over n = 20,000 independent choices Hoeffding bounds a miss of more than 0.02 by 2 exp(-2 n 0.02^2) < 3e-7.
+    """
+    learner = Thompson(arms=2, seed=11)
+    for arm, wins, losses in ((0, 3, 1), (1, 5, 4)):
+        for reward in [1.0] * wins + [0.0] * losses:
+            learner.update(arm, reward)
+    grid = (np.arange(20_000) + 0.5) / 20_000
+    probability = np.mean(beta(4, 2).sf(grid) * beta(6, 5).pdf(grid))
+    n = 20_000
+    share = sum(learner.choose() == 0 for _ in range(n)) / n
+    assert abs(share - probability) < 0.02
+
+
+def test_thompson_turns_a_fraction_into_a_coin():
+    """Rewards of 0.3 count as successes with probability 0.3: n = 20,000, a miss of 0.02 has probability < 3e-7."""
+    learner = Thompson(arms=2, seed=4)
+    n = 20_000
+    for _ in range(n):
+        learner.update(1, 0.3)
+    successes, failures = learner._state.successes[1], learner._state.failures[1]
+    assert successes + failures == n
+    assert abs(successes / n - 0.3) < 0.02
+
+
+def test_epsilon_greedy_explores_as_often_as_it_says():
+    """Epsilon = 0.3 over n = 20,000: off the best arm in 0.3 * 2/3 of the rounds, a miss of 0.02 below 3e-7."""
+    learner = EpsilonGreedy(0.3, arms=3, seed=9)
+    for arm, reward in ((0, 0.1), (1, 0.9), (2, 0.5)):
+        learner.update(arm, reward)
+    n = 20_000
+    away = sum(learner.choose() != 1 for _ in range(n)) / n
+    assert abs(away - 0.2) < 0.02
+
+
+def test_a_pure_greedy_learner_never_leaves_the_best_mean():
+    learner = EpsilonGreedy(0.0, arms=3, seed=9)
+    for arm, reward in ((0, 0.1), (1, 0.9), (2, 0.5)):
+        learner.update(arm, reward)
+    assert {learner.choose() for _ in range(200)} == {1}

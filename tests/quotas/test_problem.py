@@ -1,0 +1,187 @@
+"""Shares and tolerances as users write them, and every refusal of what cannot be promised."""
+
+from decimal import Decimal
+from fractions import Fraction as F
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evenhand.errors import ArgumentError, SharesError
+from evenhand.quotas import LFG, DeadlineLearn, FairLearn, FairUCB, HorizonFairUCB, Promise
+from evenhand.quotas.problem import read_share, read_tolerance
+from tests.strategies import Stubborn, any_shares
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        (0.07, F(7, 100)),
+        (0.29, F(29, 100)),
+        (1 / 3, F(1, 3)),
+        (2 / 7, F(2, 7)),
+        (1e-9, F(1, 10**9)),
+        (0.1 + 0.2, F(30000000000000004, 10**17)),
+        ("2%", F(1, 50)),
+        (" 12.5 % ", F(1, 8)),
+        ("1/3", F(1, 3)),
+        ("0.07", F(7, 100)),
+        ("1e-3", F(1, 1000)),
+        (F(3, 7), F(3, 7)),
+        (Decimal("0.07"), F(7, 100)),
+        (0, F(0)),
+        (1, F(1)),
+        (np.float64(0.07), F(7, 100)),
+        (np.float32(0.07), F(7, 100)),
+        (np.int64(1), F(1)),
+    ],
+)
+def test_a_share_is_the_number_that_was_written(written, read):
+    assert read_share(written) == read
+
+
+BAD_SHARES = [-0.1, 1.0001, 2, float("nan"), float("inf"), -float("inf"), "much", "", "1/0", None, True, [0.1], 1j]
+BAD_SHARES += [Decimal("NaN"), Decimal("Infinity"), "nan", "-5%", "101%", np.nan, np.float32(-1), object()]
+
+
+@pytest.mark.parametrize("bad", BAD_SHARES, ids=repr)
+def test_what_is_no_share_is_refused_with_the_arm_that_it_was_for(bad):
+    with pytest.raises(SharesError, match=r"shares\['b'\]: wanted numbers from 0 to 1"):
+        Promise.read({"a": 0.1, "b": bad})
+
+
+@given(numerator=st.integers(0, 1000), denominator=st.integers(1, 1000))
+def test_a_fraction_computed_in_floating_point_is_that_fraction(numerator, denominator):
+    if numerator <= denominator:
+        assert read_share(numerator / denominator) == F(numerator, denominator)
+
+
+def test_what_is_owed_is_not_rounded_in_floating_point():
+    assert int(0.29 * 100) == 28  # what the promise must not fall into
+    promise = Promise.read([0.07, 0.14, 0.29])
+    assert promise.owed(100) == [7, 14, 29]
+    assert not promise.kept([7, 65, 28], 100)
+    assert promise.kept([7, 64, 29], 100)
+
+
+@given(shares=any_shares(), tolerance=st.floats(0, 50), t=st.integers(1, 10**6))
+def test_what_is_owed_is_the_definition(shares, tolerance, t):
+    promise = Promise.read(shares, tolerance)
+    for share, owed in zip(promise.shares, promise.owed(t), strict=True):
+        # the smallest whole number of pulls n >= 0 with floor(r t) - n <= alpha
+        assert (share * t).__floor__() - owed <= tolerance
+        assert owed == 0 or (share * t).__floor__() - (owed - 1) > tolerance
+
+
+@given(shares=any_shares())
+def test_the_integers_of_the_kernels_are_the_shares_or_finer_than_anyone_can_count(shares):
+    promise = Promise.read(shares)
+    numerators, denominator = promise.fixed_point()
+    assert denominator < 1 << 60
+    assert 0 <= min(numerators)
+    assert sum(numerators) <= denominator
+    for share, numerator in zip(promise.shares, numerators, strict=True):
+        assert abs(F(numerator, denominator) - share) <= F(1, 10**12)
+        if share.denominator <= 1000:
+            assert F(numerator, denominator) == share
+
+
+def test_rounding_above_a_sum_of_one_is_not_held_against_the_user():
+    promise = Promise.read([0.1] * 3 + [0.7])
+    assert sum(promise.shares) == 1
+    ugly = [0.30000000000000004, 0.1, 0.6]
+    assert sum(Promise.read(ugly).shares) <= 1
+    assert Promise.read(ugly).shares[1:] == (F(1, 10), F(3, 5))
+
+
+@pytest.mark.parametrize("cls", [FairUCB, HorizonFairUCB, LFG, DeadlineLearn, FairLearn])
+@pytest.mark.parametrize(
+    ("shares", "words"),
+    [
+        ([0.6, 0.6], r"sum to 1\.2, more than 1 by 0\.2; .*scale them by 0\.833"),
+        ([0.5, -0.1], r"shares\[1\]: wanted numbers from 0 to 1, got -0\.1"),
+        ([0.5, float("nan")], r"shares\[1\]: wanted numbers from 0 to 1, got nan"),
+        ([0.5], "at least two arms"),
+        ([], "at least two arms"),
+        ({"a": 0.5}, "at least two arms"),
+        (0.5, "a list, or a dict arm -> share, got 0.5; or give arms="),
+        ("0.5", "a list, or a dict arm -> share"),
+        (None, "a list, or a dict arm -> share"),
+    ],
+    ids=str,
+)
+def test_infeasible_shares_are_refused_with_the_sum_and_the_mend(cls, shares, words):
+    learner = (Stubborn(0),) if cls in (FairLearn, DeadlineLearn) else ()
+    more = {"horizon": 10} if cls is HorizonFairUCB else {}
+    with pytest.raises(ArgumentError, match=words):
+        cls(*learner, shares, **more)
+
+
+@pytest.mark.parametrize(
+    ("shares", "arms", "words"),
+    [
+        ([0.1, 0.1, 0.1], 2, "wanted 2, one an arm, got '3 of them'"),
+        ({"a": 0.1, "b": 0.1}, ["a", "c"], "no arm 'b'"),
+        ({"a": 0.1}, ["a", "c"], "no share for arm 'c'"),
+        ([0.1, 0.1], ["a", "a"], "each label once"),
+        ([0.1, 0.1], [1.5, 2.5], "labels that are str or int"),
+        ([0.1, 0.1], [True, False], "labels that are str or int"),
+        ([0.1, 0.1], "ab", "a number of arms or a list of labels"),
+        ([0.1], 1, "at least two arms"),
+        (0.1, -3, "at least two arms"),
+    ],
+)
+def test_shares_and_arms_must_fit_each_other(shares, arms, words):
+    with pytest.raises(ArgumentError, match=words):
+        Promise.read(shares, arms=arms)
+
+
+@pytest.mark.parametrize("shares", [{"a": 0.2, "b": "1/3"}, pd.Series({"a": 0.2, "b": 1 / 3})], ids=["dict", "series"])
+def test_shares_by_name_keep_their_names(shares):
+    policy = FairUCB(shares)
+    assert policy.arms == ("a", "b")
+    assert policy.shares == {"a": F(1, 5), "b": F(1, 3)}
+
+
+def test_one_number_serves_every_arm():
+    assert FairUCB("10%", arms=["x", "y", "z"]).shares == dict.fromkeys("xyz", F(1, 10))
+
+
+@pytest.mark.parametrize("bad", [-1, -0.001, float("nan"), float("inf"), "1", None, True, [1.0]], ids=repr)
+@pytest.mark.parametrize("cls", [FairUCB, HorizonFairUCB, DeadlineLearn])
+def test_a_tolerance_that_is_no_number_from_zero_on_is_refused(cls, bad):
+    learner = (Stubborn(0),) if cls is DeadlineLearn else ()
+    more = {"horizon": 10} if cls is HorizonFairUCB else {}
+    with pytest.raises(ArgumentError, match="tolerance: wanted a .*number >= 0.*use 0.0 for the strict promise"):
+        cls(*learner, [0.2, 0.2], tolerance=bad, **more)
+
+
+@pytest.mark.parametrize("good", [0, 2, 2.5, F(5, 2), Decimal("0.5"), np.float32(1.5)])
+def test_any_number_from_zero_on_is_a_tolerance(good):
+    assert read_tolerance(good) == float(good)
+
+
+@pytest.mark.parametrize("bad", [0, -1, float("nan"), float("inf"), "1", None, True])
+def test_eta_and_horizon_must_be_positive(bad):
+    with pytest.raises(ArgumentError, match="eta: wanted a number > 0"):
+        LFG([0.2, 0.2], eta=bad)
+    with pytest.raises(ArgumentError, match="horizon: wanted a number of rounds >= 1"):
+        HorizonFairUCB([0.2, 0.2], bad)
+
+
+@pytest.mark.parametrize("learner", [None, 3, "ucb1", object(), FairUCB], ids=repr)
+def test_what_cannot_choose_and_update_is_no_learner(learner):
+    with pytest.raises(ArgumentError, match=r"learner: wanted (an object with choose\(\)|a learner, not its class)"):
+        FairLearn(learner, [0.2, 0.2])
+
+
+@pytest.mark.parametrize("wish", [2, -1, 1.0, None, True, "a"], ids=repr)
+def test_a_foreign_learner_that_names_no_arm_is_refused_and_the_round_is_not_counted(wish):
+    policy = FairLearn(Stubborn(wish), {"a": 0.2, "b": 0.2})
+    with pytest.raises(ArgumentError, match=r"learner.choose\(\): wanted an arm's index below 2"):
+        policy.ask()
+    assert policy.round == 0
+    assert policy.pulls == {"a": 0, "b": 0}
+    assert policy.open_tickets == []

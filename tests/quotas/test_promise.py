@@ -1,0 +1,355 @@
+"""The promise N_i(t) >= floor(r_i t) - alpha: for every learner, at every round, in exact fractions."""
+
+import math
+import warnings
+from fractions import Fraction as F
+from functools import lru_cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evenhand.errors import SharesError
+from evenhand.kernels.compose import interpreted
+from evenhand.kernels.pace import NEVER, advance, pace, position
+from evenhand.quotas import DeadlineLearn, FairLearn, HorizonFairUCB, Promise
+from tests.reference import quotas as slow
+from tests.strategies import Scripted, Spiteful, Stubborn, any_shares, modest_shares, tolerances
+
+TOLERANCES = (0.0, 0.5, 1.0, 2.3)
+
+
+def quietly(cls, *arguments, **settings):
+    """Build a policy whose shares may leave an arm nothing; that it warns is tested elsewhere."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return cls(*arguments, **settings)
+
+
+class Board:
+    """The compiled rule of a policy around a foreign learner, with its arrays laid open to be copied and put back."""
+
+    def __init__(self, policy):
+        self.policy, self.arrays = policy, policy._arrays
+        self.state = [array for array in self.arrays if isinstance(array, np.ndarray)]
+
+    def forced(self, t):
+        return self.policy._ask_kernel(t, *self.arrays)
+
+    def settled(self, t, wish):
+        return self.policy._tell_kernel(t, wish, *self.arrays)
+
+    def copy(self):
+        return [array.copy() for array in self.state]
+
+    def put_back(self, saved):
+        for mine, old in zip(self.state, saved, strict=True):
+            mine[...] = old
+
+
+def every_conversation(policy, rounds, seen):
+    """Walk all wishes of all learners; `seen(t, pulls, wish, forced, arm)` before each pull. Return how many pulls."""
+    board, arms = Board(policy), len(policy.promise.arms)
+    shares, tolerance = policy.promise.shares, policy.promise.tolerance
+    kept = lru_cache(None)(lambda pulls, t: slow.kept(shares, tolerance, pulls, t))
+    walked = 0
+
+    def walk(t, pulls):
+        nonlocal walked
+        before = board.copy()
+        forced = board.forced(t)
+        asked = board.copy()
+        for wish in range(arms) if forced < 0 else [forced]:
+            board.put_back(asked)
+            arm = board.settled(t, wish)
+            seen(t, pulls, wish, forced, arm)
+            after = tuple(n + (i == arm) for i, n in enumerate(pulls))
+            walked += 1
+            assert kept(after, t), f"broken at t = {t}, pulls {after}, shares {shares}, tolerance {tolerance}"
+            if t < rounds:
+                walk(t + 1, after)
+        board.put_back(before)
+
+    walk(1, (0,) * arms)
+    return walked
+
+
+FAIR = [
+    (["1/2", "1/2"], 12),
+    (["1/2", "1/3"], 12),
+    ([0.3, 0.0], 11),
+    (["1/3", "1/3", "1/3"], 9),
+    ([0.2, 0.3, 0.25], 8),
+    ([0.25, 0.25, 0.25, 0.25], 8),
+]
+
+
+@pytest.mark.parametrize("tolerance", TOLERANCES)
+@pytest.mark.parametrize(("shares", "rounds"), FAIR)
+def test_fair_learn_keeps_its_promise_to_every_learner_and_is_algorithm_1(shares, rounds, tolerance):
+    policy = FairLearn(Stubborn(0), shares, tolerance)
+    exact, slack = policy.promise.shares, math.floor(tolerance)
+    rule = lru_cache(None)(lambda pulls, t: slow.fair_learn(exact, slack, pulls, t))
+
+    def seen(t, pulls, wish, forced, arm):
+        wanted = rule(pulls, t)
+        assert forced == (-1 if wanted is None else wanted)
+        assert arm == (wish if wanted is None else wanted)
+
+    assert every_conversation(policy, rounds, seen) >= rounds
+
+
+DEADLINE = [
+    (["1/2", "1/2"], 12),
+    ([0.9, 0.1], 11),
+    ([0.7, 0.2], 11),
+    ([1, 0], 12),
+    ([0.6, 0.0], 11),
+    (["1/2", "1/3", "1/6"], 9),
+    ([0.7, 0.1, 0.1], 8),
+    (["2/3", "1/3", 0], 9),
+    ([0.4, 0.4, 0.1, 0.1], 8),
+]
+
+
+@pytest.mark.parametrize("tolerance", TOLERANCES)
+@pytest.mark.parametrize(("shares", "rounds"), DEADLINE)
+def test_deadline_learn_keeps_its_promise_and_forces_only_when_it_must(shares, rounds, tolerance):
+    policy = quietly(DeadlineLearn, Stubborn(0), shares, tolerance)
+    exact, slack = policy.promise.shares, math.floor(tolerance)
+    window = slow.window_for(exact, slack, rounds)
+    rule = lru_cache(None)(lambda pulls, t, wish: slow.deadline_learn(exact, slack, pulls, t, wish, window))
+
+    def seen(t, pulls, wish, forced, arm):
+        if forced >= 0:
+            assert {rule(pulls, t - 1, other) for other in range(len(exact))} == {arm}
+        else:
+            assert arm == rule(pulls, t - 1, wish), f"t = {t}, pulls {pulls}, wish {wish}"
+
+    assert every_conversation(policy, rounds, seen) >= rounds
+
+
+@settings(max_examples=60)
+@given(
+    weights=st.lists(st.integers(0, 6), min_size=2, max_size=5).filter(any),
+    rest=st.integers(0, 4),
+    tolerance=st.sampled_from(TOLERANCES),
+    wishes=st.lists(st.integers(0, 4), min_size=1, max_size=25),
+)
+def test_deadline_learn_forces_only_when_it_must_in_long_conversations(weights, rest, tolerance, wishes):
+    shares = [F(weight, sum(weights) + rest) for weight in weights]
+    wishes = [wish % len(shares) for wish in wishes]
+    policy = quietly(DeadlineLearn, Scripted(wishes), shares, tolerance)
+    board, slack = Board(policy), math.floor(tolerance)
+    pulls, rounds = [0] * len(shares), 60
+    window = slow.window_for(shares, slack, rounds)
+    for t in range(1, rounds + 1):
+        wish = wishes[t % len(wishes)]
+        forced = board.forced(t)
+        arm = board.settled(t, wish if forced < 0 else forced)
+        assert arm == slow.deadline_learn(shares, slack, pulls, t - 1, wish, window)
+        pulls[arm] += 1
+
+
+def learner_that_breaks(shares, slack, tolerance, rounds):
+    """Search all learners under Algorithm 1 with this slack; return pulls and round of a broken promise, or None."""
+
+    def walk(t, pulls):
+        forced = slow.fair_learn(shares, slack, pulls, t)
+        for arm in range(len(shares)) if forced is None else [forced]:
+            after = tuple(n + (i == arm) for i, n in enumerate(pulls))
+            if not slow.kept(shares, tolerance, after, t):
+                return after, t
+            if t < rounds and (found := walk(t + 1, after)):
+                return found
+        return None
+
+    return walk(1, (0,) * len(shares))
+
+
+def test_the_published_rule_breaks_its_promise_where_alpha_is_not_whole():
+    halves = (F(1, 2), F(1, 2))
+    assert learner_that_breaks(halves, F(1, 2), 0.5, 8) == ((2, 0), 2)
+    assert learner_that_breaks(halves, 0, 0.5, 10) is None
+
+
+def test_algorithm_1_breaks_for_shares_above_one_over_k_even_if_they_sum_to_one():
+    shares = (F(2, 5), F(2, 5), F(1, 10), F(1, 10))
+    broken = learner_that_breaks(shares, 0, 0.0, 5)
+    assert broken is not None
+    assert broken[1] == 5
+
+
+@pytest.mark.parametrize("shares", [[0.4, 0.4, 0.1, 0.1], {"a": 0.7, "b": 0.1, "c": 0.1}, ["1/2", "0.50001"]])
+def test_fair_learn_refuses_shares_above_one_over_k_and_names_deadline_learn(shares):
+    with pytest.raises(SharesError, match=r"at most 1/\d.*(DeadlineLearn|more than 1)|more than 1"):
+        FairLearn(Stubborn(0), shares)
+
+
+def test_the_refusal_of_a_large_share_names_the_arm_and_the_mend():
+    with pytest.raises(SharesError, match=r"shares\['red'\]: wanted at most 1/3.*got 0\.7.*DeadlineLearn"):
+        FairLearn(Stubborn(0), {"blue": 0.1, "red": 0.7, "green": 0.1})
+
+
+def kept_throughout(policy, rounds):
+    """Converse and check Definition 2 after every round against the shares as they were read; return the pulls."""
+    promise = policy.promise
+    integers = [(share.numerator, share.denominator) for share in promise.shares]
+    slack, pulls = math.floor(promise.tolerance), [0] * len(integers)
+    for t in range(1, rounds + 1):
+        decision = policy.ask()
+        pulls[decision.index] += 1
+        policy.tell(decision, 0.0)
+        for (numerator, denominator), n in zip(integers, pulls, strict=True):
+            assert numerator * t // denominator - n <= slack, f"t = {t}, pulls {pulls}, shares {promise.shares}"
+    return pulls
+
+
+@settings(max_examples=60)
+@given(shares=modest_shares(), tolerance=tolerances)
+def test_fair_learn_keeps_its_promise_against_a_spiteful_learner(shares, tolerance):
+    exact = Promise.read(shares).shares
+    kept_throughout(FairLearn(Spiteful(exact), shares, tolerance), 700)
+
+
+@settings(max_examples=120)
+@given(shares=any_shares(), tolerance=tolerances)
+def test_deadline_learn_keeps_its_promise_against_a_spiteful_learner(shares, tolerance):
+    exact = Promise.read(shares).shares
+    kept_throughout(quietly(DeadlineLearn, Spiteful(exact), shares, tolerance), 700)
+
+
+@settings(max_examples=40)
+@given(shares=any_shares(), tolerance=tolerances, arm=st.integers(0, 11))
+def test_deadline_learn_keeps_its_promise_against_a_stubborn_learner(shares, tolerance, arm):
+    kept_throughout(quietly(DeadlineLearn, Stubborn(arm % len(shares)), shares, tolerance), 500)
+
+
+@settings(max_examples=40)
+@given(seed=st.integers(0, 10**9), k=st.integers(2, 12), tolerance=tolerances, full=st.booleans())
+def test_deadline_learn_keeps_its_promise_for_shares_without_a_small_denominator(seed, k, tolerance, full):
+    shares = np.random.default_rng(seed).dirichlet(np.full(k, 0.4))
+    shares = shares if full else 0.95 * shares
+    exact = Promise.read(shares).shares
+    kept_throughout(quietly(DeadlineLearn, Spiteful(exact), shares, tolerance), 400)
+
+
+@pytest.mark.parametrize("cls", [FairLearn, DeadlineLearn])
+def test_the_promise_holds_over_tens_of_thousands_of_rounds(cls):
+    shares = [0.07, 0.14, 0.29] if cls is FairLearn else [0.07, 0.14, 0.29, "1/2"]
+    pulls = kept_throughout(cls(Spiteful(Promise.read(shares).shares), shares), 30_000)
+    assert sum(pulls) == 30_000
+
+
+def test_a_share_that_is_one_in_floating_point_only_binds_as_it_was_written():
+    """Almost full shares beside an arm owed nothing: exact and rounded sums differ, no deadline may be lost."""
+    policy = DeadlineLearn(Stubborn(3), ["0.1999999999999999999999999", "1/2", "3/10", 0])
+    kept_throughout(policy, 2000)
+
+
+def test_rounding_never_touches_a_share_that_was_written_exactly():
+    generator = np.random.default_rng(0)
+    for small in generator.random(300) * 1e-4:
+        promise = Promise.read([0.5, small, 0.5 - small])
+        numerators, denominator = promise.fixed_point()
+        assert promise.shares[0] == F(1, 2)
+        assert F(numerators[0], denominator) == F(1, 2)
+        assert sum(numerators) <= denominator
+
+
+@pytest.mark.parametrize(("cls", "first"), [(FairLearn, 2), (DeadlineLearn, 7)])
+def test_deadline_learn_leaves_a_learner_more_freedom_than_fair_learn(cls, first):
+    """Four arms that nobody wants are owed their first pull at round 10: 7, 8, 9 and 10 are enough."""
+    policy = cls(Stubborn(4), [0.1] * 5)
+    reasons = [policy.ask().reason for _ in range(10)]
+    assert reasons.index("owed its share") + 1 == first
+
+
+def test_an_arm_owed_nothing_beside_full_shares_is_announced():
+    with pytest.warns(UserWarning, match=r"sum to 1 exactly and arm 'c' has share 0.*at most 2 times"):
+        policy = DeadlineLearn(Stubborn(2), {"a": "1/2", "b": "1/2", "c": 0}, 1.0)
+    assert kept_throughout(policy, 400)[2] == 2
+
+
+@settings(max_examples=40)
+@given(shares=any_shares(6), tolerance=tolerances, horizon=st.integers(1, 400))
+def test_horizon_fair_ucb_serves_its_quotas_by_the_horizon(shares, tolerance, horizon):
+    policy = HorizonFairUCB(shares, horizon, tolerance=tolerance)
+    pulls = np.bincount([policy.choose() for _ in range(horizon)], minlength=len(shares)).tolist()
+    assert slow.kept(policy.promise.shares, math.floor(tolerance), pulls, horizon)
+
+
+@settings(max_examples=40)
+@given(shares=any_shares(6), horizon=st.integers(1, 400))
+def test_horizon_fair_ucb_serves_quotas_in_proportion_and_first(shares, horizon):
+    policy = HorizonFairUCB(shares, horizon)
+    quotas = policy.promise.owed(horizon)
+    pulls = [0] * len(quotas)
+    for t in range(1, sum(quotas) + 1):
+        pulls[policy.choose()] += 1
+        for quota, n in zip(quotas, pulls, strict=True):
+            assert n <= quota
+            assert F(quota * t, sum(quotas)) - n < 1
+
+
+# ---------------------------------------------------------------------------- integers far out
+
+
+@settings(max_examples=100)
+@given(
+    numerators=st.lists(st.integers(1, 1 << 55), min_size=1, max_size=4),
+    extra=st.integers(0, 1 << 57),
+    pulls=st.integers(0, 1 << 40),
+)
+def test_positions_are_exact_far_out(numerators, extra, pulls):
+    denominator = sum(numerators) + extra
+    shares, at = pace(numerators, denominator), position(numerators, denominator, pulls)
+    step = interpreted(advance)
+    for more in range(1, 40):
+        for arm in range(len(numerators)):
+            step(*shares, *at, arm)
+        for arm, numerator in enumerate(numerators):
+            exact = F((pulls + more) * denominator, numerator)
+            if at.whole[arm] < NEVER:
+                assert F(int(at.whole[arm])) + F(int(at.rest[arm]), numerator) == exact
+                assert 0 <= at.rest[arm] < numerator
+            else:
+                assert exact > NEVER // 2
+
+
+def far_out(policy, start):
+    """Put a policy's rule at round `start` with every arm served up to then, none short; return board and pulls."""
+    promise, board = policy.promise, Board(policy)
+    pulls = [math.ceil(share * start) for share in promise.shares]
+    assert sum(pulls) <= start
+    pulls[-1] += start - sum(pulls)
+    numerators, denominator = promise.fixed_point()
+    first = 0 if isinstance(policy, FairLearn) else 1
+    for arm, n in enumerate(pulls):
+        whole, rest = position(numerators, denominator, n + promise.slack + first)
+        policy._state.whole[arm], policy._state.rest[arm] = whole[arm], rest[arm]
+        policy._state.pulls[arm] = n
+    return board, pulls
+
+
+@pytest.mark.parametrize("start", [1 << 33, (1 << 40) - 17, (1 << 40) + 123_456_789])
+@pytest.mark.parametrize(
+    ("cls", "shares"),
+    [
+        (FairLearn, [0.07, 0.14, 0.29]),
+        (FairLearn, [0.123456789, 0.3, 0.1000000001]),
+        (DeadlineLearn, [0.07, 0.14, 0.29, 0.5]),
+        (DeadlineLearn, [0.612345678, 0.3, 0.01]),
+    ],
+)
+def test_the_promise_holds_around_two_to_the_fortieth_round(cls, shares, start):
+    start -= start % 100
+    policy = cls(Stubborn(0), shares)
+    board, pulls = far_out(policy, start)
+    exact = policy.promise.shares
+    for t in range(start + 1, start + 600):
+        forced = board.forced(t)
+        claims = [share * t - n for share, n in zip(exact, pulls, strict=True)]
+        pulls[board.settled(t, claims.index(min(claims)) if forced < 0 else forced)] += 1
+        assert slow.kept(exact, 0, pulls, t)

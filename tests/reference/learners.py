@@ -1,0 +1,73 @@
+"""Slow, obvious twins of the learners: every index of every arm computed anew in every round, from the papers."""
+
+import math
+
+from scipy.optimize import brentq
+
+
+class Naive:
+    """An index policy: an arm that was never tried first, else the largest index, ties to the lowest arm."""
+
+    def __init__(self, arms):
+        self.pulls, self.sums, self.round = [0] * arms, [0.0] * arms, 0
+
+    def index(self, mean, n, t):
+        raise NotImplementedError
+
+    def indices(self):
+        """The indices before the next round, infinite for arms that were never tried."""
+        t = self.round + 1
+        return [
+            self.index(total / n, n, t) if n else math.inf for n, total in zip(self.pulls, self.sums, strict=True)
+        ]
+
+    def update(self, arm, reward):
+        self.round += 1
+        self.pulls[arm] += 1
+        self.sums[arm] += reward
+
+
+class UCB1(Naive):
+    """Auer, Cesa-Bianchi, Fischer (2002), Figure 1."""
+
+    def index(self, mean, n, t):
+        return mean + math.sqrt(2 * math.log(t) / n)
+
+
+class MOSS(Naive):
+    """Audibert, Bubeck (2009), section 2."""
+
+    def __init__(self, arms, horizon):
+        super().__init__(arms)
+        self.horizon = horizon
+
+    def index(self, mean, n, t):
+        return mean + math.sqrt(max(0.0, math.log(self.horizon / (len(self.pulls) * n))) / n)
+
+
+class AnytimeMOSS(Naive):
+    """Degenne, Perchet (2016), Algorithm 1, alpha = 1.35."""
+
+    def index(self, mean, n, t):
+        return mean + math.sqrt((1 + 1.35) / 2 * max(0.0, math.log(t / (len(self.pulls) * n))) / n)
+
+
+def bernoulli_divergence(p, q):
+    left = p * math.log(p / q) if p > 0 else 0.0
+    right = (1 - p) * math.log((1 - p) / (1 - q)) if p < 1 else 0.0
+    return left + right
+
+
+class KLUCB(Naive):
+    """Garivier, Cappé (2011), Algorithm 1 with c = 0."""
+
+    def index(self, mean, n, t):
+        level = math.log(t) / n
+        if mean >= 1.0:
+            return 1.0
+        if level == 0:
+            return mean
+        top = 1 - 1e-15
+        if bernoulli_divergence(mean, top) <= level:
+            return top
+        return brentq(lambda q: bernoulli_divergence(mean, q) - level, max(mean, 1e-300), top, xtol=1e-13)

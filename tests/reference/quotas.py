@@ -1,0 +1,110 @@
+"""Slow, obvious twins of the quota rules, written from the papers in exact fractions.
+
+Patil, Ghalme, Nair, Narahari (JMLR 2021), Algorithm 1, Definitions 2 and 4; Li, Liu, Ji (INFOCOM 2019), Algorithm 1.
+"""
+
+import math
+from fractions import Fraction
+
+
+def shortfalls(shares, pulls, t):
+    return [share * t - n for share, n in zip(shares, pulls, strict=True)]
+
+
+def kept(shares, tolerance, pulls, t):
+    """Definition 2: floor(r_i t) - N_i(t) <= alpha for every arm."""
+    return all(math.floor(share * t) - n <= tolerance for share, n in zip(shares, pulls, strict=True))
+
+
+def fair_learn(shares, slack, pulls, t):
+    """Algorithm 1 before round t: the arm that must be pulled, or None. `slack` is what r_i (t-1) - N_i is held to."""
+    behind = shortfalls(shares, pulls, t - 1)
+    return behind.index(max(behind)) if max(behind) > slack else None
+
+
+def can_still_be_kept(shares, slack, pulls, t, window):
+    """Whether g(s) = s - t - sum_i max(0, floor(r_i s) - slack - N_i) >= 0 for s = t .. t + window."""
+    integers = [(share.numerator, share.denominator, slack + n) for share, n in zip(shares, pulls, strict=True)]
+    for s in range(t, t + window + 1):
+        due = 0
+        for numerator, denominator, enough in integers:
+            due += max(0, numerator * s // denominator - enough)
+        if due > s - t:
+            return False
+    return True
+
+
+def deadline(share, slack, n):
+    """The round by whose end pull n + 1 is due."""
+    return math.ceil((n + slack + 1) / share) if share else math.inf
+
+
+def deadline_learn(shares, slack, pulls, t, wish, window):
+    """The arm of round t + 1: the wish if every deadline can still be met after it, else the earliest deadline's."""
+    after = [n + (i == wish) for i, n in enumerate(pulls)]
+    if can_still_be_kept(shares, slack, after, t + 1, window):
+        return wish
+    deadlines = [deadline(share, slack, n) for share, n in zip(shares, pulls, strict=True)]
+    return deadlines.index(min(deadlines))
+
+
+def window_for(shares, slack, rounds):
+    """A window that is long enough for `rounds` rounds.
+
+    Once every arm is owed something more, g(s + D) >= g(s) for a common denominator D.
+    """
+    least = min(share for share in shares if share)
+    return math.ceil((rounds + slack + 1) / least) + math.lcm(*(share.denominator for share in shares))
+
+
+class LFG:
+    """Queues Q_i <- max(0, Q_i + r_i - 1{pulled}); pull argmax Q_i + eta min(1, mean_i + sqrt(3 ln t / (2 N_i)))."""
+
+    def __init__(self, shares, eta):
+        self.shares, self.eta = [float(share) for share in shares], eta
+        self.queues, self.pulls, self.sums = [0.0] * len(shares), [0] * len(shares), [0.0] * len(shares)
+        self.round = 0
+
+    def weights(self):
+        t = self.round + 1
+        bounds = [
+            min(1.0, total / n + math.sqrt(3 * math.log(t) / (2 * n))) if n else 1.0
+            for n, total in zip(self.pulls, self.sums, strict=True)
+        ]
+        return [queue + self.eta * bound for queue, bound in zip(self.queues, bounds, strict=True)]
+
+    def pulled(self, arm):
+        self.round += 1
+        self.queues = [
+            max(0.0, queue + share - (i == arm))
+            for i, (queue, share) in enumerate(zip(self.queues, self.shares, strict=True))
+        ]
+
+    def update(self, arm, reward):
+        self.pulls[arm] += 1
+        self.sums[arm] += reward
+
+
+def audit(shares, tolerance, decisions):
+    """Everything that an audit reports, counted the long way: after every row, for every arm, in fractions."""
+    k = len(shares)
+    pulls, worst, worst_round = [0] * k, [Fraction(0)] * k, [0] * k
+    broken_rounds, broken_by_arm, first = 0, [0] * k, None
+    for t, arm in enumerate(decisions, start=1):
+        pulls[arm] += 1
+        broken = [math.floor(share * t) - n > tolerance for share, n in zip(shares, pulls, strict=True)]
+        for i, behind in enumerate(shortfalls(shares, pulls, t)):
+            if behind > worst[i]:
+                worst[i], worst_round[i] = behind, t
+            broken_by_arm[i] += broken[i]
+        broken_rounds += any(broken)
+        if first is None and any(broken):
+            first = (t, broken.index(True))
+    return {
+        "pulls": pulls,
+        "worst": worst,
+        "worst_round": worst_round,
+        "rounds_in_violation": broken_rounds,
+        "by_arm": broken_by_arm,
+        "first": first,
+    }
