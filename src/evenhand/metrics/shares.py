@@ -34,6 +34,8 @@ class Tally(NamedTuple):
     whole: Ints
     """whole + rest/R is the first moment at which the present pulls break the promise."""
     rest: Ints
+    since: Ints
+    """The round of the arm's last pull, from which on its present pulls count."""
 
 
 def tally(promise: Any, arms: int) -> Tally:
@@ -44,7 +46,14 @@ def tally(promise: Any, arms: int) -> Tally:
         position = (np.full(arms, np.iinfo(np.int64).max >> 1), none.copy())
     else:
         shares, pace, position = promise.floats(), promise.pace(), promise.position(promise.slack + 1)
-    return Tally(np.zeros(arms, np.int64), shares, np.full(arms, -np.inf), np.zeros(arms, np.int64), *pace, *position)
+    since = np.zeros(arms, np.int64)
+    return Tally(np.zeros(arms, np.int64), shares, np.full(arms, -np.inf), np.zeros(arms, np.int64), *pace, *position, since)
+
+
+@kernel
+def due(tally: Tally, arm: int) -> int:
+    """Return the first round at whose end the present pulls break the promise to the arm."""
+    return tally.whole[arm] + (1 if tally.rest[arm] > 0 else 0)
 
 
 @kernel
@@ -53,9 +62,10 @@ def count(tally: Tally, arm: int, round: int) -> None:
     before = tally.shares[arm] * (round - 1) - tally.pulls[arm]
     if before > tally.worst[arm]:
         tally.worst[arm] = before
-    overdue = round - tally.whole[arm] - (1 if tally.rest[arm] > 0 else 0)
+    overdue = round - max(due(tally, arm), tally.since[arm])
     if overdue > 0:
         tally.broken[arm] += overdue
+    tally.since[arm] = round
     tally.pulls[arm] += 1
     advance(tally.numerators, tally.steps, tally.remainders, tally.whole, tally.rest, arm)
 
@@ -69,11 +79,10 @@ def worst(tally: Tally, arm: int, round: int) -> float:
 @kernel
 def behind(tally: Tally, arm: int, round: int) -> bool:
     """Say whether the promise to the arm is broken at the end of this round."""
-    return round >= tally.whole[arm] + (1 if tally.rest[arm] > 0 else 0)
+    return round >= due(tally, arm)
 
 
 @kernel
 def violations(tally: Tally, arm: int, round: int) -> int:
     """Return at the end of how many rounds up to this one the promise to the arm was broken."""
-    overdue = round + 1 - tally.whole[arm] - (1 if tally.rest[arm] > 0 else 0)
-    return tally.broken[arm] + max(0, overdue)
+    return tally.broken[arm] + max(0, round + 1 - max(due(tally, arm), tally.since[arm]))

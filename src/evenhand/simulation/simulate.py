@@ -181,7 +181,8 @@ def _checkpoints(checkpoints: int | Sequence[int], spacing: str, rounds: int) ->
         raise ArgumentError(wanted("spacing", "'even' or 'log'", spacing))
     if isinstance(checkpoints, (int, np.integer)) and not isinstance(checkpoints, bool) and checkpoints >= 1:
         spread = np.geomspace if spacing == "log" else np.linspace
-        points = spread(1 if spacing == "log" else rounds / checkpoints, rounds, int(checkpoints))
+        first = 1 if spacing == "log" and checkpoints > 1 else rounds / checkpoints
+        points = spread(first, rounds, int(checkpoints))
         return np.unique(np.clip(np.rint(points), 1, rounds).astype(np.int64))
     kept = np.unique(np.atleast_1d(np.asarray(checkpoints)))
     if kept.dtype.kind not in "iu" or kept.size == 0 or kept[0] < 1 or kept[-1] > rounds:

@@ -1,0 +1,272 @@
+"""The command line: exit codes that scripts can trust, JSON that parses, files where they are promised."""
+
+import json
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+import xarray as xr
+from typer.testing import CliRunner
+
+import evenhand as eh
+from evenhand import registry
+from evenhand.cli import app
+from evenhand.errors import EvenhandError
+
+SMALL = ["--rounds", "300", "--replications", "2", "--seed", "4", "--jobs", "1"]
+
+
+def call(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def refused(words, *arguments):
+    """The command raises what `main` turns into exit code 2 and one line."""
+    result = call(*arguments)
+    assert isinstance(result.exception, EvenhandError), result.output
+    assert words in str(result.exception)
+
+
+@pytest.fixture
+def log(tmp_path):
+    path = tmp_path / "log.csv"
+    pd.DataFrame({"item": list("abab" * 5 + "aaaa"), "click": [0, 1] * 12, "when": range(24)}).to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture
+def shares(tmp_path):
+    path = tmp_path / "shares.csv"
+    path.write_text("arm,share\na,45%\nb,1/2\n")
+    return path
+
+
+def test_the_version_is_the_packages():
+    assert call("--version").output.strip() == eh.__version__
+
+
+def test_list_names_everything_that_is_registered():
+    body = json.loads(call("list", "--json").output)
+    assert {row["name"] for row in body} >= {entry.name for entry in registry.entries()}
+    assert {row["kind"] for row in body} >= {"policy", "world"}
+    assert all(row["summary"] for row in body)
+    narrowed = json.loads(call("list", "learners/", "--json").output)
+    assert len(narrowed) == 5
+    assert "learners/ucb1" in call("list", "learners").output
+
+
+def test_check_passes_and_its_exit_code_says_so():
+    result = call("check", "quotas/fair-ucb", "--json")
+    assert result.exit_code == 0
+    rows = json.loads(result.output)
+    assert {row["example"] for row in rows} == {"quotas/fair-ucb #0", "quotas/fair-ucb #1"}
+    assert {row["outcome"] for row in rows} == {"passed"}
+    assert "passed" in call("check", "learners/ucb1").output
+
+
+def test_check_of_a_broken_policy_is_exit_code_1():
+    class Broken(eh.quotas.FairUCB):
+        def _checked_reward(self, reward):
+            return 0.5
+
+        @classmethod
+        def examples(cls):
+            yield cls([0.1, 0.1]), eh.quotas.BernoulliArms([0.1, 0.2])
+
+    before = dict(registry._entries)
+    try:
+        registry.register("quotas/broken-for-a-test")(Broken)
+        result = call("check", "quotas/broken-for-a-test", "--json")
+    finally:
+        registry._entries.clear()
+        registry._entries.update(before)
+    assert result.exit_code == 1
+    assert "FAILED: Broken breaks the contract" in json.loads(result.output)[0]["outcome"]
+
+
+def test_check_of_an_unknown_name_is_refused():
+    refused("no entry is named 'quotas/nothing'", "check", "quotas/nothing")
+
+
+# ---------------------------------------------------------------------------- audit
+
+
+def test_an_audit_of_a_broken_promise_is_exit_code_1_with_the_finding(log, shares):
+    result = call("audit", log, "--arm", "item", "--shares", shares, "--json")
+    assert result.exit_code == 1
+    body = json.loads(result.output)
+    finding = eh.quotas.audit(pd.read_csv(log), arm="item", shares={"a": "45%", "b": "1/2"})
+    assert body["kept"] is False
+    assert tuple(body["first_violation"]) == finding.first_violation
+    assert body["worst_shortfall"] == finding.worst_shortfall
+    assert [row["arm"] for row in body["arms"]] == ["a", "b"]
+    said = call("audit", log, "--arm", "item", "--shares", shares)
+    assert said.exit_code == 1
+    assert "BROKEN" in said.output
+
+
+def test_an_audit_of_a_promise_that_was_kept_is_exit_code_0(log):
+    result = call("audit", log, "--arm", "item", "--shares", "a=0.5,b=1/3")
+    assert result.exit_code == 0, result.output
+    assert "kept after every row" in result.output
+    assert call("audit", log, "--arm", "item", "--shares", "0.5", "--tolerance", "2").exit_code == 0
+    assert call("audit", log, "--arm", "item", "--shares", "0.5", "--tolerance", "1").exit_code == 1
+
+
+def test_an_audit_writes_its_files(log, tmp_path):
+    call("audit", log, "--arm", "item", "--shares", "0.4", "--order", "when", "--out", tmp_path / "out")
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"audit.csv", "timeline.csv", "audit.png"}
+    assert (tmp_path / "out" / "audit.png").read_bytes()[:4] == b"\x89PNG"
+    assert pd.read_csv(tmp_path / "out" / "audit.csv")["pulls"].tolist() == [14, 10]
+
+
+def test_an_audit_reads_parquet_gzip_and_json_shares(log, tmp_path):
+    frame = pd.read_csv(log)
+    frame.to_parquet(tmp_path / "log.parquet")
+    frame.to_csv(tmp_path / "log.csv.gz", index=False)
+    (tmp_path / "shares.json").write_text('{"a": 0.5, "b": "1/3", "never": 0.1}')
+    outputs = [
+        call("audit", tmp_path / name, "--arm", "item", "--shares", tmp_path / "shares.json", "--json").output
+        for name in ("log.csv", "log.parquet", "log.csv.gz")
+    ]
+    assert outputs[0] == outputs[1] == outputs[2]
+    assert json.loads(outputs[0])["worst_arm"] == "never"
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "words"),
+    [
+        (None, ["--shares", "0.1"], "no such file"),
+        ("", ["--shares", "0.1"], "the file is empty"),
+        ("item\n", ["--shares", "0.1"], "no rows"),
+        ("item\na\nb,c\n", ["--shares", "0.1"], "cannot be read as CSV"),
+        ("item,x\na,1\n,2\n", ["--shares", "0.1"], "column 'item', row 2: the cell is empty"),
+        ("thing\na\nb\n", ["--shares", "0.1"], "wanted one of ['thing'], got 'item'"),
+        ("item\na\nb\n", ["--shares", "a=0.5,z=0.1,"], "--shares: wanted ARM=SHARE"),
+        ("item\na\nb\n", ["--shares", "a=0.9,b=0.9"], "sum to 1.8"),
+        ("item\na\nb\n", ["--shares", "much"], "wanted numbers from 0 to 1"),
+        ("item\na\nb\n", ["--shares", "0.1", "--tolerance", "-1"], "tolerance: wanted"),
+        ("item\na\nb\n", ["--shares", "nowhere.csv"], "nowhere.csv: no such file"),
+        ("item\na\nb\n", ["--shares", "nowhere.json"], "cannot be read as JSON"),
+        ("item\na\nb\n", ["--shares", "0.1", "--order", "when"], "order: wanted one of"),
+    ],
+    ids=lambda value: None if isinstance(value, list) else str(value)[:30],
+)
+def test_input_that_cannot_be_audited_is_refused(text, arguments, words, tmp_path):
+    path = tmp_path / "bad.csv"
+    if text is not None:
+        path.write_text(text)
+    refused(words, "audit", path, "--arm", "item", *arguments)
+
+
+def test_a_file_that_is_not_parquet_is_refused(tmp_path):
+    (tmp_path / "bad.parquet").write_text("item\na\n")
+    refused("cannot be read as Parquet", "audit", tmp_path / "bad.parquet", "--arm", "item", "--shares", "0.1")
+
+
+# ---------------------------------------------------------------------------- simulate
+
+
+def test_simulate_on_the_users_own_log(log, shares):
+    arguments = ["--data", log, "--arm", "item", "--reward", "click", "--shares", shares]
+    policies = ["-p", "fair-ucb", "-p", "ucb1", "-p", "fair-learn+thompson"]
+    result = call("simulate", *arguments, *policies, *SMALL, "--json")
+    assert result.exit_code == 0, result.output
+    body = json.loads(result.output)
+    assert (body["seed"], body["rounds"]) == (4, 300)
+    by_name = {row["policy"]: row for row in body["policies"]}
+    assert list(by_name) == ["fair-ucb", "ucb1", "fair-learn+thompson"]
+    for name in ("fair-ucb", "fair-learn+thompson"):
+        assert by_name[name]["promise_kept"] is True
+        assert by_name[name]["worst_shortfall"] < 1
+    assert by_name["ucb1"]["promise_kept"] is False
+    assert call("simulate", *arguments, *policies, *SMALL, "--json").output == result.output
+
+
+def test_simulate_writes_its_files(tmp_path, log):
+    log_as_parquet = tmp_path / "log.parquet"
+    pd.read_csv(log).to_parquet(log_as_parquet)
+    out = tmp_path / "out"
+    arguments = ["--data", log_as_parquet, "--arm", "item", "--reward", "click", "--shares", "0.3"]
+    result = call("simulate", *arguments, "-p", "fair-ucb", "-p", "ucb1", *SMALL, "--out", out)
+    assert result.exit_code == 0, result.output
+    written = {path.name for path in out.iterdir() if path.is_file()}
+    assert written == {
+        *("history.nc", "summary.csv", "arms.csv"),
+        *("regret.png", "shares.png", "cost.png", "shortfall.png"),
+    }
+    with xr.open_dataset(out / "history.nc", engine="h5netcdf") as history:
+        assert dict(history.sizes)["replication"] == 2
+        assert list(history.policy.values) == ["fair-ucb", "ucb1"]
+    assert pd.read_csv(out / "summary.csv")["policy"].tolist() == ["fair-ucb", "ucb1"]
+    assert pd.read_csv(out / "arms.csv")["arm"].tolist() == ["a", "b"]
+
+
+def test_simulate_on_a_registered_world_prints_tables():
+    result = call("simulate", "quotas/bernoulli-arms", "--means", "0.6,0.4", "--shares", "0.4", "-p", "fair-ucb", *SMALL)
+    assert result.exit_code == 0, result.output
+    for words in ("seed 4, 300 rounds, 2 replications", "fair-ucb", "yes", "Share of the rounds by arm", "0.4000"):
+        assert words in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["quotas/nothing"], "no world is named 'quotas/nothing'"),
+        ([], "WORLD: wanted a registered world, or --data FILE"),
+        (["quotas/bernoulli-arms", "--means", "0.5,much"], "--means: wanted numbers separated by commas"),
+        (["quotas/bernoulli-arms", "--means", "0.5,2"], "wanted a probability in [0, 1]"),
+        (["quotas/bernoulli-arms", "-p", "fair-ucb"], "needs --shares"),
+        (["quotas/bernoulli-arms", "-p", "nothing"], "no policy is named 'nothing'"),
+        (["quotas/bernoulli-arms", "-p", "ucb1+thompson"], "'ucb1' alone, it takes no learner"),
+        (["quotas/bernoulli-arms", "--shares", "0.6"], "sum to 1.8"),
+        (["quotas/bernoulli-arms", "--rounds", "0"], "rounds: wanted a whole number >= 1"),
+        (["quotas/bernoulli-arms", "--data", "x.csv"], "a world or --data, not both"),
+        (["--data", "nowhere.csv"], "nowhere.csv: no such file"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_simulated_is_refused(arguments, words):
+    refused(words, "simulate", *arguments)
+
+
+def test_a_bad_reward_in_the_users_log_names_row_and_column(tmp_path):
+    (tmp_path / "log.csv").write_text("item,click\na,1\nb,7\n")
+    words = "column 'click', row 2: wanted numbers in [0, 1]"
+    refused(words, "simulate", "--data", tmp_path / "log.csv", "--arm", "item", "--reward", "click")
+
+
+# ---------------------------------------------------------------------------- the real thing
+
+
+def process(*arguments):
+    command = [sys.executable, "-m", "evenhand", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.mark.slow
+def test_exit_codes_of_the_real_command(log, tmp_path):
+    audited = ["audit", log, "--arm", "item", "--shares"]
+    kept, broken = process(*audited, "0.3"), process(*audited, "0.5", "--json")
+    assert kept.returncode == 0, kept.stderr
+    assert broken.returncode == 1
+    assert json.loads(broken.stdout)["kept"] is False
+    wrong = process(*audited, "0.9")
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert wrong.stderr.startswith("evenhand: shares: they sum to 1.8")
+    assert len(wrong.stderr.strip().splitlines()) == 1
+    assert process("audit").returncode == 2
+    assert process("no-such-command").returncode == 2
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("campaign", ["men", "women"])
+def test_real_logs_run_through_simulate_and_audit(campaign, data_folder):
+    log = data_folder / "open_bandit" / "random" / campaign / f"{campaign}.csv.gz"
+    audited = call("audit", log, "--arm", "item_id", "--shares", "0.001", "--json")
+    assert audited.exit_code in (0, 1), audited.output
+    assert json.loads(audited.output)["rounds"] > 1000
+    arguments = ["--data", log, "--arm", "item_id", "--reward", "click", "--shares", "0.01", "-p", "fair-ucb"]
+    simulated = call("simulate", *arguments, *SMALL, "--json")
+    assert json.loads(simulated.output)["policies"][0]["promise_kept"] is True

@@ -1,0 +1,120 @@
+"""Pictures: each draws on a real small history, labels its axes, and reads without colour."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.colors import to_rgb
+
+import evenhand as eh
+from evenhand import plots
+from evenhand.learners import UCB1, Thompson
+from evenhand.plots.style import DASHES, MARKERS, SHADES, figure, looks
+from evenhand.quotas import BernoulliArms, FairUCB
+
+WORLD = BernoulliArms({"a": 0.7, "b": 0.5, "c": 0.4})
+
+
+@pytest.fixture(scope="module")
+def history():
+    policies = {"fair": FairUCB({"a": 0.2, "b": 0.3, "c": 0.25}), "free": UCB1(), "thompson": Thompson()}
+    return eh.simulate(policies, WORLD, rounds=400, replications=3, seed=1, checkpoints=20)
+
+
+@pytest.fixture(scope="module")
+def finding():
+    return eh.quotas.audit(pd.DataFrame({"arm": list("aaabab")}), arm="arm", shares=0.5)
+
+
+DRAWINGS = {
+    "regret": plots.plot_regret,
+    "r-regret": lambda history, axes: plots.plot_regret(history, axes, variable="r_regret", log=True),
+    "shares": plots.plot_shares,
+    "worst shortfall": plots.plot_shortfall,
+    "shortfall now": lambda history, axes: plots.plot_shortfall(history, axes, variable="shortfall"),
+    "cost": plots.plot_cost,
+    "cost against": lambda history, axes: plots.plot_cost(history, axes, against="free"),
+}
+
+
+@pytest.mark.parametrize("name", DRAWINGS)
+def test_a_picture_says_what_it_shows(name, history, tmp_path):
+    drawn, axes = figure()
+    assert DRAWINGS[name](history, axes) is axes
+    assert axes.get_title(loc="left")
+    assert axes.get_xlabel()
+    texts = [text.get_text() for text in axes.get_legend().get_texts()] if axes.get_legend() else []
+    shown = {*texts, *(label.get_text() for label in axes.get_yticklabels())}
+    assert {"fair", "free", "thompson"} <= shown
+    drawn.savefig(tmp_path / "picture.png")
+    assert (tmp_path / "picture.png").stat().st_size > 5000
+
+
+def test_a_picture_makes_its_own_axes_where_none_are_given(history):
+    axes = plots.plot_regret(history)
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("round", "expected reward lost")
+
+
+def test_lines_are_the_means_over_replications(history):
+    _, axes = figure()
+    plots.plot_regret(history, axes)
+    for line, name in zip(axes.get_lines(), history.policy.values, strict=True):
+        assert line.get_label() == name
+        np.testing.assert_allclose(line.get_ydata(), history.regret.sel(policy=name).mean("replication"))
+        np.testing.assert_array_equal(line.get_xdata(), history["round"])
+
+
+def test_the_shortfall_shown_is_the_largest_of_any_replication_and_the_limit_is_drawn(history):
+    _, axes = figure()
+    plots.plot_shortfall(history, axes)
+    lines = {line.get_label(): line for line in axes.get_lines()}
+    np.testing.assert_allclose(lines["fair"].get_ydata(), history.worst_shortfall.sel(policy="fair").max("replication"))
+    limits = [line for line in axes.get_lines() if list(line.get_ydata()) == [1.0, 1.0]]
+    assert len(limits) == 1
+    assert any("surely broken from 1 on" in text.get_text() for text in axes.texts)
+
+
+def test_bars_are_the_shares_and_the_lines_what_is_owed(history):
+    _, axes = figure()
+    plots.plot_shares(history, axes)
+    heights = sorted(bar.get_height() for bar in axes.patches)
+    last = history.isel(round=-1)
+    np.testing.assert_allclose(heights, np.sort((last.pulls / 400).mean("replication").values.ravel()))
+    owed = [segment[0][1] for segment in axes.collections[0].get_segments()]
+    assert owed == [0.2, 0.3, 0.25]
+
+
+def test_the_cost_is_the_regret_a_round_against_the_reference(history):
+    _, axes = figure()
+    plots.plot_cost(history, axes, against="free")
+    regret = history.regret.isel(round=-1).mean("replication")
+    expected = [(float(regret.sel(policy=n)) - float(regret.sel(policy="free"))) / 400 for n in history.policy.values]
+    np.testing.assert_allclose([bar.get_width() for bar in axes.patches], expected, atol=1e-12)
+
+
+def test_an_audit_is_drawn_with_its_verdict(finding, tmp_path):
+    drawn, axes = figure()
+    plots.plot_audit(finding, axes)
+    assert "promise broken after 5 rows" in axes.get_title(loc="left")
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("row of the log", "pulls behind the share")
+    np.testing.assert_allclose(axes.get_lines()[0].get_ydata(), finding.timeline["shortfall"])
+    drawn.savefig(tmp_path / "audit.png")
+
+
+def test_lines_can_be_told_apart_without_colour():
+    """Up to six policies: every pair differs in dash and in marker, and so does every pair drawn next to another."""
+    drawn = list(looks([str(i) for i in range(6)]).values())
+    assert len({str(look["linestyle"]) for look in drawn}) == len(DASHES) == 6
+    assert len({look["marker"] for look in drawn}) == len(MARKERS) == 6
+    assert len({look["color"] for look in drawn}) == len(SHADES) == 6
+
+
+def test_lines_are_dark_enough_for_print():
+    for shade in SHADES:
+        red, green, blue = to_rgb(shade)
+        assert 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.55
+
+
+def test_bars_carry_different_hatches(history):
+    _, axes = figure()
+    plots.plot_shares(history, axes)
+    assert len({bar.get_hatch() or "" for bar in axes.patches}) == 3

@@ -1,0 +1,124 @@
+"""The audit of a decision log against a count in fractions, row by row."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evenhand.errors import ArgumentError, SharesError, TableError, UnknownArmError
+from evenhand.metrics.shares import behind, count, tally, violations, worst
+from evenhand.quotas import FairUCB, Promise, audit
+from tests.reference import quotas as slow
+from tests.strategies import any_shares, tolerances
+
+
+@settings(max_examples=150)
+@given(
+    shares=any_shares(6),
+    tolerance=tolerances,
+    rows=st.integers(1, 150),
+    seed=st.integers(0, 10**6),
+    leaning=st.sampled_from([0.1, 1.0, 10.0]),
+)
+def test_an_audit_finds_what_counting_in_fractions_finds(shares, tolerance, rows, seed, leaning):
+    generator = np.random.default_rng(seed)
+    k = len(shares)
+    codes = generator.choice(k, size=rows, p=generator.dirichlet(np.full(k, leaning))).tolist()
+    labels = [f"arm {i}" for i in range(k)]
+    named = dict(zip(labels, shares, strict=True))
+    finding = audit(pd.DataFrame({"who": [labels[i] for i in codes]}), arm="who", shares=named, tolerance=tolerance)
+    promise = Promise.read(named, tolerance)
+    expected = slow.audit(promise.shares, tolerance, codes)
+
+    assert finding.kept == (expected["first"] is None)
+    assert finding.rounds == rows
+    assert finding.rounds_in_violation == expected["rounds_in_violation"]
+    first = expected["first"]
+    assert finding.first_violation == (None if first is None else (first[0], labels[first[1]]))
+    assert finding.arms["arm"].tolist() == labels
+    assert finding.arms["pulls"].tolist() == expected["pulls"]
+    assert finding.arms["rounds_in_violation"].tolist() == expected["by_arm"]
+    exact = [float(value) for value in expected["worst"]]
+    assert finding.arms["worst_shortfall"].tolist() == pytest.approx(exact, abs=1e-9)
+    assert finding.worst_shortfall == pytest.approx(max(exact), abs=1e-9)
+    assert finding.arms["share"].tolist() == pytest.approx([n / rows for n in expected["pulls"]])
+    for arm, t in zip(range(k), finding.arms["worst_round"], strict=True):
+        pulls = codes[:t].count(arm)
+        assert float(promise.shares[arm] * int(t) - pulls) == pytest.approx(exact[arm], abs=1e-9)
+    for t, now in zip(finding.timeline["round"], finding.timeline["shortfall"], strict=True):
+        pulls = [codes[:t].count(arm) for arm in range(k)]
+        assert now == pytest.approx(float(max(slow.shortfalls(promise.shares, pulls, int(t)))), abs=1e-9)
+
+
+@settings(max_examples=60)
+@given(shares=any_shares(5), tolerance=tolerances, codes=st.lists(st.integers(0, 4), min_size=1, max_size=80))
+def test_streaming_and_batch_are_one_definition(shares, tolerance, codes):
+    """The kernels, called pull by pull as plain Python, agree with the audit after every prefix of the log."""
+    from evenhand.kernels.compose import interpreted
+
+    k = len(shares)
+    codes = [code % k for code in codes]
+    promise = Promise.read(shares, tolerance)
+    books = tally(promise, k)
+    for t, arm in enumerate(codes, start=1):
+        interpreted(count)(books, arm, t)
+        expected = slow.audit(promise.shares, tolerance, codes[:t])
+        for i in range(k):
+            assert interpreted(worst)(books, i, t) == pytest.approx(float(expected["worst"][i]), abs=1e-9)
+            assert interpreted(violations)(books, i, t) == expected["by_arm"][i]
+            now = (promise.shares[i] * t).__floor__() - expected["pulls"][i] > tolerance
+            assert bool(interpreted(behind)(books, i, t)) == now
+
+
+def test_the_log_of_a_fair_policy_passes():
+    policy = FairUCB({"a": 0.3, "b": 0.2, "c": 0.3})
+    rows = []
+    for _ in range(500):
+        decision = policy.ask()
+        policy.tell(decision, 1.0 if decision.arm == "b" else 0.0)
+        rows.append(decision.arm)
+    finding = audit(pd.DataFrame({"arm": rows}), arm="arm", shares=policy.shares)
+    assert (finding.kept, finding.rounds_in_violation, finding.first_violation) == (True, 0, None)
+    assert finding.worst_shortfall < 1
+
+
+def test_one_share_serves_every_arm_of_the_log_and_whole_numbers_stay_numbers():
+    finding = audit(pd.DataFrame({"item": [3, 1, 3, 1, 1, 1]}), arm="item", shares=0.5)
+    assert finding.arms["arm"].tolist() == [1, 3]
+    assert finding.first_violation == (6, 3)
+    assert isinstance(finding.worst_arm, int)
+
+
+def test_an_arm_that_the_log_never_chose_is_missed():
+    finding = audit(pd.DataFrame({"item": ["a"] * 10}), arm="item", shares={"a": 0.5, "b": 0.2})
+    assert finding.first_violation == (5, "b")
+    assert finding.rounds_in_violation == 6
+    assert (finding.worst_arm, finding.worst_round, finding.worst_shortfall) == ("b", 10, 2.0)
+
+
+def test_rows_are_put_in_order_first():
+    log = pd.DataFrame({"item": ["b", "a", "b", "a"], "when": [4, 1, 3, 2]})
+    assert audit(log, arm="item", shares={"a": 0.5, "b": 0.5}).kept
+    assert audit(log, arm="item", shares={"a": 0.5, "b": 0.5}, order="when").first_violation == (2, "b")
+    with pytest.raises(TableError, match=r"order: wanted one of \['item', 'when'\], got 'time'"):
+        audit(log, arm="item", shares=0.5, order="time")
+
+
+@pytest.mark.parametrize(
+    ("frame", "shares", "tolerance", "error", "words"),
+    [
+        ({"item": ["a", "b"]}, {"a": 0.5, "c": 0.1}, 0, UnknownArmError, r"column 'item', row 2: wanted an arm that has"),
+        ({"other": ["a", "b"]}, 0.5, 0, TableError, r"column: wanted one of \['other'\], got 'item'"),
+        ({"item": []}, 0.5, 0, TableError, "column 'item': no rows"),
+        ({"item": ["a", None]}, 0.5, 0, TableError, "column 'item', row 2: the cell is empty"),
+        ({"item": ["a", "b"]}, 0.7, 0, SharesError, r"sum to 1\.4"),
+        ({"item": ["a", "b"]}, {"a": -1, "b": 0}, 0, SharesError, r"shares\['a'\]: wanted numbers from 0 to 1"),
+        ({"item": ["a", "b"]}, 0.5, -1, ArgumentError, "tolerance: wanted"),
+        ({"item": ["a", "a"]}, 0.5, 0, ArgumentError, "at least two arms"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_audited_is_refused(frame, shares, tolerance, error, words):
+    with pytest.raises(error, match=words):
+        audit(pd.DataFrame(frame), arm="item", shares=shares, tolerance=tolerance)

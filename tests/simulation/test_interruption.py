@@ -1,0 +1,229 @@
+"""Stopped by the user: what is done is kept, and a store takes it up again, in any process."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import evenhand as eh
+from evenhand.errors import SimulationInterrupted
+from evenhand.learners import KLUCB, UCB1, Thompson
+from evenhand.quotas import BernoulliArms, FairLearn, FairUCB
+from evenhand.simulation.tasks import interruptible
+from tests.strategies import Stubborn
+
+ARMS = {"a": 0.7, "b": 0.5}
+
+
+class Impatient(BernoulliArms):
+    """Bernoulli arms, stepped from Python, at which the user presses Ctrl-C in the given round of the whole run."""
+
+    observed = 0
+    stops_at = None
+
+    def observe(self):
+        Impatient.observed += 1
+        if Impatient.observed == Impatient.stops_at:
+            raise KeyboardInterrupt
+        return super().observe()
+
+
+@pytest.fixture
+def impatient():
+    Impatient.observed = 0
+    yield Impatient(ARMS)
+    Impatient.stops_at = None
+
+
+def run(world, store=None, **more):
+    policies = {"0": Stubborn(0), "1": Stubborn(1)}
+    settings = {"rounds": 50, "replications": 4, "seed": 3, "checkpoints": 5, "jobs": 1, "store": store}
+    return eh.simulate(policies, world, **settings | more)
+
+
+@pytest.mark.parametrize("backend", ["sequential", "threading"])
+def test_an_interruption_leaves_whole_replications_in_partial(impatient, backend):
+    whole = run(impatient)
+    Impatient.observed, Impatient.stops_at = 0, 230  # in the third of the replications of two policies
+    with pytest.raises(SimulationInterrupted, match=r"interrupted after 2 of 4 replications; pass store=") as stopped:
+        run(impatient, backend=backend)
+    xr.testing.assert_identical(stopped.value.partial, whole.isel(replication=slice(2)))
+
+
+def test_an_interruption_before_anything_is_done_has_an_empty_partial(impatient):
+    Impatient.stops_at = 10
+    with pytest.raises(SimulationInterrupted, match="after 0 of 4") as stopped:
+        run(impatient)
+    assert stopped.value.partial.sizes["replication"] == 0
+
+
+def test_a_store_takes_up_what_was_done_and_ends_as_if_nothing_had_happened(impatient, tmp_path):
+    whole = run(impatient)
+    Impatient.observed, Impatient.stops_at = 0, 230
+    with pytest.raises(SimulationInterrupted, match="call again with the same store to go on"):
+        run(impatient, store=tmp_path)
+    Impatient.observed, Impatient.stops_at = 0, None
+    xr.testing.assert_identical(run(impatient, store=tmp_path), whole)
+    assert Impatient.observed == 8 * 50 - 4 * 50  # four of eight replications had been finished
+    Impatient.observed = 0
+    xr.testing.assert_identical(run(impatient, store=tmp_path), whole)
+    assert Impatient.observed == 0
+
+
+def test_a_store_without_a_seed_goes_on_with_the_seed_it_drew(tmp_path):
+    def play():
+        return eh.simulate(UCB1(), BernoulliArms(ARMS), rounds=50, replications=2, jobs=1, store=tmp_path)
+
+    xr.testing.assert_identical(play(), play())
+
+
+class Counting:
+    """How many replications a store holds after a run."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def after(self, policy, world=None, **more):
+        settings = {"rounds": 30, "replications": 2, "seed": 1, "checkpoints": 3, "jobs": 1} | more
+        history = eh.simulate({"x": policy}, world or BernoulliArms(ARMS), **settings, store=self.folder)
+        return history, len(list(self.folder.glob("*/*.npz")))
+
+
+def test_a_store_tells_other_runs_apart(tmp_path):
+    store = Counting(tmp_path)
+    _, kept = store.after(FairLearn(Thompson(), [0.2, 0.2], arms=list(ARMS)))
+    assert kept == 2
+    # a new object of the same configuration is the same run, whatever seed its learner would have drawn
+    assert store.after(FairLearn(Thompson(), [0.2, 0.2], arms=list(ARMS)))[1] == 2
+    others = [
+        {"policy": FairLearn(UCB1(), [0.2, 0.2], arms=list(ARMS))},
+        {"policy": FairLearn(Thompson(), [0.2, 0.3], arms=list(ARMS))},
+        {"policy": FairLearn(Thompson(), [0.2, 0.2], 1.0, arms=list(ARMS))},
+        {"policy": UCB1()},
+        {"policy": KLUCB()},
+        {"policy": UCB1(), "world": BernoulliArms({"a": 0.7, "b": 0.4})},
+        {"policy": UCB1(), "seed": 2},
+        {"policy": UCB1(), "checkpoints": 5},
+    ]
+    for number, other in enumerate(others, start=2):
+        assert store.after(**other)[1] == 2 * number
+
+
+def test_a_store_grows_with_the_replications(tmp_path):
+    store = Counting(tmp_path)
+    few, _ = store.after(UCB1())
+    more, kept = store.after(UCB1(), replications=5)
+    assert kept == 5
+    xr.testing.assert_identical(more.isel(replication=slice(2)), few)
+
+
+def test_ctrl_c_is_heard_by_threads_and_the_old_handler_comes_back():
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt), interruptible() as halt:
+        assert signal.getsignal(signal.SIGINT) is not before
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(5)
+        finally:
+            assert halt.is_set()
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_outside_the_main_thread_nothing_is_installed():
+    seen = []
+    before = signal.getsignal(signal.SIGINT)
+
+    def work():
+        with interruptible() as halt:
+            seen.append((signal.getsignal(signal.SIGINT) is before, halt.is_set()))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert seen == [(True, False)]
+
+
+SCRIPT = """
+import sys
+import evenhand as eh
+from evenhand.errors import SimulationInterrupted
+from evenhand.quotas import BernoulliArms, FairUCB
+world, settings = BernoulliArms([0.7, 0.5]), dict(replications=500, seed=1, checkpoints=4, jobs=2)
+eh.simulate(FairUCB([0.2, 0.3]), world, rounds=100, seed=1)
+print("ready", flush=True)
+try:
+    eh.simulate(FairUCB([0.2, 0.3]), world, rounds=10**8, **settings)
+except SimulationInterrupted as stopped:
+    print("stopped", stopped.partial.sizes["replication"] < 500, flush=True)
+    sys.exit(0)
+sys.exit(9)
+"""
+
+
+@pytest.mark.slow
+def test_a_real_ctrl_c_stops_compiled_loops_in_threads_within_seconds(tmp_path):
+    running = subprocess.Popen([sys.executable, "-c", SCRIPT], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert running.stdout.readline().strip() == "ready"
+        time.sleep(1.0)
+        running.send_signal(signal.SIGINT)
+        said, complaint = running.communicate(timeout=60)
+    finally:
+        running.kill()
+    assert running.returncode == 0, complaint
+    assert said.strip() == "stopped True"
+
+
+def settings_of_a_sweep():
+    policies = {"fair": FairUCB({"a": 0.2, "b": 0.3}), "foreign": FairLearn(Stubborn(0), {"a": 0.2, "b": 0.3})}
+    return policies, BernoulliArms(ARMS), {"rounds": 200, "replications": 6, "seed": 5, "checkpoints": 4}
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")
+def test_a_dask_cluster_of_two_processes_gives_the_same_dataset():
+    distributed = pytest.importorskip("distributed")
+    policies, world, settings = settings_of_a_sweep()
+    here = eh.simulate(policies, world, **settings, jobs=1, backend="sequential")
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        assert len({*client.run(os.getpid).values(), os.getpid()}) == 3
+        xr.testing.assert_identical(eh.simulate(policies, world, **settings, backend="dask"), here)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")
+def test_a_ray_cluster_gives_the_same_dataset():
+    ray = pytest.importorskip("ray")
+    policies, world, settings = settings_of_a_sweep()
+    here = eh.simulate(policies, world, **settings, jobs=1, backend="sequential")
+    ray.init(num_cpus=2, include_dashboard=False)
+    try:
+        xr.testing.assert_identical(eh.simulate(policies, world, **settings, jobs=2, backend="ray"), here)
+    finally:
+        ray.shutdown()
+
+
+def test_a_dask_backend_without_a_cluster_is_refused_by_name():
+    pytest.importorskip("distributed")
+    from evenhand.errors import ArgumentError
+
+    with pytest.raises(ArgumentError, match="backend: wanted a joblib backend that is ready to run, got 'dask'"):
+        eh.simulate(FairUCB([0.1, 0.1]), BernoulliArms([0.1, 0.2]), rounds=10, backend="dask")
+
+
+def test_progress_changes_nothing(capsys):
+    quiet = eh.simulate(UCB1(), BernoulliArms(ARMS), rounds=100, seed=1, jobs=1)
+    xr.testing.assert_identical(eh.simulate(UCB1(), BernoulliArms(ARMS), rounds=100, seed=1, jobs=1, progress=True), quiet)
+    assert "rounds" in capsys.readouterr().out
+    assert np.isfinite(quiet.regret).all()

@@ -1,0 +1,330 @@
+"""`simulate`: one dataset whatever runs it, checkpoints, common random numbers, what is counted every round."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import evenhand as eh
+from evenhand.errors import ArgumentError, MissingExtraError, TableError
+from evenhand.learners import UCB1, Adapter, Thompson
+from evenhand.quotas import LFG, BernoulliArms, DeadlineLearn, FairLearn, FairUCB, LoggedArms, Promise
+from tests.reference import quotas as slow
+from tests.strategies import Scripted, Stubborn, any_shares
+
+WORLD = BernoulliArms({"a": 0.7, "b": 0.5, "c": 0.4})
+SHARES = {"a": 0.2, "b": 0.3, "c": 0.25}
+
+
+def both(seed=7, **more):
+    policies = {"Fair-UCB": FairUCB(SHARES), "Thompson": Thompson()}
+    return eh.simulate(policies, WORLD, rounds=400, replications=3, seed=seed, checkpoints=8, **more)
+
+
+@pytest.fixture(scope="module")
+def history():
+    return both(jobs=1, backend="sequential")
+
+
+@pytest.mark.parametrize(("jobs", "backend"), [(1, None), (2, "threading"), (2, "loky"), (-1, None), (1, "loky")])
+def test_the_dataset_depends_on_neither_jobs_nor_backend(history, jobs, backend):
+    xr.testing.assert_identical(both(jobs=jobs, backend=backend), history)
+
+
+def test_the_seed_decides(history):
+    assert not both(seed=8).reward.equals(history.reward)
+    assert both(seed=np.random.default_rng(1)).identical(both(seed=np.random.default_rng(1)))
+    drawn = both(seed=None)
+    xr.testing.assert_identical(both(seed=drawn.attrs["seed"]), drawn)
+
+
+def test_a_replication_is_the_same_however_many_there_are(history):
+    more = eh.simulate(
+        {"Fair-UCB": FairUCB(SHARES), "Thompson": Thompson()}, WORLD, rounds=400, replications=5, seed=7, checkpoints=8
+    )
+    xr.testing.assert_identical(more.isel(replication=slice(3)), history)
+
+
+def test_a_policy_is_the_same_whoever_else_plays(history):
+    alone = eh.simulate({"Thompson": Thompson()}, WORLD, rounds=400, replications=3, seed=7, checkpoints=8)
+    np.testing.assert_array_equal(alone.pulls, history.pulls.sel(policy=["Thompson"]))
+
+
+def test_the_history_has_the_named_dimensions_and_units(history):
+    assert dict(history.sizes) == {"policy": 2, "replication": 3, "round": 8, "arm": 3}
+    assert list(history.arm.values) == ["a", "b", "c"]
+    assert set(history.data_vars) == {
+        *("pulls", "reward", "forced", "regret", "r_regret", "shortfall", "worst_shortfall", "violations"),
+    }
+    assert history.pulls.dims == ("policy", "replication", "round", "arm")
+    assert history.regret.dims == ("policy", "replication", "round")
+    assert all(variable.attrs["long_name"] for variable in history.data_vars.values())
+    assert (history.attrs["seed"], history.attrs["world"], history.attrs["rounds"]) == (7, "BernoulliArms", 400)
+
+
+def test_every_round_is_a_pull_and_the_gaps_make_the_regret(history):
+    assert (history.pulls.sum("arm") == history["round"]).all()
+    gaps = xr.DataArray([0.0, 0.2, 0.3], dims="arm")
+    np.testing.assert_allclose(history.regret, (history.pulls * gaps).sum("arm"), rtol=1e-12)
+    for policy in history.policy.values:
+        for t in history["round"].values:
+            owed = np.array([np.floor(0.2 * t + 1e-9), np.floor(0.3 * t + 1e-9), np.floor(0.25 * t)])
+            here = history.sel(policy=policy, round=t)
+            np.testing.assert_allclose(here.r_regret, ((here.pulls - owed) * gaps).sum("arm"), atol=1e-9)
+
+
+def test_r_regret_by_hand():
+    """Four rounds, pulls (3, 1), shares (1/4, 1/2), alpha 0.5: 0.2 * (1 - max(0, 2 - 0.5)) = -0.1."""
+    policy = eh.quotas.HorizonFairUCB([0.25, 0.25], horizon=1, tolerance=0.5)
+    from evenhand.metrics.regret import fair_regret, regret
+
+    promise = Promise.read([0.25, 0.5], 0.5)
+    gaps, pulls, rounds = np.array([0.0, 0.2]), np.array([[1, 0], [3, 1]]), np.array([1, 4])
+    np.testing.assert_allclose(regret(pulls, gaps), [0.0, 0.2])
+    np.testing.assert_allclose(fair_regret(pulls, gaps, promise, rounds), [0.0, 0.2 * (1 - 1.5)])
+    assert policy.kept == "at the horizon"
+
+
+def test_policies_see_common_random_numbers():
+    """With equal means the reward of a round is the same whichever arm is pulled."""
+    world = BernoulliArms([0.5, 0.5])
+    history = eh.simulate({"0": Stubborn(0), "1": Stubborn(1)}, world, rounds=200, replications=2, seed=3, jobs=1)
+    first, second = history.reward.sel(policy="0"), history.reward.sel(policy="1")
+    np.testing.assert_array_equal(first, second)
+    assert not np.array_equal(first.sel(replication=0), first.sel(replication=1))
+
+
+@pytest.mark.parametrize(
+    ("checkpoints", "spacing", "rounds", "kept"),
+    [
+        (4, "even", 100, [25, 50, 75, 100]),
+        (1, "even", 100, [100]),
+        (500, "even", 5, [1, 2, 3, 4, 5]),
+        (3, "log", 100, [1, 10, 100]),
+        (1, "log", 100, [100]),
+        ([10, 3, 3, 77], "even", 100, [3, 10, 77, 100]),
+        (np.array([100]), "even", 100, [100]),
+    ],
+)
+def test_checkpoints(checkpoints, spacing, rounds, kept):
+    history = eh.simulate(
+        Stubborn(1), WORLD, rounds=rounds, checkpoints=checkpoints, spacing=spacing, seed=1, jobs=1
+    )
+    assert history["round"].values.tolist() == kept
+    assert history.pulls.sel(arm="b").values.ravel().tolist() == history["round"].values.tolist()
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"rounds": 0}, "rounds: wanted a whole number >= 1, got 0"),
+        ({"rounds": 10.0}, "rounds: wanted a whole number"),
+        ({"rounds": True}, "rounds: wanted a whole number"),
+        ({"replications": 0}, "replications: wanted a whole number >= 1"),
+        ({"checkpoints": 0}, "checkpoints: wanted a number >= 1, or rounds from 1 to 10"),
+        ({"checkpoints": [0, 5]}, "checkpoints: wanted"),
+        ({"checkpoints": [5, 11]}, "checkpoints: wanted"),
+        ({"checkpoints": [1.5]}, "checkpoints: wanted"),
+        ({"checkpoints": []}, "checkpoints: wanted"),
+        ({"spacing": "odd"}, "spacing: wanted 'even' or 'log'"),
+        ({"jobs": 0}, "jobs: wanted a number of workers"),
+        ({"backend": "no-such"}, "backend: wanted a joblib backend"),
+        ({"seed": -3}, "seed: wanted an int >= 0"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_simulated_is_refused(settings, words):
+    with pytest.raises(ArgumentError, match=words):
+        eh.simulate(FairUCB(SHARES), WORLD, **{"rounds": 10, **settings})
+
+
+@pytest.mark.parametrize(
+    ("policies", "words"),
+    [
+        ({}, "wanted a policy, or a dict name -> policy"),
+        (None, "an object with ask and tell, or choose and update"),
+        (FairUCB, "an object with ask and tell, or choose and update"),
+        ({"x": 3}, r"policies\['x'\]: wanted an object with ask and tell"),
+        ({1: Stubborn(0)}, "names that are text"),
+        (FairUCB([0.1, 0.1]), "3 arms, as the world has, got '2 arms'"),
+        (FairUCB({"a": 0.1, "c": 0.1, "b": 0.1}), "the world's arms"),
+    ],
+    ids=str,
+)
+def test_policies_that_do_not_fit_are_refused(policies, words):
+    with pytest.raises(ArgumentError, match=words):
+        eh.simulate(policies, WORLD, rounds=10)
+
+
+def test_ray_is_asked_for_by_name_where_it_is_not_installed():
+    try:
+        import ray  # noqa: F401
+    except ImportError:
+        with pytest.raises(MissingExtraError, match=r"needs ray: pip install 'evenhand\[ray\]'"):
+            eh.simulate(FairUCB(SHARES), WORLD, rounds=10, backend="ray")
+    else:
+        pytest.skip("ray is installed")
+
+
+# ---------------------------------------------------------------------------- counted at every round
+
+
+def test_the_worst_shortfall_is_over_every_round_not_over_checkpoints():
+    """Arm a is served in blocks: its worst is between checkpoints, where shortfall shows little."""
+    wishes = [1] * 30 + [0] * 30 + [2] * 40
+    history = eh.simulate(
+        {"blocks": Scripted(wishes), "fair": FairUCB(SHARES)}, WORLD, rounds=1000, checkpoints=[20, 1000], seed=1, jobs=1
+    ).sel(policy="blocks", replication=0)
+    promise = Promise.read(SHARES)
+    found = slow.audit(promise.shares, 0, [wishes[t % 100] for t in range(1000)])
+    at_20 = slow.audit(promise.shares, 0, wishes[:20])
+    assert history.worst_shortfall.values.tolist() == pytest.approx([float(max(at_20["worst"])), float(max(found["worst"]))])
+    assert history.violations.values.tolist() == [sum(at_20["by_arm"]), sum(found["by_arm"])]
+    # arm c is 5 behind after 20 rounds, 15 after 60, and nobody is behind in the end
+    assert history.shortfall.values.tolist() == pytest.approx([5.0, 0.0])
+    assert history.worst_shortfall.values.tolist() == pytest.approx([5.0, 15.0])
+
+
+@settings(max_examples=60)
+@given(
+    shares=any_shares(5),
+    tolerance=st.sampled_from([0.0, 0.5, 1.0, 3.7]),
+    wishes=st.lists(st.integers(0, 4), min_size=1, max_size=40),
+)
+def test_the_books_of_a_simulation_are_those_of_a_python_loop(shares, tolerance, wishes):
+    k = len(shares)
+    wishes = [wish % k for wish in wishes]
+    promise = Promise.read(shares, tolerance)
+    from evenhand.simulation.history import variables
+    from evenhand.simulation.loop import replicate
+
+    world, kept = BernoulliArms([0.5] * k), np.array([1, 7, 50, 120])
+    trace = replicate(
+        Scripted(wishes), world, promise, policy_seed=1, world_seed=1, checkpoints=kept, stop=lambda done: None
+    )
+    found = variables(trace, world, promise, kept)
+    for row, t in enumerate(kept.tolist()):
+        expected = slow.audit(promise.shares, tolerance, [wishes[i % len(wishes)] for i in range(t)])
+        assert found["pulls"][1][row].tolist() == expected["pulls"]
+        assert found["worst_shortfall"][1][row] == pytest.approx(float(max(expected["worst"])), abs=1e-9)
+        assert found["violations"][1][row] == sum(expected["by_arm"])
+        now = max(slow.shortfalls(promise.shares, expected["pulls"], t))
+        assert found["shortfall"][1][row] == pytest.approx(float(now), abs=1e-9)
+
+
+def test_what_the_quota_decided_is_counted():
+    """A learner that wants one arm: everything that another arm got was forced."""
+    history = eh.simulate(
+        {"foreign": FairLearn(Stubborn(0), SHARES), "deadline": DeadlineLearn(Stubborn(0), SHARES)},
+        WORLD, rounds=300, seed=1, jobs=1,
+    )
+    others = history.pulls.sel(arm=["b", "c"]).sum("arm")
+    forced_on_a = history.forced - others
+    assert (history.forced.sel(policy="deadline") >= others.sel(policy="deadline")).all()
+    assert (forced_on_a >= 0).all()
+    assert others.isel(round=-1).values.ravel().tolist() == [90 + 75, 90 + 75]
+
+
+def test_a_compiled_and_a_stepped_fair_ucb_are_the_same_policy():
+    """UCB1 as a foreign learner, called round by round, decides as the compiled composition does."""
+    foreign = Adapter(UCB1(arms=3), choose=lambda one: one.choose(), update=lambda one, i, r: one.update(i, r))
+    history = eh.simulate(
+        {"compiled": FairUCB(SHARES), "stepped": FairLearn(foreign, SHARES)},
+        WORLD, rounds=600, replications=2, seed=5, jobs=1,
+    )
+    # UCB1's own round counts only the rounds that it was asked in, so compare with the quota's books
+    assert (history.violations == 0).all()
+    assert (history.worst_shortfall < 1).all()
+    assert (history.forced.isel(round=-1) > 0).all()
+
+
+def test_a_promise_of_one_policy_measures_the_others():
+    history = eh.simulate({"fair": FairUCB(SHARES), "free": UCB1()}, WORLD, rounds=2000, seed=1)
+    assert float(history.violations.sel(policy="fair").max()) == 0
+    assert float(history.violations.sel(policy="free").max()) > 0
+    alone = eh.simulate(UCB1(), WORLD, rounds=50, seed=1)
+    assert np.isnan(alone.worst_shortfall).all()
+    assert np.isnan(alone.r_regret).all()
+    assert "share" not in alone.coords
+
+
+def test_lfg_follows_its_queues():
+    """Li, Liu, Ji: the arm with the largest queue plus eta times bound, up to rounding."""
+    shares, eta = [0.2, 0.3, 0.25], 12.5
+    policy, twin = LFG(shares, eta=eta), slow.LFG(shares, eta)
+    rewards = np.random.default_rng(2).random((4000, 3)) < np.array([0.7, 0.5, 0.4])
+    for t in range(4000):
+        weights = twin.weights()
+        arm = policy.choose()
+        assert weights[arm] >= max(weights) - 1e-9
+        twin.pulled(arm)
+        for one in (policy, twin):
+            one.update(arm, float(rewards[t, arm]))
+    assert policy._state.queues.tolist() == pytest.approx(twin.queues, abs=1e-9)
+
+
+# ---------------------------------------------------------------------------- worlds
+
+
+def test_bernoulli_arms_pay_as_often_as_their_means():
+    """n = 40,000 rounds an arm; a miss of 0.02 has probability below 2 exp(-2 n 0.02^2) < 3e-14 by Hoeffding."""
+    n = 40_000
+    history = eh.simulate({str(i): Stubborn(i) for i in range(3)}, WORLD, rounds=n, checkpoints=1, seed=2, jobs=1)
+    np.testing.assert_allclose(history.reward.values.ravel() / n, [0.7, 0.5, 0.4], atol=0.02)
+
+
+def test_logged_arms_pay_only_what_was_logged_for_the_arm_with_its_mean():
+    """n = 20,000 draws an arm from [0, 1]; a miss of 0.03 has probability below 2 exp(-2 n 0.03^2) < 5e-16."""
+    log = pd.DataFrame({"item": list("babbac"), "pay": [0.25, 1.0, 0.5, 0.25, 0.0, 0.125]})
+    world = LoggedArms(log, arm="item", reward="pay")
+    assert world.arms == ("a", "b", "c")
+    assert world.means.tolist() == pytest.approx([0.5, 1 / 3, 0.125])
+    assert world.gaps.tolist() == pytest.approx([0.0, 1 / 6, 0.375])
+    world.reset(3)
+    n = 20_000
+    from evenhand.protocol import Decision
+
+    for index, logged in enumerate(({0.0, 1.0}, {0.25, 0.5}, {0.125})):
+        drawn = [world.respond(Decision(1, 1, "", index, None, ""))[0] for _ in range(n)]
+        assert set(drawn) == logged
+        assert abs(np.mean(drawn) - world.means[index]) < 0.03
+
+
+LOG = {"item": ["a", "b", "a"], "pay": [0.0, 1.0, 0.5]}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"pay": [0.0, np.nan, 1.0]}, r"column 'pay', row 2: the cell is empty"),
+        ({"pay": [0.0, 1.0, 1.5]}, r"column 'pay', row 3: wanted numbers in \[0, 1\], got .*1\.5.*scale"),
+        ({"pay": [0.0, -1.0, 0.5]}, r"column 'pay', row 2: wanted numbers in \[0, 1\]"),
+        ({"pay": ["0", "yes", "1"]}, r"column 'pay', row 2: wanted numbers in \[0, 1\], got 'yes'"),
+        ({"pay": [0.0, np.inf, 0.5]}, r"column 'pay', row 2: wanted numbers"),
+        ({"item": ["a", None, "b"]}, "column 'item', row 2: the cell is empty"),
+        ({"item": ["a", "a", "a"]}, "at least two arms"),
+        ({"item": [], "pay": []}, "no rows"),
+    ],
+    ids=str,
+)
+def test_a_log_that_cannot_be_resampled_is_refused_with_row_and_column(change, words):
+    with pytest.raises(ArgumentError, match=words):
+        LoggedArms(pd.DataFrame({**LOG, **change}), arm="item", reward="pay")
+
+
+def test_columns_that_are_not_there_are_refused_with_those_that_are():
+    with pytest.raises(TableError, match=r"column: wanted one of \['item', 'pay'\], got 'reward'"):
+        LoggedArms(pd.DataFrame(LOG), arm="item", reward="reward")
+    with pytest.raises(TableError, match="frame: wanted a pandas DataFrame, got 'dict'"):
+        LoggedArms(LOG, arm="item", reward="pay")
+    twice = pd.DataFrame([["a", 1.0, 1.0]], columns=["item", "pay", "pay"])
+    with pytest.raises(TableError, match="column 'pay': stands there 2 times"):
+        LoggedArms(twice, arm="item", reward="pay")
+
+
+@pytest.mark.parametrize("means", [[0.5, 1.1], [0.5, -0.1], [0.5, float("nan")], [0.5, "1"], {"a": 0.5, "b": True}])
+def test_means_must_be_probabilities(means):
+    with pytest.raises(ArgumentError, match=r"means\[.*\]: wanted a probability in \[0, 1\]"):
+        BernoulliArms(means)

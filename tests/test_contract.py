@@ -1,0 +1,264 @@
+"""The contract holds for everything in the registry, and the checker catches what breaks it."""
+
+import copy
+
+import numpy as np
+import pytest
+
+import evenhand as eh
+from evenhand import registry
+from evenhand.checks import check_registered, check_world, examples
+from evenhand.errors import (
+    ArgumentError,
+    ClosedTicketError,
+    ContractError,
+    RegistryError,
+    RewardError,
+    UnknownTicketError,
+)
+from evenhand.protocol import Decision
+from evenhand.quotas import BernoulliArms, FairLearn, FairUCB, Promise
+from tests.strategies import Stubborn
+
+NAMES = [entry.name for entry in registry.entries() if entry.name.startswith(("learners/", "quotas/"))]
+CHECKS = ["same seed", "one kernel", "save and load", "tickets", "bad input", "promise"]
+
+
+def test_everything_that_issue_2_brings_is_registered():
+    assert set(NAMES) >= {
+        *(f"learners/{name}" for name in ("ucb1", "kl-ucb", "moss", "thompson", "epsilon-greedy")),
+        *(f"quotas/{name}" for name in ("fair-learn", "fair-ucb", "deadline-learn", "lfg", "horizon-fair-ucb")),
+        *(f"quotas/{name}" for name in ("bernoulli-arms", "logged-arms")),
+    }
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_registered_keeps_the_contract(name):
+    outcome = check_registered(name)
+    assert outcome
+    for checks in outcome.values():
+        if registry.get(name).kind == "policy":
+            assert [check.name for check in checks] == CHECKS
+            assert {check.name for check in checks if check.skipped} <= {"promise"}
+
+
+@pytest.mark.parametrize("name", [entry.name for entry in registry.entries()])
+def test_every_registered_class_has_examples_and_a_summary(name):
+    entry = registry.get(name)
+    assert examples(entry.cls)
+    assert entry.summary
+
+
+class Careful:
+    """A plain policy that keeps the contract; each class below breaks one part of it."""
+
+    arms = ("a", "b")
+
+    def __init__(self):
+        self.next, self.open, self.closed = 1, {}, set()
+
+    def pick(self):
+        return self.next % 2
+
+    def ask(self):
+        index = self.pick()
+        decision = Decision(self.next, self.next, self.arms[index], index, None, "in turn")
+        self.open[self.next] = index
+        self.next += 1
+        return decision
+
+    def ticket(self, decision):
+        number = getattr(decision, "id", decision)
+        if number in self.closed:
+            raise ClosedTicketError("told before")
+        if number not in self.open:
+            raise UnknownTicketError("never handed out")
+        return number
+
+    def check(self, reward):
+        if not isinstance(reward, (int, float)) or not np.isfinite(reward):
+            raise RewardError("wanted a finite number")
+
+    def tell(self, decision, reward):
+        number = self.ticket(decision)
+        self.check(reward)
+        del self.open[number]
+        self.closed.add(number)
+
+
+class LeaksItsSeed(Careful):
+    shared = np.random.default_rng(1)
+
+    def pick(self):
+        return int(self.shared.integers(2))
+
+
+class AcceptsASecondTell(Careful):
+    def tell(self, decision, reward):
+        if getattr(decision, "id", decision) not in self.closed:
+            super().tell(decision, reward)
+
+
+class AcceptsAnyTicket(Careful):
+    def tell(self, decision, reward):
+        number = getattr(decision, "id", decision)
+        if number in self.open or number in self.closed:
+            super().tell(decision, reward)
+
+
+class AcceptsNaN(Careful):
+    def check(self, reward):
+        if not isinstance(reward, (int, float)) or np.isinf(reward):
+            raise RewardError("wanted a number")
+
+
+class RaisesSomethingElse(Careful):
+    def check(self, reward):
+        assert np.isfinite(float(reward))
+
+
+class BreaksItsPromise(Careful):
+    promise = Promise.read({"a": 0.1, "b": 0.6})
+
+
+class SaysNothing(Careful):
+    """Refuses by no name of evenhand's."""
+
+    def ticket(self, decision):
+        number = getattr(decision, "id", decision)
+        if number not in self.open:
+            raise KeyError(number)
+        return number
+
+
+BROKEN = {
+    LeaksItsSeed: "same seed: with one seed, round",
+    AcceptsASecondTell: "tickets: tell.* after it was told was accepted",
+    AcceptsAnyTicket: r"tickets: tell\(1000000000\).* was accepted",
+    SaysNothing: "tickets: tell.* raised KeyError, not TicketError",
+    AcceptsNaN: "bad input: a reward of nan was accepted",
+    RaisesSomethingElse: "bad input: a reward of nan raised AssertionError, not EvenhandError",
+    BreaksItsPromise: r"promise: after round \d+ the pulls are",
+}
+
+
+def test_a_plain_policy_that_keeps_the_contract_passes():
+    outcome = {check.name: check.skipped for check in eh.check_policy(Careful())}
+    assert list(outcome) == CHECKS
+    assert [name for name, skipped in outcome.items() if not skipped] == ["same seed", "tickets", "bad input"]
+    assert "not compiled" in outcome["one kernel"]
+    assert "cannot be saved" in outcome["save and load"]
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+def test_the_checker_catches(broken):
+    with pytest.raises(ContractError, match=f"{broken.__name__} breaks the contract, {BROKEN[broken]}"):
+        eh.check_policy(broken())
+
+
+class LosesItsMemory(FairUCB):
+    """Saves all but what it learned."""
+
+    @classmethod
+    def restored(cls, snapshot):
+        policy = super().restored(snapshot)
+        policy._state.learner.sums[:] = 0
+        return policy
+
+
+class ForgetsOpenTickets(FairUCB):
+    @classmethod
+    def restored(cls, snapshot):
+        policy = super().restored(snapshot)
+        policy._open = {}
+        return policy
+
+
+class ChangesWhenItRefuses(FairUCB):
+    def tell(self, decision, reward):
+        self._state.learner.sums[0] += 1e-6
+        super().tell(decision, reward)
+
+
+class DecidesOtherwiseOnline(FairUCB):
+    def _choose(self, shown):
+        index, why = super()._choose(shown)
+        return (index if self.round != 77 else 1 - index), why
+
+
+@pytest.fixture
+def registered():
+    """Enter classes for one test alone."""
+    before = dict(registry._entries)
+    yield lambda cls: registry.register("quotas/broken")(cls)
+    registry._entries.clear()
+    registry._entries.update(before)
+
+
+@pytest.mark.parametrize(
+    ("broken", "words"),
+    [
+        (LosesItsMemory, "save and load: saved again right after loading, the file differs"),
+        (ForgetsOpenTickets, "save and load: saved again right after loading, the file differs"),
+        (ChangesWhenItRefuses, "tickets: a refused tell changed the policy"),
+        (DecidesOtherwiseOnline, "one kernel: the compiled loop and the online object part at round 77"),
+    ],
+)
+def test_the_checker_catches_among_compiled_policies(broken, words, registered):
+    with pytest.raises(ContractError, match=f"{broken.__name__} breaks the contract, {words}"):
+        eh.check_policy(registered(broken)([0.3, 0.3]))
+
+
+def test_the_policy_that_is_checked_is_left_alone():
+    policy = FairUCB([0.3, 0.3])
+    policy.ask()
+    eh.check_policy(policy)
+    assert (policy.round, policy.open_tickets) == (1, [1])
+
+
+def test_a_foreign_learner_under_a_quota_keeps_the_contract_but_cannot_be_saved():
+    outcome = {check.name: check.skipped for check in eh.check_policy(FairLearn(Stubborn(0), [0.3, 0.3]))}
+    assert set(CHECKS) == set(outcome)
+    assert "Stubborn cannot be saved" in outcome["save and load"]
+    assert not outcome["promise"]
+
+
+class Moody(BernoulliArms):
+    """A world that shows what its seed does not say."""
+
+    drawn = np.random.default_rng(2)
+
+    def observe(self):
+        return (float(self.drawn.random()),)
+
+
+def test_a_world_that_does_not_follow_its_seed_is_caught():
+    with pytest.raises(ContractError, match="Moody breaks the contract: the same seed shows something else"):
+        check_world(Moody([0.1, 0.2]))
+
+
+@pytest.mark.parametrize("thing", [None, 3, object(), Stubborn(0)])
+def test_what_is_no_policy_is_refused_by_the_checker(thing):
+    with pytest.raises(ArgumentError, match=r"policy: wanted an object with ask\(\) and tell\(\)"):
+        eh.check_policy(thing)
+
+
+def test_a_name_is_taken_once(registered):
+    registered(copy.copy(LosesItsMemory))
+    with pytest.raises(RegistryError, match="'quotas/broken' is registered already, by LosesItsMemory"):
+        registered(ForgetsOpenTickets)
+
+
+def test_an_unknown_name_is_refused_with_the_nearest():
+    with pytest.raises(RegistryError, match="no policy is named 'quotas/fair-ucp'; near it: .*quotas/fair-ucb"):
+        registry.get("quotas/fair-ucp", "policy")
+
+
+class NoExamples:
+    """Nothing to try."""
+
+
+def test_a_class_without_examples_is_told_so(registered):
+    registered(NoExamples)
+    with pytest.raises(ContractError, match=r"NoExamples has no classmethod examples\(\)"):
+        check_registered("quotas/broken")

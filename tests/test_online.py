@@ -1,0 +1,188 @@
+"""Ask and tell: tickets late and out of order, refusals by name, nothing changed by a refused call."""
+
+import numpy as np
+import pytest
+
+from evenhand.errors import (
+    ArgumentError,
+    ClosedTicketError,
+    ContextError,
+    RewardError,
+    TicketError,
+    UnknownTicketError,
+)
+from evenhand.learners import UCB1, Thompson
+from evenhand.quotas import FairUCB
+from evenhand.state import to_bytes
+
+
+@pytest.fixture
+def policy():
+    made = FairUCB({"a": 0.3, "b": 0.3})
+    for reward in (0.0, 1.0, 0.5):
+        made.tell(made.ask(), reward)
+    return made
+
+
+def refused(policy, call, error, words):
+    """The call is refused with this error and these words, and leaves the policy as it was."""
+    before = to_bytes(policy)
+    with pytest.raises(error, match=words):
+        call()
+    assert to_bytes(policy) == before
+
+
+def test_a_decision_says_what_when_and_why(policy):
+    decision = policy.ask()
+    assert (decision.id, decision.round, decision.probabilities) == (4, 4, None)
+    assert decision.arm == "ab"[decision.index]
+    assert decision.reason in {"owed its share", "highest upper confidence bound"}
+    assert policy.open_tickets == [4]
+
+
+@pytest.mark.parametrize(
+    ("reward", "words"),
+    [
+        (float("nan"), r"reward: wanted a number in \[0, 1\], got nan; scale"),
+        (float("inf"), r"a number in \[0, 1\], got inf"),
+        (-0.001, r"a number in \[0, 1\], got -0.001"),
+        (1.001, r"a number in \[0, 1\], got 1.001"),
+        (7, r"a number in \[0, 1\], got 7"),
+        ("1", "wanted a number, got '1'"),
+        (None, "wanted a number, got None"),
+        ([1.0], "wanted a number"),
+        (1j, "wanted a number"),
+        (np.array([0.5, 0.5]), "wanted one number"),
+        (np.float64("nan"), "got nan"),
+    ],
+    ids=str,
+)
+def test_what_is_no_reward_is_refused(policy, reward, words):
+    ticket = policy.ask()
+    refused(policy, lambda: policy.tell(ticket, reward), RewardError, words)
+    policy.tell(ticket, 1.0)
+
+
+@pytest.mark.parametrize("reward", [0, 1, True, 0.0, 1.0, np.float32(0.5), np.int64(1), np.array(0.25)], ids=repr)
+def test_any_number_in_range_is_a_reward(policy, reward):
+    policy.tell(policy.ask(), reward)
+    assert policy.open_tickets == []
+
+
+def test_a_second_tell_is_refused_by_ticket_and_by_id(policy):
+    ticket = policy.ask()
+    policy.tell(ticket, 1.0)
+    for again in (ticket, ticket.id):
+        refused(policy, lambda again=again: policy.tell(again, 1.0), ClosedTicketError, "ticket 4 was told or forgotten")
+
+
+@pytest.mark.parametrize("number", [5, 10**9, 0, -1])
+def test_a_ticket_that_was_never_handed_out_is_refused(policy, number):
+    policy.ask()
+    refused(policy, lambda: policy.tell(number, 1.0), UnknownTicketError, "never handed out; the last one was 4")
+
+
+@pytest.mark.parametrize("thing", [None, "4", 4.0, True, [4]], ids=repr)
+def test_what_is_no_ticket_is_refused(thing):
+    policy = FairUCB([0.3, 0.3])
+    policy.ask()
+    refused(policy, lambda: policy.tell(thing, 1.0), UnknownTicketError, "wanted a Decision or its id")
+
+
+def test_a_ticket_of_another_policy_is_refused_where_it_shows(policy):
+    ticket = policy.ask()
+    other = ticket._replace(index=1 - ticket.index, arm="ab"[1 - ticket.index])
+    refused(policy, lambda: policy.tell(other, 1.0), TicketError, "another policy's")
+
+
+def test_a_forgotten_ticket_is_closed_and_still_counts_as_a_decision(policy):
+    ticket = policy.ask()
+    pulls = policy.pulls
+    policy.forget(ticket)
+    assert policy.pulls == pulls
+    refused(policy, lambda: policy.tell(ticket, 1.0), ClosedTicketError, "told or forgotten")
+    refused(policy, lambda: policy.forget(ticket), ClosedTicketError, "told or forgotten")
+
+
+def test_tells_may_come_late_and_in_any_order():
+    """Rewards that arrive together, in whatever order, leave the same memory."""
+    rewards = {1: 1.0, 2: 0.0, 3: 0.5, 4: 1.0, 5: 0.25, 6: 0.0}
+    states = []
+    for order in (list(rewards), list(reversed(rewards)), [3, 1, 6, 2, 5, 4]):
+        policy = FairUCB([0.3, 0.3])
+        arms = {ticket.id: ticket.index for ticket in (policy.ask() for _ in rewards)}
+        assert policy.open_tickets == list(rewards)
+        for number in order:
+            policy.tell(number, rewards[number])
+        assert policy.open_tickets == []
+        state = policy._state.learner
+        states.append((arms, state.pulls.tolist(), state.sums.tolist()))
+    assert states[0] == states[1] == states[2]
+    arms, pulls, sums = states[0]
+    assert pulls == [list(arms.values()).count(0), list(arms.values()).count(1)]
+    assert sums == [sum(rewards[n] for n, arm in arms.items() if arm == i) for i in (0, 1)]
+
+
+def test_the_promise_counts_decisions_that_no_reward_has_come_back_for():
+    policy = FairUCB([0.5, 0.5])
+    pulls = [0, 0]
+    for t in range(1, 200):
+        pulls[policy.ask().index] += 1
+        assert policy.promise.kept(pulls, t)
+
+
+def test_a_policy_without_contexts_refuses_them(policy):
+    refused(policy, lambda: policy.ask([[1.0], [2.0]]), ContextError, "none: this policy sees no contexts")
+
+
+@pytest.mark.parametrize("index", [2, -1, 0.0, "a", None])
+def test_update_refuses_an_arm_that_is_not_there(index):
+    learner = UCB1(arms=2)
+    refused(learner, lambda: learner.update(index, 1.0), ArgumentError, "an arm's index below 2")
+
+
+@pytest.mark.parametrize("arms", [1, 0, [], ["a"], ["a", "a"], [None, "a"], "ab", 2.5, [["a"], ["b"]]], ids=repr)
+def test_arms_must_be_at_least_two_with_a_label_each(arms):
+    with pytest.raises(ArgumentError, match="arms: wanted"):
+        UCB1(arms=arms)
+
+
+def test_a_learner_without_arms_says_so_until_it_has_some():
+    learner = Thompson()
+    with pytest.raises(ArgumentError, match=r"Thompson does not know its arms yet; give it arms="):
+        learner.ask()
+    assert learner.fresh(arms=["a", "b"]).ask().arm in {"a", "b"}
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, "1", True, [1]], ids=repr)
+def test_what_is_no_seed_is_refused(seed):
+    with pytest.raises(ArgumentError, match="seed: wanted an int >= 0, a numpy Generator or None"):
+        Thompson(arms=2, seed=seed)
+
+
+def test_the_seed_decides_and_a_generator_gives_one():
+    def choices(seed):
+        learner = Thompson(arms=5, seed=seed)
+        return [learner.choose() for _ in range(50)]
+
+    assert choices(3) == choices(3)
+    assert choices(3) != choices(4)
+    assert choices(np.random.default_rng(1)) == choices(np.random.default_rng(1))
+    assert choices(None) != choices(None)  # alike with probability 5^-50
+
+
+def test_fresh_forgets_and_keeps_the_configuration(policy):
+    fresh = policy.fresh()
+    assert (fresh.round, fresh.pulls, fresh.shares) == (0, {"a": 0, "b": 0}, policy.shares)
+    assert policy.round == 3
+
+
+def test_a_learner_that_has_decided_cannot_be_put_under_a_quota():
+    from evenhand.quotas import FairLearn
+
+    learner = UCB1(arms=2)
+    learner.choose()
+    with pytest.raises(ArgumentError, match=r"one that has not decided yet.*pass learner.fresh\(\)"):
+        FairLearn(learner, [0.2, 0.2])
+    with pytest.raises(ArgumentError, match="learner: wanted one for the arms"):
+        FairLearn(UCB1(arms=3), [0.2, 0.2], arms=["a", "b"])

@@ -1,0 +1,133 @@
+"""The names that others build on are there, and everything public says what it is."""
+
+import importlib
+import inspect
+import pkgutil
+import re
+
+import pytest
+
+import evenhand as eh
+from evenhand import errors
+
+DOCUMENTED = {
+    "evenhand": ["simulate", "save", "load", "check_policy", "Decision", "learners", "quotas", "__version__"],
+    "evenhand.learners": ["UCB1", "KLUCB", "MOSS", "Thompson", "EpsilonGreedy", "Adapter"],
+    "evenhand.quotas": [
+        *("FairLearn", "FairUCB", "DeadlineLearn", "LFG", "HorizonFairUCB"),
+        *("BernoulliArms", "LoggedArms", "audit"),
+    ],
+    "evenhand.plots": ["plot_regret", "plot_shares", "plot_shortfall", "plot_cost", "plot_audit"],
+}
+
+
+@pytest.mark.parametrize("package", DOCUMENTED)
+def test_documented_names_are_public(package):
+    module = importlib.import_module(package)
+    assert set(DOCUMENTED[package]) <= set(module.__all__)
+
+
+@pytest.mark.parametrize("package", DOCUMENTED)
+def test_every_public_name_is_there(package):
+    module = importlib.import_module(package)
+    assert len(set(module.__all__)) == len(module.__all__)
+    for name in module.__all__:
+        assert hasattr(module, name)
+
+
+SIGNATURES = {
+    eh.quotas.FairLearn: ["learner", "shares", "tolerance=0.0"],
+    eh.quotas.FairUCB: ["shares", "tolerance=0.0"],
+    eh.quotas.DeadlineLearn: ["learner", "shares", "tolerance=0.0"],
+    eh.quotas.LFG: ["shares", "eta"],
+    eh.quotas.HorizonFairUCB: ["shares", "horizon", "*tolerance=0.0"],
+    eh.quotas.BernoulliArms: ["means"],
+    eh.quotas.LoggedArms: ["frame", "arm", "reward"],
+    eh.quotas.audit: ["frame", "*arm", "*shares", "*tolerance=0.0"],
+    eh.learners.MOSS: ["horizon=None"],
+    eh.learners.EpsilonGreedy: ["epsilon=0.1"],
+    eh.simulate: [
+        *("policies", "world", "*rounds", "*replications=1", "*seed=None", "*checkpoints=200"),
+        *("*jobs=-1", "*backend=None", "*progress=False"),
+    ],
+}
+
+
+@pytest.mark.parametrize("function", SIGNATURES, ids=lambda function: function.__name__)
+def test_signatures_are_as_documented(function):
+    parameters = inspect.signature(function).parameters
+    for wanted in SIGNATURES[function]:
+        name, _, default = wanted.lstrip("*").partition("=")
+        assert name in parameters
+        if default:
+            assert repr(parameters[name].default) == default
+        if wanted.startswith("*"):
+            assert parameters[name].kind is inspect.Parameter.KEYWORD_ONLY
+    assert not any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values())
+
+
+def modules():
+    parts = ("learners", "quotas", "simulation", "metrics", "kernels", "plots", "cli", "experiments", "datasets")
+    for info in pkgutil.walk_packages(eh.__path__, "evenhand."):
+        part = info.name.split(".")[1]
+        top = not info.ispkg and info.name.count(".") == 1 and part != "__main__"
+        shared = part in parts and not any(problem in info.name for problem in PROBLEMS_OF_OTHERS)
+        if top or shared:
+            yield info.name
+
+
+PROBLEMS_OF_OTHERS = ("groups", "similarity", "interventions", "sampling")
+
+
+@pytest.mark.parametrize("name", sorted(modules()))
+def test_everything_public_has_a_docstring(name):
+    module = importlib.import_module(name)
+    assert (module.__doc__ or "").strip()
+    public = getattr(module, "__all__", [])
+    for thing in (getattr(module, each) for each in public):
+        home = getattr(thing, "__module__", "")
+        if not str(home).startswith("evenhand"):
+            continue
+        if inspect.isclass(thing) or callable(thing):
+            thing = getattr(thing, "py_func", thing)
+            assert (thing.__doc__ or "").strip(), f"{name}.{thing.__name__}"
+        if inspect.isclass(thing):
+            for method, member in vars(thing).items():
+                plain = getattr(member, "__func__", member)
+                if not method.startswith("_") and inspect.isfunction(plain) and not inherits_doc(thing, method):
+                    assert (plain.__doc__ or "").strip(), f"{name}.{thing.__name__}.{method}"
+
+
+def inherits_doc(cls, method):
+    """A method that fills in one of its bases is described there, and so are the examples that checks read."""
+    hooks = {"examples", "quota_parameters", "quota_memory", "parameters", "memory"}
+    return method in hooks or any(hasattr(base, method) for base in cls.__mro__[1:])
+
+
+def test_the_tree_of_errors_is_the_one_that_is_drawn():
+    drawn = re.findall(r"[├└]── (\w+)", errors.__doc__)
+    depth = {name: line.index("──") for line in errors.__doc__.splitlines() for name in re.findall(r"── (\w+)", line)}
+    path = {}
+    for name in drawn:
+        cls = getattr(errors, name)
+        path[depth[name]] = cls
+        parents = [at for at in path if at < depth[name]]
+        parent = path[max(parents)] if parents else errors.EvenhandError
+        assert cls.__bases__[0] is parent
+    everything = {
+        name for name, thing in vars(errors).items() if inspect.isclass(thing) and issubclass(thing, Exception)
+    }
+    assert everything == {*drawn, "EvenhandError"}
+    assert issubclass(errors.ArgumentError, ValueError)
+    assert issubclass(errors.MissingExtraError, ImportError)
+    assert set(errors.__all__) == everything | {"wanted"}
+
+
+def test_importing_evenhand_loads_nothing_heavy():
+    import subprocess
+    import sys
+
+    heavy = {"pandas", "xarray", "matplotlib", "sklearn", "torch", "joblib", "typer", "rich", "pooch", "dask"}
+    code = f"import sys, evenhand; print(sorted({heavy!r} & set(sys.modules)))"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout.strip() == "[]"

@@ -1,0 +1,187 @@
+"""Save and load: one zip, no pickle, exact continuation, and every file that is not ours refused."""
+
+import io
+import json
+import pickletools
+import zipfile
+
+import numpy as np
+import pytest
+
+import evenhand as eh
+from evenhand.errors import ArgumentError, EvenhandError, StateFileError
+from evenhand.learners import KLUCB, MOSS, UCB1, Adapter, EpsilonGreedy, Thompson
+from evenhand.quotas import LFG, BernoulliArms, DeadlineLearn, FairLearn, FairUCB, HorizonFairUCB
+from evenhand.state import FORMAT, from_bytes, to_bytes
+from tests.strategies import Stubborn
+
+SHARES = {"x": 0.2, "y": "1/3", "z": 0.1}
+POLICIES = {
+    "UCB1": lambda: UCB1(arms=list(SHARES)),
+    "KLUCB": lambda: KLUCB(arms=list(SHARES)),
+    "MOSS": lambda: MOSS(100, arms=list(SHARES)),
+    "Thompson": lambda: Thompson(arms=list(SHARES), seed=3),
+    "EpsilonGreedy": lambda: EpsilonGreedy(0.4, arms=list(SHARES), seed=3),
+    "FairUCB": lambda: FairUCB(SHARES, 1.5),
+    "FairLearn(Thompson)": lambda: FairLearn(Thompson(), SHARES, seed=3),
+    "DeadlineLearn(UCB1)": lambda: DeadlineLearn(UCB1(), {"x": 0.7, "y": 0.2, "z": 0.1}, 0.5),
+    "LFG": lambda: LFG(SHARES, eta=7.0),
+    "HorizonFairUCB": lambda: HorizonFairUCB(SHARES, 60, tolerance=2.0),
+}
+
+
+def talk(policy, world, rounds):
+    said = []
+    for _ in range(rounds):
+        decision = policy.ask()
+        policy.tell(decision, *world.respond(decision))
+        said.append(decision)
+    return said
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("rounds", [0, 1, 37])
+def test_a_loaded_policy_continues_exactly(name, rounds, tmp_path):
+    policy, world = POLICIES[name](), BernoulliArms({"x": 0.3, "y": 0.6, "z": 0.5})
+    world.reset(1)
+    talk(policy, world, rounds)
+    late = policy.ask()
+    eh.save(policy, tmp_path / "policy.evenhand")
+    other = eh.load(tmp_path / "policy.evenhand")
+    assert type(other) is type(policy)
+    assert other.arms == policy.arms
+    assert other.open_tickets == [late.id]
+    assert repr(other) == repr(policy)
+    for one in (policy, other):
+        one.tell(late.id, 1.0)
+    world.reset(2)
+    first = talk(policy, world, 80)
+    world.reset(2)
+    assert talk(other, world, 80) == first
+    assert to_bytes(other) == to_bytes(policy)
+
+
+def test_the_promise_survives_the_file(tmp_path):
+    policy = FairLearn(Thompson(), SHARES, 2.5, seed=1)
+    eh.save(policy, tmp_path / "p")
+    other = eh.load(tmp_path / "p")
+    assert (other.shares, other.tolerance) == (policy.shares, 2.5)
+
+
+def test_the_file_is_a_zip_of_json_and_arrays_and_nothing_can_be_unpickled(tmp_path):
+    policy = FairLearn(Thompson(), SHARES, seed=1)
+    talk(policy, world := BernoulliArms([0.1, 0.2, 0.3]), 0)
+    world.reset(1)
+    talk(policy, world, 20)
+    eh.save(policy, tmp_path / "p")
+    with zipfile.ZipFile(tmp_path / "p") as archive:
+        names = archive.namelist()
+        body = json.loads(archive.read("evenhand.json"))
+        for name in names:
+            data = archive.read(name)
+            with pytest.raises(Exception, match=r".") as no_pickle:
+                list(pickletools.genops(data))
+            assert isinstance(no_pickle.value, (ValueError, UnicodeDecodeError))
+            if name.endswith(".npy"):
+                np.load(io.BytesIO(data), allow_pickle=False)
+    assert body["format"] == FORMAT == 1
+    assert body["object"]["$object"] == "quotas/fair-learn"
+    assert sorted(names) == sorted(["evenhand.json", *(f"{i}.npy" for i in range(len(names) - 1))])
+
+
+def test_saving_leaves_no_other_file_behind_and_replaces_the_old_one_whole(tmp_path):
+    target = tmp_path / "policy"
+    eh.save(UCB1(arms=2), target)
+    old = target.read_bytes()
+    with pytest.raises(ArgumentError):
+        eh.save(FairLearn(Stubborn(0), [0.1, 0.1]), target)
+    assert target.read_bytes() == old
+    eh.save(UCB1(arms=3), target)
+    assert eh.load(target).arms == (0, 1, 2)
+    assert [path.name for path in tmp_path.iterdir()] == ["policy"]
+
+
+@pytest.mark.parametrize(
+    ("learner", "name"),
+    [
+        (Stubborn(0), "Stubborn"),
+        (Adapter(Stubborn(0), choose=lambda one: one.choose(), update=lambda one, i, r: one.update(i, r)), "Adapter"),
+    ],
+    ids=["foreign", "adapter"],
+)
+def test_a_policy_with_a_foreign_learner_is_refused_by_name(learner, name, tmp_path):
+    with pytest.raises(ArgumentError, match=rf"config.learner: {name} cannot be saved.*@evenhand.register"):
+        eh.save(FairLearn(learner, [0.1, 0.1]), tmp_path / "p")
+    assert list(tmp_path.iterdir()) == []
+
+
+def saved_bytes():
+    policy = FairUCB([0.3, 0.3])
+    policy.tell(policy.ask(), 1.0)
+    return to_bytes(policy)
+
+
+def zipped(**members):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, text in members.items():
+            archive.writestr(name.replace("__", "."), text)
+    return buffer.getvalue()
+
+
+def with_format(number):
+    data = io.BytesIO(saved_bytes())
+    with zipfile.ZipFile(data) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    body = json.loads(members["evenhand.json"]) | {"format": number}
+    return zipped(**{**members, "evenhand.json": json.dumps(body)})
+
+
+def test_a_file_cut_off_anywhere_is_refused():
+    data = saved_bytes()
+    for length in {0, 1, 4, 30, len(data) // 3, len(data) // 2, len(data) - 30, len(data) - 1}:
+        with pytest.raises(StateFileError, match="truncated, damaged or not a state file"):
+            from_bytes(data[:length])
+
+
+def test_a_file_with_a_turned_bit_in_an_array_is_refused():
+    data = bytearray(saved_bytes())
+    with zipfile.ZipFile(io.BytesIO(bytes(data))) as archive:
+        member = archive.getinfo("0.npy")
+    data[member.header_offset + 30 + len("0.npy") + member.compress_size // 2] ^= 0x10
+    with pytest.raises(StateFileError, match="truncated, damaged or not a state file"):
+        from_bytes(bytes(data))
+
+
+FOREIGN = {
+    "no zip": b"not a zip at all",
+    "another zip": zipped(other__txt="hello"),
+    "no JSON": zipped(evenhand__json="{"),
+    "a list": zipped(evenhand__json="[1, 2]"),
+    "no format": zipped(evenhand__json='{"object": {"$object": "quotas/fair-ucb"}}'),
+    "format in words": zipped(evenhand__json='{"format": "1", "object": {"$object": "quotas/fair-ucb"}}'),
+    "no object": zipped(evenhand__json='{"format": 1}'),
+    "a number": zipped(evenhand__json='{"format": 1, "object": 3}'),
+    "no policy": zipped(evenhand__json='{"format": 1, "object": {"round": 3}}'),
+    "empty": zipped(evenhand__json='{"format": 1, "object": {"$object": "quotas/fair-ucb", "snapshot": {}}}'),
+    "unknown": zipped(evenhand__json='{"format": 1, "object": {"$object": "quotas/no-such", "snapshot": {}}}'),
+    "no array": zipped(evenhand__json='{"format": 1, "object": {"$object": "learners/ucb1", "snapshot": {"$array": 4}}}'),
+}
+
+
+@pytest.mark.parametrize("kind", FOREIGN)
+def test_a_foreign_file_is_refused(kind, tmp_path):
+    (tmp_path / "foreign").write_bytes(FOREIGN[kind])
+    with pytest.raises(EvenhandError, match=r"foreign: (truncated|not a state)|no entry is named 'quotas/no-such'"):
+        eh.load(tmp_path / "foreign")
+
+
+def test_a_newer_format_is_refused_with_the_mend():
+    assert from_bytes(with_format(FORMAT)).round == 1
+    with pytest.raises(StateFileError, match=f"written in format {FORMAT + 1}, this evenhand reads up to {FORMAT}; upg"):
+        from_bytes(with_format(FORMAT + 1))
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(StateFileError, match="no such file"):
+        eh.load(tmp_path / "nothing")
