@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from evenhand import registry
+
 settings.register_profile(
     "evenhand", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=False
 )
@@ -21,3 +23,11 @@ def data_folder() -> Path:
     if not (folder / "README.md").is_file():
         pytest.skip(f"no real data sets: {folder} is not there; set EVENHAND_DATA")
     return folder
+
+
+@pytest.fixture
+def scratch_registry(monkeypatch):
+    """The registry, with room for classes of one test alone; yields `register` for policies of quotas."""
+    registry.entries()
+    monkeypatch.setattr(registry, "_entries", dict(registry._entries))
+    return lambda cls: registry.register("quotas/broken")(cls)

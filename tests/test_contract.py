@@ -24,7 +24,7 @@ NAMES = [entry.name for entry in registry.entries() if entry.name.startswith(("l
 CHECKS = ["same seed", "one kernel", "save and load", "tickets", "bad input", "promise"]
 
 
-def test_everything_that_issue_2_brings_is_registered():
+def test_everything_that_issue_2_brings_is_scratch_registry():
     assert set(NAMES) >= {
         *(f"learners/{name}" for name in ("ucb1", "kl-ucb", "moss", "thompson", "epsilon-greedy")),
         *(f"quotas/{name}" for name in ("fair-learn", "fair-ucb", "deadline-learn", "lfg", "horizon-fair-ucb")),
@@ -186,15 +186,6 @@ class DecidesOtherwiseOnline(FairUCB):
         return (index if self.round != 77 else 1 - index), why
 
 
-@pytest.fixture
-def registered():
-    """Enter classes for one test alone."""
-    before = dict(registry._entries)
-    yield lambda cls: registry.register("quotas/broken")(cls)
-    registry._entries.clear()
-    registry._entries.update(before)
-
-
 @pytest.mark.parametrize(
     ("broken", "words"),
     [
@@ -204,9 +195,9 @@ def registered():
         (DecidesOtherwiseOnline, "one kernel: the compiled loop and the online object part at round 77"),
     ],
 )
-def test_the_checker_catches_among_compiled_policies(broken, words, registered):
+def test_the_checker_catches_among_compiled_policies(broken, words, scratch_registry):
     with pytest.raises(ContractError, match=f"{broken.__name__} breaks the contract, {words}"):
-        eh.check_policy(registered(broken)([0.3, 0.3]))
+        eh.check_policy(scratch_registry(broken)([0.3, 0.3]))
 
 
 def test_the_policy_that_is_checked_is_left_alone():
@@ -243,14 +234,14 @@ def test_what_is_no_policy_is_refused_by_the_checker(thing):
         eh.check_policy(thing)
 
 
-def test_a_name_is_taken_once(registered):
-    registered(copy.copy(LosesItsMemory))
+def test_a_name_is_taken_once(scratch_registry):
+    scratch_registry(copy.copy(LosesItsMemory))
     with pytest.raises(RegistryError, match="'quotas/broken' is registered already, by LosesItsMemory"):
-        registered(ForgetsOpenTickets)
+        scratch_registry(ForgetsOpenTickets)
 
 
 def test_an_unknown_name_is_refused_with_the_nearest():
-    with pytest.raises(RegistryError, match="no policy is named 'quotas/fair-ucp'; near it: .*quotas/fair-ucb"):
+    with pytest.raises(RegistryError, match=r"no policy is named 'quotas/fair-ucp'; near it: .*quotas/fair-ucb"):
         registry.get("quotas/fair-ucp", "policy")
 
 
@@ -258,7 +249,7 @@ class NoExamples:
     """Nothing to try."""
 
 
-def test_a_class_without_examples_is_told_so(registered):
-    registered(NoExamples)
+def test_a_class_without_examples_is_told_so(scratch_registry):
+    scratch_registry(NoExamples)
     with pytest.raises(ContractError, match=r"NoExamples has no classmethod examples\(\)"):
         check_registered("quotas/broken")

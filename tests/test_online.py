@@ -73,7 +73,9 @@ def test_a_second_tell_is_refused_by_ticket_and_by_id(policy):
     ticket = policy.ask()
     policy.tell(ticket, 1.0)
     for again in (ticket, ticket.id):
-        refused(policy, lambda again=again: policy.tell(again, 1.0), ClosedTicketError, "ticket 4 was told or forgotten")
+        refused(
+            policy, lambda again=again: policy.tell(again, 1.0), ClosedTicketError, "ticket 4 was told or forgotten"
+        )
 
 
 @pytest.mark.parametrize("number", [5, 10**9, 0, -1])

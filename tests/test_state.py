@@ -165,7 +165,9 @@ FOREIGN = {
     "no policy": zipped(evenhand__json='{"format": 1, "object": {"round": 3}}'),
     "empty": zipped(evenhand__json='{"format": 1, "object": {"$object": "quotas/fair-ucb", "snapshot": {}}}'),
     "unknown": zipped(evenhand__json='{"format": 1, "object": {"$object": "quotas/no-such", "snapshot": {}}}'),
-    "no array": zipped(evenhand__json='{"format": 1, "object": {"$object": "learners/ucb1", "snapshot": {"$array": 4}}}'),
+    "no array": zipped(
+        evenhand__json='{"format": 1, "object": {"$object": "learners/ucb1", "snapshot": {"$array": 4}}}'
+    ),
 }
 
 
@@ -178,7 +180,9 @@ def test_a_foreign_file_is_refused(kind, tmp_path):
 
 def test_a_newer_format_is_refused_with_the_mend():
     assert from_bytes(with_format(FORMAT)).round == 1
-    with pytest.raises(StateFileError, match=f"written in format {FORMAT + 1}, this evenhand reads up to {FORMAT}; upg"):
+    with pytest.raises(
+        StateFileError, match=f"written in format {FORMAT + 1}, this evenhand reads up to {FORMAT}; upg"
+    ):
         from_bytes(with_format(FORMAT + 1))
 
 

@@ -65,7 +65,7 @@ def test_check_passes_and_its_exit_code_says_so():
     assert "passed" in call("check", "learners/ucb1").output
 
 
-def test_check_of_a_broken_policy_is_exit_code_1():
+def test_check_of_a_broken_policy_is_exit_code_1(scratch_registry):
     class Broken(eh.quotas.FairUCB):
         def _checked_reward(self, reward):
             return 0.5
@@ -74,13 +74,8 @@ def test_check_of_a_broken_policy_is_exit_code_1():
         def examples(cls):
             yield cls([0.1, 0.1]), eh.quotas.BernoulliArms([0.1, 0.2])
 
-    before = dict(registry._entries)
-    try:
-        registry.register("quotas/broken-for-a-test")(Broken)
-        result = call("check", "quotas/broken-for-a-test", "--json")
-    finally:
-        registry._entries.clear()
-        registry._entries.update(before)
+    scratch_registry(Broken)
+    result = call("check", "quotas/broken", "--json")
     assert result.exit_code == 1
     assert "FAILED: Broken breaks the contract" in json.loads(result.output)[0]["outcome"]
 
@@ -204,7 +199,9 @@ def test_simulate_writes_its_files(tmp_path, log):
 
 
 def test_simulate_on_a_registered_world_prints_tables():
-    result = call("simulate", "quotas/bernoulli-arms", "--means", "0.6,0.4", "--shares", "0.4", "-p", "fair-ucb", *SMALL)
+    result = call(
+        "simulate", "quotas/bernoulli-arms", "--means", "0.6,0.4", "--shares", "0.4", "-p", "fair-ucb", *SMALL
+    )
     assert result.exit_code == 0, result.output
     for words in ("seed 4, 300 rounds, 2 replications", "fair-ucb", "yes", "Share of the rounds by arm", "0.4000"):
         assert words in result.output

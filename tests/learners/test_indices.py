@@ -118,3 +118,24 @@ def test_a_pure_greedy_learner_never_leaves_the_best_mean():
     for arm, reward in ((0, 0.1), (1, 0.9), (2, 0.5)):
         learner.update(arm, reward)
     assert {learner.choose() for _ in range(200)} == {1}
+
+
+@settings(max_examples=40)
+@given(seed=st.integers(0, 10**6), arms=st.integers(2, 6), most_open=st.integers(1, 40))
+def test_ucb1_decides_as_the_plain_rule_while_rewards_are_late(seed, arms, most_open):
+    """Tells in random order, up to `most_open` tickets in flight: the shortcut must never go by old numbers."""
+    generator = np.random.default_rng(seed)
+    fast, twin, waiting = UCB1(arms=arms), slow.UCB1(arms), []
+    for _ in range(600):
+        indices = twin.indices()
+        decision = fast.ask()
+        if min(twin.pulls) > 0:
+            assert indices[decision.index] >= max(indices) - 1e-11
+        waiting.append(decision)
+        twin.round = decision.round
+        while len(waiting) > generator.integers(most_open):
+            late = waiting.pop(int(generator.integers(len(waiting))))
+            reward = float(generator.random() < 0.3 + 0.1 * late.index)
+            fast.tell(late, reward)
+            twin.pulls[late.index] += 1
+            twin.sums[late.index] += reward

@@ -108,7 +108,13 @@ def test_rows_are_put_in_order_first():
 @pytest.mark.parametrize(
     ("frame", "shares", "tolerance", "error", "words"),
     [
-        ({"item": ["a", "b"]}, {"a": 0.5, "c": 0.1}, 0, UnknownArmError, r"column 'item', row 2: wanted an arm that has"),
+        (
+            {"item": ["a", "b"]},
+            {"a": 0.5, "c": 0.1},
+            0,
+            UnknownArmError,
+            r"column 'item', row 2: wanted an arm that has",
+        ),
         ({"other": ["a", "b"]}, 0.5, 0, TableError, r"column: wanted one of \['other'\], got 'item'"),
         ({"item": []}, 0.5, 0, TableError, "column 'item': no rows"),
         ({"item": ["a", None]}, 0.5, 0, TableError, "column 'item', row 2: the cell is empty"),

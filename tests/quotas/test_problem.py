@@ -80,7 +80,7 @@ def test_the_integers_of_the_kernels_are_the_shares_or_finer_than_anyone_can_cou
     promise = Promise.read(shares)
     numerators, denominator = promise.fixed_point()
     assert denominator < 1 << 60
-    assert 0 <= min(numerators)
+    assert min(numerators) >= 0
     assert sum(numerators) <= denominator
     for share, numerator in zip(promise.shares, numerators, strict=True):
         assert abs(F(numerator, denominator) - share) <= F(1, 10**12)
@@ -154,7 +154,7 @@ def test_one_number_serves_every_arm():
 def test_a_tolerance_that_is_no_number_from_zero_on_is_refused(cls, bad):
     learner = (Stubborn(0),) if cls is DeadlineLearn else ()
     more = {"horizon": 10} if cls is HorizonFairUCB else {}
-    with pytest.raises(ArgumentError, match="tolerance: wanted a .*number >= 0.*use 0.0 for the strict promise"):
+    with pytest.raises(ArgumentError, match=r"tolerance: wanted a .*number >= 0.*use 0.0 for the strict promise"):
         cls(*learner, [0.2, 0.2], tolerance=bad, **more)
 
 

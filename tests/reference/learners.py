@@ -17,9 +17,7 @@ class Naive:
     def indices(self):
         """The indices before the next round, infinite for arms that were never tried."""
         t = self.round + 1
-        return [
-            self.index(total / n, n, t) if n else math.inf for n, total in zip(self.pulls, self.sums, strict=True)
-        ]
+        return [self.index(total / n, n, t) if n else math.inf for n, total in zip(self.pulls, self.sums, strict=True)]
 
     def update(self, arm, reward):
         self.round += 1

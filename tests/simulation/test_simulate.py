@@ -109,9 +109,7 @@ def test_policies_see_common_random_numbers():
     ],
 )
 def test_checkpoints(checkpoints, spacing, rounds, kept):
-    history = eh.simulate(
-        Stubborn(1), WORLD, rounds=rounds, checkpoints=checkpoints, spacing=spacing, seed=1, jobs=1
-    )
+    history = eh.simulate(Stubborn(1), WORLD, rounds=rounds, checkpoints=checkpoints, spacing=spacing, seed=1, jobs=1)
     assert history["round"].values.tolist() == kept
     assert history.pulls.sel(arm="b").values.ravel().tolist() == history["round"].values.tolist()
 
@@ -175,12 +173,19 @@ def test_the_worst_shortfall_is_over_every_round_not_over_checkpoints():
     """Arm a is served in blocks: its worst is between checkpoints, where shortfall shows little."""
     wishes = [1] * 30 + [0] * 30 + [2] * 40
     history = eh.simulate(
-        {"blocks": Scripted(wishes), "fair": FairUCB(SHARES)}, WORLD, rounds=1000, checkpoints=[20, 1000], seed=1, jobs=1
+        {"blocks": Scripted(wishes), "fair": FairUCB(SHARES)},
+        WORLD,
+        rounds=1000,
+        checkpoints=[20, 1000],
+        seed=1,
+        jobs=1,
     ).sel(policy="blocks", replication=0)
     promise = Promise.read(SHARES)
     found = slow.audit(promise.shares, 0, [wishes[t % 100] for t in range(1000)])
     at_20 = slow.audit(promise.shares, 0, wishes[:20])
-    assert history.worst_shortfall.values.tolist() == pytest.approx([float(max(at_20["worst"])), float(max(found["worst"]))])
+    assert history.worst_shortfall.values.tolist() == pytest.approx(
+        [float(max(at_20["worst"])), float(max(found["worst"]))]
+    )
     assert history.violations.values.tolist() == [sum(at_20["by_arm"]), sum(found["by_arm"])]
     # arm c is 5 behind after 20 rounds, 15 after 60, and nobody is behind in the end
     assert history.shortfall.values.tolist() == pytest.approx([5.0, 0.0])
@@ -218,7 +223,10 @@ def test_what_the_quota_decided_is_counted():
     """A learner that wants one arm: everything that another arm got was forced."""
     history = eh.simulate(
         {"foreign": FairLearn(Stubborn(0), SHARES), "deadline": DeadlineLearn(Stubborn(0), SHARES)},
-        WORLD, rounds=300, seed=1, jobs=1,
+        WORLD,
+        rounds=300,
+        seed=1,
+        jobs=1,
     )
     others = history.pulls.sel(arm=["b", "c"]).sum("arm")
     forced_on_a = history.forced - others
@@ -232,7 +240,11 @@ def test_a_compiled_and_a_stepped_fair_ucb_are_the_same_policy():
     foreign = Adapter(UCB1(arms=3), choose=lambda one: one.choose(), update=lambda one, i, r: one.update(i, r))
     history = eh.simulate(
         {"compiled": FairUCB(SHARES), "stepped": FairLearn(foreign, SHARES)},
-        WORLD, rounds=600, replications=2, seed=5, jobs=1,
+        WORLD,
+        rounds=600,
+        replications=2,
+        seed=5,
+        jobs=1,
     )
     # UCB1's own round counts only the rounds that it was asked in, so compare with the quota's books
     assert (history.violations == 0).all()

@@ -1,0 +1,81 @@
+"""Experiments: found by id, run from settings, written with a verdict on every claim."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from evenhand.errors import RegistryError
+from evenhand.experiments import framework
+from evenhand.experiments.framework import Claim, Report, Runner, catalogue, experiment, find
+from evenhand.plots.style import figure
+
+CLAIM = Claim("it rises | falls", "Figure 0", "the slope is above 0")
+
+
+@pytest.fixture
+def trial(monkeypatch):
+    catalogue()
+    monkeypatch.setattr(framework, "_experiments", dict(framework._experiments))
+
+    @experiment("quotas/trial", "A trial", full={"rounds": 100}, quick={"rounds": 3})
+    def run(settings, runner):
+        """Return the settings as data."""
+        frame = pd.DataFrame({"round": range(settings["rounds"])})
+        drawn, axes = figure()
+        axes.plot(frame["round"])
+        verdicts = [CLAIM.verdict(settings["rounds"] > 50, f"{settings['rounds']} rounds")]
+        return Report({"rounds": frame}, verdicts, {"line": drawn}, [f"jobs {runner.jobs}"])
+
+    return find("quotas/trial")[0]
+
+
+def test_settings_are_data_and_decide(trial):
+    assert len(trial.run().data["rounds"]) == 100
+    quick = trial.run(quick=True, runner=Runner(jobs=1))
+    assert len(quick.data["rounds"]) == 3
+    assert quick.remarks == ["jobs 1"]
+    assert [verdict.as_dict()["verdict"] for verdict in trial.run().verdicts] == ["reproduced"]
+    assert [verdict.as_dict()["verdict"] for verdict in quick.verdicts] == ["not reproduced"]
+
+
+def test_a_report_is_written_with_data_pictures_and_verdicts(trial, tmp_path):
+    trial.write(trial.run(quick=True), tmp_path / "out", quick=True)
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {
+        "rounds.csv",
+        "line.png",
+        "report.json",
+        "report.md",
+    }
+    body = json.loads((tmp_path / "out" / "report.json").read_text())
+    assert (body["id"], body["settings"]) == ("quotas/trial", {"rounds": 3})
+    assert body["verdicts"][0]["measured"] == "3 rounds"
+    text = (tmp_path / "out" / "report.md").read_text()
+    assert r"it rises \| falls" in text
+    assert "| not reproduced |" in text
+
+
+def test_the_papers_figures_are_there():
+    assert {"quotas/fig2", "quotas/fig3", "quotas/fig4"} <= {one.id for one in catalogue()}
+    assert [one.id for one in find("quotas")][:3] == ["quotas/fig2", "quotas/fig3", "quotas/fig4"]
+
+
+def test_an_unknown_experiment_is_refused_with_those_there_are():
+    with pytest.raises(RegistryError, match=r"no experiment is named 'quotas/fig99'; there are: .*quotas/fig2"):
+        find("quotas/fig99")
+
+
+def test_the_command_reproduces_and_strict_says_no(trial, tmp_path):
+    from typer.testing import CliRunner
+
+    from evenhand.cli import app
+
+    arguments = ["reproduce", "quotas/trial", "--out", str(tmp_path), "--json"]
+    done = CliRunner().invoke(app, [*arguments, "--strict"])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.output)[0]["verdicts"][0]["verdict"] == "reproduced"
+    assert CliRunner().invoke(app, [*arguments, "--quick"]).exit_code == 0
+    assert CliRunner().invoke(app, [*arguments, "--quick", "--strict"]).exit_code == 1
+    assert (tmp_path / "quotas/trial/quick/report.md").is_file()
+    said = CliRunner().invoke(app, ["reproduce", "quotas/trial", "--out", str(tmp_path), "--quick"])
+    assert "quotas/trial: A trial" in said.output
