@@ -47,7 +47,9 @@ def tally(promise: Any, arms: int) -> Tally:
     else:
         shares, pace, position = promise.floats(), promise.pace(), promise.position(promise.slack + 1)
     since = np.zeros(arms, np.int64)
-    return Tally(np.zeros(arms, np.int64), shares, np.full(arms, -np.inf), np.zeros(arms, np.int64), *pace, *position, since)
+    return Tally(
+        np.zeros(arms, np.int64), shares, np.full(arms, -np.inf), np.zeros(arms, np.int64), *pace, *position, since
+    )
 
 
 @kernel

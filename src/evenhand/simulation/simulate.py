@@ -120,7 +120,7 @@ def simulate(
                 raise Halt
             advance(done)
 
-        inside = backend in IN_PROCESS or jobs == 1
+        inside = backend in IN_PROCESS or (backend == "loky" and jobs == 1)
         try:
             with workers(jobs, backend) as parallel:
                 import joblib
