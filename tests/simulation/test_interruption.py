@@ -205,7 +205,8 @@ def test_a_dask_cluster_of_two_processes_gives_the_same_dataset():
         distributed.Client(cluster) as client,
     ):
         assert len({*client.run(os.getpid).values(), os.getpid()}) == 3
-        xr.testing.assert_identical(eh.simulate(policies, world, **settings, backend="dask"), here)
+        for jobs in (-1, 1):
+            xr.testing.assert_identical(eh.simulate(policies, world, **settings, backend="dask", jobs=jobs), here)
 
 
 @pytest.mark.slow
