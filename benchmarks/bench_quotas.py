@@ -123,7 +123,7 @@ def simulation(repetitions: int, quick: bool) -> list[Measure]:
 
 
 def threads(repetitions: int, quick: bool) -> list[Measure]:
-    """Replications on two threads against one, the best of each; and the C loop likewise: what the machine has to give."""
+    """Replications on two threads against one, the best of each; the C loop likewise shows what there is to get."""
     rounds, replications = 10**6, 16
     with tempfile.TemporaryDirectory() as folder:
         in_c = plain_c(Path(folder))
