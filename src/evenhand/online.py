@@ -32,7 +32,7 @@ from evenhand.errors import (
     wanted,
 )
 from evenhand.kernels.arrays import Floats, Ints, Words
-from evenhand.kernels.compose import OPEN, bind, entry, kernel
+from evenhand.kernels.compose import OPEN, bind, direct, entry, kernel
 from evenhand.protocol import Decision, Label
 from evenhand.rng import Seed, draw_seed, stream
 
@@ -132,7 +132,7 @@ class KernelPolicy:
         ContextError
             If `contexts` are missing, not wanted, of another shape, or not finite.
         """
-        shown = self._checked_contexts(contexts)
+        shown = self._checked_contexts(contexts) if self.contextual or contexts is not None else NO_CONTEXTS
         index, why = self._choose(shown)
         ticket = self._next
         self._next = ticket + 1
@@ -249,12 +249,12 @@ class KernelPolicy:
         self._next = 1
 
     def _choose(self, shown: Floats) -> tuple[int, int]:
-        picked: tuple[int, int] = self._ask_kernel(self.round + 1, shown, self._waiting, *self._arrays)
+        picked: tuple[int, int] = self._ask_kernel(self.round + 1, shown, self._waiting, self._arrays)
         self.round += 1
         return picked
 
     def _update(self, shown: Floats, index: int, reward: float) -> None:
-        self._tell_kernel(index, reward, shown, *self._arrays)
+        self._tell_kernel(index, reward, shown, self._arrays)
 
     def __getattr__(self, name: str) -> Any:
         if name in _COMPILED and "_state" in self.__dict__:
@@ -275,8 +275,10 @@ class KernelPolicy:
             "pack_state": packer(self._state),
         }
         self._arrays = (*params, *state)
-        self._ask_kernel = entry(_ask, choose=self.kernels.choose, **names)
-        self._tell_kernel = entry(_tell, update=self.kernels.update, **names)
+        ask = entry(_ask, choose=self.kernels.choose, **names)
+        tell = entry(_tell, update=self.kernels.update, **names)
+        self._ask_kernel = direct(ask, 1, NO_CONTEXTS, self._waiting, self._arrays)
+        self._tell_kernel = direct(tell, 0, 0.0, NO_CONTEXTS, self._arrays)
 
     def _checked_contexts(self, contexts: Any = None) -> Floats:
         if not self.contextual:
@@ -340,12 +342,12 @@ _BEGUN = ("_labels", "_next", "_open", "_params", "_state", "_waiting", "round",
 
 
 @kernel
-def _ask(round: int, contexts: Floats, waiting: Ints, *arrays: Any) -> tuple[int, int]:
+def _ask(round: int, contexts: Floats, waiting: Ints, arrays: Any) -> tuple[int, int]:
     return choose(pack_params(*arrays[:split]), pack_state(*arrays[split:]), contexts, round, waiting)
 
 
 @kernel
-def _tell(index: int, reward: float, contexts: Floats, *arrays: Any) -> None:
+def _tell(index: int, reward: float, contexts: Floats, arrays: Any) -> None:
     update(pack_params(*arrays[:split]), pack_state(*arrays[split:]), contexts, index, reward)
 
 

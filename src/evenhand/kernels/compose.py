@@ -25,7 +25,7 @@ last means
 that a kernel allocates nothing: scratch arrays are fields of its state. Kernels are inlined by force for the same
 reason."""
 
-__all__ = ["OPEN", "bind", "entry", "fingerprint", "interpreted", "kernel"]
+__all__ = ["OPEN", "bind", "direct", "entry", "fingerprint", "interpreted", "kernel"]
 
 OPEN: Any = None
 """What the open names of a template stand for until `bind` fills them."""
@@ -64,6 +64,23 @@ def bind(template: Any, **names: Any) -> Any:
 def entry(template: Any, **names: Any) -> Any:
     """Like `bind`, for functions called from Python: the machine code is cached on disk."""
     return _bind(template, tuple(sorted(names.items())), True)
+
+
+def direct(entered: Any, *examples: Any) -> Any:
+    """Return the machine code of an entry for arguments of the very types of `examples`, and no other.
+
+    A call costs a third of what it does where numba first looks at every argument's type, and tuples of arrays cost no
+    more than their arrays.
+
+    >>> @kernel
+    ... def total(pair):
+    ...     return pair[0] + pair[1]
+    >>> direct(bind(total), (1, 2.5))((2, 0.5))
+    2.5
+    """
+    if not isinstance(entered, Dispatcher):
+        return entered
+    return entered.compile(tuple(entered.typeof_pyval(example) for example in examples))
 
 
 @functools.cache

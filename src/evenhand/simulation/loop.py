@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from evenhand.errors import ContractError
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import OPEN, entry, interpreted, kernel
 from evenhand.metrics.shares import Tally, count, tally, violations, worst
@@ -18,6 +19,7 @@ from evenhand.simulation.world import KernelWorld
 __all__ = ["Trace", "replicate", "runs_compiled"]
 
 FORCED = reason("owed its share")
+NO_SUCH_ARM = -1
 ROUNDS_A_CALL = 1 << 22
 """Between two calls the user's wish to stop is heard; about 40 ms."""
 
@@ -73,10 +75,16 @@ def play(
     last: int,
     row: int,
 ) -> int:
-    """Play rounds first .. last and note the checkpoints on the way; return the next checkpoint's row."""
+    """Play rounds first .. last and note the checkpoints on the way; return the next checkpoint's row.
+
+    An arm that is none ends the loop. To know that arms are not negative also saves a fifth of the time: the compiler
+    leaves out what Python's indices from the end would need at every array.
+    """
     for round in range(first, last + 1):
         observe(world, world_state, contexts, round)
         arm, why = choose(params, state, contexts, round, waiting)
+        if arm < 0 or arm >= tally.pulls.size:
+            return NO_SUCH_ARM
         reward = respond(world, world_state, contexts, arm)
         update(params, state, contexts, arm, reward)
         score(world, world_state, contexts, arm, reward, running.totals)
@@ -152,6 +160,10 @@ def _play(
     while first <= final:
         last = min(final, first + ROUNDS_A_CALL - 1)
         row = function(*fixed, first, last, row)
+        if row == NO_SUCH_ARM:
+            raise ContractError(
+                f"{type(policy).__name__}: choose returned an arm that is none of the {len(world.arms)}"
+            )
         first = last + 1
         stop(last)
 

@@ -1,0 +1,1 @@
+"""How fast evenhand runs, measured as ratios in one run."""
