@@ -224,7 +224,7 @@ class Moody(BernoulliArms):
 
 
 def test_a_world_that_does_not_follow_its_seed_is_caught():
-    with pytest.raises(ContractError, match="Moody breaks the contract: the same seed shows something else"):
+    with pytest.raises(ContractError, match="Moody breaks the contract: with the same seed, two copies part"):
         check_world(Moody([0.1, 0.2]))
 
 

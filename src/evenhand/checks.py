@@ -23,6 +23,7 @@ import numpy as np
 
 from evenhand import registry
 from evenhand.errors import ArgumentError, ContractError, EvenhandError, TicketError, wanted
+from evenhand.protocol import Decision
 from evenhand.simulation.loop import replicate, runs_compiled
 from evenhand.state import from_bytes, to_bytes
 
@@ -105,12 +106,19 @@ def check_world(world: Any, *, rounds: int = 200) -> list[Check]:
     for name in ("reset", "observe", "respond"):
         if not hasattr(world, name):
             raise ArgumentError(wanted("world", "an object with reset, observe and respond", world))
-    seen = []
+    seen: list[list[Any]] = []
     for one in (copy.deepcopy(world), copy.deepcopy(world)):
         one.reset(SEED)
-        seen.append([_plain(one.observe()) for _ in range(rounds)])
-    if seen[0] != seen[1]:
-        raise ContractError(f"{type(world).__name__} breaks the contract: the same seed shows something else")
+        arms = getattr(one, "arms", ())
+        seen.append([])
+        for t in range(1, rounds + 1):
+            seen[-1].append(_plain(one.observe()))
+            if arms:
+                index = t % len(arms)
+                seen[-1].append(_plain(one.respond(Decision(t, t, arms[index], index, None, ""))))
+    at = next((i for i, (a, b) in enumerate(zip(*seen, strict=True)) if a != b), None)
+    if at is not None:
+        raise ContractError(f"{type(world).__name__} breaks the contract: with the same seed, two copies part")
     return [Check("same seed")]
 
 

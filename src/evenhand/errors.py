@@ -113,7 +113,7 @@ class SimulationInterrupted(EvenhandError):
         self.partial = partial
 
 
-def wanted(name: str, what: str, got: object, mend: str = "") -> str:
+def wanted(name: str, what: str, got: Any, mend: str = "") -> str:
     """Word a refusal: the argument's name, what was wanted, what came, how to mend it.
 
     >>> wanted("tolerance", "a number >= 0", -1, "use 0.0 for the strict promise")

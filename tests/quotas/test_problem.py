@@ -102,6 +102,8 @@ def test_rounding_above_a_sum_of_one_is_not_held_against_the_user():
     [
         ([0.6, 0.6], r"sum to 1\.2, more than 1 by 0\.2; .*scale them by 0\.833"),
         ([0.5, -0.1], r"shares\[1\]: wanted numbers from 0 to 1, got -0\.1"),
+        ([0.5, "1e-999999999"], r"shares\[1\]: wanted numbers from 0 to 1, got '1e-999999999'"),
+        ([0.5, "many"], r"shares\[1\]: wanted numbers from 0 to 1, got 'many'"),
         ([0.5, float("nan")], r"shares\[1\]: wanted numbers from 0 to 1, got nan"),
         ([0.5], "at least two arms"),
         ([], "at least two arms"),

@@ -105,11 +105,11 @@ def audit(frame: pd.DataFrame, *, arm: str, shares: Any, tolerance: float = 0.0,
     >>> finding.kept, finding.first_violation, finding.rounds_in_violation
     (False, (2, 'b'), 5)
     """
+    labels = column(frame, arm)
     if order is not None:
         if order not in frame.columns:
             raise TableError(wanted("order", f"one of {[str(c) for c in frame.columns]}", order))
-        frame = frame.sort_values(order, kind="stable")
-    labels = column(frame, arm)
+        labels = labels[frame[order].reset_index(drop=True).sort_values(kind="stable").index]
     kinds = np.unique(labels).tolist()
     if isinstance(shares, Mapping) or hasattr(shares, "to_dict"):
         promise = Promise.read(shares, tolerance)

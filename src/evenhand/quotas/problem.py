@@ -25,6 +25,8 @@ __all__ = ["Promise", "read_share", "read_tolerance"]
 
 ROUNDING = Fraction(1, 10**12)
 """A sum of shares this close above one is rounding in floating point, not a wish."""
+SMALLEST = -60
+"""Powers of ten below this are a slip of the keyboard, not a share."""
 
 
 def read_share(share: Any, name: str = "shares") -> Fraction:
@@ -54,10 +56,13 @@ def read_share(share: Any, name: str = "shares") -> Fraction:
         elif isinstance(share, str) and share.strip().endswith("%"):
             value = Fraction(share.strip()[:-1].strip()) / 100
         elif isinstance(share, (int, str, Fraction, Decimal)) and not isinstance(share, bool):
-            value = Fraction(share)
+            exact = Decimal(share) if isinstance(share, str) and "e" in share.lower() else share
+            if isinstance(exact, Decimal) and exact and exact.adjusted() < SMALLEST:
+                raise SharesError(problem)
+            value = Fraction(exact)
         else:
             raise SharesError(problem)
-    except (ValueError, OverflowError, ZeroDivisionError) as error:
+    except (ArithmeticError, ValueError) as error:
         raise SharesError(problem) from error
     if not 0 <= value <= 1:
         raise SharesError(problem)
@@ -75,7 +80,10 @@ def read_tolerance(tolerance: Any) -> float:
     mend = "use 0.0 for the strict promise"
     if isinstance(tolerance, (str, bytes, bool)) or not hasattr(tolerance, "__float__"):
         raise ArgumentError(wanted("tolerance", "a number >= 0", tolerance, mend))
-    value = float(tolerance)
+    try:
+        value = float(tolerance)
+    except (OverflowError, TypeError, ValueError) as error:
+        raise ArgumentError(wanted("tolerance", "a finite number >= 0", tolerance, mend)) from error
     if not (math.isfinite(value) and value >= 0):
         raise ArgumentError(wanted("tolerance", "a finite number >= 0", tolerance, mend))
     return value

@@ -229,9 +229,10 @@ class _bar:
     """A progress bar in rounds, or nothing."""
 
     def __init__(self, shown: bool, total: int) -> None:
+        from rich.console import Console
         from rich.progress import Progress
 
-        self.progress = Progress(disable=not shown)
+        self.progress = Progress(console=Console(stderr=True), disable=not shown)
         self.task = self.progress.add_task("rounds", total=total)
 
     def __enter__(self) -> Any:
