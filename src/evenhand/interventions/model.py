@@ -1,0 +1,242 @@
+"""Causal models: a graph of discrete nodes with a conditional table each, in whole or in part."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.errors import ArgumentError, wanted
+from evenhand.interventions.bif import read_bif
+from evenhand.interventions.inference import eliminate
+from evenhand.rng import Seed, draw_seed, generator
+
+__all__ = ["CausalModel", "checked_table"]
+
+State = str | int
+
+
+def checked_table(name: str, table: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """Return a conditional table as an array; the last axis sums to one."""
+    try:
+        array = np.array(table, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(wanted(name, f"numbers of shape {shape}", table)) from error
+    if array.shape != shape:
+        raise ArgumentError(
+            wanted(name, f"a table of shape {shape}", array.shape, "one axis a parent, in order, and the node's own axis last")
+        )
+    if not np.isfinite(array).all() or (array < 0).any():
+        raise ArgumentError(wanted(name, "probabilities >= 0", table))
+    off = np.abs(array.sum(-1) - 1.0)
+    if (off > 1e-5).any():
+        at = tuple(int(i) for i in np.unravel_index(int(off.argmax()), off.shape))
+        raise ArgumentError(wanted(name, "rows that sum to one", float(array[at].sum()), f"mend the row at {at}"))
+    return array / array.sum(-1, keepdims=True) if off.max() > 1e-12 else array
+
+
+class CausalModel:
+    """A causal graph over discrete nodes, with the conditional tables that are known.
+
+    Nodes without a table are known by name and states only; a node that `parents` does not list has unknown parents. Such a
+    partial model is enough for a `Problem` with a log, see there; sampling and exact inference need what lies above the nodes asked for.
+
+    Examples
+    --------
+    >>> model = CausalModel.from_tables(
+    ...     {"sex": ["f", "m"], "dose": [0, 1], "cured": [0, 1]},
+    ...     {"sex": [], "dose": ["sex"], "cured": ["dose"]},
+    ...     {"sex": [0.5, 0.5], "dose": [[0.8, 0.2], [0.4, 0.6]], "cured": [[0.7, 0.3], [0.1, 0.9]]},
+    ... )
+    >>> model.probabilities(["cured"], do={"sex": "m"}).round(3)
+    array([0.34, 0.66])
+    >>> model.sample(3, do={"dose": 1}, seed=1)["dose"].tolist()
+    [1, 1, 1]
+    """
+
+    def __init__(
+        self,
+        states: Mapping[str, Sequence[State]],
+        parents: Mapping[str, Sequence[str]],
+        *,
+        tables: Mapping[str, Any],
+    ) -> None:
+        self.states = {node: _checked_states(node, values) for node, values in states.items()}
+        for name, mapping in (("parents", parents), ("tables", tables)):
+            for node in mapping:
+                self._known(node, name)
+        self.parents = {node: tuple(self._known(p, f"parents[{node!r}]") for p in ps) for node, ps in parents.items()}
+        self.tables: dict[str, NDArray[np.float64]] = {}
+        for node, table in tables.items():
+            if node not in self.parents:
+                raise ArgumentError(wanted("parents", f"the parents of {node!r}, which has a table", "nothing", "use [] for a root"))
+            self.tables[node] = checked_table(f"tables[{node!r}]", table, self.shape(node))
+        self.order = self._topological()
+
+    @classmethod
+    def from_tables(
+        cls, states: Mapping[str, Sequence[State]], parents: Mapping[str, Sequence[str]], tables: Mapping[str, Any]
+    ) -> Self:
+        """Return the model with these states, parents and conditional tables.
+
+        Parameters
+        ----------
+        states : node -> its states, str or int.
+        parents : node -> its parents.
+        tables : node -> array with one axis a parent, in the order of `parents[node]`, and the node's own axis last.
+
+        Raises
+        ------
+        ArgumentError
+            If a node is unknown, the graph has a cycle, or a table has another shape or rows that do not sum to one.
+        """
+        return cls(states, parents, tables=tables)
+
+    @classmethod
+    def from_bif(cls, path: str | os.PathLike[str]) -> Self:
+        """Return the model in a BIF file (plain or gzipped).
+
+        Raises
+        ------
+        TableError
+            If the file is absent or is not BIF.
+        """
+        states, parents, tables = read_bif(path)
+        return cls(states, parents, tables=tables)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every node has its parents and its table."""
+        return set(self.tables) == set(self.states)
+
+    def shape(self, node: str) -> tuple[int, ...]:
+        """Return the shape of the node's table."""
+        return tuple(len(self.states[name]) for name in (*self.parents[node], node))
+
+    def ancestors(self, nodes: Sequence[str], cut: Sequence[str] = ()) -> set[str]:
+        """Return the nodes and all that lies above them; the nodes of `cut` hide what is above them."""
+        found: set[str] = set()
+        waiting = list(nodes)
+        while waiting:
+            node = waiting.pop()
+            if node not in found:
+                found.add(node)
+                waiting += [] if node in cut else self.parents.get(node, ())
+        return found
+
+    def probabilities(
+        self,
+        nodes: Sequence[str],
+        *,
+        do: Mapping[str, State] | None = None,
+        tables: Mapping[str, Any] | None = None,
+    ) -> NDArray[np.float64]:
+        """Return the exact joint law of `nodes`, one axis a node, under hard and soft interventions.
+
+        Parameters
+        ----------
+        nodes : the nodes asked for.
+        do : node -> the state it is held at.
+        tables : node -> another conditional table, of the shape of its own.
+
+        Raises
+        ------
+        ArgumentError
+            If a node or state is unknown, or a table that is needed is not there.
+        """
+        factors = self._intervened(nodes, do, tables)
+        sizes = {node: len(values) for node, values in self.states.items()}
+        return eliminate([((*ps, node), table) for node, (ps, table) in factors.items()], list(nodes), sizes)
+
+    def sample(
+        self,
+        count: int,
+        *,
+        do: Mapping[str, State] | None = None,
+        tables: Mapping[str, Any] | None = None,
+        nodes: Sequence[str] | None = None,
+        seed: Seed = None,
+    ) -> Any:
+        """Draw a data frame of `count` rows under hard (`do`) and soft (`tables`) interventions, one categorical column a node.
+
+        Only `nodes` and what lies above them is drawn; all nodes by default.
+
+        Raises
+        ------
+        ArgumentError
+            If a node or state is unknown, or a table that is needed is not there.
+        """
+        import pandas as pd
+
+        if not isinstance(count, (int, np.integer)) or isinstance(count, bool) or count < 0:
+            raise ArgumentError(wanted("count", "a number of rows >= 0", count))
+        shown = list(self.states) if nodes is None else list(nodes)
+        factors = self._intervened(shown, do, tables)
+        random = generator(draw_seed(seed))
+        codes: dict[str, NDArray[np.int64]] = {}
+        for node in (node for node in self.order if node in factors):
+            ps, table = factors[node]
+            edges = np.cumsum(table, axis=-1)[..., :-1]
+            rows = edges[tuple(codes[p] for p in ps)] if ps else edges[None]
+            codes[node] = np.broadcast_to((random.random(count)[:, None] >= rows).sum(-1), (count,)).astype(np.int64)
+        return pd.DataFrame({node: pd.Categorical.from_codes(codes[node], list(self.states[node])) for node in shown})
+
+    def code(self, node: str, state: Any, name: str) -> int:
+        """Return the position of a state."""
+        if state not in self.states[node]:
+            raise ArgumentError(wanted(name, f"a state of {node!r}: {list(self.states[node])}", state))
+        return self.states[node].index(state)
+
+    def _intervened(
+        self, nodes: Sequence[str], do: Mapping[str, State] | None, tables: Mapping[str, Any] | None
+    ) -> dict[str, tuple[tuple[str, ...], NDArray[np.float64]]]:
+        """Return parents and table of the nodes and of all above them, as the interventions leave them."""
+        held = {self._known(node, "do"): self.code(node, state, f"do[{node!r}]") for node, state in (do or {}).items()}
+        soft = {
+            self._known(node, "tables"): checked_table(f"tables[{node!r}]", table, self.shape(node))
+            for node, table in (tables or {}).items()
+        }
+        needed = self.ancestors([self._known(node, "nodes") for node in nodes], tuple(held))
+        missing = sorted(node for node in needed if node not in self.tables and node not in held and node not in soft)
+        if missing:
+            raise ArgumentError(wanted("tables", f"tables for {missing}, which lie above {list(nodes)}", "a partial model"))
+        return {
+            node: ((), np.eye(len(self.states[node]))[held[node]])
+            if node in held
+            else (self.parents[node], soft.get(node, self.tables.get(node)))  # type: ignore[misc]
+            for node in needed
+        }
+
+    def _known(self, node: Any, name: str) -> str:
+        if node not in self.states:
+            import difflib
+
+            near = difflib.get_close_matches(str(node), list(self.states), n=3, cutoff=0.3)
+            raise ArgumentError(wanted(name, "nodes of the model", node, f"near it: {', '.join(near)}" if near else ""))
+        return str(node)
+
+    def _topological(self) -> tuple[str, ...]:
+        order: dict[str, None] = {}
+        while len(order) < len(self.states):
+            ready = [n for n in self.states if n not in order and all(p in order for p in self.parents.get(n, ()))]
+            if not ready:
+                raise ArgumentError(wanted("parents", "a graph without cycles", sorted(set(self.states) - set(order))))
+            order |= dict.fromkeys(ready)
+        return tuple(order)
+
+    def __repr__(self) -> str:
+        return f"CausalModel({len(self.states)} nodes, {sum(map(len, self.parents.values()))} arrows, {len(self.tables)} tables)"
+
+
+def _checked_states(node: Any, values: Any) -> tuple[State, ...]:
+    if not isinstance(node, str):
+        raise ArgumentError(wanted("states", "nodes named by text", node))
+    if isinstance(values, str) or not hasattr(values, "__iter__"):
+        raise ArgumentError(wanted(f"states[{node!r}]", "a list of states", values))
+    states = tuple(value.item() if isinstance(value, np.generic) else value for value in values)
+    if len(states) < 1 or len(set(states)) < len(states) or not all(type(value) in (str, int) for value in states):
+        raise ArgumentError(wanted(f"states[{node!r}]", "distinct states, str or int", values))
+    return states

@@ -1,0 +1,295 @@
+"""The problem: K candidate tables for one node, and which of them is best among those whose outcome hardly depends on S."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from itertools import permutations
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.errors import ArgumentError, wanted
+from evenhand.interventions.cells import Cells, merged
+from evenhand.interventions.divergences import gap_divergence, outcome_divergence
+from evenhand.interventions.estimators import Clipped, Estimator, Mixture, inverse
+from evenhand.interventions.model import CausalModel
+from evenhand.interventions.program import AllocationProgram, Plan, Rows
+from evenhand.interventions.structure import (
+    cell_base,
+    cell_density,
+    checked_candidates,
+    checked_scores,
+    checked_structure,
+)
+from evenhand.protocol import Label
+
+__all__ = ["Problem"]
+
+Floats = NDArray[np.float64]
+
+
+class Problem:
+    """Which candidate has the best expected outcome among those that are counterfactually fair?
+
+    Candidate k replaces the table of the node V by its own. Its gap for values a, b of the sensitive root S is zeta_k^{a,b} = E_k[Y | do(S = a)] -
+    E_k[Y | do(S = b)]; it is fair at tolerance E when every |zeta_k^{a,b}| < E. Several attributes count as one whose values are all
+    combinations: every ordered pair of combinations must be fair.
+
+    Parameters
+    ----------
+    model : the causal model; needed are S, the children of S with their parents, V and its parents, and Y. Where tables above these are missing, `log` stands in.
+    intervene, sensitive, outcome : the nodes V, S (one or several, all roots) and Y.
+    candidates : label -> table, or a list of tables, shaped as V's own table in the model; the first is the deployed one.
+    values : state of Y -> number; may be left out where the states are numbers.
+    log : data frame of trials of the deployed candidate, S as it came, with the columns of S and of every node of `nodes`; then the law of what the candidates do not
+        change is its frequencies, and nothing is exact.
+
+    Attributes
+    ----------
+    candidates : labels of the candidates, the deployed one first.
+    groups : values of S.
+    nodes : what must be observed of a trial besides S.
+
+    Raises
+    ------
+    ArgumentError
+        If a node is unknown, S has parents, a table does not fit or gives zero where another does not, the outcome has no numbers, or tables are missing.
+
+    Examples
+    --------
+    >>> model = CausalModel.from_tables(
+    ...     {"sex": ["f", "m"], "dose": [0, 1], "cured": [0, 1]},
+    ...     {"sex": [], "dose": ["sex"], "cured": ["dose"]},
+    ...     {"sex": [0.5, 0.5], "dose": [[0.8, 0.2], [0.4, 0.6]], "cured": [[0.7, 0.3], [0.1, 0.9]]},
+    ... )
+    >>> problem = Problem(model, intervene="dose", sensitive="sex", outcome="cured", candidates={
+    ...     "now": [[0.8, 0.2], [0.4, 0.6]], "same for all": [[0.5, 0.5], [0.5, 0.5]], "more": [[0.4, 0.6], [0.1, 0.9]]})
+    >>> problem.outcomes.round(2)
+    array([0.54, 0.6 , 0.75])
+    >>> problem.gaps["f", "m"].round(2)
+    array([-0.24,  0.  , -0.18])
+    >>> problem.best(tolerance=0.1)
+    'same for all'
+
+    Source: T. Gao and Y. Feng, "Identifying Best Fair Intervention" (2021), section 3.
+    """
+
+    def __init__(
+        self,
+        model: CausalModel,
+        *,
+        intervene: str,
+        sensitive: str | Sequence[str],
+        outcome: str,
+        candidates: Mapping[Label, Any] | Sequence[Any],
+        values: Mapping[Any, float] | None = None,
+        log: Any = None,
+    ) -> None:
+        self.model = model
+        self.structure = checked_structure(model, intervene, sensitive, outcome)
+        self.candidates, self.tables = checked_candidates(model, intervene, candidates)
+        self.scores, self.low, self.high = checked_scores(model, outcome, values)
+        self.exact = log is None
+        if log is None:
+            self._settle(*cell_base(model, self.structure))
+        else:
+            self._settle(*self._logged(log))
+
+    @property
+    def groups(self) -> tuple[Any, ...]:
+        """The values of S: states, or tuples of states where there are several attributes."""
+        return self.structure.groups
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """The nodes that must be observed of every trial besides S."""
+        return self.structure.nodes
+
+    @property
+    def pairs(self) -> tuple[tuple[Any, Any], ...]:
+        """The ordered pairs (a, b) of values of S."""
+        return tuple(permutations(self.groups, 2))
+
+    @property
+    def scale(self) -> float:
+        """The outcome's range, highest number less lowest."""
+        return self.high - self.low
+
+    @property
+    def outcomes(self) -> Floats:
+        """Exact E_k[Y] (K,), in the outcome's units."""
+        return self.low + self.scale * (self._exact().means @ self.cells.prior)
+
+    @property
+    def gaps(self) -> dict[tuple[Any, Any], Floats]:
+        """Exact counterfactual gaps zeta_k^{a,b} (K,) by ordered pair, in the outcome's units."""
+        means = self.scale * self._exact().means
+        return {
+            (self.groups[a], self.groups[b]): means[:, a] - means[:, b] for a, b in permutations(range(len(self.groups)), 2)
+        }
+
+    @cached_property
+    def outcome_divergence(self) -> Floats:
+        """M (K, K): how badly samples of j speak about the outcome of k."""
+        return outcome_divergence(self.cells.density, self.cells.law, self.cells.prior)
+
+    @cached_property
+    def gap_divergence(self) -> dict[tuple[Any, Any], Floats]:
+        """D^{a,b} (K, K) by ordered pair: how badly samples of j under do(S = b) speak about the gap of k."""
+        return {
+            (self.groups[a], self.groups[b]): gap_divergence(self.cells.density, self.cells.law, a, b)
+            for a, b in permutations(range(len(self.groups)), 2)
+        }
+
+    def allocate(
+        self, costs: Any, budget: float, *, among: Sequence[Label] | None = None, rows: Rows = Rows()  # noqa: B008
+    ) -> tuple[float, Floats]:
+        """Solve the allocation program: how to split trials so that every candidate is known as well as can be.
+
+        Parameters
+        ----------
+        costs : cost of a trial, (K,) or label -> cost.
+        budget : mean cost a trial that may be spent.
+        among : the candidates that remain; all by default.
+        rows : which promises the trials serve, see `Rows`.
+
+        Returns
+        -------
+        tuple
+            The program's value t, and the shares (1 + S, K): S as it comes in row 0, do(S = s) in row 1 + s. The optimum need not be unique.
+
+        Raises
+        ------
+        ArgumentError
+            If costs do not fit, no candidate is cheap enough, or a label is unknown.
+
+        Source: Gao and Feng (2021), section 4.
+        """
+        chosen = np.ones(len(self.candidates), bool)
+        if among is not None:
+            chosen = np.isin(np.arange(len(self.candidates)), [self.number(label) for label in among])
+            if not chosen.any():
+                raise ArgumentError(wanted("among", "at least one candidate", among))
+        plan: Plan = self.program(self.checked_costs(costs), budget, rows).solve(chosen)
+        return plan.value, plan.shares.copy()
+
+    def best(self, tolerance: float) -> Label | None:
+        """Return the candidate of highest exact outcome among the fair ones, or None where none is fair."""
+        worst = np.abs(list(self.gaps.values())).max(0)
+        outcomes = np.where(worst < tolerance, self.outcomes, -np.inf)
+        return self.candidates[int(outcomes.argmax())] if np.isfinite(outcomes).any() else None
+
+    # ------------------------------------------------------------------ for searches
+
+    def program(self, costs: Floats, budget: float, rows: Rows) -> AllocationProgram:
+        """Return the allocation program for these costs, kept for the next caller."""
+        key = (costs.tobytes(), float(budget), rows)
+        if key not in self._programs:
+            size = len(self.groups)
+            gap = np.zeros((size, size, *self.outcome_divergence.shape))
+            for (a, b), divergence in zip(permutations(range(size), 2), self.gap_divergence.values(), strict=True):
+                gap[a, b] = inverse(divergence)
+            self._programs[key] = AllocationProgram(inverse(self.outcome_divergence), gap, self.cells.prior, costs, budget, rows)
+        return self._programs[key]
+
+    @cached_property
+    def clipped(self) -> Estimator:
+        """The paper's estimators."""
+        size = len(self.groups)
+        gap = np.full((size, size, *self.outcome_divergence.shape), np.inf)
+        for (a, b), divergence in zip(permutations(range(size), 2), self.gap_divergence.values(), strict=True):
+            gap[a, b] = divergence
+        return Clipped(self.cells, self.outcome_divergence, gap)
+
+    @cached_property
+    def mixture(self) -> Estimator:
+        """The estimators with mixture weights."""
+        return Mixture(self.cells)
+
+    def number(self, label: Label) -> int:
+        """Return a candidate's position."""
+        if label not in self.candidates:
+            raise ArgumentError(wanted("candidate", f"one of {list(self.candidates)}", label))
+        return self.candidates.index(label)
+
+    def checked_costs(self, costs: Any) -> Floats:
+        """Return the cost of a trial of each candidate (K,); None means 0 for the deployed one and 1 for the others."""
+        if costs is None:
+            return np.array([0.0] + [1.0] * (len(self.candidates) - 1))
+        if isinstance(costs, Mapping):
+            unknown = [label for label in costs if label not in self.candidates]
+            missing = [label for label in self.candidates if label not in costs]
+            if unknown or missing:
+                raise ArgumentError(wanted("costs", "a cost for each candidate", f"unknown {unknown}, missing {missing}"))
+            costs = [costs[label] for label in self.candidates]
+        try:
+            array = np.array(costs, dtype=float)
+        except (TypeError, ValueError) as error:
+            raise ArgumentError(wanted("costs", "numbers", costs)) from error
+        if array.shape != (len(self.candidates),) or not np.isfinite(array).all() or (array < 0).any():
+            raise ArgumentError(wanted("costs", f"{len(self.candidates)} finite numbers >= 0", costs))
+        return array
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return everything that `restored` needs."""
+        return {
+            "states": {node: list(states) for node, states in self.model.states.items()},
+            "parents": {node: list(parents) for node, parents in self.model.parents.items()},
+            "tables": dict(self.model.tables),
+            "intervene": self.structure.intervene,
+            "sensitive": list(self.structure.sensitive),
+            "outcome": self.structure.outcome,
+            "candidates": list(self.candidates),
+            "candidate_tables": self.tables,
+            "values": (self.low + self.scale * self.scores).tolist(),
+            "exact": self.exact,
+            "prior": self.cells.prior,
+            "base": self.cells.cell_base,
+        }
+
+    @classmethod
+    def restored(cls, snapshot: dict[str, Any]) -> Self:
+        """Return the problem that `snapshot` was taken of."""
+        problem = cls.__new__(cls)
+        problem.model = model = CausalModel.from_tables(snapshot["states"], snapshot["parents"], snapshot["tables"])
+        problem.structure = checked_structure(model, snapshot["intervene"], snapshot["sensitive"], snapshot["outcome"])
+        problem.candidates, problem.tables = tuple(snapshot["candidates"]), snapshot["candidate_tables"]
+        values = dict(zip(model.states[snapshot["outcome"]], snapshot["values"], strict=True))
+        problem.scores, problem.low, problem.high = checked_scores(model, snapshot["outcome"], values)
+        problem.exact = snapshot["exact"]
+        problem._settle(snapshot["prior"], snapshot["base"])
+        return problem
+
+    # ------------------------------------------------------------------ inside
+
+    def _settle(self, prior: Floats, base: Floats) -> None:
+        density = cell_density(self.model, self.structure, self.tables)
+        shape = tuple(len(self.model.states[node]) for node in self.nodes)
+        possible = (density > 0).any((0, 1)) & ((base > 0) | (not self.exact))
+        level = np.broadcast_to(
+            np.arange(self.scores.size).reshape([-1 if node == self.structure.outcome else 1 for node in self.nodes]), shape
+        ).reshape(-1)
+        self.cells: Cells = merged(self.nodes, shape, density, base, possible, level, self.scores, prior)
+        self._programs: dict[Any, AllocationProgram] = {}
+
+    def _logged(self, log: Any) -> tuple[Floats, Floats]:
+        from evenhand.interventions.frames import coded_log
+
+        counts = coded_log(self.model, self.structure, log)
+        prior = counts.sum(1) / counts.sum()
+        density = np.tensordot(prior, cell_density(self.model, self.structure, self.tables[:1])[0], 1)
+        return prior, counts.sum(0) / counts.sum() * inverse(density)
+
+    def _exact(self) -> Cells:
+        if not self.exact:
+            raise ArgumentError(wanted("model", "every table above the outcome", "a log", "estimates come from recommend()"))
+        return self.cells
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_programs": {}}
+
+    def __repr__(self) -> str:
+        s = self.structure
+        return f"Problem({len(self.candidates)} candidates for {s.intervene!r}, sensitive {s.sensitive}, outcome {s.outcome!r})"

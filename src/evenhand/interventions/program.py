@@ -1,0 +1,140 @@
+"""The allocation program: how to split trials among candidates and values of S so that every remaining candidate is known well.
+
+    maximise t   subject to   sum_j nu_{Y,j} / M_kj >= t            for every remaining k,
+                              sum_j nu_{b,j} / D_kj^{a,b} >= t      for every remaining k and ordered pair (a, b),
+                              sum_j c_j nu_j <= B,   sum nu = 1,   nu >= 0.
+
+Source: Gao and Feng (2021), the optimisation problem of section 4. The pooled form (ours) has one fairness row a pair, to which both directions
+add, and counts a natural trial with S = b as one under do(S = b).
+
+HiGHS solves it. One program is built a problem; a row is switched off by a lower bound that always holds, each solve starts from the basis of
+the full set, and solutions are kept by the set that remains: the solution depends on the set alone, never on what was solved before.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.errors import ArgumentError, EvenhandError, wanted
+
+__all__ = ["AllocationProgram", "Plan", "Rows"]
+
+Floats = NDArray[np.float64]
+ALWAYS = -2.0
+"""A lower bound that every row satisfies: 1/M <= 1 and 1/D <= 1/ln 2, so t < 2."""
+
+
+class Rows(NamedTuple):
+    """Which promises the trials have to serve: the outcome, the gaps, or both; the gaps pooled or one direction at a time."""
+
+    outcome: bool = True
+    gap: bool = True
+    pooled: bool = False
+
+
+class Plan(NamedTuple):
+    """The program's optimum: t, and the shares (1 + S, K) of trials: S as it comes in row 0, do(S = s) in row 1 + s."""
+
+    value: float
+    shares: Floats
+
+
+class AllocationProgram:
+    """The program of one problem for given costs and budget, kept hot.
+
+    Parameters
+    ----------
+    outcome : (K, K) 1/M, zero where M is infinite.
+    gap : (S, S, K, K) 1/D^{a,b} at [a, b], zero on the diagonal.
+    prior : (S,) law of S, for the pooled form.
+    costs, budget : cost a trial of each candidate (K,), and the mean cost a trial that may be spent.
+    """
+
+    def __init__(self, outcome: Floats, gap: Floats, prior: Floats, costs: Floats, budget: float, rows: Rows) -> None:
+        if costs.min() > budget:
+            raise ArgumentError(
+                wanted("costs", f"a candidate that costs at most {budget:g} a trial", float(costs.min()), "raise mean_cost")
+            )
+        self._candidates, self._values = outcome.shape[0], prior.size
+        self._blocks = _blocks(outcome, gap, prior, rows)
+        self._costs, self._budget = costs, budget
+        self._plans: dict[bytes, Plan] = {}
+        self._solver: Any = None
+
+    def solve(self, remaining: NDArray[np.bool_]) -> Plan:
+        """Return the optimum for the candidates that remain (K,)."""
+        key = remaining.tobytes()
+        if key not in self._plans:
+            self._plans[key] = self._solved(remaining)
+        return self._plans[key]
+
+    def _solved(self, remaining: NDArray[np.bool_]) -> Plan:
+        if self._solver is None:
+            self._build()
+        solver = self._solver
+        off = np.flatnonzero(np.tile(~remaining, len(self._blocks))).astype(np.int32)
+        solver.clearSolver()
+        if self._basis is not None:
+            solver.setBasis(self._basis)
+        solver.changeRowsBounds(off.size, off, np.full(off.size, ALWAYS), np.full(off.size, np.inf))
+        solver.run()
+        status = solver.modelStatusToString(solver.getModelStatus())
+        solution = np.array(solver.getSolution().col_value)
+        solver.changeRowsBounds(off.size, off, np.zeros(off.size), np.full(off.size, np.inf))
+        if status != "Optimal":
+            raise EvenhandError(f"the allocation program was not solved: HiGHS says {status!r}")
+        shares = np.maximum(solution[:-1], 0.0).reshape(1 + self._values, self._candidates)
+        return Plan(float(solution[-1]), shares / shares.sum())
+
+    def _build(self) -> None:
+        import highspy
+
+        width = (1 + self._values) * self._candidates
+        matrix = np.concatenate([np.pad(block, ((0, 0), (0, 1)), constant_values=-1.0) for block in self._blocks])
+        cost = np.append(np.tile(self._costs, 1 + self._values), 0.0)
+        total = np.append(np.ones(width), 0.0)
+        matrix = np.vstack([matrix, cost, total])
+        program = highspy.HighsLp()
+        program.num_col_, program.num_row_ = width + 1, len(matrix)
+        program.col_cost_ = np.append(np.zeros(width), -1.0)
+        program.col_lower_, program.col_upper_ = np.zeros(width + 1), np.full(width + 1, np.inf)
+        program.row_lower_ = np.concatenate([np.zeros(len(matrix) - 2), [-np.inf, 1.0]])
+        program.row_upper_ = np.concatenate([np.full(len(matrix) - 2, np.inf), [self._budget, 1.0]])
+        rows, columns = np.nonzero(matrix)
+        program.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+        program.a_matrix_.start_ = np.searchsorted(rows, np.arange(len(matrix) + 1))
+        program.a_matrix_.index_, program.a_matrix_.value_ = columns, matrix[rows, columns]
+        self._solver, self._basis = highspy.Highs(), None
+        for option, value in (("output_flag", False), ("threads", 1), ("presolve", "off"), ("simplex_strategy", 1)):
+            self._solver.setOptionValue(option, value)
+        self._solver.passModel(program)
+        self._solver.run()
+        self._basis = self._solver.getBasis()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_solver": None, "_basis": None}
+
+
+def _blocks(outcome: Floats, gap: Floats, prior: Floats, rows: Rows) -> list[Floats]:
+    """Return the coefficients of the shares, one block (K, (1 + S) K) a promise."""
+    k, values = outcome.shape[0], prior.size
+    blocks = []
+    if rows.outcome:
+        block = np.zeros((k, 1 + values, k))
+        block[:, 0] = outcome
+        blocks.append(block)
+    for a in range(values if rows.gap else 0):
+        for b in range(values):
+            if a < b and rows.pooled:
+                block = np.zeros((k, 1 + values, k))
+                block[:, 1 + b], block[:, 1 + a] = gap[a, b], gap[b, a]
+                block[:, 0] = prior[b] * gap[a, b] + prior[a] * gap[b, a]
+                blocks.append(block)
+            elif a != b and not rows.pooled:
+                block = np.zeros((k, 1 + values, k))
+                block[:, 1 + b] = gap[a, b]
+                blocks.append(block)
+    return [block.reshape(k, -1) for block in blocks]

@@ -1,0 +1,372 @@
+"""The search: phases of trials, each planned by the allocation program, after each of which candidates are dropped.
+
+A search is a conversation about data frames (`ask`, `tell`, `recommend`), for trials that run in the real world over weeks, and the
+same rules over sufficient statistics (`plan`, `absorb`), which simulations call.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.errors import ArgumentError, ClosedTicketError, UnknownTicketError, wanted
+from evenhand.interventions.cells import Evidence
+from evenhand.interventions.estimators import Estimates
+from evenhand.interventions.frames import evidence_of, plan_frame
+from evenhand.interventions.problem import Problem
+from evenhand.interventions.program import Rows
+from evenhand.interventions.report import Recommendation, report
+from evenhand.protocol import Label
+
+__all__ = ["Allocation", "Phase", "Search", "phase_count", "phase_sizes"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+OUTCOME_LOW = "outcome below the best fair one"
+GAP_HIGH = "gap above the tolerance"
+
+
+class Phase(NamedTuple):
+    """One phase: how many trials, the level l that sets clips and radii, and what its trials serve."""
+
+    size: int
+    level: int
+    rows: Rows
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """What to try next: a ticket to be told.
+
+    Attributes
+    ----------
+    id : the ticket's number, counted from 1.
+    phase : the phase, counted from 1.
+    frame : data frame with the columns candidate, do(S) for each sensitive attribute (empty: leave it as it comes), count, cost.
+    """
+
+    id: int
+    phase: int
+    frame: Any
+
+
+def phase_count(trials: int) -> int:
+    """Return n(T) = ceil(log2(10 sqrt T)).
+
+    >>> phase_count(10_000)
+    10
+
+    Source: Gao and Feng (2021), Algorithm 1; Sen et al. (2017), Algorithm 1.
+    """
+    return math.ceil(math.log2(10.0 * math.sqrt(trials)))
+
+
+def phase_sizes(trials: int, phases: int) -> list[int]:
+    """Return how many trials each phase has, in proportion to 1/l, rounded so that all are spent.
+
+    >>> phase_sizes(100, 3)
+    [55, 27, 18]
+    """
+    ends = np.cumsum(1.0 / np.arange(1, phases + 1))
+    return [int(n) for n in np.diff(np.rint(trials * ends / ends[-1]), prepend=0.0)]
+
+
+class Search:
+    """The conversation that all searches share; a subclass writes `phases()` and `judge()`.
+
+    `judge(estimates, radius)` looks at estimates on the scale [0, 1] and calls `drop`, and may set `self.certified` (K,), the candidates last shown to be fair.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        tolerance: float | None,
+        budget: int,
+        costs: Sequence[float] | Mapping[Label, float] | None,
+        mean_cost: float | None,
+        reuse: bool,
+        pooled: bool,
+    ) -> None:
+        if not isinstance(problem, Problem):
+            raise ArgumentError(wanted("problem", "a Problem", problem))
+        if tolerance is not None and not (_number(tolerance) and tolerance > 0):
+            raise ArgumentError(wanted("tolerance", "a number > 0, in the outcome's units", tolerance))
+        if not isinstance(budget, (int, np.integer)) or isinstance(budget, bool) or budget < 1:
+            raise ArgumentError(wanted("budget", "a whole number of trials >= 1", budget))
+        if mean_cost is not None and not (_number(mean_cost) and mean_cost >= 0):
+            raise ArgumentError(wanted("mean_cost", "a cost a trial >= 0", mean_cost))
+        self.problem, self.tolerance, self.budget, self.costs = problem, tolerance, int(budget), costs
+        self.mean_cost, self.reuse, self.pooled = mean_cost, bool(reuse), bool(pooled)
+        self._costs = problem.checked_costs(costs)
+        self._allowance = 1.0 / math.sqrt(budget) if mean_cost is None else float(mean_cost)
+        self._phases = self.phases()
+        if min(phase.size for phase in self._phases) < 1:
+            mend = "raise it until each phase has a trial"
+            raise ArgumentError(wanted("budget", f"trials for {len(self._phases)} phases", budget, mend))
+        for rows in {phase.rows for phase in self._phases}:
+            problem.program(self._costs, self._allowance, rows)
+        self.begin()
+
+    def phases(self) -> list[Phase]:
+        """Return the phases of the search."""
+        raise NotImplementedError
+
+    def judge(self, estimates: Estimates, radius: float) -> None:
+        """Drop candidates after a phase."""
+        raise NotImplementedError
+
+    # ------------------------------------------------------------------ the conversation
+
+    def ask(self) -> Allocation:
+        """Return what to try next; the same ticket again until it is told or forgotten.
+
+        Raises
+        ------
+        ArgumentError
+            If the search is over.
+        """
+        if self.finished:
+            raise ArgumentError(f"the search is over after {self.phase} phases; call recommend()")
+        if self._open is None:
+            self._open, self._next = self._next, self._next + 1
+            self._planned = self.plan()
+        assert self._planned is not None
+        return Allocation(self._open, self.phase + 1, plan_frame(self.problem, self._planned, self._costs))
+
+    def tell(self, allocation: Allocation | int | None, samples: Any) -> None:
+        """Bring back what was observed; short and empty deliveries are fine.
+
+        Parameters
+        ----------
+        allocation : the allocation or its id; None for logged trials of the deployed candidate, before the first ask.
+        samples : data frame, one row a trial: candidate, do(S) (empty or absent where S came as it was), the values of S and of every node in `problem.nodes`; a column count
+            may say how often a row was seen.
+
+        Raises
+        ------
+        TableError
+            If a column is missing or a value was never heard of; the message names row and column.
+        UnknownTicketError, ClosedTicketError
+            If the ticket was never handed out, or was told or forgotten before.
+        ArgumentError
+            If logged trials come after the first ask.
+        """
+        if allocation is None:
+            if self._next > 1:
+                raise ArgumentError(wanted("allocation", "logged trials before the first ask", None, "pass the allocation told about"))
+            evidence = evidence_of(self.problem, samples, deployed=True)
+            self._all, self._recent = self._all + evidence, self._recent + evidence
+            return
+        self._checked_ticket(allocation)
+        evidence = evidence_of(self.problem, samples)
+        self._open = None
+        self.absorb(evidence)
+
+    def forget(self, allocation: Allocation | int) -> None:
+        """Close a ticket of which nothing will come; its phase ends without news."""
+        self._checked_ticket(allocation)
+        self._open = None
+        self.absorb(self.problem.cells.nothing())
+
+    @property
+    def open_tickets(self) -> list[int]:
+        """The id that was handed out and neither told nor forgotten, if any."""
+        return [] if self._open is None else [self._open]
+
+    def recommend(self, *, confidence: float = 0.95) -> Recommendation:
+        """Return the candidate that the evidence so far speaks for, and what is known of all.
+
+        The status is "certified" where the candidate was shown to be fair in the last phase that showed any to be, "no_fair_candidate" where the search is over and
+        found none, else "uncertified".
+
+        Raises
+        ------
+        ArgumentError
+            If `confidence` is not in (0, 1).
+        """
+        if not (_number(confidence) and 0 < confidence < 1):
+            raise ArgumentError(wanted("confidence", "a number between 0 and 1", confidence))
+        estimates = self.estimates(with_errors=True)
+        number, status = self.choice(estimates)
+        label = None if number is None else self.problem.candidates[number]
+        return Recommendation(label, status, report(self, estimates, confidence))
+
+    # ------------------------------------------------------------------ over sufficient statistics
+
+    def begin(self) -> None:
+        """Start anew."""
+        k = len(self.problem.candidates)
+        self.phase = 0
+        self.remaining: NDArray[np.bool_] = np.ones(k, bool)
+        self.certified: NDArray[np.bool_] = np.zeros(k, bool)
+        self.dropped: dict[int, tuple[int, str]] = {}
+        self.over = False
+        self._spent = 0.0
+        self._owed: Floats = np.zeros((1 + len(self.problem.groups), k))
+        self._all = self._recent = self._used = self.problem.cells.nothing()
+        self._open: int | None = None
+        self._planned: Ints | None = None
+        self._next = 1
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing is left to try: the phases are over, or so is the search."""
+        return self.over or self.phase == len(self._phases)
+
+    def plan(self) -> Ints:
+        """Return the next phase's trials (1 + S, K): S as it comes in row 0, do(S = s) in row 1 + s.
+
+        Shares are rounded so that the phase's size is spent exactly, fractions are carried to the next phase, and the cost never passes
+        `mean_cost` a trial.
+        """
+        size, _, rows = self._phases[self.phase]
+        shares = self.problem.program(self._costs, self._allowance, rows).solve(self.remaining).shares
+        wish = size * shares + self._owed
+        allowed = self._allowance * sum(phase.size for phase in self._phases[: self.phase + 1]) - self._spent
+        plan = rounded(wish, size, np.broadcast_to(self._costs, wish.shape), allowed)
+        self._owed = wish - plan
+        self._spent += float((plan * self._costs).sum())
+        return plan
+
+    def absorb(self, evidence: Evidence) -> None:
+        """End the phase: learn from what was observed, and drop candidates."""
+        self._all = self._all + evidence
+        self._used = self._all if self.reuse else self._recent + evidence
+        self._recent = self.problem.cells.nothing()
+        self._planned = None
+        level = self._phases[self.phase].level
+        self.phase += 1
+        self.judge(self.estimates(), 2.0**-level)
+
+    def estimates(self, with_errors: bool = False) -> Estimates:
+        """Return the estimates that the last phase was judged by, on the scale [0, 1]."""
+        used = self._used if self.phase else self._recent
+        estimator = self.problem.mixture if self.pooled else self.problem.clipped
+        return estimator(used, self._phases[max(self.phase, 1) - 1].level, with_errors)
+
+    def choice(self, estimates: Estimates | None = None) -> tuple[int | None, str]:
+        """Return the candidate's number, or None, and the status; see `recommend`."""
+        estimates = estimates or self.estimates()
+        pool = self.certified & self.remaining
+        if pool.any():
+            return _highest(estimates, pool), "certified"
+        if not self.remaining.any() or (self.finished and self.tolerance is not None and self.decides_fairness):
+            return None, "no_fair_candidate"
+        fair = self.remaining & (_worst(estimates) < self.limit)
+        return _highest(estimates, fair if fair.any() else self.remaining), "uncertified"
+
+    decides_fairness = True
+    """Whether a search that ends without a certified candidate has found that none is fair."""
+
+    @property
+    def limit(self) -> float:
+        """The tolerance on the scale [0, 1]; infinite where there is none."""
+        return math.inf if self.tolerance is None else self.tolerance / self.problem.scale
+
+    def drop(self, candidates: NDArray[np.bool_], why: str) -> None:
+        """Drop those of the candidates (K,) that remain."""
+        for number in np.flatnonzero(candidates & self.remaining):
+            self.dropped[int(number)] = (self.phase, why)
+        self.remaining = self.remaining & ~candidates
+
+    def fair(self, estimates: Estimates, radius: float) -> NDArray[np.bool_]:
+        """Return which remaining candidates (K,) have every |gap| + 3 radius below the tolerance."""
+        return self.remaining & estimates.gap_known.all(0) & (_worst(estimates) + 3.0 * radius < self.limit)
+
+    def unfair(self, estimates: Estimates, radius: float) -> NDArray[np.bool_]:
+        """Return which candidates (K,) have a |gap| - 3 radius above the tolerance."""
+        return _worst(estimates) - 3.0 * radius > self.limit
+
+    def drop_low(self, estimates: Estimates, among: NDArray[np.bool_], radius: float) -> None:
+        """Drop candidates whose outcome is more than 5 radius below the highest `among`."""
+        rivals = among & estimates.outcome_known
+        if rivals.any():
+            highest = estimates.outcomes[rivals].max()
+            self.drop(estimates.outcome_known & (highest > estimates.outcomes + 5.0 * radius), OUTCOME_LOW)
+
+    # ------------------------------------------------------------------ copies and files
+
+    def fresh(self) -> Self:
+        """Return a search of the same configuration that remembers nothing."""
+        return type(self)(**self.config())
+
+    def config(self) -> dict[str, Any]:
+        """Return the constructor's arguments."""
+        names = inspect.signature(type(self).__init__).parameters
+        return {name: getattr(self, name) for name in names if name != "self"}
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return everything that `restored` needs to continue exactly here."""
+        names = ("phase", "remaining", "certified", "over", "_spent", "_owed", "_open", "_planned", "_next")
+        return {
+            "config": {**self.config(), "problem": self.problem.snapshot()},
+            "state": {name: getattr(self, name) for name in names},
+            "dropped": [[number, *why] for number, why in self.dropped.items()],
+            "evidence": [list(evidence) for evidence in (self._all, self._recent, self._used)],
+        }
+
+    @classmethod
+    def restored(cls, snapshot: dict[str, Any]) -> Self:
+        """Return the search that `snapshot` was taken of."""
+        search = cls(**{**snapshot["config"], "problem": Problem.restored(snapshot["config"]["problem"])})
+        for name, value in snapshot["state"].items():
+            setattr(search, name, value)
+        search.dropped = {number: (phase, why) for number, phase, why in snapshot["dropped"]}
+        search._all, search._recent, search._used = (Evidence(*parts) for parts in snapshot["evidence"])
+        return search
+
+    def _checked_ticket(self, allocation: Allocation | int) -> None:
+        ticket = allocation.id if isinstance(allocation, Allocation) else allocation
+        if not isinstance(ticket, (int, np.integer)) or isinstance(ticket, bool):
+            raise UnknownTicketError(wanted("allocation", "an Allocation, its id, or None", allocation))
+        if ticket != self._open:
+            if 0 < ticket < self._next:
+                raise ClosedTicketError(f"allocation {ticket} was told or forgotten before; nothing has changed")
+            raise UnknownTicketError(f"allocation {ticket} was never handed out; the last one was {self._next - 1}")
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={value!r}" for name, value in self.config().items())
+        return f"{type(self).__name__}({shown})"
+
+
+def rounded(wish: Floats, size: int, costs: Floats, allowed: float) -> Ints:
+    """Return whole numbers near `wish` that sum to `size` and cost at most `allowed`, where the cheapest can be afforded.
+
+    What the fractions leave goes to the largest ones that can still be paid, then to the cheapest wish.
+
+    >>> rounded(np.array([2.5, 0.75, 0.75]), 4, np.array([0.0, 1.0, 1.0]), 1.0)
+    array([3, 1, 0])
+    """
+    flat, price = np.maximum(wish.reshape(-1), 0.0), costs.reshape(-1)
+    plan = np.floor(flat + 1e-9).astype(np.int64)
+    for number in np.argsort(-price, kind="stable"):
+        while (plan.sum() > size or plan @ price > allowed + 1e-9) and plan[number] > 0 and price[number] > price.min():
+            plan[number] -= 1
+    order = np.argsort(-(flat - plan), kind="stable")
+    money = allowed - float(plan @ price)
+    for number in order[: max(size - int(plan.sum()), 0)]:
+        if price[number] <= money + 1e-9 and flat[number] > plan[number]:
+            plan[number] += 1
+            money -= price[number]
+    cheapest = np.flatnonzero(price == price.min())
+    main = cheapest[flat[cheapest].argmax()]
+    plan[main] += size - plan.sum()
+    return plan.reshape(wish.shape)
+
+
+def _highest(estimates: Estimates, pool: NDArray[np.bool_]) -> int:
+    return int(np.where(pool, np.where(estimates.outcome_known, estimates.outcomes, -np.inf), -np.inf).argmax())
+
+
+def _worst(estimates: Estimates) -> Floats:
+    return np.asarray(np.where(estimates.gap_known, np.abs(estimates.gaps), 0.0).max(0))
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool) and math.isfinite(value)

@@ -1,0 +1,151 @@
+"""From a causal model to cells: which nodes matter, and the two parts of their law."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.errors import ArgumentError, wanted
+from evenhand.interventions.inference import eliminate, placed
+from evenhand.interventions.model import CausalModel, checked_table
+from evenhand.protocol import Label
+
+__all__ = ["Structure", "cell_base", "cell_density", "checked_candidates", "checked_scores", "checked_structure"]
+
+Floats = NDArray[np.float64]
+
+
+class Structure(NamedTuple):
+    """The nodes of a problem.
+
+    Attributes
+    ----------
+    intervene, sensitive, outcome : V, the sensitive attributes, Y.
+    children : C, the children of the sensitive attributes, V left out, through which they reach Y.
+    nodes : what a cell is a state of: V, its parents, C, its parents, Y, the sensitive attributes left out.
+    groups : the values of S; tuples where there are several attributes.
+    """
+
+    intervene: str
+    sensitive: tuple[str, ...]
+    outcome: str
+    children: tuple[str, ...]
+    nodes: tuple[str, ...]
+    groups: tuple[Any, ...]
+
+
+def checked_structure(model: CausalModel, intervene: str, sensitive: str | Sequence[str], outcome: str) -> Structure:
+    """Return the structure, or refuse it by name."""
+    attributes = (sensitive,) if isinstance(sensitive, str) else tuple(sensitive)
+    for name, node in (("intervene", intervene), ("outcome", outcome), *(("sensitive", a) for a in attributes)):
+        if node not in model.states:
+            raise ArgumentError(wanted(name, "a node of the model", node))
+    if not attributes or len(set(attributes)) < len(attributes):
+        raise ArgumentError(wanted("sensitive", "one node or several distinct ones", sensitive))
+    for attribute in attributes:
+        if model.parents.get(attribute) != ():
+            found = model.parents.get(attribute, "unknown parents")
+            raise ArgumentError(
+                wanted("sensitive", f"a root: {attribute!r} may have no parents", found, "a mediator's gap is another question")
+            )
+    if intervene in attributes or outcome in attributes or intervene == outcome:
+        raise ArgumentError(wanted("intervene, sensitive, outcome", "different nodes", (intervene, sensitive, outcome)))
+    if intervene not in model.parents:
+        raise ArgumentError(wanted("intervene", f"a node of known parents: say parents[{intervene!r}]", "unknown parents"))
+    known = set(model.parents) == set(model.states)
+    above = model.ancestors([outcome])
+    if known and intervene not in above:
+        raise ArgumentError(wanted("intervene", f"a node with a path to {outcome!r}", intervene, "no candidate changes the outcome"))
+    children = tuple(
+        node
+        for node in model.order
+        if node != intervene and set(model.parents.get(node, ())) & set(attributes) and (node in above or not known)
+    )
+    missing = [node for node in children if node not in model.tables]
+    if missing:
+        raise ArgumentError(wanted("tables", f"tables of the children of {list(attributes)}", f"none for {missing}"))
+    reached = [intervene, *model.parents[intervene]]
+    for child in children:
+        reached += [*model.parents[child], child]
+    nodes = tuple(node for node in dict.fromkeys([*reached, outcome]) if node not in attributes)
+    groups = tuple(product(*(model.states[a] for a in attributes)))
+    if len(groups) < 2:
+        raise ArgumentError(wanted("sensitive", "an attribute of at least two values", sensitive))
+    return Structure(
+        intervene, attributes, outcome, children, nodes, groups if len(attributes) > 1 else tuple(g[0] for g in groups)
+    )
+
+
+def checked_candidates(model: CausalModel, intervene: str, candidates: Any) -> tuple[tuple[Label, ...], Floats]:
+    """Return labels and tables (K, parents of V ..., V); the first is the deployed one."""
+    if isinstance(candidates, Mapping):
+        labels, tables = tuple(candidates), list(candidates.values())
+    elif hasattr(candidates, "__iter__") and not isinstance(candidates, str):
+        tables = list(candidates)
+        labels = tuple(range(len(tables)))
+    else:
+        raise ArgumentError(wanted("candidates", "a dict label -> table, or a list of tables", candidates))
+    if len(labels) < 2 or not all(type(label) in (str, int) for label in labels):
+        raise ArgumentError(wanted("candidates", "at least two candidates, labels str or int", labels))
+    shape = model.shape(intervene)
+    stacked = np.stack([checked_table(f"candidates[{a!r}]", table, shape) for a, table in zip(labels, tables, strict=True)])
+    differs = np.argwhere((stacked > 0) != (stacked[0] > 0))
+    if differs.size:
+        k, *at = (int(i) for i in differs[0])
+        zero, other = (labels[k], labels[0]) if stacked[(k, *at)] == 0 else (labels[0], labels[k])
+        raise ArgumentError(
+            wanted(
+                f"candidates[{zero!r}]",
+                f"mass wherever another candidate has it, as {other!r} has at {tuple(at)}",
+                0.0,
+                "give it a small probability there: samples of one cannot speak about the other otherwise",
+            )
+        )
+    return labels, stacked
+
+
+def checked_scores(model: CausalModel, outcome: str, values: Mapping[Any, float] | None) -> tuple[Floats, float, float]:
+    """Return the outcome's numbers scaled to [0, 1], and the lowest and the highest number."""
+    states = model.states[outcome]
+    try:
+        numbers = np.array([float(state if values is None else values[state]) for state in states])
+    except (KeyError, TypeError, ValueError) as error:
+        raise ArgumentError(
+            wanted("values", f"a number for each state of {outcome!r}: {list(states)}", values, f"such as {{{states[0]!r}: 1.0, ...}}")
+        ) from error
+    low, high = float(numbers.min()), float(numbers.max())
+    if not np.isfinite(numbers).all() or low == high:
+        raise ArgumentError(wanted("values", "finite numbers that differ", numbers.tolist()))
+    return (numbers - low) / (high - low), low, high
+
+
+def cell_density(model: CausalModel, structure: Structure, candidates: Floats) -> Floats:
+    """Return the part of a cell's law that changes, (K, S, cells)."""
+    axes = ["", *structure.sensitive, *structure.nodes]
+    v = structure.intervene
+    density = placed(["", *model.parents[v], v], candidates, axes)
+    for child in structure.children:
+        density = density * placed([*model.parents[child], child], model.tables[child], axes)
+    shape = [len(candidates), *(len(model.states[name]) for name in axes[1:])]
+    return np.ascontiguousarray(np.broadcast_to(density, shape)).reshape(len(candidates), len(structure.groups), -1)
+
+
+def cell_base(model: CausalModel, structure: Structure) -> tuple[Floats, Floats]:
+    """Return the law of S (S,) and the other part of a cell's law (cells,), exactly."""
+    changed = {structure.intervene, *structure.children, *structure.sensitive}
+    others = model.ancestors([*structure.nodes]) - changed
+    missing = sorted(node for node in others | set(structure.sensitive) if node not in model.tables)
+    if missing:
+        raise ArgumentError(
+            wanted("model", f"tables for {missing}", "a partial model", "or pass log=, what was observed of the deployed candidate")
+        )
+    sizes = {node: len(states) for node, states in model.states.items()}
+    factors = [((*model.parents[node], node), model.tables[node]) for node in model.order if node in others]
+    prior = np.ones(1)
+    for attribute in structure.sensitive:
+        prior = np.outer(prior, model.tables[attribute]).reshape(-1)
+    return prior, eliminate(factors, structure.nodes, sizes).reshape(-1)
