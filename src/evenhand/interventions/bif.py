@@ -1,7 +1,8 @@
 """A small reader of BIF files, the interchange format of discrete Bayesian networks.
 
-Source: F. Cozman and others, "Interchange Format for Bayesian Networks" (1998), the 0.15 grammar as the bnlearn repository writes it:
-discrete variables, `table` entries, entries by parents' states, `default` entries; properties are skipped.
+Source: F. Cozman and others, "Interchange Format for Bayesian Networks" (1998), the 0.15 grammar as the bnlearn
+repository writes it: discrete variables, `table` entries, entries by parents' states, `default` entries; properties
+are skipped.
 """
 
 from __future__ import annotations
@@ -100,7 +101,9 @@ def _table(body: list[str], names: list[str], states: dict[str, tuple[str, ...]]
                 at = tuple(states[parent].index(state) for parent, state in zip(names[1:], given, strict=True))
                 table[at] = np.array(line[line.index(")") + 1 :], float)
         except ValueError as error:
-            raise TableError(f"{source}: probability of {names[0]}: cannot read {' '.join(line)!r} ({error})") from error
+            raise TableError(
+                f"{source}: probability of {names[0]}: cannot read {' '.join(line)!r} ({error})"
+            ) from error
     if np.isnan(table).any():
         raise TableError(f"{source}: probability of {names[0]}: some parents' states have no entry")
     return table

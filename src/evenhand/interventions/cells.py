@@ -1,12 +1,13 @@
 """Cells: what has to be observed of a trial, and how candidates and sensitive values change its probability.
 
-A cell is a state of V, its parents, C, its parents and Y, the sensitive attributes left out; C are the children of the sensitive attributes
-through which they reach Y. Under candidate k and do(S = s) its probability is
+A cell is a state of V, its parents, C, its parents and Y, the sensitive attributes left out; C are the children of
+the sensitive attributes through which they reach Y. Under candidate k and do(S = s) its probability is
 
     density[k, s, cell] * base[cell],   density = P_k(V | pa(V)) * product over X in C of P(X | pa(X)),
 
-with S = s among the parents; only the density changes from candidate to candidate. Cells with the same density for every k and s carry
-the same weights, so they are merged into *profiles*: the number of trials, and the sums of Y and Y^2 in each profile are all that a search needs.
+with S = s among the parents; only the density changes from candidate to candidate. Cells with the same density for
+every k and s carry the same weights, so they are merged into *profiles*: the number of trials, and the sums of Y and
+Y^2 in each profile are all that a search needs.
 """
 
 from __future__ import annotations

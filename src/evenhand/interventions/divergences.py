@@ -3,11 +3,13 @@
     M_kj        = ln E_k exp(P_k(V | pa V) / P_j(V | pa V)),
     D_kj^{a,b}  = ln (E_{k,a} exp|w| + E_{k,b} exp|w|),   w = (P_k P_a - P_k P_b) / (P_j P_b),
 
-with E_{k,a} the expectation under candidate k and do(S = a), and P_a the product of the tables of C with S = a. Both are evaluated by
-log-sum-exp: exponents pass 300. Where k has mass and j has none, they are infinite. Neither is symmetric.
+with E_{k,a} the expectation under candidate k and do(S = a), and P_a the product of the tables of C with S = a. Both
+are evaluated by log-sum-exp: exponents pass 300. Where k has mass and j has none, they are infinite. Neither is
+symmetric.
 
-Source: T. Gao and Y. Feng, "Identifying Best Fair Intervention" (2021), Definitions 3 and 4; R. Sen, K. Shanmugam, A. G. Dimakis, S. Shakkottai, "Identifying
-Best Interventions through Online Importance Sampling" (ICML 2017), Definition 2 for M.
+Source: T. Gao and Y. Feng, "Identifying Best Fair Intervention" (2021), Definitions 3 and 4; R. Sen, K. Shanmugam, A.
+G. Dimakis, S. Shakkottai, "Identifying Best Interventions through Online Importance Sampling" (ICML 2017), Definition
+2 for M.
 """
 
 from __future__ import annotations

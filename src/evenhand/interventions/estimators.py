@@ -1,7 +1,9 @@
-"""Estimates of every candidate's outcome and gaps from trials of all candidates: the paper's clipped weights, and mixture weights.
+"""Estimates of every candidate's outcome and gaps from trials of all candidates: the paper's clipped weights, and
+mixture weights.
 
-Both work on the scale where outcomes lie in [0, 1] and return sums over samples of outcome times weight; the second moments of the same terms
-give standard errors. An estimate without a usable sample is marked undefined: nothing is concluded from it.
+Both work on the scale where outcomes lie in [0, 1] and return sums over samples of outcome times weight; the second
+moments of the same terms give standard errors. An estimate without a usable sample is marked undefined: nothing is
+concluded from it.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ Bools = NDArray[np.bool_]
 
 
 class Estimates(NamedTuple):
-    """Outcomes (K,), gaps (pairs, K) over the ordered pairs (a, b) of values of S, which of them are defined, and standard errors."""
+    """Outcomes (K,), gaps (pairs, K) over the ordered pairs (a, b) of values of S, which of them are defined, and
+    standard errors."""
 
     outcomes: Floats
     gaps: Floats
@@ -38,10 +41,12 @@ Estimator = Callable[[Evidence, int, bool], Estimates]
 
 
 class Clipped:
-    """The estimators (3) and (4) of Gao and Feng (2021): importance weights, clipped at 2 l times the divergence in phase l.
+    """The estimators (3) and (4) of Gao and Feng (2021): importance weights, clipped at 2 l times the divergence in
+    phase l.
 
-        Y_k    = 1/Z_k sum_j sum_samples of j, S as it came        1/M_kj Y r 1{r <= 2 l M_kj},        Z_k = sum_j n_j / M_kj,
-        zeta_k = 1/O_k sum_j sum_samples of j under do(S = b)      1/D_kj Y w 1{|w| <= 2 l D_kj},      O_k = sum_j n_{b,j} / D_kj.
+        Y_k    = 1/Z_k sum_j sum_samples of j, S as it came        1/M_kj Y r 1{r <= 2 l M_kj},        Z_k = sum_j n_j
+        / M_kj, zeta_k = 1/O_k sum_j sum_samples of j under do(S = b)      1/D_kj Y w 1{|w| <= 2 l D_kj},      O_k =
+        sum_j n_{b,j} / D_kj.
 
     2 l is the paper's 2 log2(2 / eps) at eps = 2^-(l-1). Candidates j of infinite divergence are not used for k.
     """
@@ -66,7 +71,13 @@ class Clipped:
         if with_errors:
             second, other = evidence.second
             errors = (
-                _error(by_outcome.reshape(k, k, -1), natural.reshape(k, -1), second.reshape(k, -1), evidence.trials[0].sum(1), scale),
+                _error(
+                    by_outcome.reshape(k, k, -1),
+                    natural.reshape(k, -1),
+                    second.reshape(k, -1),
+                    evidence.trials[0].sum(1),
+                    scale,
+                ),
                 np.array(
                     [
                         _error(by_gap[i], forced[:, b], other[:, b], evidence.trials[1, :, b], scales[i])
@@ -91,10 +102,12 @@ class Clipped:
 
 
 class Mixture:
-    """Estimators with mixture weights, the balance heuristic of E. Veach and L. Guibas (SIGGRAPH 1995); ours for this problem.
+    """Estimators with mixture weights, the balance heuristic of E. Veach and L. Guibas (SIGGRAPH 1995); ours for this
+    problem.
 
-    A sample counts for candidate k under do(S = s) with weight density[k, s] / sum over j, s' of n_{j,s'} density[j, s'], whatever it was drawn under; n_{j,s'}
-    counts the trials of j in which S was s', forced or not. Nothing is clipped, the weights are bounded, and both directions of a gap are one number.
+    A sample counts for candidate k under do(S = s) with weight density[k, s] / sum over j, s' of n_{j,s'} density[j,
+    s'], whatever it was drawn under; n_{j,s'} counts the trials of j in which S was s', forced or not. Nothing is
+    clipped, the weights are bounded, and both directions of a gap are one number.
     """
 
     def __init__(self, cells: Cells) -> None:
@@ -143,7 +156,8 @@ def _divided(top: Floats, bottom: Floats) -> Floats:
 
 
 def _error(weights: Floats, first: Floats, second: Floats, trials: Floats, scale: Floats) -> Floats:
-    """Return the standard error of a stratified sum: weights (K, strata or 1, profiles), moments (strata, profiles), trials (strata,)."""
+    """Return the standard error of a stratified sum: weights (K, strata or 1, profiles), moments (strata, profiles),
+    trials (strata,)."""
     used = trials > 1
     squares = np.einsum("kjg,jg->kj", np.broadcast_to(weights**2, (weights.shape[0], *second.shape)), second)
     sums = np.einsum("kjg,jg->kj", np.broadcast_to(weights, (weights.shape[0], *first.shape)), first)

@@ -1,4 +1,5 @@
-"""Data frames at the edge of a trial: plans as tables that people can carry out, and observations read back with every cell checked."""
+"""Data frames at the edge of a trial: plans as tables that people can carry out, and observations read back with
+every cell checked."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from evenhand.interventions.structure import Structure
 if TYPE_CHECKING:
     from evenhand.interventions.problem import Problem
 
-__all__ = ["coded_log", "drawn", "evidence_of", "plan_frame"]
+__all__ = ["coded_log", "drawn", "evidence_of", "plan_frame", "planned"]
 
 Ints = NDArray[np.int64]
 COUNT = "count"
@@ -43,13 +44,27 @@ def plan_frame(problem: Problem, plan: Ints, costs: NDArray[np.float64]) -> Any:
     )
 
 
+def planned(problem: Problem, frame: Any) -> Ints:
+    """Return the plan (1 + S, K) that a data frame like `plan_frame`'s asks for."""
+    plan = np.zeros((1 + len(problem.groups), len(problem.candidates)), np.int64)
+    attributes = problem.structure.sensitive
+    row = np.zeros(len(frame), np.int64)
+    if any(held(attribute) in frame for attribute in attributes):
+        forced = ~frame[[held(attribute) for attribute in attributes]].isna().any(axis=1).to_numpy()
+        named = frame[forced].rename(columns={held(attribute): attribute for attribute in attributes})
+        row[forced] = 1 + _flat(problem.model, named, attributes)
+    np.add.at(plan, (row, _codes(frame, "candidate", problem.candidates)), _times(frame).astype(np.int64))
+    return plan
+
+
 def evidence_of(problem: Problem, samples: Any, deployed: bool = False) -> Evidence:
     """Read a data frame of trials; with `deployed` all are of the deployed candidate, S as it came.
 
     Raises
     ------
     TableError
-        If a column is missing, a value was never heard of, or S differs from what it was held at; the message names row and column.
+        If a column is missing, a value was never heard of, or S differs from what it was held at; the message names
+        row and column.
     """
     model, structure, cells = problem.model, problem.structure, problem.cells
     s, cell, times = _observed(model, structure, samples)
@@ -58,11 +73,15 @@ def evidence_of(problem: Problem, samples: Any, deployed: bool = False) -> Evide
         candidate = _codes(samples, "candidate", problem.candidates)
         kind = _forced(model, structure, samples, s)
     elif "candidate" in samples and not (_codes(samples, "candidate", problem.candidates) == 0).all():
-        raise TableError(wanted("candidate", f"logged trials of the deployed {problem.candidates[0]!r} alone", "others"))
+        raise TableError(
+            wanted("candidate", f"logged trials of the deployed {problem.candidates[0]!r} alone", "others")
+        )
     profile = cells.profile[cell]
     if (profile < 0).any():
         at = int(np.flatnonzero(profile < 0)[0])
-        raise TableError(f"row {_row(samples, at)}: the model says that these values of {list(problem.nodes)} never meet")
+        raise TableError(
+            f"row {_row(samples, at)}: the model says that these values of {list(problem.nodes)} never meet"
+        )
     evidence = cells.nothing()
     score = cells.scores[cells.level[cell]]
     np.add.at(evidence.trials, (kind, candidate, s), times)
@@ -92,7 +111,9 @@ def drawn(problem: Problem, plan: Ints, random: np.random.Generator) -> Any:
     law /= law.sum(2, keepdims=True)
     rows = []
     for row, k in np.argwhere(plan > 0):
-        share = law[k] * cells.prior[:, None] if row == 0 else law[k] * (np.arange(len(cells.prior)) == row - 1)[:, None]
+        share = (
+            law[k] * cells.prior[:, None] if row == 0 else law[k] * (np.arange(len(cells.prior)) == row - 1)[:, None]
+        )
         counts = random.multinomial(plan[row, k], share.reshape(-1)).reshape(share.shape)
         s, cell = np.nonzero(counts)
         rows.append(np.stack([np.full(s.size, row), np.full(s.size, k), s, cell, counts[s, cell]]))
@@ -115,7 +136,9 @@ def _observed(model: CausalModel, structure: Structure, samples: Any) -> tuple[I
     wished = [*structure.sensitive, *structure.nodes]
     missing = [node for node in wished if node not in samples]
     if missing:
-        raise TableError(wanted("samples", f"the columns {wished}", f"none for {missing}", "every one of them enters a weight"))
+        raise TableError(
+            wanted("samples", f"the columns {wished}", f"none for {missing}", "every one of them enters a weight")
+        )
     s = _flat(model, samples, structure.sensitive)
     return s, _flat(model, samples, structure.nodes), _times(samples)
 
@@ -136,7 +159,12 @@ def _codes(samples: Any, column: str, states: tuple[Any, ...]) -> Ints:
     if (codes < 0).any():
         at = int(np.flatnonzero(codes < 0)[0])
         raise TableError(
-            wanted(f"row {_row(samples, at)}, column {column!r}", f"one of {list(states)}", samples[column].iloc[at], "leave such rows out")
+            wanted(
+                f"row {_row(samples, at)}, column {column!r}",
+                f"one of {list(states)}",
+                samples[column].iloc[at],
+                "leave such rows out",
+            )
         )
     return np.asarray(codes, np.int64)
 
@@ -151,7 +179,9 @@ def _forced(model: CausalModel, structure: Structure, samples: Any, s: Ints) -> 
         raise TableError(wanted("samples", f"the columns {columns}, or none of them", f"none for {absent}"))
     empty = samples[columns].isna() | (samples[columns].astype(object) == "")
     for attribute, column in zip(structure.sensitive, columns, strict=True):
-        differs = np.flatnonzero(~empty[columns].all(axis=1) & (samples[column].astype(object) != samples[attribute].astype(object)))
+        differs = np.flatnonzero(
+            ~empty[columns].all(axis=1) & (samples[column].astype(object) != samples[attribute].astype(object))
+        )
         if differs.size:
             at = int(differs[0])
             raise TableError(
@@ -173,7 +203,9 @@ def _times(samples: Any) -> NDArray[np.float64]:
         raise TableError(wanted(f"column {COUNT!r}", "numbers of trials", samples[COUNT].iloc[0])) from error
     bad = np.flatnonzero(~((times >= 0) & (times == np.floor(times))))
     if bad.size:
-        raise TableError(wanted(f"row {_row(samples, int(bad[0]))}, column {COUNT!r}", "a whole number >= 0", float(times[bad[0]])))
+        raise TableError(
+            wanted(f"row {_row(samples, int(bad[0]))}, column {COUNT!r}", "a whole number >= 0", float(times[bad[0]]))
+        )
     return times
 
 

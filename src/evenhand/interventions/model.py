@@ -27,7 +27,12 @@ def checked_table(name: str, table: Any, shape: tuple[int, ...]) -> NDArray[np.f
         raise ArgumentError(wanted(name, f"numbers of shape {shape}", table)) from error
     if array.shape != shape:
         raise ArgumentError(
-            wanted(name, f"a table of shape {shape}", array.shape, "one axis a parent, in order, and the node's own axis last")
+            wanted(
+                name,
+                f"a table of shape {shape}",
+                array.shape,
+                "one axis a parent, in order, and the node's own axis last",
+            )
         )
     if not np.isfinite(array).all() or (array < 0).any():
         raise ArgumentError(wanted(name, "probabilities >= 0", table))
@@ -41,8 +46,9 @@ def checked_table(name: str, table: Any, shape: tuple[int, ...]) -> NDArray[np.f
 class CausalModel:
     """A causal graph over discrete nodes, with the conditional tables that are known.
 
-    Nodes without a table are known by name and states only; a node that `parents` does not list has unknown parents. Such a
-    partial model is enough for a `Problem` with a log, see there; sampling and exact inference need what lies above the nodes asked for.
+    Nodes without a table are known by name and states only; a node that `parents` does not list has unknown parents.
+    Such a partial model is enough for a `Problem` with a log, see there; sampling and exact inference need what lies
+    above the nodes asked for.
 
     Examples
     --------
@@ -72,7 +78,9 @@ class CausalModel:
         self.tables: dict[str, NDArray[np.float64]] = {}
         for node, table in tables.items():
             if node not in self.parents:
-                raise ArgumentError(wanted("parents", f"the parents of {node!r}, which has a table", "nothing", "use [] for a root"))
+                raise ArgumentError(
+                    wanted("parents", f"the parents of {node!r}, which has a table", "nothing", "use [] for a root")
+                )
             self.tables[node] = checked_table(f"tables[{node!r}]", table, self.shape(node))
         self.order = self._topological()
 
@@ -160,7 +168,8 @@ class CausalModel:
         nodes: Sequence[str] | None = None,
         seed: Seed = None,
     ) -> Any:
-        """Draw a data frame of `count` rows under hard (`do`) and soft (`tables`) interventions, one categorical column a node.
+        """Draw a data frame of `count` rows under hard (`do`) and soft (`tables`) interventions, one categorical
+        column a node.
 
         Only `nodes` and what lies above them is drawn; all nodes by default.
 
@@ -202,7 +211,9 @@ class CausalModel:
         needed = self.ancestors([self._known(node, "nodes") for node in nodes], tuple(held))
         missing = sorted(node for node in needed if node not in self.tables and node not in held and node not in soft)
         if missing:
-            raise ArgumentError(wanted("tables", f"tables for {missing}, which lie above {list(nodes)}", "a partial model"))
+            raise ArgumentError(
+                wanted("tables", f"tables for {missing}, which lie above {list(nodes)}", "a partial model")
+            )
         return {
             node: ((), np.eye(len(self.states[node]))[held[node]])
             if node in held
@@ -228,7 +239,8 @@ class CausalModel:
         return tuple(order)
 
     def __repr__(self) -> str:
-        return f"CausalModel({len(self.states)} nodes, {sum(map(len, self.parents.values()))} arrows, {len(self.tables)} tables)"
+        arrows = sum(map(len, self.parents.values()))
+        return f"CausalModel({len(self.states)} nodes, {arrows} arrows, {len(self.tables)} tables)"
 
 
 def _checked_states(node: Any, values: Any) -> tuple[State, ...]:

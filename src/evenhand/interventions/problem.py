@@ -1,4 +1,5 @@
-"""The problem: K candidate tables for one node, and which of them is best among those whose outcome hardly depends on S."""
+"""The problem: K candidate tables for one node, and which of them is best among those whose outcome hardly depends on
+S."""
 
 from __future__ import annotations
 
@@ -33,18 +34,21 @@ Floats = NDArray[np.float64]
 class Problem:
     """Which candidate has the best expected outcome among those that are counterfactually fair?
 
-    Candidate k replaces the table of the node V by its own. Its gap for values a, b of the sensitive root S is zeta_k^{a,b} = E_k[Y | do(S = a)] -
-    E_k[Y | do(S = b)]; it is fair at tolerance E when every |zeta_k^{a,b}| < E. Several attributes count as one whose values are all
-    combinations: every ordered pair of combinations must be fair.
+    Candidate k replaces the table of the node V by its own. Its gap for values a, b of the sensitive root S is
+    zeta_k^{a,b} = E_k[Y | do(S = a)] - E_k[Y | do(S = b)]; it is fair at tolerance E when every |zeta_k^{a,b}| < E.
+    Several attributes count as one whose values are all combinations: every ordered pair of combinations must be
+    fair.
 
     Parameters
     ----------
-    model : the causal model; needed are S, the children of S with their parents, V and its parents, and Y. Where tables above these are missing, `log` stands in.
+    model : the causal model; needed are S, the children of S with their parents, V and its parents, and Y. Where
+        tables above these are missing, `log` stands in.
     intervene, sensitive, outcome : the nodes V, S (one or several, all roots) and Y.
-    candidates : label -> table, or a list of tables, shaped as V's own table in the model; the first is the deployed one.
+    candidates : label -> table, or a list of tables, shaped as V's own table in the model; the first is the deployed
+        one.
     values : state of Y -> number; may be left out where the states are numbers.
-    log : data frame of trials of the deployed candidate, S as it came, with the columns of S and of every node of `nodes`; then the law of what the candidates do not
-        change is its frequencies, and nothing is exact.
+    log : data frame of trials of the deployed candidate, S as it came, with the columns of S and of every node of
+        `nodes`; then the law of what the candidates do not change is its frequencies, and nothing is exact.
 
     Attributes
     ----------
@@ -55,7 +59,8 @@ class Problem:
     Raises
     ------
     ArgumentError
-        If a node is unknown, S has parents, a table does not fit or gives zero where another does not, the outcome has no numbers, or tables are missing.
+        If a node is unknown, S has parents, a table does not fit or gives zero where another does not, the outcome
+        has no numbers, or tables are missing.
 
     Examples
     --------
@@ -65,7 +70,10 @@ class Problem:
     ...     {"sex": [0.5, 0.5], "dose": [[0.8, 0.2], [0.4, 0.6]], "cured": [[0.7, 0.3], [0.1, 0.9]]},
     ... )
     >>> problem = Problem(model, intervene="dose", sensitive="sex", outcome="cured", candidates={
-    ...     "now": [[0.8, 0.2], [0.4, 0.6]], "same for all": [[0.5, 0.5], [0.5, 0.5]], "more": [[0.4, 0.6], [0.1, 0.9]]})
+    ...     "now": [[0.8, 0.2], [0.4, 0.6]],
+    ...     "same for all": [[0.5, 0.5], [0.5, 0.5]],
+    ...     "more": [[0.4, 0.6], [0.1, 0.9]],
+    ... })
     >>> problem.outcomes.round(2)
     array([0.54, 0.6 , 0.75])
     >>> problem.gaps["f", "m"].round(2)
@@ -83,7 +91,7 @@ class Problem:
         intervene: str,
         sensitive: str | Sequence[str],
         outcome: str,
-        candidates: Mapping[Label, Any] | Sequence[Any],
+        candidates: Mapping[Any, Any] | Sequence[Any],
         values: Mapping[Any, float] | None = None,
         log: Any = None,
     ) -> None:
@@ -127,7 +135,8 @@ class Problem:
         """Exact counterfactual gaps zeta_k^{a,b} (K,) by ordered pair, in the outcome's units."""
         means = self.scale * self._exact().means
         return {
-            (self.groups[a], self.groups[b]): means[:, a] - means[:, b] for a, b in permutations(range(len(self.groups)), 2)
+            (self.groups[a], self.groups[b]): means[:, a] - means[:, b]
+            for a, b in permutations(range(len(self.groups)), 2)
         }
 
     @cached_property
@@ -144,7 +153,12 @@ class Problem:
         }
 
     def allocate(
-        self, costs: Any, budget: float, *, among: Sequence[Label] | None = None, rows: Rows = Rows()  # noqa: B008
+        self,
+        costs: Any,
+        budget: float,
+        *,
+        among: Sequence[Label] | None = None,
+        rows: Rows = Rows(),  # noqa: B008
     ) -> tuple[float, Floats]:
         """Solve the allocation program: how to split trials so that every candidate is known as well as can be.
 
@@ -158,7 +172,8 @@ class Problem:
         Returns
         -------
         tuple
-            The program's value t, and the shares (1 + S, K): S as it comes in row 0, do(S = s) in row 1 + s. The optimum need not be unique.
+            The program's value t, and the shares (1 + S, K): S as it comes in row 0, do(S = s) in row 1 + s. The
+            optimum need not be unique.
 
         Raises
         ------
@@ -191,7 +206,9 @@ class Problem:
             gap = np.zeros((size, size, *self.outcome_divergence.shape))
             for (a, b), divergence in zip(permutations(range(size), 2), self.gap_divergence.values(), strict=True):
                 gap[a, b] = inverse(divergence)
-            self._programs[key] = AllocationProgram(inverse(self.outcome_divergence), gap, self.cells.prior, costs, budget, rows)
+            self._programs[key] = AllocationProgram(
+                inverse(self.outcome_divergence), gap, self.cells.prior, costs, budget, rows
+            )
         return self._programs[key]
 
     @cached_property
@@ -222,7 +239,9 @@ class Problem:
             unknown = [label for label in costs if label not in self.candidates]
             missing = [label for label in self.candidates if label not in costs]
             if unknown or missing:
-                raise ArgumentError(wanted("costs", "a cost for each candidate", f"unknown {unknown}, missing {missing}"))
+                raise ArgumentError(
+                    wanted("costs", "a cost for each candidate", f"unknown {unknown}, missing {missing}")
+                )
             costs = [costs[label] for label in self.candidates]
         try:
             array = np.array(costs, dtype=float)
@@ -269,7 +288,8 @@ class Problem:
         shape = tuple(len(self.model.states[node]) for node in self.nodes)
         possible = (density > 0).any((0, 1)) & ((base > 0) | (not self.exact))
         level = np.broadcast_to(
-            np.arange(self.scores.size).reshape([-1 if node == self.structure.outcome else 1 for node in self.nodes]), shape
+            np.arange(self.scores.size).reshape([-1 if node == self.structure.outcome else 1 for node in self.nodes]),
+            shape,
         ).reshape(-1)
         self.cells: Cells = merged(self.nodes, shape, density, base, possible, level, self.scores, prior)
         self._programs: dict[Any, AllocationProgram] = {}
@@ -284,7 +304,9 @@ class Problem:
 
     def _exact(self) -> Cells:
         if not self.exact:
-            raise ArgumentError(wanted("model", "every table above the outcome", "a log", "estimates come from recommend()"))
+            raise ArgumentError(
+                wanted("model", "every table above the outcome", "a log", "estimates come from recommend()")
+            )
         return self.cells
 
     def __getstate__(self) -> dict[str, Any]:
@@ -292,4 +314,7 @@ class Problem:
 
     def __repr__(self) -> str:
         s = self.structure
-        return f"Problem({len(self.candidates)} candidates for {s.intervene!r}, sensitive {s.sensitive}, outcome {s.outcome!r})"
+        return (
+            f"Problem({len(self.candidates)} candidates for {s.intervene!r}, "
+            f"sensitive {list(s.sensitive)}, outcome {s.outcome!r})"
+        )

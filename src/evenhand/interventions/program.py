@@ -1,14 +1,16 @@
-"""The allocation program: how to split trials among candidates and values of S so that every remaining candidate is known well.
+"""The allocation program: how to split trials among candidates and values of S so that every remaining candidate is
+known well.
 
     maximise t   subject to   sum_j nu_{Y,j} / M_kj >= t            for every remaining k,
                               sum_j nu_{b,j} / D_kj^{a,b} >= t      for every remaining k and ordered pair (a, b),
                               sum_j c_j nu_j <= B,   sum nu = 1,   nu >= 0.
 
-Source: Gao and Feng (2021), the optimisation problem of section 4. The pooled form (ours) has one fairness row a pair, to which both directions
-add, and counts a natural trial with S = b as one under do(S = b).
+Source: Gao and Feng (2021), the optimisation problem of section 4. The pooled form (ours) has one fairness row a
+pair, to which both directions add, and counts a natural trial with S = b as one under do(S = b).
 
-HiGHS solves it. One program is built a problem; a row is switched off by a lower bound that always holds, each solve starts from the basis of
-the full set, and solutions are kept by the set that remains: the solution depends on the set alone, never on what was solved before.
+HiGHS solves it. One program is built a problem; a row is switched off by a lower bound that always holds, each solve
+starts from the basis of the full set, and solutions are kept by the set that remains: the solution depends on the set
+alone, never on what was solved before.
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ ALWAYS = -2.0
 
 
 class Rows(NamedTuple):
-    """Which promises the trials have to serve: the outcome, the gaps, or both; the gaps pooled or one direction at a time."""
+    """Which promises the trials have to serve: the outcome, the gaps, or both; the gaps pooled or one direction at a
+    time."""
 
     outcome: bool = True
     gap: bool = True
@@ -56,7 +59,9 @@ class AllocationProgram:
     def __init__(self, outcome: Floats, gap: Floats, prior: Floats, costs: Floats, budget: float, rows: Rows) -> None:
         if costs.min() > budget:
             raise ArgumentError(
-                wanted("costs", f"a candidate that costs at most {budget:g} a trial", float(costs.min()), "raise mean_cost")
+                wanted(
+                    "costs", f"a candidate that costs at most {budget:g} a trial", float(costs.min()), "raise mean_cost"
+                )
             )
         self._candidates, self._values = outcome.shape[0], prior.size
         self._blocks = _blocks(outcome, gap, prior, rows)

@@ -1,7 +1,7 @@
 """The search: phases of trials, each planned by the allocation program, after each of which candidates are dropped.
 
-A search is a conversation about data frames (`ask`, `tell`, `recommend`), for trials that run in the real world over weeks, and the
-same rules over sufficient statistics (`plan`, `absorb`), which simulations call.
+A search is a conversation about data frames (`ask`, `tell`, `recommend`), for trials that run in the real world over
+weeks, and the same rules over sufficient statistics (`plan`, `absorb`), which simulations call.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import inspect
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +21,7 @@ from evenhand.interventions.estimators import Estimates
 from evenhand.interventions.frames import evidence_of, plan_frame
 from evenhand.interventions.problem import Problem
 from evenhand.interventions.program import Rows
-from evenhand.interventions.report import Recommendation, report
-from evenhand.protocol import Label
+from evenhand.interventions.report import Recommendation, Status, report
 
 __all__ = ["Allocation", "Phase", "Search", "phase_count", "phase_sizes"]
 
@@ -48,7 +47,8 @@ class Allocation:
     ----------
     id : the ticket's number, counted from 1.
     phase : the phase, counted from 1.
-    frame : data frame with the columns candidate, do(S) for each sensitive attribute (empty: leave it as it comes), count, cost.
+    frame : data frame with the columns candidate, do(S) for each sensitive attribute (empty: leave it as it comes),
+        count, cost.
     """
 
     id: int
@@ -80,7 +80,8 @@ def phase_sizes(trials: int, phases: int) -> list[int]:
 class Search:
     """The conversation that all searches share; a subclass writes `phases()` and `judge()`.
 
-    `judge(estimates, radius)` looks at estimates on the scale [0, 1] and calls `drop`, and may set `self.certified` (K,), the candidates last shown to be fair.
+    `judge(estimates, radius)` looks at estimates on the scale [0, 1] and calls `drop`, and may set `self.certified`
+    (K,), the candidates last shown to be fair.
     """
 
     def __init__(
@@ -88,7 +89,7 @@ class Search:
         problem: Problem,
         tolerance: float | None,
         budget: int,
-        costs: Sequence[float] | Mapping[Label, float] | None,
+        costs: Sequence[float] | Mapping[Any, float] | None,
         mean_cost: float | None,
         reuse: bool,
         pooled: bool,
@@ -112,6 +113,23 @@ class Search:
         for rows in {phase.rows for phase in self._phases}:
             problem.program(self._costs, self._allowance, rows)
         self.begin()
+
+    phase: int
+    """How many phases are over."""
+    remaining: NDArray[np.bool_]
+    certified: NDArray[np.bool_]
+    dropped: dict[int, tuple[int, str]]
+    over: bool
+    cost: float
+    """What was planned so far, in costs and in trials."""
+    trials: int
+    _owed: Floats
+    _all: Evidence
+    _recent: Evidence
+    _used: Evidence
+    _open: int | None
+    _planned: Ints | None
+    _next: int
 
     def phases(self) -> list[Phase]:
         """Return the phases of the search."""
@@ -145,8 +163,8 @@ class Search:
         Parameters
         ----------
         allocation : the allocation or its id; None for logged trials of the deployed candidate, before the first ask.
-        samples : data frame, one row a trial: candidate, do(S) (empty or absent where S came as it was), the values of S and of every node in `problem.nodes`; a column count
-            may say how often a row was seen.
+        samples : data frame, one row a trial: candidate, do(S) (empty or absent where S came as it was), the values
+            of S and of every node in `problem.nodes`; a column count may say how often a row was seen.
 
         Raises
         ------
@@ -159,7 +177,9 @@ class Search:
         """
         if allocation is None:
             if self._next > 1:
-                raise ArgumentError(wanted("allocation", "logged trials before the first ask", None, "pass the allocation told about"))
+                raise ArgumentError(
+                    wanted("allocation", "logged trials before the first ask", None, "pass the allocation told about")
+                )
             evidence = evidence_of(self.problem, samples, deployed=True)
             self._all, self._recent = self._all + evidence, self._recent + evidence
             return
@@ -182,8 +202,8 @@ class Search:
     def recommend(self, *, confidence: float = 0.95) -> Recommendation:
         """Return the candidate that the evidence so far speaks for, and what is known of all.
 
-        The status is "certified" where the candidate was shown to be fair in the last phase that showed any to be, "no_fair_candidate" where the search is over and
-        found none, else "uncertified".
+        The status is "certified" where the candidate was shown to be fair in the last phase that showed any to be,
+        "no_fair_candidate" where the search is over and found none, else "uncertified".
 
         Raises
         ------
@@ -203,15 +223,15 @@ class Search:
         """Start anew."""
         k = len(self.problem.candidates)
         self.phase = 0
-        self.remaining: NDArray[np.bool_] = np.ones(k, bool)
-        self.certified: NDArray[np.bool_] = np.zeros(k, bool)
-        self.dropped: dict[int, tuple[int, str]] = {}
+        self.remaining = np.ones(k, bool)
+        self.certified = np.zeros(k, bool)
+        self.dropped = {}
         self.over = False
-        self._spent = 0.0
-        self._owed: Floats = np.zeros((1 + len(self.problem.groups), k))
+        self.cost, self.trials = 0.0, 0
+        self._owed = np.zeros((1 + len(self.problem.groups), k))
         self._all = self._recent = self._used = self.problem.cells.nothing()
-        self._open: int | None = None
-        self._planned: Ints | None = None
+        self._open = None
+        self._planned = None
         self._next = 1
 
     @property
@@ -222,16 +242,17 @@ class Search:
     def plan(self) -> Ints:
         """Return the next phase's trials (1 + S, K): S as it comes in row 0, do(S = s) in row 1 + s.
 
-        Shares are rounded so that the phase's size is spent exactly, fractions are carried to the next phase, and the cost never passes
-        `mean_cost` a trial.
+        Shares are rounded so that the phase's size is spent exactly, fractions are carried to the next phase, and the
+        cost never passes `mean_cost` a trial.
         """
         size, _, rows = self._phases[self.phase]
         shares = self.problem.program(self._costs, self._allowance, rows).solve(self.remaining).shares
         wish = size * shares + self._owed
-        allowed = self._allowance * sum(phase.size for phase in self._phases[: self.phase + 1]) - self._spent
+        allowed = self._allowance * sum(phase.size for phase in self._phases[: self.phase + 1]) - self.cost
         plan = rounded(wish, size, np.broadcast_to(self._costs, wish.shape), allowed)
         self._owed = wish - plan
-        self._spent += float((plan * self._costs).sum())
+        self.cost += float((plan * self._costs).sum())
+        self.trials += size
         return plan
 
     def absorb(self, evidence: Evidence) -> None:
@@ -250,19 +271,21 @@ class Search:
         estimator = self.problem.mixture if self.pooled else self.problem.clipped
         return estimator(used, self._phases[max(self.phase, 1) - 1].level, with_errors)
 
-    def choice(self, estimates: Estimates | None = None) -> tuple[int | None, str]:
+    def choice(self, estimates: Estimates | None = None) -> tuple[int | None, Status]:
         """Return the candidate's number, or None, and the status; see `recommend`."""
         estimates = estimates or self.estimates()
-        pool = self.certified & self.remaining
-        if pool.any():
-            return _highest(estimates, pool), "certified"
-        if not self.remaining.any() or (self.finished and self.tolerance is not None and self.decides_fairness):
+        shown = self.certified & self.remaining
+        if not self.remaining.any() or (self.certifies and self.finished and not shown.any()):
             return None, "no_fair_candidate"
-        fair = self.remaining & (_worst(estimates) < self.limit)
-        return _highest(estimates, fair if fair.any() else self.remaining), "uncertified"
+        if not shown.any() or not self.certifies:
+            fair = self.remaining & (_worst(estimates) < self.limit)
+            best = _highest(estimates, fair if fair.any() and not self.finished else self.remaining)
+        else:
+            best = _highest(estimates, shown)
+        return best, "certified" if shown[best] else "uncertified"
 
-    decides_fairness = True
-    """Whether a search that ends without a certified candidate has found that none is fair."""
+    certifies: ClassVar[bool] = False
+    """Whether only a candidate that was shown to be fair is named, and none where none was."""
 
     @property
     def limit(self) -> float:
@@ -303,7 +326,7 @@ class Search:
 
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restored` needs to continue exactly here."""
-        names = ("phase", "remaining", "certified", "over", "_spent", "_owed", "_open", "_planned", "_next")
+        names = ("phase", "remaining", "certified", "over", "cost", "trials", "_owed", "_open", "_planned", "_next")
         return {
             "config": {**self.config(), "problem": self.problem.snapshot()},
             "state": {name: getattr(self, name) for name in names},
@@ -336,7 +359,8 @@ class Search:
 
 
 def rounded(wish: Floats, size: int, costs: Floats, allowed: float) -> Ints:
-    """Return whole numbers near `wish` that sum to `size` and cost at most `allowed`, where the cheapest can be afforded.
+    """Return whole numbers near `wish` that sum to `size` and cost at most `allowed`, where the cheapest can be
+    afforded.
 
     What the fractions leave goes to the largest ones that can still be paid, then to the cheapest wish.
 
@@ -344,24 +368,22 @@ def rounded(wish: Floats, size: int, costs: Floats, allowed: float) -> Ints:
     array([3, 1, 0])
     """
     flat, price = np.maximum(wish.reshape(-1), 0.0), costs.reshape(-1)
+    extra = price - price.min()
     plan = np.floor(flat + 1e-9).astype(np.int64)
-    for number in np.argsort(-price, kind="stable"):
-        while (plan.sum() > size or plan @ price > allowed + 1e-9) and plan[number] > 0 and price[number] > price.min():
-            plan[number] -= 1
-    order = np.argsort(-(flat - plan), kind="stable")
-    money = allowed - float(plan @ price)
-    for number in order[: max(size - int(plan.sum()), 0)]:
-        if price[number] <= money + 1e-9 and flat[number] > plan[number]:
-            plan[number] += 1
-            money -= price[number]
-    cheapest = np.flatnonzero(price == price.min())
-    main = cheapest[flat[cheapest].argmax()]
-    plan[main] += size - plan.sum()
+    money = allowed - size * float(price.min()) + 1e-9
+    while plan.sum() > size or plan @ extra > money:
+        over = np.where(plan > 0, extra if plan @ extra > money else plan, -1)
+        plan[over.argmax()] -= 1
+    order = np.argsort(plan - flat, kind="stable")[: size - int(plan.sum())]
+    bill = np.cumsum(extra[order])
+    plan[order[(bill <= money - plan @ extra) | (extra[order] == 0.0)]] += 1
+    cheapest = np.flatnonzero(extra == 0.0)
+    plan[cheapest[flat[cheapest].argmax()]] += size - plan.sum()
     return plan.reshape(wish.shape)
 
 
 def _highest(estimates: Estimates, pool: NDArray[np.bool_]) -> int:
-    return int(np.where(pool, np.where(estimates.outcome_known, estimates.outcomes, -np.inf), -np.inf).argmax())
+    return int(np.where(pool, np.where(estimates.outcome_known, estimates.outcomes, -1e300), -np.inf).argmax())
 
 
 def _worst(estimates: Estimates) -> Floats:
@@ -369,4 +391,8 @@ def _worst(estimates: Estimates) -> Floats:
 
 
 def _number(value: Any) -> bool:
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool) and math.isfinite(value)
+    return (
+        isinstance(value, (int, float, np.integer, np.floating))
+        and not isinstance(value, bool)
+        and math.isfinite(value)
+    )

@@ -50,16 +50,25 @@ def checked_structure(model: CausalModel, intervene: str, sensitive: str | Seque
         if model.parents.get(attribute) != ():
             found = model.parents.get(attribute, "unknown parents")
             raise ArgumentError(
-                wanted("sensitive", f"a root: {attribute!r} may have no parents", found, "a mediator's gap is another question")
+                wanted(
+                    "sensitive",
+                    f"a root: {attribute!r} may have no parents",
+                    found,
+                    "a mediator's gap is another question",
+                )
             )
     if intervene in attributes or outcome in attributes or intervene == outcome:
         raise ArgumentError(wanted("intervene, sensitive, outcome", "different nodes", (intervene, sensitive, outcome)))
     if intervene not in model.parents:
-        raise ArgumentError(wanted("intervene", f"a node of known parents: say parents[{intervene!r}]", "unknown parents"))
+        raise ArgumentError(
+            wanted("intervene", f"a node of known parents: say parents[{intervene!r}]", "unknown parents")
+        )
     known = set(model.parents) == set(model.states)
     above = model.ancestors([outcome])
     if known and intervene not in above:
-        raise ArgumentError(wanted("intervene", f"a node with a path to {outcome!r}", intervene, "no candidate changes the outcome"))
+        raise ArgumentError(
+            wanted("intervene", f"a node with a path to {outcome!r}", intervene, "no candidate changes the outcome")
+        )
     children = tuple(
         node
         for node in model.order
@@ -92,7 +101,9 @@ def checked_candidates(model: CausalModel, intervene: str, candidates: Any) -> t
     if len(labels) < 2 or not all(type(label) in (str, int) for label in labels):
         raise ArgumentError(wanted("candidates", "at least two candidates, labels str or int", labels))
     shape = model.shape(intervene)
-    stacked = np.stack([checked_table(f"candidates[{a!r}]", table, shape) for a, table in zip(labels, tables, strict=True)])
+    stacked = np.stack(
+        [checked_table(f"candidates[{a!r}]", table, shape) for a, table in zip(labels, tables, strict=True)]
+    )
     differs = np.argwhere((stacked > 0) != (stacked[0] > 0))
     if differs.size:
         k, *at = (int(i) for i in differs[0])
@@ -115,7 +126,12 @@ def checked_scores(model: CausalModel, outcome: str, values: Mapping[Any, float]
         numbers = np.array([float(state if values is None else values[state]) for state in states])
     except (KeyError, TypeError, ValueError) as error:
         raise ArgumentError(
-            wanted("values", f"a number for each state of {outcome!r}: {list(states)}", values, f"such as {{{states[0]!r}: 1.0, ...}}")
+            wanted(
+                "values",
+                f"a number for each state of {outcome!r}: {list(states)}",
+                values,
+                f"such as {{{states[0]!r}: 1.0, ...}}",
+            )
         ) from error
     low, high = float(numbers.min()), float(numbers.max())
     if not np.isfinite(numbers).all() or low == high:
@@ -141,7 +157,12 @@ def cell_base(model: CausalModel, structure: Structure) -> tuple[Floats, Floats]
     missing = sorted(node for node in others | set(structure.sensitive) if node not in model.tables)
     if missing:
         raise ArgumentError(
-            wanted("model", f"tables for {missing}", "a partial model", "or pass log=, what was observed of the deployed candidate")
+            wanted(
+                "model",
+                f"tables for {missing}",
+                "a partial model",
+                "or pass log=, what was observed of the deployed candidate",
+            )
         )
     sizes = {node: len(states) for node, states in model.states.items()}
     factors = [((*model.parents[node], node), model.tables[node]) for node in model.order if node in others]

@@ -1,0 +1,36 @@
+"""Trials drawn as sufficient statistics: one multinomial a candidate and kind of trial, at a cost that does not grow
+with the trials."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.interventions.cells import Cells, Evidence
+
+__all__ = ["Draws"]
+
+
+class Draws:
+    """Draw the evidence of a plan from the exact law of the cells."""
+
+    def __init__(self, cells: Cells) -> None:
+        law = cells.density[..., None] * cells.base
+        law = law / law.sum((2, 3), keepdims=True)
+        k, values = law.shape[:2]
+        self._cells = cells
+        self._shape = law.shape[2:]
+        self._natural = (law * cells.prior[:, None, None]).reshape(k, -1)
+        self._forced = law.reshape(k * values, -1)
+
+    def __call__(self, plan: NDArray[np.int64], random: np.random.Generator) -> Evidence:
+        """Return what the trials (1 + S, K) of a plan show."""
+        k, values = self._cells.density.shape[:2]
+        counts = np.zeros((2, k, values, *self._shape))
+        chosen = np.flatnonzero(plan[0])
+        counts[0, chosen] = random.multinomial(plan[0, chosen], self._natural[chosen]).reshape(-1, values, *self._shape)
+        wished = plan[1:].T.reshape(-1)
+        chosen = np.flatnonzero(wished)
+        drawn = random.multinomial(wished[chosen], self._forced[chosen]).reshape(-1, *self._shape)
+        counts[1].reshape(-1, *self._shape)[chosen] = drawn
+        return self._cells.evidence(counts)

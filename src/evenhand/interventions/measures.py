@@ -1,0 +1,98 @@
+"""How often searches name the right candidate, measured over simulated trials."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from evenhand.errors import ArgumentError, wanted
+from evenhand.interventions.draws import Draws
+from evenhand.interventions.search import Search
+from evenhand.rng import Seed, draw_seed, generator
+
+__all__ = ["replay", "simulated_searches"]
+
+
+def replay(search: Search, draws: Draws, random: np.random.Generator) -> tuple[int | None, str]:
+    """Run a search from its start to its end on simulated trials; return the number of the candidate it names, and
+    the status."""
+    search.begin()
+    while not search.finished:
+        search.absorb(draws(search.plan(), random))
+    return search.choice()
+
+
+def simulated_searches(
+    searches: Mapping[str, Search], *, replications: int = 100, seed: Seed = None, jobs: int = 1
+) -> Any:
+    """Return a data frame with one row a search and replication: what it named, whether that is right, and what it
+    took.
+
+    Parameters
+    ----------
+    searches : name -> search; copies of them run.
+    replications : how often each runs.
+    seed : the same seed gives the same frame, whatever `jobs`.
+    jobs : worker processes, as joblib counts them.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns search, replication, candidate (None: no fair one), status, correct (it is `problem.best(tolerance)`),
+        phases, trials, cost.
+
+    Raises
+    ------
+    ArgumentError
+        If a search rests on a log, or `replications` is not a number >= 1.
+
+    Examples
+    --------
+    >>> from evenhand.interventions import CSR
+    >>> frame = simulated_searches({"csr": next(CSR.examples())[0]}, replications=20, seed=1)
+    >>> len(frame), bool(frame["correct"].mean() > 0.5)
+    (20, True)
+    """
+    import pandas as pd
+    from joblib import Parallel, delayed
+
+    if not isinstance(replications, (int, np.integer)) or isinstance(replications, bool) or replications < 1:
+        raise ArgumentError(wanted("replications", "a number >= 1", replications))
+    for name, search in searches.items():
+        if not search.problem.exact:
+            raise ArgumentError(
+                wanted(f"searches[{name!r}]", "a problem over a complete model", "one that rests on a log")
+            )
+    base = draw_seed(seed)
+    blocks = np.array_split(np.arange(replications), max(1, min(replications, 4 * abs(jobs))))
+    work = [
+        delayed(_block)(name, search.fresh(), [int(i) for i in block], base, number)
+        for number, (name, search) in enumerate(searches.items())
+        for block in blocks
+    ]
+    return pd.DataFrame([row for rows in Parallel(n_jobs=jobs)(work) for row in rows])
+
+
+def _block(name: str, search: Search, replications: list[int], seed: int, number: int) -> list[dict[str, Any]]:
+    problem = search.problem
+    draws = Draws(problem.cells)
+    truth = problem.best(np.inf if search.tolerance is None else search.tolerance)
+    rows = []
+    for replication in replications:
+        chosen, status = replay(search, draws, generator(seed, number, replication))
+        candidate = None if chosen is None else problem.candidates[chosen]
+        rows.append(
+            {
+                "search": name,
+                "replication": replication,
+                "candidate": candidate,
+                "status": status,
+                "correct": candidate == truth,
+                "phases": search.phase,
+                "trials": search.trials,
+                "cost": search.cost,
+            }
+        )
+    return rows

@@ -1,0 +1,71 @@
+"""SRIS: the best candidate whatever its gap, by successive rejects with importance sampling.
+
+Source: R. Sen, K. Shanmugam, A. G. Dimakis, S. Shakkottai, "Identifying Best Interventions through Online Importance
+Sampling" (ICML 2017), Algorithm 1 (`reuse`: version 2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from evenhand.interventions.estimators import Estimates
+from evenhand.interventions.problem import Problem
+from evenhand.interventions.program import Rows
+from evenhand.interventions.search import Phase, Search, phase_count, phase_sizes
+from evenhand.registry import register
+
+__all__ = ["SRIS"]
+
+
+@register("interventions/sris")
+class SRIS(Search):
+    """Find the candidate of best outcome; nothing is promised about gaps, and its status is "uncertified".
+
+    Parameters
+    ----------
+    problem, budget, costs, mean_cost, reuse : as for `CSR`.
+    pooled : mixture weights instead of clipped ones.
+
+    Raises
+    ------
+    ArgumentError
+        If a cost is not as wanted, or the budget has phases without a trial.
+
+    Examples
+    --------
+    >>> search, world = next(SRIS.examples())
+    >>> search.ask().frame["do(sex)"].isna().all()
+    np.True_
+
+    Source: Sen et al. (2017), Algorithm 1 and Theorem 1.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        budget: int,
+        costs: Sequence[float] | Mapping[Any, float] | None = None,
+        mean_cost: float | None = None,
+        reuse: bool = True,
+        pooled: bool = False,
+    ) -> None:
+        super().__init__(problem, None, budget, costs, mean_cost, reuse, pooled)
+
+    def phases(self) -> list[Phase]:
+        rows = Rows(True, False, self.pooled)
+        sizes = phase_sizes(self.budget, phase_count(self.budget))
+        return [Phase(size, level, rows) for level, size in enumerate(sizes, 1)]
+
+    def judge(self, estimates: Estimates, radius: float) -> None:
+        self.drop_low(estimates, self.remaining, radius)
+        self.over = int(self.remaining.sum()) == 1
+
+    @classmethod
+    def examples(cls) -> Iterator[tuple[SRIS, Any]]:
+        """Yield pairs (search, world) for the checks."""
+        from evenhand.interventions.worlds import SimulatedTrial
+
+        for world in SimulatedTrial.examples():
+            yield cls(world.problem, budget=500), world

@@ -1,0 +1,79 @@
+"""Simulated trials: whatever an allocation asks for, drawn from the exact law of a problem."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from evenhand.errors import ArgumentError, wanted
+from evenhand.interventions.frames import drawn, planned
+from evenhand.interventions.model import CausalModel
+from evenhand.interventions.problem import Problem
+from evenhand.registry import register
+from evenhand.rng import generator
+
+__all__ = ["SimulatedTrial"]
+
+
+@register("interventions/simulated-trial", kind="world")
+class SimulatedTrial:
+    """Answer allocations with samples of the problem's own model.
+
+    Parameters
+    ----------
+    problem : a problem whose model is complete above the outcome.
+
+    Raises
+    ------
+    ArgumentError
+        If the problem rests on a log: its law is an estimate.
+
+    Examples
+    --------
+    >>> world = next(SimulatedTrial.examples())
+    >>> world.reset(seed=1)
+    >>> world.problem.candidates
+    ('now', 'even', 'rich')
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        if not isinstance(problem, Problem) or not problem.exact:
+            raise ArgumentError(wanted("problem", "a Problem over a complete model", problem))
+        self.problem = problem
+        self._random: np.random.Generator | None = None
+
+    def reset(self, seed: int) -> None:
+        """Start anew from a seed."""
+        self._random = generator(seed)
+
+    def observe(self) -> tuple[()]:
+        """Begin a round; nothing is shown."""
+        return ()
+
+    def respond(self, ticket: Any) -> tuple[Any]:
+        """Return the samples of an allocation, one row a combination that was seen, with its count."""
+        if self._random is None:
+            raise ArgumentError(wanted("world", "reset(seed) before the first round", "none"))
+        return (drawn(self.problem, planned(self.problem, ticket.frame), self._random),)
+
+    @classmethod
+    def examples(cls) -> Iterator[SimulatedTrial]:
+        """Yield a small trial: a dose, set with or without regard to sex, and a mediator that depends on both."""
+        model = CausalModel.from_tables(
+            {"sex": ["f", "m"], "dose": ["low", "mid", "high"], "weight": [0, 1], "cured": [0, 1]},
+            {"sex": [], "weight": ["sex"], "dose": ["weight"], "cured": ["dose", "weight"]},
+            {
+                "sex": [0.5, 0.5],
+                "weight": [[0.7, 0.3], [0.3, 0.7]],
+                "dose": [[0.5, 0.3, 0.2], [0.3, 0.4, 0.3]],
+                "cured": [[[0.6, 0.4], [0.8, 0.2]], [[0.4, 0.6], [0.6, 0.4]], [[0.2, 0.8], [0.4, 0.6]]],
+            },
+        )
+        candidates = {
+            "now": [[0.5, 0.3, 0.2], [0.3, 0.4, 0.3]],
+            "even": [[0.3, 0.4, 0.3], [0.05, 0.25, 0.7]],
+            "rich": [[0.05, 0.15, 0.8], [0.3, 0.5, 0.2]],
+        }
+        yield cls(Problem(model, intervene="dose", sensitive="sex", outcome="cured", candidates=candidates))
