@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,7 +52,8 @@ def _product(factors: list[Factor], scope: tuple[str, ...]) -> NDArray[np.float6
     for names, _ in factors:
         for name in names:
             number.setdefault(name, len(number))
-    arguments: list[object] = []
+    arguments: list[Any] = []
     for names, array in factors:
         arguments += [array, [number[name] for name in names]]
-    return np.asarray(np.einsum(*arguments, [number[name] for name in scope], optimize=len(factors) > 2))
+    arguments.append([number[name] for name in scope])
+    return np.asarray(np.einsum(*arguments, optimize=len(factors) > 2))

@@ -191,7 +191,8 @@ class CausalModel:
             edges = np.cumsum(table, axis=-1)[..., :-1]
             rows = edges[tuple(codes[p] for p in ps)] if ps else edges[None]
             codes[node] = np.broadcast_to((random.random(count)[:, None] >= rows).sum(-1), (count,)).astype(np.int64)
-        return pd.DataFrame({node: pd.Categorical.from_codes(codes[node], list(self.states[node])) for node in shown})
+        kinds = {node: pd.CategoricalDtype(list(self.states[node])) for node in shown}
+        return pd.DataFrame({node: pd.Categorical.from_codes(codes[node], dtype=kinds[node]) for node in shown})
 
     def code(self, node: str, state: Any, name: str) -> int:
         """Return the position of a state."""

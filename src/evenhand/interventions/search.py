@@ -10,7 +10,7 @@ import inspect
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,24 +19,16 @@ from evenhand.errors import ArgumentError, ClosedTicketError, UnknownTicketError
 from evenhand.interventions.cells import Evidence
 from evenhand.interventions.estimators import Estimates
 from evenhand.interventions.frames import evidence_of, plan_frame
+from evenhand.interventions.phases import Phase, rounded
 from evenhand.interventions.problem import Problem
-from evenhand.interventions.program import Rows
 from evenhand.interventions.report import Recommendation, Status, report
 
-__all__ = ["Allocation", "Phase", "Search", "phase_count", "phase_sizes"]
+__all__ = ["GAP_HIGH", "OUTCOME_LOW", "Allocation", "Search"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 OUTCOME_LOW = "outcome below the best fair one"
 GAP_HIGH = "gap above the tolerance"
-
-
-class Phase(NamedTuple):
-    """One phase: how many trials, the level l that sets clips and radii, and what its trials serve."""
-
-    size: int
-    level: int
-    rows: Rows
 
 
 @dataclass(frozen=True)
@@ -54,27 +46,6 @@ class Allocation:
     id: int
     phase: int
     frame: Any
-
-
-def phase_count(trials: int) -> int:
-    """Return n(T) = ceil(log2(10 sqrt T)).
-
-    >>> phase_count(10_000)
-    10
-
-    Source: Gao and Feng (2021), Algorithm 1; Sen et al. (2017), Algorithm 1.
-    """
-    return math.ceil(math.log2(10.0 * math.sqrt(trials)))
-
-
-def phase_sizes(trials: int, phases: int) -> list[int]:
-    """Return how many trials each phase has, in proportion to 1/l, rounded so that all are spent.
-
-    >>> phase_sizes(100, 3)
-    [55, 27, 18]
-    """
-    ends = np.cumsum(1.0 / np.arange(1, phases + 1))
-    return [int(n) for n in np.diff(np.rint(trials * ends / ends[-1]), prepend=0.0)]
 
 
 class Search:
@@ -356,30 +327,6 @@ class Search:
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={value!r}" for name, value in self.config().items())
         return f"{type(self).__name__}({shown})"
-
-
-def rounded(wish: Floats, size: int, costs: Floats, allowed: float) -> Ints:
-    """Return whole numbers near `wish` that sum to `size` and cost at most `allowed`, where the cheapest can be
-    afforded.
-
-    What the fractions leave goes to the largest ones that can still be paid, then to the cheapest wish.
-
-    >>> rounded(np.array([2.5, 0.75, 0.75]), 4, np.array([0.0, 1.0, 1.0]), 1.0)
-    array([3, 1, 0])
-    """
-    flat, price = np.maximum(wish.reshape(-1), 0.0), costs.reshape(-1)
-    extra = price - price.min()
-    plan = np.floor(flat + 1e-9).astype(np.int64)
-    money = allowed - size * float(price.min()) + 1e-9
-    while plan.sum() > size or plan @ extra > money:
-        over = np.where(plan > 0, extra if plan @ extra > money else plan, -1)
-        plan[over.argmax()] -= 1
-    order = np.argsort(plan - flat, kind="stable")[: size - int(plan.sum())]
-    bill = np.cumsum(extra[order])
-    plan[order[(bill <= money - plan @ extra) | (extra[order] == 0.0)]] += 1
-    cheapest = np.flatnonzero(extra == 0.0)
-    plan[cheapest[flat[cheapest].argmax()]] += size - plan.sum()
-    return plan.reshape(wish.shape)
 
 
 def _highest(estimates: Estimates, pool: NDArray[np.bool_]) -> int:

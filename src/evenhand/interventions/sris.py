@@ -10,9 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from evenhand.interventions.estimators import Estimates
+from evenhand.interventions.phases import Phase, phase_count, phase_sizes
 from evenhand.interventions.problem import Problem
 from evenhand.interventions.program import Rows
-from evenhand.interventions.search import Phase, Search, phase_count, phase_sizes
+from evenhand.interventions.search import Search
 from evenhand.registry import register
 
 __all__ = ["SRIS"]
