@@ -1,0 +1,60 @@
+"""Small problems that the tests share."""
+
+import numpy as np
+from hypothesis import strategies as st
+
+from evenhand.interventions import CausalModel, Problem
+
+
+def mediated(seed=0, candidates=3, groups=2, direct=True):
+    """S -> X -> Y, S -> V (if direct) and X -> V -> Y, with Z -> X, and a child of S that does not reach Y."""
+    random = np.random.default_rng(seed)
+    s = tuple(f"s{i}" for i in range(groups))
+    states = {"S": s, "Z": (0, 1), "X": (0, 1, 2), "V": ("a", "b"), "Y": (0, 1, 2), "W": (0, 1)}
+    above = ("S", "X") if direct else ("X",)
+    parents = {"S": (), "Z": (), "X": ("S", "Z"), "V": above, "Y": ("V", "X"), "W": ("S", "V")}
+    sizes = {node: len(values) for node, values in states.items()}
+
+    def table(node):
+        return random.dirichlet(np.full(sizes[node], 3.0), [sizes[p] for p in parents[node]])
+
+    model = CausalModel.from_tables(states, parents, {node: table(node) for node in states})
+    return Problem(model, intervene="V", sensitive="S", outcome="Y", candidates=[table("V") for _ in range(candidates)])
+
+
+def two_attributes(seed=0):
+    """Two sensitive roots, one reaching Y through V alone, the other also directly."""
+    random = np.random.default_rng(seed)
+    model = CausalModel.from_tables(
+        {"sex": ["f", "m"], "old": [0, 1], "V": [0, 1, 2], "Y": [0, 1]},
+        {"sex": [], "old": [], "V": ["sex"], "Y": ["V", "old"]},
+        {
+            "sex": [0.4, 0.6],
+            "old": [0.7, 0.3],
+            "V": random.dirichlet([2, 2, 2], 2),
+            "Y": random.dirichlet([2, 2], (3, 2)),
+        },
+    )
+    tables = random.dirichlet([2, 2, 2], (4, 2))
+    return Problem(model, intervene="V", sensitive=["sex", "old"], outcome="Y", candidates=list(tables))
+
+
+def as_groups(problem):
+    """The values of S as tuples of state numbers, in the order of `problem.groups`."""
+    s = problem.structure
+    groups = [g if len(s.sensitive) > 1 else (g,) for g in problem.groups]
+    return [tuple(problem.model.states[a].index(v) for a, v in zip(s.sensitive, g, strict=True)) for g in groups]
+
+
+@st.composite
+def networks(draw):
+    """Random networks of two to five nodes of two or three states."""
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    size = draw(st.integers(2, 5))
+    names = [f"n{i}" for i in range(size)]
+    states = {name: tuple(range(draw(st.integers(2, 3)))) for name in names}
+    parents = {
+        name: tuple(p for p in names[:i] if draw(st.booleans())) for i, name in enumerate(names)
+    }
+    tables = {n: random.dirichlet(np.ones(len(states[n])), [len(states[p]) for p in parents[n]]) for n in names}
+    return CausalModel.from_tables(states, parents, tables)

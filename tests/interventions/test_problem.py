@@ -1,0 +1,199 @@
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evenhand.errors import ArgumentError
+from evenhand.interventions import CausalModel, Problem, Rows
+from tests.interventions.examples import as_groups, mediated, two_attributes
+from tests.reference import interventions as twin
+
+PROBLEMS = {
+    "V below S": mediated(1),
+    "V beside S": mediated(2, direct=False),
+    "three values": mediated(3, groups=3),
+    "two attributes": two_attributes(4),
+}
+
+
+@pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS)
+def test_outcomes_gaps_and_divergences_agree_with_enumeration(problem):
+    groups = dict(zip(problem.groups, as_groups(problem), strict=True))
+    for k in range(len(problem.candidates)):
+        assert problem.outcomes[k] == pytest.approx(problem.low + problem.scale * twin.mean_outcome(problem, k))
+        for (a, b), gaps in problem.gaps.items():
+            expected = problem.scale * twin.counterfactual_gap(problem, k, groups[a], groups[b])
+            assert gaps[k] == pytest.approx(expected, abs=1e-12)
+        for j in range(len(problem.candidates)):
+            assert problem.outcome_divergence[k, j] == pytest.approx(twin.outcome_divergence(problem, k, j))
+            for a, b in list(problem.pairs)[:2]:
+                expected = twin.gap_divergence(problem, k, j, groups[a], groups[b])
+                assert problem.gap_divergence[a, b][k, j] == pytest.approx(expected)
+
+
+def test_every_ordered_pair_of_values_counts_and_combinations_are_values():
+    assert len(PROBLEMS["three values"].gaps) == 6
+    problem = PROBLEMS["two attributes"]
+    assert problem.groups == (("f", 0), ("f", 1), ("m", 0), ("m", 1))
+    assert len(problem.pairs) == 12
+    for (a, b), gaps in problem.gaps.items():
+        np.testing.assert_allclose(gaps, -problem.gaps[b, a])
+
+
+def test_children_of_s_that_do_not_reach_the_outcome_are_left_out():
+    problem = PROBLEMS["V below S"]
+    assert problem.structure.children == ("X",)
+    assert set(problem.nodes) == {"V", "X", "Z", "Y"}
+
+
+def test_best_is_the_highest_outcome_among_the_fair():
+    problem = PROBLEMS["V beside S"]
+    worst = np.abs(problem.gaps["s0", "s1"])
+    assert problem.best(2 * worst.max()) == problem.candidates[int(problem.outcomes.argmax())]
+    assert problem.best(worst.min() / 2) is None
+    assert problem.best(np.nextafter(worst.min(), 1)) == problem.candidates[int(worst.argmin())]
+
+
+@pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS)
+@given(data=st.data())
+@settings(max_examples=15)
+def test_the_allocation_program_has_the_value_that_scipy_finds(problem, data):
+    size = len(problem.candidates)
+    remaining = data.draw(st.lists(st.booleans(), min_size=size, max_size=size).filter(any))
+    budget = data.draw(st.floats(0.01, 1.2))
+    costs = problem.checked_costs(None)
+    numbers = permutations(range(len(problem.groups)), 2)
+    d = dict(zip(numbers, problem.gap_divergence.values(), strict=True))
+    expected = twin.allocation_value(problem.outcome_divergence, d, costs, budget, np.array(remaining))
+    among = [label for label, kept in zip(problem.candidates, remaining, strict=True) if kept]
+    value, shares = problem.allocate(None, budget, among=among)
+    assert value == pytest.approx(expected, abs=1e-9)
+    assert shares.sum() == pytest.approx(1.0)
+    assert (shares >= 0).all()
+    assert (shares.sum(0) * costs).sum() <= budget + 1e-9
+
+
+def test_a_plan_depends_on_what_remains_alone_not_on_what_was_solved_before():
+    sets = [np.array(bits) for bits in ([1, 1, 1], [1, 0, 1], [0, 1, 0], [0, 1, 1])]
+    plans = []
+    for order in (sets, sets[::-1]):
+        problem = mediated(1)
+        program = problem.program(problem.checked_costs(None), 0.1, Rows())
+        plans.append({remaining.tobytes(): program.solve(remaining.astype(bool)).shares for remaining in order})
+    assert all((plans[0][key] == plans[1][key]).all() for key in plans[0])
+
+
+def test_exponents_beyond_the_range_of_floats_give_finite_divergences():
+    rare = [[1e-4, 1 - 1e-4], [1e-4, 1 - 1e-4]]
+    model = chain(rare)
+    problem = Problem(model, intervene="V", sensitive="S", outcome="Y", candidates=[rare, [[0.9, 0.1], [0.1, 0.9]]])
+    assert problem.outcome_divergence[1, 0] == pytest.approx(9000 + np.log(0.5 * 0.9), rel=1e-6)
+    assert np.isfinite(problem.gap_divergence[0, 1]).all()
+
+
+def test_a_zero_where_another_value_of_s_has_mass_is_an_infinite_divergence_and_no_error():
+    model = CausalModel.from_tables(
+        {"S": [0, 1], "X": [0, 1], "V": [0, 1], "Y": [0, 1]},
+        {"S": [], "X": ["S"], "V": ["X"], "Y": ["V", "X"]},
+        {
+            "S": [0.5, 0.5],
+            "X": [[1.0, 0.0], [0.5, 0.5]],
+            "V": [[0.5, 0.5], [0.5, 0.5]],
+            "Y": [[[0.5, 0.5], [0.1, 0.9]], [[0.2, 0.8], [0.6, 0.4]]],
+        },
+    )
+    tables = [[[0.5, 0.5], [0.5, 0.5]], [[0.2, 0.8], [0.7, 0.3]]]
+    problem = Problem(model, intervene="V", sensitive="S", outcome="Y", candidates=tables)
+    assert np.isinf(problem.gap_divergence[1, 0]).all()
+    assert np.isfinite(problem.gap_divergence[0, 1]).all()
+    value, shares = problem.allocate(None, 0.5)
+    assert value == pytest.approx(0.0, abs=1e-12)
+    assert np.isfinite(shares).all()
+
+
+def test_a_log_stands_in_for_the_tables_above():
+    full = mediated(5)
+    model = full.model
+    parents = {node: model.parents[node] for node in ("S", "X", "V", "Y")}
+    partial = CausalModel.from_tables(model.states, parents, {"X": model.tables["X"], "V": full.tables[0]})
+    log = model.sample(50_000, tables={"V": full.tables[0]}, seed=1)
+    asked = {"intervene": "V", "sensitive": "S", "outcome": "Y", "candidates": list(full.tables)}
+    with pytest.raises(ArgumentError, match=r"log="):
+        Problem(partial, **asked)
+    problem = Problem(partial, **asked, log=log)
+    np.testing.assert_allclose(problem.outcome_divergence, full.outcome_divergence, rtol=0.05)
+    for pair in full.pairs:
+        np.testing.assert_allclose(problem.gap_divergence[pair], full.gap_divergence[pair], rtol=0.05)
+    with pytest.raises(ArgumentError, match="a log"):
+        _ = problem.outcomes
+
+
+def chain(table=((0.5, 0.5), (0.5, 0.5))):
+    return CausalModel.from_tables(
+        {"S": [0, 1], "V": [0, 1], "Y": [0, 1], "U": [0, 1]},
+        {"S": [], "V": ["S"], "Y": ["V"], "U": ["Y"]},
+        {"S": [0.5, 0.5], "V": table, "Y": [[0.9, 0.1], [0.2, 0.8]], "U": [[0.5, 0.5], [0.5, 0.5]]},
+    )
+
+
+GOOD = [[[0.5, 0.5], [0.5, 0.5]], [[0.2, 0.8], [0.7, 0.3]]]
+
+
+@pytest.mark.parametrize(
+    ("change", "names"),
+    [
+        ({"intervene": "Q"}, "intervene.*'Q'"),
+        ({"outcome": "Q"}, "outcome.*'Q'"),
+        ({"sensitive": "Q"}, "sensitive.*'Q'"),
+        ({"sensitive": "V", "intervene": "Y", "outcome": "U"}, "'V' may have no parents"),
+        ({"sensitive": []}, "sensitive"),
+        ({"outcome": "V"}, "different nodes"),
+        ({"intervene": "U"}, "path to 'Y'"),
+        ({"candidates": GOOD[:1]}, "at least two"),
+        ({"candidates": "both"}, "a dict label"),
+        ({"candidates": {"a": GOOD[0], "b": [[0.5, 0.6], [0.5, 0.5]]}}, r"candidates\['b'\].*sum to one"),
+        ({"candidates": {"a": GOOD[0], "b": [[0.0, 1.0], [0.5, 0.5]]}}, r"candidates\['b'\].*'a' has at \(0, 0\)"),
+        ({"candidates": {"a": [[0.0, 1.0], [0.5, 0.5]], "b": GOOD[1]}}, r"candidates\['a'\].*'b' has at \(0, 0\)"),
+        ({"candidates": [[0.5, 0.5], [0.5, 0.5]]}, "shape"),
+        ({"values": {0: 1.0}}, "values.*a number for each"),
+        ({"values": {0: 1.0, 1: 1.0}}, "differ"),
+        ({"log": 3}, "data frame"),
+    ],
+)
+def test_what_is_no_problem_is_refused_by_name(change, names):
+    asked = {"intervene": "V", "sensitive": "S", "outcome": "Y", "candidates": GOOD} | change
+    with pytest.raises(ArgumentError, match=names):
+        Problem(chain(), **asked)
+
+
+def test_an_outcome_of_words_asks_for_a_mapping():
+    model = CausalModel.from_tables(
+        {"S": [0, 1], "V": [0, 1], "Y": ["ill", "well"]},
+        {"S": [], "V": ["S"], "Y": ["V"]},
+        {"S": [0.5, 0.5], "V": GOOD[0], "Y": [[0.9, 0.1], [0.2, 0.8]]},
+    )
+    with pytest.raises(ArgumentError, match="values"):
+        Problem(model, intervene="V", sensitive="S", outcome="Y", candidates=GOOD)
+    problem = Problem(model, intervene="V", sensitive="S", outcome="Y", candidates=GOOD, values={"ill": 10, "well": 30})
+    assert problem.outcomes[0] == pytest.approx(10 + 20 * 0.45)
+
+
+@pytest.mark.parametrize(
+    ("costs", "names"),
+    [
+        ([1.0], "2 finite numbers"),
+        ([1.0, -1.0], "2 finite numbers"),
+        ({0: 1.0}, r"missing \[1\]"),
+        ({0: 1.0, 1: 1.0, 2: 1.0}, r"unknown \[2\]"),
+        ("free", "numbers"),
+        ([2.0, 3.0], "costs at most 0.5"),
+    ],
+)
+def test_costs_that_cannot_be_are_refused(costs, names):
+    problem = Problem(chain(), intervene="V", sensitive="S", outcome="Y", candidates=GOOD)
+    with pytest.raises(ArgumentError, match=names):
+        problem.allocate(costs, 0.5)
+    with pytest.raises(ArgumentError, match="candidate"):
+        problem.allocate(None, 0.5, among=["nobody"])
