@@ -1,0 +1,265 @@
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evenhand import state
+from evenhand.errors import ArgumentError, ClosedTicketError, TableError, TicketError, UnknownTicketError
+from evenhand.interventions import CSR, SRIS, OneShot, SimulatedTrial, TwoStageCSR
+from evenhand.interventions.draws import Draws
+from evenhand.interventions.frames import evidence_of
+from evenhand.interventions.phases import phase_count, phase_sizes, rounded
+from tests.interventions.examples import mediated, two_attributes
+from tests.reference import interventions as twin
+
+WORLD = next(SimulatedTrial.examples())
+SEARCHES = {
+    "csr": lambda p: CSR(p, tolerance=0.1, budget=400),
+    "csr-v1": lambda p: CSR(p, tolerance=0.1, budget=400, reuse=False),
+    "csr-pooled": lambda p: CSR(p, tolerance=0.1, budget=400, pooled=True),
+    "two-stage": lambda p: TwoStageCSR(p, tolerance=0.1, budget=400),
+    "two-stage-v1": lambda p: TwoStageCSR(p, tolerance=0.1, budget=400, reuse=False),
+    "sris": lambda p: SRIS(p, budget=400),
+    "one-shot": lambda p: OneShot(p, tolerance=0.1, budget=400),
+}
+
+
+@pytest.fixture(params=SEARCHES.values(), ids=SEARCHES)
+def search(request):
+    return request.param(WORLD.problem)
+
+
+def run(search, seed, rounds=None):
+    """Talk a search to its end, or for some rounds; return what was planned."""
+    WORLD.reset(seed)
+    plans = []
+    while not search.finished and rounds != len(plans):
+        allocation = search.ask()
+        plans.append(allocation.frame)
+        search.tell(allocation, *WORLD.respond(allocation))
+    return plans
+
+
+@given(st.integers(1, 10**6))
+def test_phases_spend_the_budget_exactly(budget):
+    sizes = phase_sizes(budget, phase_count(budget))
+    assert sum(sizes) == budget
+    assert all(abs(n - sizes[0] / level) <= 2 for level, n in enumerate(sizes, 1))
+
+
+@given(st.data())
+def test_rounding_spends_the_size_and_never_more_money_than_there_is(data):
+    width = data.draw(st.integers(2, 12))
+    shares = np.array(data.draw(st.lists(st.floats(0, 1), min_size=width, max_size=width)))
+    shares[0] += 0.1
+    shares /= shares.sum()
+    costs = np.array([0.0, *data.draw(st.lists(st.floats(0, 5), min_size=width - 1, max_size=width - 1))])
+    carried, allowed, spent = np.zeros(width), 0.0, 0.0
+    for size in data.draw(st.lists(st.integers(1, 200), min_size=1, max_size=6)):
+        wish = size * shares + carried
+        allowed += float(size * shares @ costs)
+        plan = rounded(wish, size, costs, allowed - spent)
+        carried = wish - plan
+        spent += float(plan @ costs)
+        assert plan.sum() == size
+        assert (plan >= 0).all()
+        assert spent <= allowed + 1e-6
+
+
+def test_costs_stay_below_the_mean_that_was_promised(search):
+    for frame in run(search, seed=2):
+        assert (frame["count"] > 0).all()
+    assert search.cost <= search.budget * (1 / np.sqrt(search.budget)) + 1e-9
+    assert search.trials <= search.budget
+
+
+def test_asking_again_gives_the_same_ticket_and_a_told_one_is_closed(search):
+    allocation, again = search.ask(), search.ask()
+    assert allocation.id == again.id == 1
+    assert allocation.frame.equals(again.frame)
+    assert search.open_tickets == [1]
+    search.tell(allocation, pd.DataFrame(columns=[*allocation.frame.columns, *WORLD.problem.nodes, "sex"]))
+    before = state.to_bytes(search)
+    with pytest.raises(ClosedTicketError, match="told or forgotten"):
+        search.tell(allocation, *WORLD_ROWS)
+    with pytest.raises(UnknownTicketError, match="never handed out"):
+        search.tell(7, *WORLD_ROWS)
+    with pytest.raises(TicketError, match="an Allocation"):
+        search.tell("first", *WORLD_ROWS)
+    assert state.to_bytes(search) == before
+
+
+WORLD.reset(3)
+WORLD_ROWS = WORLD.respond(CSR(WORLD.problem, tolerance=0.1, budget=400).ask())
+
+
+def test_saved_and_loaded_between_ask_and_tell_it_continues_exactly(search, tmp_path):
+    run(search, seed=4, rounds=3)
+    if not search.finished:
+        search.ask()
+    state.save(search, tmp_path / "search")
+    loaded = state.load(tmp_path / "search")
+    assert state.to_bytes(loaded) == state.to_bytes(search)
+    for one, other in zip(run(search, seed=5), run(loaded, seed=5), strict=True):
+        pd.testing.assert_frame_equal(one, other)
+    assert search.recommend()[:2] == loaded.recommend()[:2]
+    pd.testing.assert_frame_equal(search.recommend().table, loaded.recommend().table)
+
+
+def test_short_missing_and_surplus_deliveries_are_fine(search):
+    run(search, seed=6, rounds=1)
+    if search.finished:
+        return
+    allocation = search.ask()
+    (samples,) = WORLD.respond(allocation)
+    search.tell(allocation, samples.head(2))
+    search.forget(search.ask())
+    assert search.phase == 3
+    more = samples.assign(count=samples["count"] * 50)
+    search.tell(search.ask().id, more)
+    assert search.recommend().table.shape[0] == 3
+
+
+def test_recommend_speaks_before_anything_was_told(search):
+    recommendation = search.recommend()
+    assert recommendation.status == "uncertified"
+    assert recommendation.table["outcome"].isna().all()
+    assert (recommendation.table["verdict"] == "remains").all()
+
+
+def test_a_finished_search_hands_out_nothing_more(search):
+    run(search, seed=7)
+    with pytest.raises(ArgumentError, match="over"):
+        search.ask()
+
+
+def test_logged_trials_count_before_the_first_ask_and_only_then():
+    search = CSR(WORLD.problem, tolerance=0.1, budget=400, reuse=False)
+    log = WORLD.problem.model.sample(5000, seed=1)
+    search.tell(None, log)
+    assert search.recommend().table.loc["now", "outcome"] == pytest.approx(WORLD.problem.outcomes[0], abs=0.03)
+    search.forget(search.ask())
+    assert search.estimates().outcome_known.all()
+    assert search.trials < 400
+    with pytest.raises(ArgumentError, match="before the first ask"):
+        search.tell(None, log)
+    search.forget(search.ask())
+    assert not search.estimates().outcome_known.any(), "V1 judges the second phase by its own samples"
+    with pytest.raises(TableError, match="deployed 'now' alone"):
+        CSR(WORLD.problem, tolerance=0.1, budget=400).tell(None, log.assign(candidate="even"))
+
+
+@pytest.mark.parametrize("reuse", [True, False])
+@pytest.mark.parametrize("problem", [mediated(1), two_attributes(4)], ids=["one", "two"])
+def test_csr_drops_whom_the_paper_drops(problem, reuse):
+    search, random = CSR(problem, tolerance=0.7 * problem.scale, budget=3000, reuse=reuse), np.random.default_rng(2)
+    draws = Draws(problem.cells)
+    remaining, so_far = set(range(len(problem.candidates))), problem.cells.nothing()
+    while not search.finished:
+        drawn = draws(search.plan(), random)
+        so_far = so_far + drawn
+        level = search.phase + 1
+        found = problem.clipped(so_far if reuse else drawn, level, False)
+        search.absorb(drawn)
+        if not (found.gap_known.all() and found.outcome_known.all()):
+            continue
+        remaining, fair = twin.judged(found.outcomes, found.gaps.T, remaining, 0.7, level)
+        assert set(np.flatnonzero(search.remaining)) == remaining
+        if fair:
+            assert set(np.flatnonzero(search.certified)) == fair
+    assert search.phase > 4
+
+
+def test_simulated_and_told_searches_are_one():
+    told, direct = (CSR(WORLD.problem, tolerance=0.1, budget=400) for _ in range(2))
+    WORLD.reset(9)
+    while not told.finished:
+        allocation = told.ask()
+        (samples,) = WORLD.respond(allocation)
+        told.tell(allocation, samples)
+        direct.plan()
+        direct.absorb(evidence_of(WORLD.problem, samples))
+    assert direct.choice() == told.choice()
+    assert direct.dropped == told.dropped
+
+
+def test_every_status_comes_up():
+    easy = CSR(WORLD.problem, tolerance=0.1, budget=40_000)
+    run(easy, seed=1)
+    assert easy.recommend()[:2] == ("even", "certified")
+    none = CSR(WORLD.problem, tolerance=0.001, budget=4000)
+    run(none, seed=1)
+    assert none.recommend()[:2] == (None, "no_fair_candidate")
+    low = easy.recommend().table
+    assert low.loc["now", "verdict"] == "dropped"
+    assert low.loc["now", "reason"] == "outcome below the best fair one"
+    assert low.loc["now", "phase"] >= 5
+    staged = TwoStageCSR(WORLD.problem, tolerance=0.001, budget=40_000)
+    run(staged, seed=1)
+    assert staged.recommend()[:2] == (None, "no_fair_candidate")
+    shot = OneShot(WORLD.problem, tolerance=0.001, budget=4000)
+    run(shot, seed=1)
+    assert shot.recommend()[:2] == (None, "no_fair_candidate")
+
+
+@pytest.mark.parametrize(
+    ("change", "names"),
+    [
+        (lambda f: f.drop(columns="dose"), "columns.*'dose'"),
+        (lambda f: f.drop(columns="candidate"), "column 'candidate'"),
+        (lambda f: f.assign(cured=[9, *f["cured"][1:]]), "row 0, column 'cured'.*9"),
+        (lambda f: f.assign(candidate="who"), "row 0, column 'candidate'.*'who'"),
+        (lambda f: f.assign(weight=[None, *f["weight"][1:]]), "row 0, column 'weight'.*leave such rows out"),
+        (lambda f: f.assign(count=-1), "row 0, column 'count'"),
+        (lambda f: f.assign(count=0.5), "row 0, column 'count'"),
+        (lambda f: f.assign(count="many"), "'count'"),
+        (lambda f: f.assign(**{"do(sex)": "f", "sex": "m"}), "column 'sex'.*held at, 'f'"),
+        (lambda f: f.assign(**{"do(sex)": "x"}), "held at, 'x'"),
+        (lambda f: f.to_dict(), "a data frame"),
+    ],
+)
+def test_samples_that_cannot_be_are_refused_by_row_and_column_and_change_nothing(change, names):
+    search = CSR(WORLD.problem, tolerance=0.1, budget=400)
+    allocation = search.ask()
+    before = state.to_bytes(search)
+    with pytest.raises(TableError, match=names):
+        search.tell(allocation, change(WORLD_ROWS[0]))
+    assert state.to_bytes(search) == before
+    search.tell(allocation, WORLD_ROWS[0])
+
+
+def test_with_two_attributes_all_are_held_or_none():
+    problem = two_attributes(4)
+    search, world = CSR(problem, tolerance=0.5, budget=200), SimulatedTrial(problem)
+    world.reset(1)
+    allocation = search.ask()
+    (samples,) = world.respond(allocation)
+    assert {"do(sex)", "do(old)"} <= set(allocation.frame.columns)
+    with pytest.raises(TableError, match=r"'do\(old\)'"):
+        search.tell(allocation, samples.drop(columns="do(old)"))
+    samples.loc[samples["do(sex)"].notna().idxmax(), "do(old)"] = None
+    with pytest.raises(TableError, match="column 'old'"):
+        search.tell(allocation, samples)
+
+
+@pytest.mark.parametrize(
+    ("make", "names"),
+    [
+        (lambda p: CSR(p, tolerance=0.0, budget=400), "tolerance"),
+        (lambda p: CSR(p, tolerance=float("nan"), budget=400), "tolerance"),
+        (lambda p: CSR(p, tolerance=0.1, budget=3), "budget.*phases"),
+        (lambda p: TwoStageCSR(p, tolerance=0.1, budget=1), "budget"),
+        (lambda p: CSR(p, tolerance=0.1, budget=40.5), "budget"),
+        (lambda p: OneShot(p, tolerance=0.1, budget=0), "budget"),
+        (lambda p: SRIS(p, budget=400, mean_cost=-1), "mean_cost"),
+        (lambda p: SRIS(p, budget=400, costs=[1, 2, 3]), "costs"),
+        (lambda p: CSR("problem", tolerance=0.1, budget=400), "problem"),
+        (lambda p: SimulatedTrial("problem"), "problem"),
+        (lambda p: CSR(p, tolerance=0.1, budget=400).recommend(confidence=1.0), "confidence"),
+        (lambda p: SimulatedTrial(p).respond(None), "reset"),
+    ],
+)
+def test_what_is_no_search_is_refused_by_name(make, names):
+    with pytest.raises(ArgumentError, match=names):
+        make(WORLD.problem)
