@@ -1,0 +1,91 @@
+"""Pictures of candidates and of searches: a table in, matplotlib axes out; nothing is computed here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evenhand.plots.style import SHADES, figure, finish, looks, style
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from evenhand.interventions import Recommendation
+
+__all__ = ["plot_candidates", "plot_errors", "plot_gaps", "plot_outcomes"]
+
+VERDICTS = {"certified": ("o", SHADES[2], "full"), "remains": ("s", SHADES[0], "full"), "dropped": ("x", "#888888", "none")}
+
+
+def plot_outcomes(recommendation: Recommendation, axes: Axes | None = None) -> Axes:
+    """Draw the estimated outcome of every candidate with its interval; marks tell who was certified and who was
+    dropped."""
+    axes = figure()[1] if axes is None else axes
+    table = recommendation.table
+    with style():
+        _marks(axes, table, table["outcome"], table["outcome_low"], table["outcome_high"], 0.0)
+        _candidates(axes, recommendation)
+        return finish(axes, "Expected outcome", "outcome", "candidate")
+
+
+def plot_gaps(recommendation: Recommendation, *, tolerance: float, axes: Axes | None = None) -> Axes:
+    """Draw the counterfactual gaps of every candidate with their intervals and the band of tolerance, one row a pair
+    of values."""
+    axes = figure()[1] if axes is None else axes
+    table = recommendation.table
+    gaps = [name for name in table.columns if name.startswith("gap[")]
+    with style():
+        axes.axvspan(-tolerance, tolerance, color="#dddddd", zorder=0, label=f"tolerance {tolerance:g}")
+        for edge in (-tolerance, tolerance):
+            axes.axvline(edge, color="black", linewidth=1.0, linestyle=(0, (2, 2)))
+        for number, name in enumerate(gaps):
+            shift = 0.6 * (number - (len(gaps) - 1) / 2) / max(len(gaps), 1)
+            low, high = (table[name.replace("gap[", f"gap_{end}[")] for end in ("low", "high"))
+            _marks(axes, table, table[name], low, high, shift, label=number == 0)
+        _candidates(axes, recommendation)
+        across = gaps[0] if len(gaps) == 1 else "gaps, from above: " + ", ".join(name[3:] for name in gaps)
+        return finish(axes, "Had the sensitive attribute been different", across, "")
+
+
+def plot_candidates(recommendation: Recommendation, *, tolerance: float) -> Figure:
+    """Draw outcomes and gaps side by side."""
+    drawn, axes = figure(10.0, 1.6 + 0.28 * len(recommendation.table), columns=2)
+    plot_outcomes(recommendation, axes[0])
+    plot_gaps(recommendation, tolerance=tolerance, axes=axes[1])
+    return drawn
+
+
+def plot_errors(errors: pd.DataFrame, axes: Axes | None = None, *, title: str = "Wrong candidate named") -> Axes:
+    """Draw the share of wrong answers over the budget: columns search, budget, error, error_low, error_high."""
+    axes = figure()[1] if axes is None else axes
+    names = list(dict.fromkeys(errors["search"]))
+    with style():
+        for name, look in looks(names).items():
+            curve = errors[errors["search"] == name].sort_values("budget")
+            axes.plot(curve["budget"], curve["error"], label=name, **look)
+            axes.fill_between(
+                curve["budget"], curve["error_low"], curve["error_high"], color=look["color"], alpha=0.12, linewidth=0
+            )
+        axes.set_ylim(-0.02, 1.02)
+        return finish(axes, title, "trials", "share of runs")
+
+
+def _marks(axes: Axes, table: Any, middle: Any, low: Any, high: Any, shift: float, label: bool = True) -> None:
+    height = np.arange(len(table)) + shift
+    for verdict, (marker, shade, fill) in VERDICTS.items():
+        chosen = (table["verdict"] == verdict).to_numpy() & middle.notna().to_numpy()
+        if chosen.any():
+            reach = np.stack([(middle - low)[chosen], (high - middle)[chosen]])
+            axes.errorbar(
+                middle[chosen], height[chosen], xerr=reach, fmt=marker, color=shade, fillstyle=fill,
+                markersize=5, linewidth=1.1, label=verdict if label else None,
+            )  # fmt: skip
+
+
+def _candidates(axes: Axes, recommendation: Recommendation) -> None:
+    labels = [str(name) + (" *" if name == recommendation.candidate else "") for name in recommendation.table.index]
+    axes.set_yticks(range(len(labels)), labels, fontsize=8)
+    axes.set_ylim(len(labels) - 0.5, -0.5)
