@@ -53,8 +53,6 @@ def networks(draw):
     size = draw(st.integers(2, 5))
     names = [f"n{i}" for i in range(size)]
     states = {name: tuple(range(draw(st.integers(2, 3)))) for name in names}
-    parents = {
-        name: tuple(p for p in names[:i] if draw(st.booleans())) for i, name in enumerate(names)
-    }
+    parents = {name: tuple(p for p in names[:i] if draw(st.booleans())) for i, name in enumerate(names)}
     tables = {n: random.dirichlet(np.ones(len(states[n])), [len(states[p]) for p in parents[n]]) for n in names}
     return CausalModel.from_tables(states, parents, tables)

@@ -8,7 +8,12 @@ from evenhand.interventions.frames import drawn, evidence_of
 from tests.interventions.examples import as_groups, mediated, two_attributes
 from tests.reference import interventions as twin
 
-PROBLEMS = {"below": mediated(1), "beside": mediated(2, direct=False), "three": mediated(3, groups=3), "two": two_attributes(4)}
+PROBLEMS = {
+    "below": mediated(1),
+    "beside": mediated(2, direct=False),
+    "three": mediated(3, groups=3),
+    "two": two_attributes(4),
+}
 
 
 def samples_of(problem, frame):

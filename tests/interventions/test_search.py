@@ -74,10 +74,9 @@ def test_costs_stay_below_the_mean_that_was_promised(search):
     assert search.trials <= search.budget
 
 
-def test_asking_again_gives_the_same_ticket_and_a_told_one_is_closed(search):
-    allocation, again = search.ask(), search.ask()
-    assert allocation.id == again.id == 1
-    assert allocation.frame.equals(again.frame)
+def test_a_told_ticket_is_closed_and_an_open_one_can_be_shown_again(search):
+    allocation = search.ask()
+    assert search.allocation(allocation.id).frame.equals(allocation.frame)
     assert search.open_tickets == [1]
     search.tell(allocation, pd.DataFrame(columns=[*allocation.frame.columns, *WORLD.problem.nodes, "sex"]))
     before = state.to_bytes(search)
@@ -87,7 +86,22 @@ def test_asking_again_gives_the_same_ticket_and_a_told_one_is_closed(search):
         search.tell(7, *WORLD_ROWS)
     with pytest.raises(TicketError, match="an Allocation"):
         search.tell("first", *WORLD_ROWS)
+    with pytest.raises(TicketError, match="before the first ask"):
+        search.tell(None, *WORLD_ROWS)
+    with pytest.raises(ClosedTicketError):
+        search.allocation(1)
     assert state.to_bytes(search) == before
+
+
+def test_several_open_tickets_spend_the_budget_once(search):
+    WORLD.reset(1)
+    tickets = [search.ask() for _ in range(30)]
+    assert sum(ticket.frame["count"].sum() for ticket in tickets) == search.budget == search.trials
+    assert tickets[-1].frame.empty
+    for ticket in tickets[::-1]:
+        search.tell(ticket, *WORLD.respond(ticket))
+    assert search.finished
+    assert search._all.trials.sum() == search.budget
 
 
 WORLD.reset(3)
@@ -128,10 +142,14 @@ def test_recommend_speaks_before_anything_was_told(search):
     assert (recommendation.table["verdict"] == "remains").all()
 
 
-def test_a_finished_search_hands_out_nothing_more(search):
+def test_a_finished_search_hands_out_nothing_more_and_still_learns(search):
     run(search, seed=7)
-    with pytest.raises(ArgumentError, match="over"):
-        search.ask()
+    allocation, before = search.ask(), search._all.trials.sum()
+    assert allocation.frame.empty
+    chosen = search.remaining.copy()
+    search.tell(allocation, *WORLD_ROWS)
+    assert search._all.trials.sum() == before + WORLD_ROWS[0]["count"].sum()
+    assert (search.remaining == chosen).all()
 
 
 def test_logged_trials_count_before_the_first_ask_and_only_then():
@@ -142,8 +160,6 @@ def test_logged_trials_count_before_the_first_ask_and_only_then():
     search.forget(search.ask())
     assert search.estimates().outcome_known.all()
     assert search.trials < 400
-    with pytest.raises(ArgumentError, match="before the first ask"):
-        search.tell(None, log)
     search.forget(search.ask())
     assert not search.estimates().outcome_known.any(), "V1 judges the second phase by its own samples"
     with pytest.raises(TableError, match="deployed 'now' alone"):

@@ -11,27 +11,22 @@ roots of the network; what they cause in it is the builders' judgement.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from evenhand.datasets.fetching import fetch
 
-if TYPE_CHECKING:
-    from evenhand.interventions import CausalModel
-
-__all__ = ["load_hepar2"]
+__all__ = ["fetch_hepar2"]
 
 SHA256 = "f98d4a65c496b79d76b15797e6a6cbeafaff32a17d66a844d8e5b9506d379fcd"
 URL = "https://www.bnlearn.com/bnrepository/hepar2/hepar2.bif.gz"
 
 
-def load_hepar2() -> CausalModel:
-    """Return the network as a causal model.
+def fetch_hepar2() -> Path:
+    """Return the path of the BIF file, for `CausalModel.from_bif`.
 
     Raises
     ------
     DatasetError
         If the file is absent and cannot be fetched, or has another checksum.
     """
-    from evenhand.interventions import CausalModel
-
-    return CausalModel.from_bif(fetch("hepar2/hepar2.bif.gz", SHA256, URL))
+    return fetch("hepar2/hepar2.bif.gz", SHA256, URL)

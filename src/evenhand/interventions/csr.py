@@ -95,5 +95,4 @@ class CSR(Search):
 
         for world in SimulatedTrial.examples():
             yield cls(world.problem, tolerance=0.1, budget=4000), world
-            yield cls(world.problem, tolerance=0.1, budget=500, reuse=False), world
             yield cls(world.problem, tolerance=0.1, budget=500, pooled=True), world

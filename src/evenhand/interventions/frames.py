@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from evenhand.errors import TableError, wanted
 from evenhand.interventions.cells import Evidence
 from evenhand.interventions.model import CausalModel
-from evenhand.interventions.structure import Structure
+from evenhand.interventions.structure import Structure, cell_density
 
 if TYPE_CHECKING:
     from evenhand.interventions.problem import Problem
 
-__all__ = ["coded_log", "drawn", "evidence_of", "plan_frame", "planned"]
+__all__ = ["coded_log", "drawn", "evidence_of", "plan_frame"]
 
 Ints = NDArray[np.int64]
 COUNT = "count"
@@ -44,19 +44,6 @@ def plan_frame(problem: Problem, plan: Ints, costs: NDArray[np.float64]) -> Any:
     )
 
 
-def planned(problem: Problem, frame: Any) -> Ints:
-    """Return the plan (1 + S, K) that a data frame like `plan_frame`'s asks for."""
-    plan = np.zeros((1 + len(problem.groups), len(problem.candidates)), np.int64)
-    attributes = problem.structure.sensitive
-    row = np.zeros(len(frame), np.int64)
-    if any(held(attribute) in frame for attribute in attributes):
-        forced = ~frame[[held(attribute) for attribute in attributes]].isna().any(axis=1).to_numpy()
-        named = frame[forced].rename(columns={held(attribute): attribute for attribute in attributes})
-        row[forced] = 1 + _flat(problem.model, named, attributes)
-    np.add.at(plan, (row, _codes(frame, "candidate", problem.candidates)), _times(frame).astype(np.int64))
-    return plan
-
-
 def evidence_of(problem: Problem, samples: Any, deployed: bool = False) -> Evidence:
     """Read a data frame of trials; with `deployed` all are of the deployed candidate, S as it came.
 
@@ -68,6 +55,8 @@ def evidence_of(problem: Problem, samples: Any, deployed: bool = False) -> Evide
     """
     model, structure, cells = problem.model, problem.structure, problem.cells
     s, cell, times = _observed(model, structure, samples)
+    if not s.size:
+        return cells.nothing()
     kind, candidate = np.zeros(len(s), np.int64), np.zeros(len(s), np.int64)
     if not deployed:
         candidate = _codes(samples, "candidate", problem.candidates)
@@ -104,10 +93,8 @@ def drawn(problem: Problem, plan: Ints, random: np.random.Generator) -> Any:
     """Draw the trials of a plan (1 + S, K) from the exact law; one row a combination that was seen, with its count."""
     import pandas as pd
 
-    from evenhand.interventions.structure import cell_density
-
     model, structure, cells = problem.model, problem.structure, problem.cells
-    law = cell_density(model, structure, problem.tables) * cells.cell_base
+    law = cell_density(model, structure, problem.tables) * cells.cell_base if plan.any() else np.ones((1, 1, 1))
     law /= law.sum(2, keepdims=True)
     rows = []
     for row, k in np.argwhere(plan > 0):

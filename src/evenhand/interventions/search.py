@@ -41,11 +41,13 @@ class Allocation:
     phase : the phase, counted from 1.
     frame : data frame with the columns candidate, do(S) for each sensitive attribute (empty: leave it as it comes),
         count, cost.
+    plan : the counts as an array (1 + S, K): S as it comes in row 0, do(S = s) in row 1 + s.
     """
 
     id: int
     phase: int
     frame: Any
+    plan: Ints
 
 
 class Search:
@@ -86,7 +88,8 @@ class Search:
         self.begin()
 
     phase: int
-    """How many phases are over."""
+    handed_out: int
+    """How many phases are over, and how many were planned."""
     remaining: NDArray[np.bool_]
     certified: NDArray[np.bool_]
     dropped: dict[int, tuple[int, str]]
@@ -98,8 +101,7 @@ class Search:
     _all: Evidence
     _recent: Evidence
     _used: Evidence
-    _open: int | None
-    _planned: Ints | None
+    _open: dict[int, tuple[int, Ints]]
     _next: int
 
     def phases(self) -> list[Phase]:
@@ -113,20 +115,26 @@ class Search:
     # ------------------------------------------------------------------ the conversation
 
     def ask(self) -> Allocation:
-        """Return what to try next; the same ticket again until it is told or forgotten.
+        """Return what to try next, as a ticket; nothing is left to try when the search is over or all phases were
+        handed out.
+
+        A phase is planned for the candidates that remain when it is asked for, so tell before the next ask where that
+        can be.
+        """
+        ticket, self._next = self._next, self._next + 1
+        self._open[ticket] = (self.handed_out + 1, self.plan())
+        return self.allocation(ticket)
+
+    def allocation(self, ticket: int) -> Allocation:
+        """Return the allocation of an open ticket once more.
 
         Raises
         ------
-        ArgumentError
-            If the search is over.
+        UnknownTicketError, ClosedTicketError
+            If the ticket was never handed out, or was told or forgotten before.
         """
-        if self.finished:
-            raise ArgumentError(f"the search is over after {self.phase} phases; call recommend()")
-        if self._open is None:
-            self._open, self._next = self._next, self._next + 1
-            self._planned = self.plan()
-        assert self._planned is not None
-        return Allocation(self._open, self.phase + 1, plan_frame(self.problem, self._planned, self._costs))
+        phase, plan = self._open[self._checked_ticket(ticket)]
+        return Allocation(ticket, min(phase, len(self._phases)), plan_frame(self.problem, plan, self._costs), plan)
 
     def tell(self, allocation: Allocation | int | None, samples: Any) -> None:
         """Bring back what was observed; short and empty deliveries are fine.
@@ -142,33 +150,29 @@ class Search:
         TableError
             If a column is missing or a value was never heard of; the message names row and column.
         UnknownTicketError, ClosedTicketError
-            If the ticket was never handed out, or was told or forgotten before.
-        ArgumentError
-            If logged trials come after the first ask.
+            If the ticket was never handed out, or was told or forgotten before; None after the first ask.
         """
         if allocation is None:
             if self._next > 1:
-                raise ArgumentError(
-                    wanted("allocation", "logged trials before the first ask", None, "pass the allocation told about")
-                )
+                mend = "logged trials are told before the first ask"
+                raise UnknownTicketError(wanted("allocation", "an Allocation or its id", None, mend))
             evidence = evidence_of(self.problem, samples, deployed=True)
             self._all, self._recent = self._all + evidence, self._recent + evidence
             return
-        self._checked_ticket(allocation)
+        ticket = self._checked_ticket(allocation)
         evidence = evidence_of(self.problem, samples)
-        self._open = None
+        del self._open[ticket]
         self.absorb(evidence)
 
     def forget(self, allocation: Allocation | int) -> None:
         """Close a ticket of which nothing will come; its phase ends without news."""
-        self._checked_ticket(allocation)
-        self._open = None
+        del self._open[self._checked_ticket(allocation)]
         self.absorb(self.problem.cells.nothing())
 
     @property
     def open_tickets(self) -> list[int]:
-        """The id that was handed out and neither told nor forgotten, if any."""
-        return [] if self._open is None else [self._open]
+        """The ids that were handed out and neither told nor forgotten."""
+        return list(self._open)
 
     def recommend(self, *, confidence: float = 0.95) -> Recommendation:
         """Return the candidate that the evidence so far speaks for, and what is known of all.
@@ -193,7 +197,7 @@ class Search:
     def begin(self) -> None:
         """Start anew."""
         k = len(self.problem.candidates)
-        self.phase = 0
+        self.phase = self.handed_out = 0
         self.remaining = np.ones(k, bool)
         self.certified = np.zeros(k, bool)
         self.dropped = {}
@@ -201,8 +205,7 @@ class Search:
         self.cost, self.trials = 0.0, 0
         self._owed = np.zeros((1 + len(self.problem.groups), k))
         self._all = self._recent = self._used = self.problem.cells.nothing()
-        self._open = None
-        self._planned = None
+        self._open = {}
         self._next = 1
 
     @property
@@ -216,10 +219,13 @@ class Search:
         Shares are rounded so that the phase's size is spent exactly, fractions are carried to the next phase, and the
         cost never passes `mean_cost` a trial.
         """
-        size, _, rows = self._phases[self.phase]
+        if self.over or self.handed_out == len(self._phases):
+            return np.zeros_like(self._owed, dtype=np.int64)
+        size, _, rows = self._phases[self.handed_out]
+        self.handed_out += 1
         shares = self.problem.program(self._costs, self._allowance, rows).solve(self.remaining).shares
         wish = size * shares + self._owed
-        allowed = self._allowance * sum(phase.size for phase in self._phases[: self.phase + 1]) - self.cost
+        allowed = self._allowance * sum(phase.size for phase in self._phases[: self.handed_out]) - self.cost
         plan = rounded(wish, size, np.broadcast_to(self._costs, wish.shape), allowed)
         self._owed = wish - plan
         self.cost += float((plan * self._costs).sum())
@@ -227,14 +233,14 @@ class Search:
         return plan
 
     def absorb(self, evidence: Evidence) -> None:
-        """End the phase: learn from what was observed, and drop candidates."""
+        """End a phase: learn from what was observed, and drop candidates; what comes after the search is over adds to
+        the estimates."""
         self._all = self._all + evidence
         self._used = self._all if self.reuse else self._recent + evidence
         self._recent = self.problem.cells.nothing()
-        self._planned = None
-        level = self._phases[self.phase].level
-        self.phase += 1
-        self.judge(self.estimates(), 2.0**-level)
+        if not self.finished:
+            self.phase += 1
+            self.judge(self.estimates(), 2.0 ** -self._phases[self.phase - 1].level)
 
     def estimates(self, with_errors: bool = False) -> Estimates:
         """Return the estimates that the last phase was judged by, on the scale [0, 1]."""
@@ -297,10 +303,11 @@ class Search:
 
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restored` needs to continue exactly here."""
-        names = ("phase", "remaining", "certified", "over", "cost", "trials", "_owed", "_open", "_planned", "_next")
+        names = ("phase", "handed_out", "remaining", "certified", "over", "cost", "trials", "_owed", "_next")
         return {
             "config": {**self.config(), "problem": self.problem.snapshot()},
             "state": {name: getattr(self, name) for name in names},
+            "open": [[ticket, phase, plan] for ticket, (phase, plan) in self._open.items()],
             "dropped": [[number, *why] for number, why in self.dropped.items()],
             "evidence": [list(evidence) for evidence in (self._all, self._recent, self._used)],
         }
@@ -311,18 +318,20 @@ class Search:
         search = cls(**{**snapshot["config"], "problem": Problem.restored(snapshot["config"]["problem"])})
         for name, value in snapshot["state"].items():
             setattr(search, name, value)
+        search._open = {ticket: (phase, plan) for ticket, phase, plan in snapshot["open"]}
         search.dropped = {number: (phase, why) for number, phase, why in snapshot["dropped"]}
         search._all, search._recent, search._used = (Evidence(*parts) for parts in snapshot["evidence"])
         return search
 
-    def _checked_ticket(self, allocation: Allocation | int) -> None:
+    def _checked_ticket(self, allocation: Allocation | int) -> int:
         ticket = allocation.id if isinstance(allocation, Allocation) else allocation
         if not isinstance(ticket, (int, np.integer)) or isinstance(ticket, bool):
             raise UnknownTicketError(wanted("allocation", "an Allocation, its id, or None", allocation))
-        if ticket != self._open:
+        if ticket not in self._open:
             if 0 < ticket < self._next:
                 raise ClosedTicketError(f"allocation {ticket} was told or forgotten before; nothing has changed")
             raise UnknownTicketError(f"allocation {ticket} was never handed out; the last one was {self._next - 1}")
+        return int(ticket)
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={value!r}" for name, value in self.config().items())

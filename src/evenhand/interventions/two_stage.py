@@ -82,5 +82,4 @@ class TwoStageCSR(Search):
         from evenhand.interventions.worlds import SimulatedTrial
 
         for world in SimulatedTrial.examples():
-            yield cls(world.problem, tolerance=0.1, budget=1000), world
             yield cls(world.problem, tolerance=0.1, budget=1000, reuse=False), world

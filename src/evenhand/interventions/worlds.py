@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.errors import ArgumentError, wanted
-from evenhand.interventions.frames import drawn, planned
+from evenhand.interventions.frames import drawn
 from evenhand.interventions.model import CausalModel
 from evenhand.interventions.problem import Problem
 from evenhand.registry import register
@@ -56,7 +56,7 @@ class SimulatedTrial:
         """Return the samples of an allocation, one row a combination that was seen, with its count."""
         if self._random is None:
             raise ArgumentError(wanted("world", "reset(seed) before the first round", "none"))
-        return (drawn(self.problem, planned(self.problem, ticket.frame), self._random),)
+        return (drawn(self.problem, ticket.plan, self._random),)
 
     @classmethod
     def examples(cls) -> Iterator[SimulatedTrial]:

@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_candidates", "plot_errors", "plot_gaps", "plot_outcomes"]
 
-VERDICTS = {"certified": ("o", SHADES[2], "full"), "remains": ("s", SHADES[0], "full"), "dropped": ("x", "#888888", "none")}
+VERDICTS = {
+    "certified": ("o", SHADES[2], "full"),
+    "remains": ("s", SHADES[0], "full"),
+    "dropped": ("x", "#888888", "none"),
+}
 
 
 def plot_outcomes(recommendation: Recommendation, axes: Axes | None = None) -> Axes:
@@ -38,16 +42,17 @@ def plot_gaps(recommendation: Recommendation, *, tolerance: float, axes: Axes | 
     table = recommendation.table
     gaps = [name for name in table.columns if name.startswith("gap[")]
     with style():
-        axes.axvspan(-tolerance, tolerance, color="#dddddd", zorder=0, label=f"tolerance {tolerance:g}")
+        axes.axvspan(-tolerance, tolerance, color="#dddddd", zorder=0)
         for edge in (-tolerance, tolerance):
             axes.axvline(edge, color="black", linewidth=1.0, linestyle=(0, (2, 2)))
         for number, name in enumerate(gaps):
             shift = 0.6 * (number - (len(gaps) - 1) / 2) / max(len(gaps), 1)
             low, high = (table[name.replace("gap[", f"gap_{end}[")] for end in ("low", "high"))
-            _marks(axes, table, table[name], low, high, shift, label=number == 0)
+            _marks(axes, table, table[name], low, high, shift)
         _candidates(axes, recommendation)
         across = gaps[0] if len(gaps) == 1 else "gaps, from above: " + ", ".join(name[3:] for name in gaps)
-        return finish(axes, "Had the sensitive attribute been different", across, "")
+        title = f"Had the sensitive attribute been different (grey: fair within {tolerance:g})"
+        return finish(axes, title, across, "", legend=False)
 
 
 def plot_candidates(recommendation: Recommendation, *, tolerance: float) -> Figure:
@@ -73,7 +78,7 @@ def plot_errors(errors: pd.DataFrame, axes: Axes | None = None, *, title: str = 
         return finish(axes, title, "trials", "share of runs")
 
 
-def _marks(axes: Axes, table: Any, middle: Any, low: Any, high: Any, shift: float, label: bool = True) -> None:
+def _marks(axes: Axes, table: Any, middle: Any, low: Any, high: Any, shift: float) -> None:
     height = np.arange(len(table)) + shift
     for verdict, (marker, shade, fill) in VERDICTS.items():
         chosen = (table["verdict"] == verdict).to_numpy() & middle.notna().to_numpy()
@@ -81,7 +86,7 @@ def _marks(axes: Axes, table: Any, middle: Any, low: Any, high: Any, shift: floa
             reach = np.stack([(middle - low)[chosen], (high - middle)[chosen]])
             axes.errorbar(
                 middle[chosen], height[chosen], xerr=reach, fmt=marker, color=shade, fillstyle=fill,
-                markersize=5, linewidth=1.1, label=verdict if label else None,
+                markersize=5, linewidth=1.1, label=verdict,
             )  # fmt: skip
 
 
