@@ -43,7 +43,7 @@ def test_intervals_cover_at_their_level(problem, pooled):
             low, high = table[f"gap_low[{a}, {b}]"], table[f"gap_high[{a}, {b}]"]
             inside += int(((low <= problem.gaps[a, b]) & (problem.gaps[a, b] <= high)).sum())
         total += len(problem.candidates) * (1 + len(problem.pairs) // 2)
-    # numbers of one run may be dependent; with `runs` independent ones the share is within five standard errors of the level
+    # numbers of one run may be dependent: `runs` independent ones, five standard errors
     assert abs(inside / total - 0.95) < 5 * np.sqrt(0.95 * 0.05 / runs)
 
 

@@ -16,7 +16,7 @@ def joint(model, tables=None, do=None):
             if node in do:
                 mass *= float(at[node] == do[node])
             else:
-                mass *= float(tables[node][tuple(at[p] for p in model.parents[node]) + (at[node],)])
+                mass *= float(tables[node][(*(at[p] for p in model.parents[node]), at[node])])
         if mass > 0:
             yield at, mass
 
@@ -32,8 +32,8 @@ def mean_outcome(problem, k, group=None):
 def counterfactual_gap(problem, k, a, b):
     """E over units with S = b of Y had S been a, less Y: abduction over the other roots by enumeration.
 
-    The noise of a discrete node is an independent uniform; given S = b nothing is learned of it, because S is a root. So the expectation of Y had S
-    been a is that of the mutilated network.
+    The noise of a discrete node is an independent uniform; given S = b nothing is learned of it, because S is a root.
+    So the expectation of Y had S been a is that of the mutilated network.
     """
     return mean_outcome(problem, k, a) - mean_outcome(problem, k, b)
 
@@ -42,16 +42,16 @@ def likelihood(problem, k, at, group):
     """P_k(V | pa V) times the tables of C, with S = group among the parents."""
     model, s = problem.model, problem.structure
     at = {**at, **dict(zip(s.sensitive, group, strict=True))}
-    value = float(problem.tables[k][tuple(at[p] for p in model.parents[s.intervene]) + (at[s.intervene],)])
+    value = float(problem.tables[k][(*(at[p] for p in model.parents[s.intervene]), at[s.intervene])])
     for child in s.children:
-        value *= float(model.tables[child][tuple(at[p] for p in model.parents[child]) + (at[child],)])
+        value *= float(model.tables[child][(*(at[p] for p in model.parents[child]), at[child])])
     return value
 
 
 def ratio(problem, k, j, at):
     """P_k(V | pa V) / P_j(V | pa V)."""
     v = problem.structure.intervene
-    cell = tuple(at[p] for p in problem.model.parents[v]) + (at[v],)
+    cell = (*(at[p] for p in problem.model.parents[v]), at[v])
     return problem.tables[k][cell] / problem.tables[j][cell]
 
 

@@ -1,0 +1,205 @@
+"""`evenhand recommend`: the best fair candidate, in simulated trials or in real ones, guided file by file."""
+
+from __future__ import annotations
+
+import json as json_
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from evenhand.errors import ArgumentError, TableError, wanted
+
+if TYPE_CHECKING:
+    from evenhand.interventions import Problem
+    from evenhand.interventions.search import Search
+
+__all__ = ["recommend"]
+
+SEARCHES = ("csr", "two-stage-csr", "sris", "one-shot")
+
+
+def recommend(
+    model: Annotated[
+        Path | None, typer.Argument(help="Causal model, a BIF file; not needed once --trial exists.")
+    ] = None,
+    intervene: Annotated[str, typer.Option(help="The node whose table the candidates replace.")] = "",
+    sensitive: Annotated[list[str] | None, typer.Option(help="A sensitive root; several are allowed.")] = None,
+    outcome: Annotated[str, typer.Option(help="The node to be raised.")] = "",
+    candidates: Annotated[
+        Path | None,
+        typer.Option(
+            help='JSON {"label": table, ...}, the deployed one first, null for the model\'s own table; '
+            'or {"candidates": {...}, "values": {...}, "costs": {...}}.'
+        ),
+    ] = None,
+    values: Annotated[str, typer.Option(help="Numbers of the outcome's states, such as present=0,absent=1.")] = "",
+    tolerance: Annotated[float | None, typer.Option(help="Largest fair gap, in the outcome's units.")] = None,
+    budget: Annotated[int | None, typer.Option(help="Number of trials.")] = None,
+    search: Annotated[str, typer.Option(help=f"One of {', '.join(SEARCHES)}.")] = "csr",
+    pooled: Annotated[bool, typer.Option("--pooled", help="Our form with mixture weights, not the paper's.")] = False,
+    seed: Annotated[int | None, typer.Option(help="Seed of the simulated trials.")] = None,
+    trial: Annotated[Path | None, typer.Option(help="File that keeps a real trial between commands.")] = None,
+    log: Annotated[
+        Path | None, typer.Option(help="Logged trials of the deployed candidate, before the first --ask.")
+    ] = None,
+    tell: Annotated[Path | None, typer.Option(help="CSV of what was observed of the open allocation.")] = None,
+    ask: Annotated[Path | None, typer.Option(help="CSV to write the next allocation to.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for the table and the picture.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+) -> None:
+    """Name the best candidate among the fair ones. With --ask, --tell or --log it guides a real trial, else it "
+    "simulates one."""
+    from evenhand import state
+
+    real = ask is not None or tell is not None or log is not None
+    if real and trial is None:
+        raise ArgumentError(
+            wanted("--trial", "a file that keeps the trial between commands", None, "--trial study.evenhand")
+        )
+    if trial is not None and trial.exists():
+        running = state.load(trial)
+    else:
+        asked = {
+            "MODEL": model,
+            "--intervene": intervene,
+            "--sensitive": sensitive,
+            "--outcome": outcome,
+            "--candidates": candidates,
+        }
+        running = _search(asked, values, search, tolerance, budget, pooled)
+    if not real and trial is None:
+        seed = _simulate(running, seed)
+    if log is not None:
+        running.tell(None, _samples(log))
+    if tell is not None:
+        if not running.open_tickets:
+            raise ArgumentError(wanted("--tell", "results of an open allocation", "none is open", "use --ask first"))
+        running.tell(running.open_tickets[0], _samples(tell))
+    if ask is not None and not running.finished:
+        allocation = running.allocation(running.open_tickets[0]) if running.open_tickets else running.ask()
+        allocation.frame.to_csv(ask, index=False)
+    if trial is not None:
+        state.save(running, trial)
+    _show(running, seed if not real and trial is None else None, ask, out, json)
+
+
+def _search(
+    asked: dict[str, Any], values: str, name: str, tolerance: float | None, budget: int | None, pooled: bool
+) -> Search:
+    """Build the search that the options describe."""
+    from evenhand import registry
+    from evenhand.interventions import CausalModel, Problem
+
+    missing = [option for option, value in (*asked.items(), ("--budget", budget)) if not value]
+    if name != "sris" and tolerance is None:
+        missing.append("--tolerance")
+    if missing:
+        raise ArgumentError(wanted(", ".join(missing), "given where a search begins", "nothing"))
+    if name not in SEARCHES:
+        raise ArgumentError(wanted("--search", f"one of {', '.join(SEARCHES)}", name))
+    model = CausalModel.from_bif(asked["MODEL"])
+    body = _json(asked["--candidates"])
+    study = body if isinstance(body.get("candidates"), dict) else {"candidates": body}
+    own = model.tables.get(asked["--intervene"])
+    problem = Problem(
+        model,
+        intervene=asked["--intervene"],
+        sensitive=asked["--sensitive"] if len(asked["--sensitive"]) > 1 else asked["--sensitive"][0],
+        outcome=asked["--outcome"],
+        candidates={label: own if table is None else table for label, table in study["candidates"].items()},
+        values=_values(values) if values else study.get("values"),
+    )
+    settings: dict[str, Any] = {"budget": budget, "costs": study.get("costs"), "pooled": pooled}
+    if name != "sris":
+        settings["tolerance"] = tolerance
+    return registry.get(f"interventions/{name}").cls(problem, **settings)
+
+
+def _simulate(running: Search, seed: int | None) -> int:
+    """Carry out the trials on the model itself; return the seed used."""
+    from evenhand.interventions import SimulatedTrial
+    from evenhand.rng import draw_seed
+
+    world, seed = SimulatedTrial(running.problem), draw_seed(seed)
+    world.reset(seed)
+    while not running.finished:
+        allocation = running.ask()
+        running.tell(allocation, *world.respond(allocation))
+    return seed
+
+
+def _show(running: Search, seed: int | None, ask: Path | None, out: Path | None, json: bool) -> None:
+    from evenhand.cli.output import as_json, picture, say, table
+
+    problem: Problem = running.problem
+    found = running.recommend()
+    rows = found.table.reset_index()
+    if out is not None:
+        from evenhand.plots.interventions import plot_candidates, plot_outcomes
+
+        out.mkdir(parents=True, exist_ok=True)
+        rows.to_csv(out / "candidates.csv", index=False)
+        if running.tolerance is None:
+            picture(plot_outcomes(found).get_figure(), out, "candidates")  # type: ignore[arg-type]
+        else:
+            picture(plot_candidates(found, tolerance=running.tolerance), out, "candidates")
+    body: dict[str, Any] = {
+        "candidate": found.candidate,
+        "status": found.status,
+        "finished": running.finished,
+        "phase": running.phase,
+        "trials": running.trials,
+        "cost": running.cost,
+        "open": running.open_tickets,
+    }
+    if seed is not None:
+        tolerance = float("inf") if running.tolerance is None else running.tolerance
+        body |= {"seed": seed, "exact": problem.best(tolerance)}
+    cells = rows.astype(object).where(rows.notna(), None)
+    if json:
+        as_json({**body, "table": cells.to_dict("records")})
+        return
+    table(
+        "Candidates", list(cells.columns), [["" if cell is None else cell for cell in row] for row in cells.to_numpy()]
+    )
+    say(f"{found.status.replace('_', ' ')}: {found.candidate if found.candidate is not None else '-'}")
+    if seed is not None:
+        answer = "no candidate" if body["exact"] is None else body["exact"]
+        say(f"simulated with seed {seed}; exactly, {answer} is the answer")
+    if ask is not None:
+        say(
+            "the search is over, there is nothing more to try"
+            if running.finished
+            else f"the next allocation is in {ask}"
+        )
+
+
+def _samples(path: Path) -> Any:
+    """Read what was observed, every cell as text, as the states of a BIF file are."""
+    import pandas as pd
+
+    if not path.is_file():
+        raise TableError(f"{path}: no such file")
+    try:
+        return pd.read_csv(path, dtype=str, keep_default_na=False)
+    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
+        raise TableError(f"{path}: cannot be read as CSV: {error}") from error
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        body = json_.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise TableError(f"{path}: cannot be read as JSON: {error}") from error
+    if not isinstance(body, dict):
+        raise TableError(wanted(str(path), 'an object {"label": table}', type(body).__name__))
+    return body
+
+
+def _values(text: str) -> dict[str, float]:
+    try:
+        pairs = [part.split("=") for part in text.split(",")]
+        return {state.strip(): float(number) for state, number in pairs}
+    except ValueError as error:
+        raise ArgumentError(wanted("--values", "STATE=NUMBER,STATE=NUMBER", text)) from error

@@ -1,0 +1,111 @@
+"""Error curves: how often each search names the wrong candidate, over budgets, instances and runs."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pandas as pd
+from joblib import Parallel, delayed
+
+from evenhand.experiments.framework import Runner
+from evenhand.interventions import CSR, SRIS, OneShot, Problem, TwoStageCSR
+from evenhand.interventions.measures import simulated_searches
+from evenhand.interventions.search import Search
+from evenhand.plots.interventions import plot_errors
+from evenhand.plots.style import figure
+from evenhand.rng import child
+
+__all__ = ["SEARCHES", "drawn", "error_at", "error_curves", "standard_error"]
+
+SEARCHES: dict[str, Callable[[Problem, float, int], Search]] = {
+    "CSR-V1": lambda problem, tolerance, budget: CSR(problem, tolerance=tolerance, budget=budget, reuse=False),
+    "CSR-V2": lambda problem, tolerance, budget: CSR(problem, tolerance=tolerance, budget=budget),
+    "TS-V1": lambda problem, tolerance, budget: TwoStageCSR(problem, tolerance=tolerance, budget=budget, reuse=False),
+    "TS-V2": lambda problem, tolerance, budget: TwoStageCSR(problem, tolerance=tolerance, budget=budget),
+    "SRIS-V2": lambda problem, tolerance, budget: SRIS(problem, budget=budget),
+    "OneShot": lambda problem, tolerance, budget: OneShot(problem, tolerance=tolerance, budget=budget),
+    "CSR pooled": lambda problem, tolerance, budget: CSR(problem, tolerance=tolerance, budget=budget, pooled=True),
+}
+
+
+def error_curves(
+    problems: Sequence[Problem], tolerance: float, settings: dict[str, Any], runner: Runner, *, names: Sequence[str]
+) -> pd.DataFrame:
+    """Return a data frame with one row a search and budget: columns search, budget, runs, error, error_low,
+    error_high, none.
+
+    `error` is the share of runs that did not name the exact answer, with a 95 % Wilson interval; `none` the share
+    that said that no candidate is fair. Settings used: budgets, runs (of each instance), seed.
+    """
+    cells = [(number, budget) for number in range(len(problems)) for budget in settings["budgets"]]
+    key = hashlib.sha256(repr((settings, tolerance, list(names))).encode()).hexdigest()[:12]
+    done = Parallel(n_jobs=runner.jobs)(
+        delayed(_cell)(problems[number], tolerance, budget, settings, names, runner, f"{key}-{number}-{budget}", number)
+        for number, budget in cells
+    )
+    counts = pd.concat(done).groupby(["search", "budget"], sort=False)[["runs", "wrong", "none"]].sum().reset_index()
+    counts["error"] = counts["wrong"] / counts["runs"]
+    counts["error_low"], counts["error_high"] = _wilson(counts["wrong"], counts["runs"])
+    counts["none"] /= counts["runs"]
+    return counts[["search", "budget", "runs", "error", "error_low", "error_high", "none"]]
+
+
+def drawn(curves: pd.DataFrame, title: str) -> Any:
+    """Return the figure of a set of curves."""
+    picture, axes = figure()
+    plot_errors(curves, axes, title=title)
+    return picture
+
+
+def error_at(curves: pd.DataFrame, search: str, budget: int | None = None, column: str = "error") -> float:
+    """Return a search's error at a budget, the largest by default."""
+    rows = curves[curves["search"] == search]
+    return float(rows.loc[rows["budget"] == (budget or rows["budget"].max()), column].iloc[0])
+
+
+def standard_error(curves: pd.DataFrame, one: str, other: str, budget: int | None = None) -> float:
+    """Return the standard error of the difference of two errors."""
+    variance = 0.0
+    for search in (one, other):
+        error, runs = (error_at(curves, search, budget, column) for column in ("error", "runs"))
+        variance += error * (1 - error) / runs
+    return float(variance**0.5)
+
+
+def _cell(
+    problem: Problem,
+    tolerance: float,
+    budget: int,
+    settings: dict[str, Any],
+    names: Sequence[str],
+    runner: Runner,
+    key: str,
+    number: int,
+) -> pd.DataFrame:
+    """Run one instance at one budget, or read what an interrupted run left."""
+    kept = None if runner.store is None else runner.store / f"{key}.csv"
+    if kept is not None and kept.is_file():
+        return pd.read_csv(kept)
+    searches = {name: SEARCHES[name](problem, tolerance, budget) for name in names}
+    runs = simulated_searches(
+        searches, replications=settings["runs"], seed=child(settings["seed"], number, budget), jobs=1
+    )
+    runs["wrong"], runs["none"] = ~runs["correct"], runs["status"] == "no_fair_candidate"
+    counts = runs.groupby("search", sort=False).agg(
+        runs=("wrong", "size"), wrong=("wrong", "sum"), none=("none", "sum")
+    )
+    frame = counts.reset_index().assign(budget=budget)
+    if kept is not None:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        frame.to_csv(kept, index=False)
+    return frame
+
+
+def _wilson(wrong: Any, runs: Any) -> tuple[Any, Any]:
+    z = 1.959964
+    share, scale = wrong / runs, 1 + z**2 / runs
+    middle = (share + z**2 / (2 * runs)) / scale
+    reach = z * (share * (1 - share) / runs + z**2 / (4 * runs**2)) ** 0.5 / scale
+    return (middle - reach).clip(lower=0.0), (middle + reach).clip(upper=1.0)
