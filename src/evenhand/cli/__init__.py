@@ -14,6 +14,7 @@ from evenhand.cli.audit import audit
 from evenhand.cli.check import check
 from evenhand.cli.demo import demo
 from evenhand.cli.listing import list_all
+from evenhand.cli.recommend import recommend
 from evenhand.cli.reproduce import reproduce
 from evenhand.cli.simulate import simulate
 from evenhand.errors import EvenhandError, SimulationInterrupted
@@ -30,6 +31,7 @@ app = typer.Typer(
 )
 app.command()(simulate)
 app.command()(audit)
+app.command()(recommend)
 app.command()(reproduce)
 app.command("list")(list_all)
 app.command()(check)
