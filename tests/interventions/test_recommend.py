@@ -1,0 +1,116 @@
+import json
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from evenhand import state
+from evenhand.cli import app
+from evenhand.errors import EvenhandError, TicketError
+from evenhand.interventions import CausalModel, SimulatedTrial
+
+NETWORK = """network n { }
+variable sex { type discrete [2] { f, m }; }
+variable dose { type discrete [2] { 0, 1 }; }
+variable state { type discrete [2] { ill, well }; }
+probability ( sex ) { table 0.5, 0.5; }
+probability ( dose | sex ) { (f) 0.8, 0.2; (m) 0.4, 0.6; }
+probability ( state | dose ) { (0) 0.7, 0.3; (1) 0.1, 0.9; }
+"""
+CANDIDATES = {"now": None, "same": [[0.5, 0.5], [0.5, 0.5]], "more": [[0.45, 0.55], [0.05, 0.95]]}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "model.bif").write_text(NETWORK)
+    (tmp_path / "candidates.json").write_text(json.dumps(CANDIDATES))
+    study = {"candidates": CANDIDATES, "values": {"ill": 0, "well": 1}, "costs": {"now": 0, "same": 1, "more": 1}}
+    (tmp_path / "study.json").write_text(json.dumps(study))
+    return tmp_path
+
+
+def call(*arguments):
+    result = CliRunner().invoke(app, ["recommend", *arguments])
+    if isinstance(result.exception, EvenhandError):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+BEGIN = ["model.bif", "--intervene", "dose", "--sensitive", "sex", "--outcome", "state"]
+STUDY = [*BEGIN, "--candidates", "study.json", "--tolerance", "0.15", "--budget", "6000"]
+
+
+def test_it_simulates_and_writes_table_and_picture(folder):
+    body = json.loads(call(*STUDY, "--seed", "1", "--pooled", "--json", "--out", "out"))
+    assert (body["candidate"], body["status"], body["exact"], body["seed"]) == ("same", "certified", "same", 1)
+    assert [row["candidate"] for row in body["table"]] == list(CANDIDATES)
+    assert (folder / "out" / "candidates.png").stat().st_size > 1000
+    assert pd.read_csv(folder / "out" / "candidates.csv").shape[0] == 3
+    plain = call(*BEGIN, "--candidates", "candidates.json", "--values", "ill=0,well=1", "--tolerance", "0.15",
+                 "--budget", "6000", "--seed", "1", "--pooled")  # fmt: skip
+    assert "certified: same" in plain
+    assert "simulated with seed 1" in plain
+    assert "uncertified" in call(*STUDY, "--search", "sris", "--seed", "2", "--out", "out")
+
+
+def test_a_trial_is_guided_file_by_file(folder):
+    model = CausalModel.from_bif("model.bif")
+    model.sample(500, seed=1).to_csv("log.csv", index=False)
+    call(*STUDY, "--pooled", "--trial", "trial.eh", "--log", "log.csv", "--ask", "plan.csv")
+    first = (folder / "plan.csv").read_text()
+    call("--trial", "trial.eh", "--ask", "plan.csv")
+    assert (folder / "plan.csv").read_text() == first, "an open allocation is shown again"
+    kept = state.load(folder / "trial.eh")
+    world = SimulatedTrial(kept.problem)
+    world.reset(3)
+    rounds = 0
+    while kept.open_tickets:
+        allocation = kept.allocation(kept.open_tickets[0])
+        assert (pd.read_csv("plan.csv")["count"] == allocation.frame["count"]).all()
+        world.respond(allocation)[0].to_csv("seen.csv", index=False)
+        said = call("--trial", "trial.eh", "--tell", "seen.csv", "--ask", "plan.csv")
+        kept, rounds = state.load(folder / "trial.eh"), rounds + 1
+    assert kept.finished
+    assert rounds >= 4
+    assert "certified: same" in said
+    assert "nothing more to try" in said
+    with pytest.raises(EvenhandError, match="none is open"):
+        call("--trial", "trial.eh", "--tell", "seen.csv")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "names"),
+    [
+        ([*BEGIN], "--candidates, --budget, --tolerance"),
+        (["absent.bif", *STUDY[1:]], "absent.bif: no such file"),
+        ([*STUDY, "--search", "magic"], "--search"),
+        ([*STUDY, "--ask", "plan.csv"], "--trial"),
+        ([*STUDY, "--values", "ill:0"], "--values"),
+        ([*STUDY, "--trial", "new.eh", "--tell", "seen.csv"], "none is open"),
+        ([*STUDY, "--trial", "new.eh", "--log", "absent.csv"], "absent.csv: no such file"),
+        ([*BEGIN, "--candidates", "candidates.json", "--tolerance", "0.1", "--budget", "600"], "values"),
+        ([*BEGIN, "--candidates", "model.bif", "--tolerance", "0.1", "--budget", "600"], "as JSON"),
+        ([*BEGIN, "--candidates", "list.json", "--tolerance", "0.1", "--budget", "600"], "an object"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_name_and_no_trial_begins(folder, arguments, names):
+    (folder / "list.json").write_text("[1, 2]")
+    with pytest.raises(EvenhandError, match=names):
+        call(*arguments)
+    assert not (folder / "new.eh").exists()
+
+
+def test_a_refused_delivery_leaves_the_trial_as_it_was(folder):
+    call(*STUDY, "--trial", "trial.eh", "--ask", "plan.csv")
+    before = (folder / "trial.eh").read_bytes()
+    pd.DataFrame({"candidate": ["now"], "sex": ["f"], "dose": ["2"], "state": ["ill"]}).to_csv("seen.csv", index=False)
+    with pytest.raises(EvenhandError, match="row 0, column 'dose'.*'2'"):
+        call("--trial", "trial.eh", "--tell", "seen.csv")
+    (folder / "empty.csv").write_text("")
+    with pytest.raises(EvenhandError, match="as CSV"):
+        call("--trial", "trial.eh", "--tell", "empty.csv")
+    with pytest.raises(TicketError):
+        call("--trial", "trial.eh", "--log", "seen.csv")
+    assert (folder / "trial.eh").read_bytes() == before
