@@ -106,7 +106,7 @@ def test_a_refused_delivery_leaves_the_trial_as_it_was(folder):
     call(*STUDY, "--trial", "trial.eh", "--ask", "plan.csv")
     before = (folder / "trial.eh").read_bytes()
     pd.DataFrame({"candidate": ["now"], "sex": ["f"], "dose": ["2"], "state": ["ill"]}).to_csv("seen.csv", index=False)
-    with pytest.raises(EvenhandError, match="row 0, column 'dose'.*'2'"):
+    with pytest.raises(EvenhandError, match=r"row 0, column 'dose'.*'2'"):
         call("--trial", "trial.eh", "--tell", "seen.csv")
     (folder / "empty.csv").write_text("")
     with pytest.raises(EvenhandError, match="as CSV"):

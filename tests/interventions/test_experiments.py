@@ -1,0 +1,86 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from evenhand.datasets.hepar2 import fetch_hepar2
+from evenhand.errors import ArgumentError
+from evenhand.experiments.framework import Runner, find
+from evenhand.experiments.interventions import constraints, divergence
+from evenhand.experiments.interventions.curves import SEARCHES, error_at, error_curves
+from evenhand.experiments.interventions.hepar import hepar2_problem
+from evenhand.experiments.interventions.instances import Conditions, instance
+from evenhand.interventions import CausalModel, SimulatedTrial
+
+SETTINGS = {name: getattr(constraints, name) for name in ("NONE", "LOOSE", "TIGHT", "NO_FAIR")}
+for family, (outcome, gap) in divergence.RANGES.items():
+    SETTINGS[family] = Conditions(family=family, outcome_divergence=outcome, gap_divergence=gap, **divergence.SETTINGS)
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_instances_meet_the_conditions_that_are_stated(name):
+    conditions = SETTINGS[name]
+    problem = instance(conditions, seed=2021)
+    gaps = np.abs(problem.gaps[0, 1])
+    fair = gaps < conditions.tolerance
+    assert len(problem.candidates) == 30
+    assert fair.sum() == conditions.fair
+    assert (np.abs(gaps - conditions.tolerance)[1:] > conditions.margin).all()
+    if conditions.fair:
+        second, best = np.sort(problem.outcomes[fair])[-2:]
+        assert best - second == pytest.approx(conditions.outcome_gap, rel=0.11)
+    m = problem.outcome_divergence[1:, 0]
+    d = np.max([one[1:, 0] for one in problem.gap_divergence.values()], axis=0)
+    for found, (low, high) in ((m, conditions.outcome_divergence), (d, conditions.gap_divergence)):
+        assert low <= found.min()
+        assert found.max() < high
+    again = instance(conditions, seed=2021)
+    assert (again.tables == problem.tables).all()
+
+
+def test_conditions_that_cannot_be_met_are_refused(monkeypatch):
+    monkeypatch.setattr("evenhand.experiments.interventions.instances.POOL", 10)
+    with pytest.raises(ArgumentError, match="random candidates can meet"):
+        instance(constraints.TIGHT._replace(outcome_divergence=(1e6, 1e7), candidates=3, fair=1), seed=1)
+
+
+def test_curves_are_the_same_for_any_jobs_and_go_on_from_what_is_stored(tmp_path):
+    problem = next(SimulatedTrial.examples()).problem
+    settings = {"budgets": (300, 600), "runs": 10, "seed": 3}
+    names = list(SEARCHES)
+    one = error_curves([problem, problem], 0.1, settings, Runner(jobs=1), names=names)
+    two = error_curves([problem, problem], 0.1, settings, Runner(jobs=2, store=tmp_path), names=names)
+    pd.testing.assert_frame_equal(one, two)
+    kept = sorted(tmp_path.iterdir())
+    assert len(kept) == 4
+    changed = pd.read_csv(kept[0]).assign(wrong=10)
+    changed.to_csv(kept[0], index=False)
+    again = error_curves([problem, problem], 0.1, settings, Runner(jobs=1, store=tmp_path), names=names)
+    assert not again.equals(two)
+    assert (one["runs"] == 20).all()
+    assert ((one["error_low"] <= one["error"]) & (one["error"] <= one["error_high"])).all()
+    assert error_at(one, "CSR-V2") == one.loc[(one["search"] == "CSR-V2") & (one["budget"] == 600), "error"].item()
+
+
+def test_every_experiment_has_its_id_and_a_small_one_reports(tmp_path):
+    ids = [one.id for one in find("interventions")]
+    assert ids == [f"interventions/{name}" for name in ("fig3a", "fig3b", "fig3c", "fig5", "fig6", "theorem2")]
+    one = find("interventions/fig3c")[0]
+    report = one.function({**one.quick, "runs": 5, "instances": 1, "budgets": (1000,)}, Runner(jobs=1))
+    one.write(report, tmp_path, quick=True)
+    assert len(report.verdicts) == 2
+    assert (tmp_path / "errors.png").stat().st_size > 1000
+    assert "standard error" in (tmp_path / "report.md").read_text()
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("coding", ["present = 1", "absent = 1"])
+def test_hepar2_runs_from_its_file_and_every_table_is_fair_at_the_papers_tolerance(data_folder, coding):
+    problem = hepar2_problem(CausalModel.from_bif(fetch_hepar2()), coding, seed=2021)
+    assert problem.nodes == ("fibrosis", "ChHepatitis", "age", "PBC", "carcinoma")
+    gaps = np.abs(problem.gaps["female", "male"])
+    assert gaps.min() > 0.03
+    assert gaps.max() < 0.05
+    error = error_curves(
+        [problem], 0.2, {"budgets": (4000,), "runs": 20, "seed": 1}, Runner(jobs=1), names=["CSR pooled"]
+    )
+    assert error_at(error, "CSR pooled") < 0.6
