@@ -8,7 +8,7 @@ concluded from it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import permutations
 from typing import NamedTuple
 
@@ -51,53 +51,37 @@ class Clipped:
     2 l is the paper's 2 log2(2 / eps) at eps = 2^-(l-1). Candidates j of infinite divergence are not used for k.
     """
 
-    def __init__(self, cells: Cells, outcome_divergence: Floats, gap_divergence: Floats) -> None:
-        self._divergences = (outcome_divergence, gap_divergence)
-        self._trust = (inverse(outcome_divergence), inverse(gap_divergence))
-        self._cells = cells
-        self._weights: dict[int, tuple[Floats, Floats]] = {}
+    def __init__(self, cells: Cells, outcome_divergence: Floats, gap_divergences: Sequence[Floats]) -> None:
+        self._divergences = [outcome_divergence, *gap_divergences]
+        self._trust = [inverse(divergence) for divergence in self._divergences]
+        self._density = cells.density
+        self._pairs = list(permutations(range(cells.density.shape[1]), 2))
+        self._weights: dict[int, list[Floats]] = {}
 
     def __call__(self, evidence: Evidence, level: int, with_errors: bool) -> Estimates:
-        by_outcome, by_gap = self._at(level)
-        k, values = self._cells.density.shape[:2]
-        natural, forced = evidence.first
-        pairs = list(permutations(range(values), 2))
-        scale = self._trust[0] @ evidence.trials[0].sum(1)
-        outcomes = _divided(by_outcome.reshape(k, -1) @ natural.reshape(-1), scale)
-        scales = np.array([self._trust[1][a, b] @ evidence.trials[1, :, b] for a, b in pairs]).reshape(-1, k)
-        sums = [by_gap[i].reshape(k, -1) @ forced[:, b].reshape(-1) for i, (_, b) in enumerate(pairs)]
-        gaps = _divided(np.array(sums).reshape(-1, k), scales)
-        errors = np.zeros(k), np.zeros((len(pairs), k))
-        if with_errors:
-            second, other = evidence.second
-            errors = (
-                _error(
-                    by_outcome.reshape(k, k, -1),
-                    natural.reshape(k, -1),
-                    second.reshape(k, -1),
-                    evidence.trials[0].sum(1),
-                    scale,
-                ),
-                np.array(
-                    [
-                        _error(by_gap[i], forced[:, b], other[:, b], evidence.trials[1, :, b], scales[i])
-                        for i, (_, b) in enumerate(pairs)
-                    ]
-                ).reshape(-1, k),
-            )
-        return Estimates(outcomes, gaps, scale > 0, scales > 0, *errors)
+        trials, first, second = evidence
+        k = self._density.shape[0]
+        shown = [(trials[0].sum(1), first[0].reshape(k, -1), second[0].reshape(k, -1))]
+        shown += [(trials[1, :, b], first[1, :, b], second[1, :, b]) for _, b in self._pairs]
+        values, errors = np.zeros((2, len(shown), k))
+        known = np.zeros((len(shown), k), bool)
+        for i, (weights, (number, one, two)) in enumerate(zip(self._at(level), shown, strict=True)):
+            scale = self._trust[i] @ number
+            values[i] = _divided(weights.reshape(k, -1) @ one.reshape(-1), scale)
+            known[i] = scale > 0
+            if with_errors:
+                errors[i] = _error(weights, one, two, number, scale)
+        return Estimates(values[0], values[1:], known[0], known[1:], errors[0], errors[1:])
 
-    def _at(self, level: int) -> tuple[Floats, Floats]:
+    def _at(self, level: int) -> list[Floats]:
+        """Return the clipped weights (K, K, cells) over 1/M for the outcome, then over 1/D for each ordered pair."""
         if level not in self._weights:
-            density = self._cells.density
-            pairs = list(permutations(range(density.shape[1]), 2))
-            limit, trust = 2.0 * level * self._divergences[0], self._trust[0]
-            by_outcome = _clipped(outcome_weights(density), limit[:, :, None, None], trust[:, :, None, None])
-            by_gap = np.zeros((len(pairs), *by_outcome.shape[:2], density.shape[2]))
-            for i, (a, b) in enumerate(pairs):
-                limit, trust = 2.0 * level * self._divergences[1][a, b], self._trust[1][a, b]
-                by_gap[i] = _clipped(gap_weights(density, a, b), limit[:, :, None], trust[:, :, None])
-            self._weights[level] = by_outcome, by_gap
+            k = self._density.shape[0]
+            whole = [outcome_weights(self._density), *(gap_weights(self._density, a, b) for a, b in self._pairs)]
+            self._weights[level] = [
+                _clipped(weights.reshape(k, k, -1), 2.0 * level * divergence[..., None], trust[..., None])
+                for weights, divergence, trust in zip(whole, self._divergences, self._trust, strict=True)
+            ]
         return self._weights[level]
 
 
@@ -148,7 +132,7 @@ def inverse(values: Floats) -> Floats:
 
 def _clipped(weights: Floats, limit: Floats, trust: Floats) -> Floats:
     kept = (np.abs(weights) <= limit) & (trust > 0)
-    return np.where(kept, weights, 0.0) * trust
+    return np.ascontiguousarray(np.where(kept, weights, 0.0) * trust)
 
 
 def _divided(top: Floats, bottom: Floats) -> Floats:

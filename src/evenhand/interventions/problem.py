@@ -214,11 +214,7 @@ class Problem:
     @cached_property
     def clipped(self) -> Estimator:
         """The paper's estimators."""
-        size = len(self.groups)
-        gap = np.full((size, size, *self.outcome_divergence.shape), np.inf)
-        for (a, b), divergence in zip(permutations(range(size), 2), self.gap_divergence.values(), strict=True):
-            gap[a, b] = divergence
-        return Clipped(self.cells, self.outcome_divergence, gap)
+        return Clipped(self.cells, self.outcome_divergence, list(self.gap_divergence.values()))
 
     @cached_property
     def mixture(self) -> Estimator:
