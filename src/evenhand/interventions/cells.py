@@ -79,7 +79,9 @@ class Cells:
 
     def evidence(self, counts: Floats) -> Evidence:
         """Return the sufficient statistics of `counts` (2, K, S, profiles, Y states)."""
-        return Evidence(counts.sum((3, 4)), counts @ self.scores, counts @ self.scores**2)
+        first = counts @ self.scores
+        binary = bool(((self.scores == 0.0) | (self.scores == 1.0)).all())
+        return Evidence(counts.sum((3, 4)), first, first if binary else counts @ self.scores**2)
 
     def nothing(self) -> Evidence:
         """Return the statistics of no trial at all."""

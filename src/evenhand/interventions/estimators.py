@@ -16,12 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.interventions.cells import Cells, Evidence
-from evenhand.interventions.divergences import gap_weights, outcome_weights
 
 __all__ = ["Clipped", "Estimates", "Estimator", "Mixture", "inverse"]
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+CLIP = np.dtype([("k", np.int64), ("j", np.int64), ("cell", np.int64), ("weight", np.float64)])
+_Clip = NDArray[np.void]
 
 
 class Estimates(NamedTuple):
@@ -48,41 +49,48 @@ class Clipped:
         / M_kj, zeta_k = 1/O_k sum_j sum_samples of j under do(S = b)      1/D_kj Y w 1{|w| <= 2 l D_kj},      O_k =
         sum_j n_{b,j} / D_kj.
 
-    2 l is the paper's 2 log2(2 / eps) at eps = 2^-(l-1). Candidates j of infinite divergence are not used for k.
+    2 l is the paper's 2 log2(2 / eps) at eps = 2^-(l-1). Candidates j of infinite divergence are not used for k. A
+    weight is a ratio of a number of k and one of j, so the sums are products of small matrices, less the few terms
+    that are clipped.
     """
 
     def __init__(self, cells: Cells, outcome_divergence: Floats, gap_divergences: Sequence[Floats]) -> None:
+        density, k = cells.density, cells.density.shape[0]
+        self._pairs = list(permutations(range(density.shape[1]), 2))
         self._divergences = [outcome_divergence, *gap_divergences]
         self._trust = [inverse(divergence) for divergence in self._divergences]
-        self._density = cells.density
-        self._pairs = list(permutations(range(cells.density.shape[1]), 2))
-        self._weights: dict[int, list[Floats]] = {}
+        self._top = [density.reshape(k, -1), *(density[:, a] - density[:, b] for a, b in self._pairs)]
+        self._bottom = [inverse(density.reshape(k, -1)), *(inverse(density[:, b]) for _, b in self._pairs)]
+        self._clips: dict[int, list[_Clip]] = {}
 
     def __call__(self, evidence: Evidence, level: int, with_errors: bool) -> Estimates:
         trials, first, second = evidence
-        k = self._density.shape[0]
+        k = len(first[0])
         shown = [(trials[0].sum(1), first[0].reshape(k, -1), second[0].reshape(k, -1))]
         shown += [(trials[1, :, b], first[1, :, b], second[1, :, b]) for _, b in self._pairs]
-        values, errors = np.zeros((2, len(shown), k))
-        known = np.zeros((len(shown), k), bool)
-        for i, (weights, (number, one, two)) in enumerate(zip(self._at(level), shown, strict=True)):
-            scale = self._trust[i] @ number
-            values[i] = _divided(weights.reshape(k, -1) @ one.reshape(-1), scale)
-            known[i] = scale > 0
+        values, scales, errors = np.zeros((3, len(shown), k))
+        for i, (clip, (number, one, two)) in enumerate(zip(self._at(level), shown, strict=True)):
+            scales[i] = self._trust[i] @ number
+            values[i] = (self._top[i] * (self._trust[i] @ (one * self._bottom[i]))).sum(1)
+            if clip.size:
+                values[i] -= np.bincount(clip["k"], clip["weight"] * one[clip["j"], clip["cell"]], k)
             if with_errors:
-                errors[i] = _error(weights, one, two, number, scale)
+                weights = self._trust[i][..., None] * self._top[i][:, None] * self._bottom[i]
+                weights[clip["k"], clip["j"], clip["cell"]] = 0.0
+                errors[i] = _error(weights, one, two, number, scales[i])
+        values, known = _divided(values, scales), scales > 0
         return Estimates(values[0], values[1:], known[0], known[1:], errors[0], errors[1:])
 
-    def _at(self, level: int) -> list[Floats]:
-        """Return the clipped weights (K, K, cells) over 1/M for the outcome, then over 1/D for each ordered pair."""
-        if level not in self._weights:
-            k = self._density.shape[0]
-            whole = [outcome_weights(self._density), *(gap_weights(self._density, a, b) for a, b in self._pairs)]
-            self._weights[level] = [
-                _clipped(weights.reshape(k, k, -1), 2.0 * level * divergence[..., None], trust[..., None])
-                for weights, divergence, trust in zip(whole, self._divergences, self._trust, strict=True)
+    def _at(self, level: int) -> list[_Clip]:
+        """Return the terms that are clipped, of the outcome and then of each ordered pair."""
+        if level not in self._clips:
+            self._clips[level] = [
+                _clipped(top[:, None] * bottom, 2.0 * level * divergence[..., None], trust[..., None])
+                for top, bottom, divergence, trust in zip(
+                    self._top, self._bottom, self._divergences, self._trust, strict=True
+                )
             ]
-        return self._weights[level]
+        return self._clips[level]
 
 
 class Mixture:
@@ -130,9 +138,13 @@ def inverse(values: Floats) -> Floats:
     return np.divide(1.0, values, out=np.zeros_like(values), where=(values > 0) & np.isfinite(values))
 
 
-def _clipped(weights: Floats, limit: Floats, trust: Floats) -> Floats:
-    kept = (np.abs(weights) <= limit) & (trust > 0)
-    return np.ascontiguousarray(np.where(kept, weights, 0.0) * trust)
+def _clipped(weights: Floats, limit: Floats, trust: Floats) -> _Clip:
+    """Return where the weights (K, K, cells) pass the limit, and weight times trust there."""
+    k, j, cell = np.nonzero((np.abs(weights) > limit) & (trust > 0))
+    clip = np.zeros(k.size, CLIP)
+    clip["k"], clip["j"], clip["cell"] = k, j, cell
+    clip["weight"] = (weights * trust)[k, j, cell]
+    return clip
 
 
 def _divided(top: Floats, bottom: Floats) -> Floats:

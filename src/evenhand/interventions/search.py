@@ -101,6 +101,7 @@ class Search:
     _all: Evidence
     _recent: Evidence
     _used: Evidence
+    _nothing: Evidence
     _open: dict[int, tuple[int, Ints]]
     _next: int
 
@@ -167,7 +168,7 @@ class Search:
     def forget(self, allocation: Allocation | int) -> None:
         """Close a ticket of which nothing will come; its phase ends without news."""
         del self._open[self._checked_ticket(allocation)]
-        self.absorb(self.problem.cells.nothing())
+        self.absorb(self._nothing)
 
     @property
     def open_tickets(self) -> list[int]:
@@ -204,7 +205,8 @@ class Search:
         self.over = False
         self.cost, self.trials = 0.0, 0
         self._owed = np.zeros((1 + len(self.problem.groups), k))
-        self._all = self._recent = self._used = self.problem.cells.nothing()
+        self._nothing = self.problem.cells.nothing()
+        self._all = self._recent = self._used = self._nothing
         self._open = {}
         self._next = 1
 
@@ -237,7 +239,7 @@ class Search:
         the estimates."""
         self._all = self._all + evidence
         self._used = self._all if self.reuse else self._recent + evidence
-        self._recent = self.problem.cells.nothing()
+        self._recent = self._nothing
         if not self.finished:
             self.phase += 1
             self.judge(self.estimates(), 2.0 ** -self._phases[self.phase - 1].level)
