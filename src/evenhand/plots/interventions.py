@@ -51,7 +51,7 @@ def plot_gaps(recommendation: Recommendation, *, tolerance: float, axes: Axes | 
             _marks(axes, table, table[name], low, high, shift)
         _candidates(axes, recommendation)
         across = gaps[0] if len(gaps) == 1 else "gaps, from above: " + ", ".join(name[3:] for name in gaps)
-        title = f"Had the sensitive attribute been different (grey: fair within {tolerance:g})"
+        title = f"Had S been different (grey: fair within {tolerance:g})"
         return finish(axes, title, across, "", legend=False)
 
 
