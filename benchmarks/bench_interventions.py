@@ -73,7 +73,7 @@ def per_sample(search: CSR, random: np.random.Generator, cold: bool = False) -> 
             trust = 1 / d[a, b][:, j[held]]
             gaps[i] = (trust * y[held] * weight * (np.abs(weight) <= 2 * level / trust)).sum(1) / trust.sum(1)
         known = np.ones(k, bool)
-        estimates = Estimates(outcomes, gaps, known, np.ones((2, k), bool), np.zeros(k), np.zeros((2, k)))
+        estimates = Estimates(outcomes, gaps, known, np.ones((2, k), bool))
         search.phase += 1
         search.judge(estimates, 2.0**-level)
 

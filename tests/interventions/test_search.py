@@ -176,7 +176,7 @@ def test_csr_drops_whom_the_paper_drops(problem, reuse):
         drawn = draws(search.plan(), random)
         so_far = so_far + drawn
         level = search.phase + 1
-        found = problem.clipped(so_far if reuse else drawn, level, False)
+        found = problem.clipped(so_far if reuse else drawn, level)
         search.absorb(drawn)
         if not (found.gap_known.all() and found.outcome_known.all()):
             continue

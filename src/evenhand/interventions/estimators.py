@@ -1,9 +1,10 @@
 """Estimates of every candidate's outcome and gaps from trials of all candidates: the paper's clipped weights, and
 mixture weights.
 
-Both work on the scale where outcomes lie in [0, 1] and return sums over samples of outcome times weight; the second
-moments of the same terms give standard errors. An estimate without a usable sample is marked undefined: nothing is
-concluded from it.
+Both work on the scale where outcomes lie in [0, 1] and return sums over samples of outcome times weight. An estimate
+without a usable sample is marked undefined: nothing is concluded from it. Standard errors come from the mixture form:
+its weights are bounded, and its normal intervals cover at their level, where those of the clipped form fall short
+while weights are heavy-tailed.
 """
 
 from __future__ import annotations
@@ -26,19 +27,16 @@ _Clip = NDArray[np.void]
 
 
 class Estimates(NamedTuple):
-    """Outcomes (K,), gaps (pairs, K) over the ordered pairs (a, b) of values of S, which of them are defined, and
-    standard errors."""
+    """Outcomes (K,), gaps (pairs, K) over the ordered pairs (a, b) of values of S, and which of them are defined."""
 
     outcomes: Floats
     gaps: Floats
     outcome_known: Bools
     gap_known: Bools
-    outcome_error: Floats
-    gap_error: Floats
 
 
-Estimator = Callable[[Evidence, int, bool], Estimates]
-"""(evidence, level, with_errors) -> estimates; without errors those are zeros."""
+Estimator = Callable[[Evidence, int], Estimates]
+"""(evidence, level) -> estimates; the level l sets where the paper's form clips."""
 
 
 class Clipped:
@@ -63,23 +61,19 @@ class Clipped:
         self._bottom = [inverse(density.reshape(k, -1)), *(inverse(density[:, b]) for _, b in self._pairs)]
         self._clips: dict[int, list[_Clip]] = {}
 
-    def __call__(self, evidence: Evidence, level: int, with_errors: bool) -> Estimates:
-        trials, first, second = evidence
+    def __call__(self, evidence: Evidence, level: int) -> Estimates:
+        trials, first, _ = evidence
         k = len(first[0])
-        shown = [(trials[0].sum(1), first[0].reshape(k, -1), second[0].reshape(k, -1))]
-        shown += [(trials[1, :, b], first[1, :, b], second[1, :, b]) for _, b in self._pairs]
-        values, scales, errors = np.zeros((3, len(shown), k))
-        for i, (clip, (number, one, two)) in enumerate(zip(self._at(level), shown, strict=True)):
+        shown = [(trials[0].sum(1), first[0].reshape(k, -1))]
+        shown += [(trials[1, :, b], first[1, :, b]) for _, b in self._pairs]
+        values, scales = np.zeros((2, len(shown), k))
+        for i, (clip, (number, sums)) in enumerate(zip(self._at(level), shown, strict=True)):
             scales[i] = self._trust[i] @ number
-            values[i] = (self._top[i] * (self._trust[i] @ (one * self._bottom[i]))).sum(1)
+            values[i] = (self._top[i] * (self._trust[i] @ (sums * self._bottom[i]))).sum(1)
             if clip.size:
-                values[i] -= np.bincount(clip["k"], clip["weight"] * one[clip["j"], clip["cell"]], k)
-            if with_errors:
-                weights = self._trust[i][..., None] * self._top[i][:, None] * self._bottom[i]
-                weights[clip["k"], clip["j"], clip["cell"]] = 0.0
-                errors[i] = _error(weights, one, two, number, scales[i])
-        values, known = _divided(values, scales), scales > 0
-        return Estimates(values[0], values[1:], known[0], known[1:], errors[0], errors[1:])
+                values[i] -= np.bincount(clip["k"], clip["weight"] * sums[clip["j"], clip["cell"]], k)
+        values, known = np.divide(values, scales, out=np.zeros_like(values), where=scales > 0), scales > 0
+        return Estimates(values[0], values[1:], known[0], known[1:])
 
     def _at(self, level: int) -> list[_Clip]:
         """Return the terms that are clipped, of the outcome and then of each ordered pair."""
@@ -104,33 +98,42 @@ class Mixture:
 
     def __init__(self, cells: Cells) -> None:
         self._cells = cells
+        self._pairs = list(permutations(range(cells.density.shape[1]), 2))
         self._possible = cells.base.sum(1) > 0
 
-    def __call__(self, evidence: Evidence, level: int, with_errors: bool) -> Estimates:
-        density, prior = self._cells.density, self._cells.prior
-        k, values, profiles = density.shape
-        pairs = list(permutations(range(values), 2))
-        trials = evidence.trials.sum(0)
-        mixture = trials.reshape(-1) @ density.reshape(-1, profiles)
-        share = inverse(mixture)
-        means = density @ (evidence.first.sum((0, 1, 2)) * share)
+    def __call__(self, evidence: Evidence, level: int = 0) -> Estimates:
+        density, prior, pairs = self._cells.density, self._cells.prior, self._pairs
+        mixture = self._mixture(evidence)
+        means = density @ (evidence.first.sum((0, 1, 2)) * inverse(mixture))
         known = ~((density > 0) & (mixture == 0) & self._possible).any(2)
-        gaps = np.array([means[:, a] - means[:, b] for a, b in pairs]).reshape(-1, k)
-        gap_known = np.array([known[:, a] & known[:, b] for a, b in pairs]).reshape(-1, k)
-        outcome_known = known[:, prior > 0].all(1)
-        errors = np.zeros(k), np.zeros((len(pairs), k))
-        if with_errors:
-            first, second = (part.sum(0).reshape(-1, profiles) for part in evidence[1:])
-            strata = trials.reshape(-1)
+        gaps = np.array([means[:, a] - means[:, b] for a, b in pairs])
+        gap_known = np.array([known[:, a] & known[:, b] for a, b in pairs])
+        return Estimates(means @ prior, gaps, known[:, prior > 0].all(1), gap_known)
 
-            def error(numerator: Floats) -> Floats:
-                return _error((numerator * share)[:, None], first, second, strata, np.ones(k))
+    def errors(self, evidence: Evidence) -> tuple[Floats, Floats]:
+        """Return the standard errors of outcomes (K,) and gaps (pairs, K): sums over samples, stratified by what was
+        drawn."""
+        density = self._cells.density
+        trials, first, second = (part.sum(0).reshape(density.shape[0] * density.shape[1], -1) for part in evidence)
+        share = inverse(self._mixture(evidence))
 
-            errors = (
-                error(np.einsum("ksg,s->kg", density, prior)),
-                np.array([error(density[:, a] - density[:, b]) for a, b in pairs]).reshape(-1, k),
-            )
-        return Estimates(means @ prior, gaps, outcome_known, gap_known, *errors)
+        def error(numerator: Floats) -> Floats:
+            weights = numerator * share
+            spread = np.maximum(weights**2 @ second.T - (weights @ first.T) ** 2 / np.maximum(trials.T, 1.0), 0.0)
+            return np.asarray(np.sqrt((spread * _bessel(trials.T)).sum(1)))
+
+        gaps = np.array([error(density[:, a] - density[:, b]) for a, b in self._pairs])
+        return error(np.einsum("ksg,s->kg", density, self._cells.prior)), gaps
+
+    def _mixture(self, evidence: Evidence) -> Floats:
+        """Return sum over j, s of n_{j,s} density[j, s], by profile."""
+        trials, density = evidence.trials.sum(0), self._cells.density
+        return np.asarray(trials.reshape(-1) @ density.reshape(trials.size, -1))
+
+
+def _bessel(trials: Floats) -> Floats:
+    """Return n / (n - 1), and 1 where there is one trial."""
+    return np.where(trials > 1, trials / np.maximum(trials - 1, 1), 1.0)
 
 
 def inverse(values: Floats) -> Floats:
@@ -145,18 +148,3 @@ def _clipped(weights: Floats, limit: Floats, trust: Floats) -> _Clip:
     clip["k"], clip["j"], clip["cell"] = k, j, cell
     clip["weight"] = (weights * trust)[k, j, cell]
     return clip
-
-
-def _divided(top: Floats, bottom: Floats) -> Floats:
-    return np.divide(top, bottom, out=np.zeros_like(top), where=bottom > 0)
-
-
-def _error(weights: Floats, first: Floats, second: Floats, trials: Floats, scale: Floats) -> Floats:
-    """Return the standard error of a stratified sum: weights (K, strata or 1, profiles), moments (strata, profiles),
-    trials (strata,)."""
-    used = trials > 1
-    squares = np.einsum("kjg,jg->kj", np.broadcast_to(weights**2, (weights.shape[0], *second.shape)), second)
-    sums = np.einsum("kjg,jg->kj", np.broadcast_to(weights, (weights.shape[0], *first.shape)), first)
-    spread = np.where(used, squares - sums**2 / np.maximum(trials, 1), squares)
-    factor = np.where(used, trials / np.maximum(trials - 1, 1), 1.0)
-    return _divided(np.sqrt(np.maximum(spread * factor, 0.0).sum(1)), scale)

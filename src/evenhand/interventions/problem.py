@@ -217,7 +217,7 @@ class Problem:
         return Clipped(self.cells, self.outcome_divergence, list(self.gap_divergence.values()))
 
     @cached_property
-    def mixture(self) -> Estimator:
+    def mixture(self) -> Mixture:
         """The estimators with mixture weights."""
         return Mixture(self.cells)
 

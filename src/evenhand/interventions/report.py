@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import combinations, permutations
+from itertools import permutations
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from evenhand.interventions.estimators import Estimates
+from evenhand.interventions.cells import Evidence
 from evenhand.protocol import Label
 
 if TYPE_CHECKING:
@@ -28,7 +28,9 @@ class Recommendation(NamedTuple):
     status : "certified", "uncertified" or "no_fair_candidate".
     table : data frame by candidate: `outcome`, `outcome_low`, `outcome_high`; for each pair of values a, b of S
         `gap[a, b]`, `gap_low[a, b]`, `gap_high[a, b]`, all in the outcome's units, missing where no trial speaks
-        about them; `verdict`, "certified", "remains" or "dropped", with the `phase` and `reason` of a drop.
+        about them; `verdict`, "certified", "remains" or "dropped", with the `phase` and `reason` of a drop. The
+        estimates are mixture estimates of all that was told; the paper's rules judge by clipped ones, so that the
+        named candidate need not be the highest of the table.
     """
 
     candidate: Label | None
@@ -46,12 +48,12 @@ def gap_columns(a: Any, b: Any) -> tuple[str, str, str]:
     return f"gap[{a}, {b}]", f"gap_low[{a}, {b}]", f"gap_high[{a}, {b}]"
 
 
-def report(search: Search, estimates: Estimates, confidence: float) -> Any:
-    """Return the table of a recommendation: normal intervals from the weighted sums, a gap by its more precise
-    direction."""
+def report(search: Search, evidence: Evidence, confidence: float) -> Any:
+    """Return the table of a recommendation: mixture estimates of all that was told, with normal intervals."""
     import pandas as pd
 
-    problem = search.problem
+    problem, groups = search.problem, search.problem.groups
+    found, errors = problem.mixture(evidence), problem.mixture.errors(evidence)
     width = NormalDist().inv_cdf(0.5 + confidence / 2.0)
     columns: dict[str, Any] = {"candidate": list(problem.candidates)}
 
@@ -60,19 +62,10 @@ def report(search: Search, estimates: Estimates, confidence: float) -> Any:
             columns[name] = np.where(known, low + problem.scale * (middle + side * error), np.nan)
 
     names = ("outcome", "outcome_low", "outcome_high")
-    show(names, estimates.outcomes, estimates.outcome_error, estimates.outcome_known, problem.low)
-    ordered = list(permutations(range(len(problem.groups)), 2))
-    for a, b in combinations(range(len(problem.groups)), 2):
-        one, other = ordered.index((a, b)), ordered.index((b, a))
-        error = np.where(estimates.gap_known, estimates.gap_error, np.inf)
-        direct = error[one] <= error[other]
-        show(
-            gap_columns(problem.groups[a], problem.groups[b]),
-            np.where(direct, estimates.gaps[one], -estimates.gaps[other]),
-            np.where(direct, estimates.gap_error[one], estimates.gap_error[other]),
-            estimates.gap_known[one] | estimates.gap_known[other],
-            0.0,
-        )
+    show(names, found.outcomes, errors[0], found.outcome_known, problem.low)
+    for i, (a, b) in enumerate(permutations(range(len(groups)), 2)):
+        if a < b:
+            show(gap_columns(groups[a], groups[b]), found.gaps[i], errors[1][i], found.gap_known[i], 0.0)
     certified = search.certified & search.remaining
     columns["verdict"] = np.where(search.remaining, np.where(certified, "certified", "remains"), "dropped")
     dropped = [search.dropped.get(k, (None, "")) for k in range(len(problem.candidates))]

@@ -188,10 +188,9 @@ class Search:
         """
         if not (_number(confidence) and 0 < confidence < 1):
             raise ArgumentError(wanted("confidence", "a number between 0 and 1", confidence))
-        estimates = self.estimates(with_errors=True)
-        number, status = self.choice(estimates)
+        number, status = self.choice()
         label = None if number is None else self.problem.candidates[number]
-        return Recommendation(label, status, report(self, estimates, confidence))
+        return Recommendation(label, status, report(self, self._all, confidence))
 
     # ------------------------------------------------------------------ over sufficient statistics
 
@@ -244,15 +243,15 @@ class Search:
             self.phase += 1
             self.judge(self.estimates(), 2.0 ** -self._phases[self.phase - 1].level)
 
-    def estimates(self, with_errors: bool = False) -> Estimates:
+    def estimates(self) -> Estimates:
         """Return the estimates that the last phase was judged by, on the scale [0, 1]."""
         used = self._used if self.phase else self._recent
-        estimator = self.problem.mixture if self.pooled else self.problem.clipped
-        return estimator(used, self._phases[max(self.phase, 1) - 1].level, with_errors)
+        level = self._phases[max(self.phase, 1) - 1].level
+        return (self.problem.mixture if self.pooled else self.problem.clipped)(used, level)
 
-    def choice(self, estimates: Estimates | None = None) -> tuple[int | None, Status]:
+    def choice(self) -> tuple[int | None, Status]:
         """Return the candidate's number, or None, and the status; see `recommend`."""
-        estimates = estimates or self.estimates()
+        estimates = self.estimates()
         shown = self.certified & self.remaining
         if not self.remaining.any() or (self.certifies and self.finished and not shown.any()):
             return None, "no_fair_candidate"
