@@ -105,6 +105,8 @@ def test_what_cannot_be_is_refused_by_name_and_no_trial_begins(folder, arguments
 def test_a_refused_delivery_leaves_the_trial_as_it_was(folder):
     call(*STUDY, "--trial", "trial.eh", "--ask", "plan.csv")
     before = (folder / "trial.eh").read_bytes()
+    with pytest.raises(EvenhandError, match="leave MODEL and its options out"):
+        call(*STUDY, "--trial", "trial.eh", "--ask", "plan.csv")
     pd.DataFrame({"candidate": ["now"], "sex": ["f"], "dose": ["2"], "state": ["ill"]}).to_csv("seen.csv", index=False)
     with pytest.raises(EvenhandError, match=r"row 0, column 'dose'.*'2'"):
         call("--trial", "trial.eh", "--tell", "seen.csv")

@@ -146,8 +146,9 @@ def test_a_finished_search_hands_out_nothing_more_and_still_learns(search):
     run(search, seed=7)
     allocation, before = search.ask(), search._all.trials.sum()
     assert allocation.frame.empty
-    chosen = search.remaining.copy()
+    chosen, named = search.remaining.copy(), search.recommend()[:2]
     search.tell(allocation, *WORLD_ROWS)
+    assert search.recommend()[:2] == named
     assert search._all.trials.sum() == before + WORLD_ROWS[0]["count"].sum()
     assert (search.remaining == chosen).all()
 

@@ -58,6 +58,9 @@ def recommend(
             wanted("--trial", "a file that keeps the trial between commands", None, "--trial study.evenhand")
         )
     if trial is not None and trial.exists():
+        if model is not None:
+            mend = "leave MODEL and its options out to go on, or name another file"
+            raise ArgumentError(wanted("--trial", "a file that is not there yet", str(trial), mend))
         running = state.load(trial)
     else:
         asked = {

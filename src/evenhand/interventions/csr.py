@@ -14,10 +14,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from evenhand.interventions.estimators import Estimates
+from evenhand.interventions.judgement import fair, low, unfair
 from evenhand.interventions.phases import Phase, phase_count, phase_sizes
 from evenhand.interventions.problem import Problem
 from evenhand.interventions.program import Rows
-from evenhand.interventions.search import GAP_HIGH, Search
+from evenhand.interventions.search import GAP_HIGH, OUTCOME_LOW, Search
 from evenhand.registry import register
 
 __all__ = ["CSR"]
@@ -79,12 +80,12 @@ class CSR(Search):
         return [Phase(size, level, rows) for level, size in enumerate(phase_sizes(self.budget, count), 1)]
 
     def judge(self, estimates: Estimates, radius: float) -> None:
-        fair = self.fair(estimates, radius)
-        if fair.any() or self.pooled:
-            self.drop(self.unfair(estimates, radius), GAP_HIGH)
-        if fair.any():
-            self.certified = fair
-            self.drop_low(estimates, fair, radius)
+        shown = self.remaining & fair(estimates, self.limit, radius)
+        if shown.any() or self.pooled:
+            self.drop(unfair(estimates, self.limit, radius), GAP_HIGH)
+        if shown.any():
+            self.certified = shown
+            self.drop(low(estimates, shown, radius), OUTCOME_LOW)
         left = int(self.remaining.sum())
         self.over = left == 0 or (left == 1 and bool((self.remaining & self.certified).any()))
 

@@ -6,13 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from evenhand.interventions.estimators import Estimates
+from evenhand.interventions.judgement import fair, low, worst_gap
 from evenhand.interventions.phases import Phase, phase_count
 from evenhand.interventions.problem import Problem
 from evenhand.interventions.program import Rows
-from evenhand.interventions.search import GAP_HIGH, Search
+from evenhand.interventions.search import GAP_HIGH, OUTCOME_LOW, Search
 from evenhand.registry import register
 
 __all__ = ["OneShot"]
@@ -60,9 +59,9 @@ class OneShot(Search):
         return [Phase(self.budget, phase_count(self.budget), Rows(pooled=self.pooled))]
 
     def judge(self, estimates: Estimates, radius: float) -> None:
-        self.certified = self.fair(estimates, radius)
-        self.drop(~(np.abs(estimates.gaps).max(0) < self.limit), GAP_HIGH)
-        self.drop_low(estimates, self.remaining, 0.0)
+        self.certified = fair(estimates, self.limit, radius)
+        self.drop(~(worst_gap(estimates) < self.limit), GAP_HIGH)
+        self.drop(low(estimates, self.remaining, 0.0), OUTCOME_LOW)
 
     @classmethod
     def examples(cls) -> Iterator[tuple[OneShot, Any]]:

@@ -19,6 +19,7 @@ from evenhand.errors import ArgumentError, ClosedTicketError, UnknownTicketError
 from evenhand.interventions.cells import Evidence
 from evenhand.interventions.estimators import Estimates
 from evenhand.interventions.frames import evidence_of, plan_frame
+from evenhand.interventions.judgement import highest, worst_gap
 from evenhand.interventions.phases import Phase, rounded
 from evenhand.interventions.problem import Problem
 from evenhand.interventions.report import Recommendation, Status, report
@@ -31,7 +32,7 @@ OUTCOME_LOW = "outcome below the best fair one"
 GAP_HIGH = "gap above the tolerance"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Allocation:
     """What to try next: a ticket to be told.
 
@@ -234,12 +235,14 @@ class Search:
         return plan
 
     def absorb(self, evidence: Evidence) -> None:
-        """End a phase: learn from what was observed, and drop candidates; what comes after the search is over adds to
-        the estimates."""
+        """End a phase: learn from what was observed, and drop candidates.
+
+        What comes after the search is over adds to the report alone.
+        """
         self._all = self._all + evidence
-        self._used = self._all if self.reuse else self._recent + evidence
-        self._recent = self._nothing
         if not self.finished:
+            self._used = self._all if self.reuse else self._recent + evidence
+            self._recent = self._nothing
             self.phase += 1
             self.judge(self.estimates(), 2.0 ** -self._phases[self.phase - 1].level)
 
@@ -256,10 +259,10 @@ class Search:
         if not self.remaining.any() or (self.certifies and self.finished and not shown.any()):
             return None, "no_fair_candidate"
         if not shown.any() or not self.certifies:
-            fair = self.remaining & (_worst(estimates) < self.limit)
-            best = _highest(estimates, fair if fair.any() and not self.finished else self.remaining)
+            fair = self.remaining & (worst_gap(estimates) < self.limit)
+            best = highest(estimates, fair if fair.any() and not self.finished else self.remaining)
         else:
-            best = _highest(estimates, shown)
+            best = highest(estimates, shown)
         return best, "certified" if shown[best] else "uncertified"
 
     certifies: ClassVar[bool] = False
@@ -275,21 +278,6 @@ class Search:
         for number in np.flatnonzero(candidates & self.remaining):
             self.dropped[int(number)] = (self.phase, why)
         self.remaining = self.remaining & ~candidates
-
-    def fair(self, estimates: Estimates, radius: float) -> NDArray[np.bool_]:
-        """Return which remaining candidates (K,) have every |gap| + 3 radius below the tolerance."""
-        return self.remaining & estimates.gap_known.all(0) & (_worst(estimates) + 3.0 * radius < self.limit)
-
-    def unfair(self, estimates: Estimates, radius: float) -> NDArray[np.bool_]:
-        """Return which candidates (K,) have a |gap| - 3 radius above the tolerance."""
-        return _worst(estimates) - 3.0 * radius > self.limit
-
-    def drop_low(self, estimates: Estimates, among: NDArray[np.bool_], radius: float) -> None:
-        """Drop candidates whose outcome is more than 5 radius below the highest `among`."""
-        rivals = among & estimates.outcome_known
-        if rivals.any():
-            highest = estimates.outcomes[rivals].max()
-            self.drop(estimates.outcome_known & (highest > estimates.outcomes + 5.0 * radius), OUTCOME_LOW)
 
     # ------------------------------------------------------------------ copies and files
 
@@ -337,14 +325,6 @@ class Search:
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={value!r}" for name, value in self.config().items())
         return f"{type(self).__name__}({shown})"
-
-
-def _highest(estimates: Estimates, pool: NDArray[np.bool_]) -> int:
-    return int(np.where(pool, np.where(estimates.outcome_known, estimates.outcomes, -1e300), -np.inf).argmax())
-
-
-def _worst(estimates: Estimates) -> Floats:
-    return np.asarray(np.where(estimates.gap_known, np.abs(estimates.gaps), 0.0).max(0))
 
 
 def _number(value: Any) -> bool:

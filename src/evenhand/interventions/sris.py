@@ -10,10 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from evenhand.interventions.estimators import Estimates
+from evenhand.interventions.judgement import low
 from evenhand.interventions.phases import Phase, phase_count, phase_sizes
 from evenhand.interventions.problem import Problem
 from evenhand.interventions.program import Rows
-from evenhand.interventions.search import Search
+from evenhand.interventions.search import OUTCOME_LOW, Search
 from evenhand.registry import register
 
 __all__ = ["SRIS"]
@@ -60,7 +61,7 @@ class SRIS(Search):
         return [Phase(size, level, rows) for level, size in enumerate(sizes, 1)]
 
     def judge(self, estimates: Estimates, radius: float) -> None:
-        self.drop_low(estimates, self.remaining, radius)
+        self.drop(low(estimates, self.remaining, radius), OUTCOME_LOW)
         self.over = int(self.remaining.sum()) == 1
 
     @classmethod

@@ -9,10 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from evenhand.interventions.estimators import Estimates
+from evenhand.interventions.judgement import fair, low, unfair
 from evenhand.interventions.phases import Phase, phase_count, phase_sizes
 from evenhand.interventions.problem import Problem
 from evenhand.interventions.program import Rows
-from evenhand.interventions.search import GAP_HIGH, Search
+from evenhand.interventions.search import GAP_HIGH, OUTCOME_LOW, Search
 from evenhand.registry import register
 
 __all__ = ["TwoStageCSR"]
@@ -68,11 +69,11 @@ class TwoStageCSR(Search):
     def judge(self, estimates: Estimates, radius: float) -> None:
         stage = self._phases[self.phase - 1].rows
         if stage.gap:
-            fair = self.fair(estimates, radius)
-            self.certified = fair if fair.any() else self.certified
-            self.drop(self.unfair(estimates, radius), GAP_HIGH)
+            shown = self.remaining & fair(estimates, self.limit, radius)
+            self.certified = shown if shown.any() else self.certified
+            self.drop(unfair(estimates, self.limit, radius), GAP_HIGH)
         else:
-            self.drop_low(estimates, self.remaining, radius)
+            self.drop(low(estimates, self.remaining, radius), OUTCOME_LOW)
         between = self.phase < len(self._phases) and self._phases[self.phase].rows.gap
         self.over = not self.remaining.any() or (int(self.remaining.sum()) == 1 and not between)
 
