@@ -77,7 +77,7 @@ def test_every_experiment_has_its_id_and_a_small_one_reports(tmp_path):
 
 @pytest.mark.data
 @pytest.mark.parametrize("coding", ["present = 1", "absent = 1"])
-def test_hepar2_runs_from_its_file_and_every_table_is_fair_at_the_papers_tolerance(data_folder, coding):
+def test_hepar2_runs_from_its_file_and_every_table_is_fair_at_the_papers_tolerance(hepar2, coding):
     problem = hepar2_problem(CausalModel.from_bif(fetch_hepar2()), coding, seed=2021)
     assert problem.nodes == ("fibrosis", "ChHepatitis", "age", "PBC", "carcinoma")
     gaps = np.abs(problem.gaps["female", "male"])

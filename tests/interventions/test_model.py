@@ -115,6 +115,7 @@ def test_samples_repeat_by_seed_and_skip_what_is_not_asked_for(bif):
     assert list(one.columns) == ["sun"]
 
 
+@pytest.mark.data
 def test_pyagrum_infers_the_same_on_hepar2(hepar2):
     gum = pytest.importorskip("pyagrum")
     model = CausalModel.from_bif(hepar2)

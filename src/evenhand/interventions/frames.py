@@ -33,15 +33,14 @@ def plan_frame(problem: Problem, plan: Ints, costs: NDArray[np.float64]) -> Any:
     import pandas as pd
 
     attributes = problem.structure.sensitive
-    rows = []
-    for row, k in np.argwhere(plan > 0):
-        group = (None,) * len(attributes) if row == 0 else _values(problem.groups[row - 1], len(attributes))
-        rows.append((problem.candidates[k], *group, int(plan[row, k]), float(plan[row, k] * costs[k])))
-    columns = ["candidate", *(held(attribute) for attribute in attributes), COUNT, "cost"]
-    frame = pd.DataFrame(rows, columns=columns)
-    return frame.astype({held(attribute): object for attribute in attributes}).sort_values(
-        "candidate", key=lambda c: c.map(problem.candidates.index), kind="stable", ignore_index=True
-    )
+    cells = sorted(np.argwhere(plan > 0).tolist(), key=lambda cell: (cell[1], cell[0]))
+    groups = [(None,) * len(attributes), *(_values(group, len(attributes)) for group in problem.groups)]
+    columns: dict[str, Any] = {"candidate": [problem.candidates[k] for _, k in cells]}
+    for n, attribute in enumerate(attributes):
+        columns[held(attribute)] = pd.Series([groups[row][n] for row, _ in cells], dtype=object)
+    columns[COUNT] = [int(plan[row, k]) for row, k in cells]
+    columns["cost"] = [float(plan[row, k] * costs[k]) for row, k in cells]
+    return pd.DataFrame(columns)
 
 
 def evidence_of(problem: Problem, samples: Any, deployed: bool = False) -> Evidence:
@@ -126,6 +125,8 @@ def _observed(model: CausalModel, structure: Structure, samples: Any) -> tuple[I
         raise TableError(
             wanted("samples", f"the columns {wished}", f"none for {missing}", "every one of them enters a weight")
         )
+    if not len(samples):
+        return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
     s = _flat(model, samples, structure.sensitive)
     return s, _flat(model, samples, structure.nodes), _times(samples)
 
