@@ -72,12 +72,19 @@ def to_bytes(policy: Any) -> bytes:
     body = {"format": FORMAT, "object": _encode(policy, arrays, "policy")}
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(_MANIFEST, json.dumps(body))
+        archive.writestr(_member(_MANIFEST), json.dumps(body))
         for number, array in enumerate(arrays):
             member = io.BytesIO()
             np.lib.format.write_array(member, array, allow_pickle=False)
-            archive.writestr(f"{number}.npy", member.getvalue())
+            archive.writestr(_member(f"{number}.npy"), member.getvalue())
     return buffer.getvalue()
+
+
+def _member(name: str) -> zipfile.ZipInfo:
+    """Return the entry of a member without the time of writing: equal states are equal files."""
+    entry = zipfile.ZipInfo(name)
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    return entry
 
 
 def from_bytes(data: bytes, source: str = "state") -> Any:
