@@ -51,6 +51,8 @@ def test_it_simulates_and_writes_table_and_picture(folder):
     plain = call(*BEGIN, "--candidates", "candidates.json", "--values", "ill=0,well=1", "--tolerance", "0.15",
                  "--budget", "6000", "--seed", "1", "--pooled")  # fmt: skip
     assert "certified: same" in plain
+    assert "gap f - m" in plain
+    assert "dropped in phase" in " ".join(plain.split())
     assert "simulated with seed 1" in plain
     assert "uncertified" in call(*STUDY, "--search", "sris", "--seed", "2", "--out", "out")
 

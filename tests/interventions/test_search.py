@@ -233,6 +233,7 @@ def test_every_status_comes_up():
         (lambda f: f.assign(count="many"), "'count'"),
         (lambda f: f.assign(**{"do(sex)": "f", "sex": "m"}), "column 'sex'.*held at, 'f'"),
         (lambda f: f.assign(**{"do(sex)": "x"}), "held at, 'x'"),
+        (lambda f: pd.concat([f, f[["dose"]]], axis=1), r"each column once.*'dose'"),
         (lambda f: f.to_dict(), "a data frame"),
     ],
 )

@@ -163,9 +163,7 @@ def _show(running: Search, seed: int | None, ask: Path | None, out: Path | None,
     if json:
         as_json({**body, "table": cells.to_dict("records")})
         return
-    table(
-        "Candidates", list(cells.columns), [["" if cell is None else cell for cell in row] for row in cells.to_numpy()]
-    )
+    table("Candidates", *_compact(rows))
     say(f"{found.status.replace('_', ' ')}: {found.candidate if found.candidate is not None else '-'}")
     if seed is not None:
         answer = "no candidate" if body["exact"] is None else body["exact"]
@@ -176,6 +174,26 @@ def _show(running: Search, seed: int | None, ask: Path | None, out: Path | None,
             if running.finished
             else f"the next allocation is in {ask}"
         )
+
+
+def _compact(rows: Any) -> tuple[list[str], list[list[str]]]:
+    """Return header and lines of the report for people: a number with its interval in a cell."""
+    middles = [name for name in rows.columns if name == "outcome" or name.startswith("gap[")]
+    header = [
+        "candidate",
+        *(name.replace("[", " ").replace("]", "").replace(", ", " - ") for name in middles),
+        "verdict",
+    ]
+    lines = []
+    for row in rows.to_dict("records"):
+        cells = [str(row["candidate"])]
+        for name in middles:
+            stem, _, rest = name.partition("[")
+            low, high = (row[f"{stem}_{end}" + (f"[{rest}" if rest else "")] for end in ("low", "high"))
+            cells.append("unknown" if row[name] != row[name] else f"{row[name]:.3f} ({low:.3f} to {high:.3f})")
+        dropped = row["verdict"] == "dropped"
+        lines.append([*cells, f"dropped in phase {row['phase']}: {row['reason']}" if dropped else row["verdict"]])
+    return header, lines
 
 
 def _samples(path: Path) -> Any:

@@ -119,6 +119,9 @@ def _observed(model: CausalModel, structure: Structure, samples: Any) -> tuple[I
     """Return the values of S, the cells, and how often each row was seen."""
     if not hasattr(samples, "columns"):
         raise TableError(wanted("samples", "a data frame of what was observed", type(samples).__name__))
+    twice = sorted({str(name) for name in samples.columns[samples.columns.duplicated()]})
+    if twice:
+        raise TableError(wanted("samples", "each column once", f"{twice} more often"))
     wished = [*structure.sensitive, *structure.nodes]
     missing = [node for node in wished if node not in samples]
     if missing:

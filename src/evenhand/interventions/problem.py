@@ -15,6 +15,7 @@ from evenhand.errors import ArgumentError, wanted
 from evenhand.interventions.cells import Cells, merged
 from evenhand.interventions.divergences import gap_divergence, outcome_divergence
 from evenhand.interventions.estimators import Clipped, Estimator, Mixture, inverse
+from evenhand.interventions.frames import coded_log
 from evenhand.interventions.model import CausalModel
 from evenhand.interventions.program import AllocationProgram, Plan, Rows
 from evenhand.interventions.structure import (
@@ -291,8 +292,6 @@ class Problem:
         self._programs: dict[Any, AllocationProgram] = {}
 
     def _logged(self, log: Any) -> tuple[Floats, Floats]:
-        from evenhand.interventions.frames import coded_log
-
         counts = coded_log(self.model, self.structure, log)
         prior = counts.sum(1) / counts.sum()
         density = np.tensordot(prior, cell_density(self.model, self.structure, self.tables[:1])[0], 1)
