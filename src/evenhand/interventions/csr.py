@@ -4,7 +4,7 @@ After phase l, F are the remaining candidates with |zeta| + 3/2^l below the tole
 not empty, candidates with |zeta| - 3/2^l above the tolerance are dropped, and those whose outcome lies more than
 5/2^l below the best of F.
 
-Source: T. Gao and Y. Feng, "Identifying Best Fair Intervention" (2021), Algorithm 1 (V1: the estimates use one
+Source: T. Gao and Y. Feng, "Identifying Best Fair Intervention" (2021), algorithm CSR (V1: the estimates use one
 phase's samples; V2, `reuse`: all so far).
 """
 
@@ -55,7 +55,7 @@ class CSR(Search):
     >>> search.recommend()[:2], search.problem.best(0.1)
     (('even', 'certified'), 'even')
 
-    Source: Gao and Feng (2021), Algorithm 1 and Theorem 1, whose bound is vacuous at budgets of practice: read the
+    Source: Gao and Feng (2021), algorithm CSR. The bounds of its theorems are vacuous at budgets of practice: read the
     intervals of `recommend` instead.
     """
 

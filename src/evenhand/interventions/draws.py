@@ -1,5 +1,4 @@
-"""Trials drawn as sufficient statistics: one multinomial a candidate and kind of trial, at a cost that does not grow
-with the trials."""
+"""Trials drawn as sufficient statistics: one multinomial a candidate and kind of trial, however many there are."""
 
 from __future__ import annotations
 

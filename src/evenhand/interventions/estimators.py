@@ -1,5 +1,4 @@
-"""Estimates of every candidate's outcome and gaps from trials of all candidates: the paper's clipped weights, and
-mixture weights.
+"""Estimates of every candidate's outcome and gaps from all trials: the paper's clipped weights, and mixture weights.
 
 Both work on the scale where outcomes lie in [0, 1] and return sums over samples of outcome times weight. An estimate
 without a usable sample is marked undefined: nothing is concluded from it. Standard errors come from the mixture form:
@@ -40,12 +39,12 @@ Estimator = Callable[[Evidence, int], Estimates]
 
 
 class Clipped:
-    """The estimators (3) and (4) of Gao and Feng (2021): importance weights, clipped at 2 l times the divergence in
-    phase l.
+    """The estimators (3) and (4) of Gao and Feng (2021): importance weights, clipped at 2 l times the divergence.
 
-        Y_k    = 1/Z_k sum_j sum_samples of j, S as it came        1/M_kj Y r 1{r <= 2 l M_kj},        Z_k = sum_j n_j
-        / M_kj, zeta_k = 1/O_k sum_j sum_samples of j under do(S = b)      1/D_kj Y w 1{|w| <= 2 l D_kj},      O_k =
-        sum_j n_{b,j} / D_kj.
+        Y_k    = 1/Z_k sum_j sum 1/M_kj Y r 1{r <= 2 l M_kj},    over samples of j, S as it came,
+        zeta_k = 1/O_k sum_j sum 1/D_kj Y w 1{|w| <= 2 l D_kj},  over samples of j under do(S = b),
+
+    with Z_k = sum_j n_j / M_kj and O_k = sum_j n_bj / D_kj from the numbers of samples that came.
 
     2 l is the paper's 2 log2(2 / eps) at eps = 2^-(l-1). Candidates j of infinite divergence are not used for k. A
     weight is a ratio of a number of k and one of j, so the sums are products of small matrices, less the few terms
@@ -88,8 +87,7 @@ class Clipped:
 
 
 class Mixture:
-    """Estimators with mixture weights, the balance heuristic of E. Veach and L. Guibas (SIGGRAPH 1995); ours for this
-    problem.
+    """Estimators with mixture weights: the balance heuristic of E. Veach and L. Guibas (SIGGRAPH 1995), ours here.
 
     A sample counts for candidate k under do(S = s) with weight density[k, s] / sum over j, s' of n_{j,s'} density[j,
     s'], whatever it was drawn under; n_{j,s'} counts the trials of j in which S was s', forced or not. Nothing is
@@ -111,16 +109,20 @@ class Mixture:
         return Estimates(means @ prior, gaps, known[:, prior > 0].all(1), gap_known)
 
     def errors(self, evidence: Evidence) -> tuple[Floats, Floats]:
-        """Return the standard errors of outcomes (K,) and gaps (pairs, K): sums over samples, stratified by what was
-        drawn."""
+        """Return the standard errors of outcomes (K,) and gaps (pairs, K): stratified by candidate and S.
+
+        A stratum of one trial counts with its square, which is on the safe side.
+        """
         density = self._cells.density
         trials, first, second = (part.sum(0).reshape(density.shape[0] * density.shape[1], -1) for part in evidence)
-        share = inverse(self._mixture(evidence))
+        several, share = trials[:, 0] > 1, inverse(self._mixture(evidence))
+        share_of_mean = np.where(several, inverse(trials[:, 0]), 0.0)
+        bessel = np.where(several, trials[:, 0] * inverse(trials[:, 0] - 1.0), 1.0)
 
         def error(numerator: Floats) -> Floats:
             weights = numerator * share
-            spread = np.maximum(weights**2 @ second.T - (weights @ first.T) ** 2 / np.maximum(trials.T, 1.0), 0.0)
-            return np.asarray(np.sqrt((spread * _bessel(trials.T)).sum(1)))
+            spread = np.maximum(weights**2 @ second.T - (weights @ first.T) ** 2 * share_of_mean, 0.0)
+            return np.asarray(np.sqrt((spread * bessel).sum(1)))
 
         gaps = np.array([error(density[:, a] - density[:, b]) for a, b in self._pairs])
         return error(np.einsum("ksg,s->kg", density, self._cells.prior)), gaps
@@ -129,11 +131,6 @@ class Mixture:
         """Return sum over j, s of n_{j,s} density[j, s], by profile."""
         trials, density = evidence.trials.sum(0), self._cells.density
         return np.asarray(trials.reshape(-1) @ density.reshape(trials.size, -1))
-
-
-def _bessel(trials: Floats) -> Floats:
-    """Return n / (n - 1), and 1 where there is one trial."""
-    return np.where(trials > 1, trials / np.maximum(trials - 1, 1), 1.0)
 
 
 def inverse(values: Floats) -> Floats:

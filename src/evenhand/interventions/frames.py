@@ -1,5 +1,4 @@
-"""Data frames at the edge of a trial: plans as tables that people can carry out, and observations read back with
-every cell checked."""
+"""Data frames at the edge of a trial: plans that people can carry out, observations read back and checked."""
 
 from __future__ import annotations
 

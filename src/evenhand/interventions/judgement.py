@@ -1,5 +1,4 @@
-"""What estimates say about candidates at a radius r = 2^-l: fair, unfair, too low. Gaps are known to 3 r, differences
-of outcomes to 5 r."""
+"""What estimates say at a radius r = 2^-l: fair, unfair, too low; gaps count as known to 3 r, outcomes to 5 r."""
 
 from __future__ import annotations
 
@@ -19,8 +18,7 @@ def worst_gap(estimates: Estimates) -> NDArray[np.float64]:
 
 
 def fair(estimates: Estimates, limit: float, radius: float) -> Bools:
-    """Return which candidates (K,) have every |gap| + 3 radius below the limit; one of which a gap is unknown has
-    not."""
+    """Return which candidates (K,) have every gap known and |gap| + 3 radius below the limit."""
     return estimates.gap_known.all(0) & (worst_gap(estimates) + 3.0 * radius < limit)
 
 

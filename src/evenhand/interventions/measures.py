@@ -16,8 +16,7 @@ __all__ = ["replay", "simulated_searches"]
 
 
 def replay(search: Search, draws: Draws, random: np.random.Generator) -> tuple[int | None, str]:
-    """Run a search from its start to its end on simulated trials; return the number of the candidate it names, and
-    the status."""
+    """Run a search from start to end on simulated trials; return the number of the candidate named, and the status."""
     search.begin()
     while not search.finished:
         search.absorb(draws(search.plan(), random))
@@ -27,8 +26,7 @@ def replay(search: Search, draws: Draws, random: np.random.Generator) -> tuple[i
 def simulated_searches(
     searches: Mapping[str, Search], *, replications: int = 100, seed: Seed = None, jobs: int = 1
 ) -> Any:
-    """Return a data frame with one row a search and replication: what it named, whether that is right, and what it
-    took.
+    """Return a data frame with one row a search and replication: what was named, whether it is right, what it took.
 
     Parameters
     ----------

@@ -168,8 +168,7 @@ class CausalModel:
         nodes: Sequence[str] | None = None,
         seed: Seed = None,
     ) -> Any:
-        """Draw a data frame of `count` rows under hard (`do`) and soft (`tables`) interventions, one categorical
-        column a node.
+        """Draw a data frame of `count` rows under hard and soft interventions, one categorical column a node.
 
         Only `nodes` and what lies above them is drawn; all nodes by default.
 

@@ -1,5 +1,4 @@
-"""OneShot: all trials in one allocation, and the choice that the estimates suggest; the baseline that phases have to
-beat."""
+"""OneShot: all trials in one allocation, then the plug-in choice; the baseline that phases have to beat."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def phase_count(trials: int) -> int:
     >>> phase_count(10_000)
     10
 
-    Source: Gao and Feng (2021), Algorithm 1; Sen et al. (2017), Algorithm 1.
+    Source: Gao and Feng (2021), algorithm CSR, after Sen et al. (2017), algorithm SRIS.
     """
     return math.ceil(math.log2(10.0 * math.sqrt(trials)))
 
@@ -46,8 +46,7 @@ def phase_sizes(trials: int, phases: int) -> list[int]:
 
 
 def rounded(wish: Floats, size: int, costs: Floats, allowed: float) -> Ints:
-    """Return whole numbers near `wish` that sum to `size` and cost at most `allowed`, where the cheapest can be
-    afforded.
+    """Return whole numbers near `wish` that sum to `size` and cost at most `allowed`, if the cheapest can be paid.
 
     What the fractions leave goes to the largest ones that can still be paid, then to the cheapest wish.
 

@@ -1,5 +1,4 @@
-"""The problem: K candidate tables for one node, and which of them is best among those whose outcome hardly depends on
-S."""
+"""The problem: K candidate tables for one node, and which is best among those whose outcome hardly depends on S."""
 
 from __future__ import annotations
 
@@ -82,7 +81,7 @@ class Problem:
     >>> problem.best(tolerance=0.1)
     'same for all'
 
-    Source: T. Gao and Y. Feng, "Identifying Best Fair Intervention" (2021), section 3.
+    Source: T. Gao and Y. Feng, "Identifying Best Fair Intervention" (2021).
     """
 
     def __init__(
@@ -181,7 +180,7 @@ class Problem:
         ArgumentError
             If costs do not fit, no candidate is cheap enough, or a label is unknown.
 
-        Source: Gao and Feng (2021), section 4.
+        Source: Gao and Feng (2021), the allocation problem of CSR.
         """
         chosen = np.ones(len(self.candidates), bool)
         if among is not None:

@@ -1,11 +1,10 @@
-"""The allocation program: how to split trials among candidates and values of S so that every remaining candidate is
-known well.
+"""The allocation program: how to split trials so that every remaining candidate is known as well as can be.
 
     maximise t   subject to   sum_j nu_{Y,j} / M_kj >= t            for every remaining k,
                               sum_j nu_{b,j} / D_kj^{a,b} >= t      for every remaining k and ordered pair (a, b),
                               sum_j c_j nu_j <= B,   sum nu = 1,   nu >= 0.
 
-Source: Gao and Feng (2021), the optimisation problem of section 4. The pooled form (ours) has one fairness row a
+Source: Gao and Feng (2021), the allocation problem of CSR. The pooled form (ours) has one fairness row a
 pair, to which both directions add, and counts a natural trial with S = b as one under do(S = b).
 
 HiGHS solves it. One program is built a problem; a row is switched off by a lower bound that always holds, each solve
@@ -30,8 +29,7 @@ ALWAYS = -2.0
 
 
 class Rows(NamedTuple):
-    """Which promises the trials have to serve: the outcome, the gaps, or both; the gaps pooled or one direction at a
-    time."""
+    """What the trials have to serve: the outcome, the gaps, or both; gaps pooled, or one direction at a time."""
 
     outcome: bool = True
     gap: bool = True

@@ -117,8 +117,7 @@ class Search:
     # ------------------------------------------------------------------ the conversation
 
     def ask(self) -> Allocation:
-        """Return what to try next, as a ticket; nothing is left to try when the search is over or all phases were
-        handed out.
+        """Return what to try next, as a ticket; its frame is empty when nothing is left to try.
 
         A phase is planned for the candidates that remain when it is asked for, so tell before the next ask where that
         can be.

@@ -1,7 +1,7 @@
 """SRIS: the best candidate whatever its gap, by successive rejects with importance sampling.
 
 Source: R. Sen, K. Shanmugam, A. G. Dimakis, S. Shakkottai, "Identifying Best Interventions through Online Importance
-Sampling" (ICML 2017), Algorithm 1 (`reuse`: version 2).
+Sampling" (ICML 2017), algorithm SRIS (`reuse`: version 2).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class SRIS(Search):
     >>> search.ask().frame["do(sex)"].isna().all()
     np.True_
 
-    Source: Sen et al. (2017), Algorithm 1 and Theorem 1.
+    Source: Sen et al. (2017), algorithm SRIS.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
 """Two-stage CSR: first drop unfair candidates with half the budget, then look for the best outcome among the rest.
 
-Source: T. Gao and Y. Feng, "Identifying Best Fair Intervention" (2021), Algorithm 2.
+Source: T. Gao and Y. Feng, "Identifying Best Fair Intervention" (2021), the two-stage form of CSR.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class TwoStageCSR(Search):
     >>> bool(allocation.frame["do(sex)"].isna().any())
     False
 
-    Source: Gao and Feng (2021), Algorithm 2.
+    Source: Gao and Feng (2021), the two-stage form of CSR.
     """
 
     def __init__(
