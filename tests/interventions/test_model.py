@@ -1,11 +1,12 @@
+import contextlib
 import gzip
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evenhand.errors import ArgumentError, TableError
+from evenhand.errors import ArgumentError, EvenhandError, TableError
 from evenhand.interventions import CausalModel
 from tests.interventions.examples import networks
 from tests.reference import interventions as twin
@@ -69,6 +70,21 @@ def test_a_damaged_bif_file_is_refused_by_name(bif, old, new, names):
     bif.write_text(BIF.replace(old, new, 1))
     with pytest.raises(TableError, match=names):
         CausalModel.from_bif(bif)
+
+
+@given(st.data())
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_whatever_happens_to_a_bif_file_it_is_read_or_refused(tmp_path, data):
+    at = data.draw(st.integers(0, len(BIF)))
+    until = data.draw(st.integers(at, min(len(BIF), at + 40)))
+    put = data.draw(
+        st.sampled_from(["", "{", "}", ";", "(", ")", "|", ",", '"', " 0.5 ", " nan ", " yes ", " table ", "/*"])
+    )
+    path = tmp_path / "mutated.bif"
+    path.write_text(BIF[:at] + put + BIF[until:])
+    with contextlib.suppress(EvenhandError):
+        model = CausalModel.from_bif(path)
+        assert all(np.allclose(table.sum(-1), 1) for table in model.tables.values())
 
 
 def test_an_absent_or_foreign_file_is_refused(tmp_path):

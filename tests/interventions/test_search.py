@@ -229,6 +229,7 @@ def test_every_status_comes_up():
         (lambda f: f.assign(candidate="who"), "row 0, column 'candidate'.*'who'"),
         (lambda f: f.assign(weight=[None, *f["weight"][1:]]), "row 0, column 'weight'.*leave such rows out"),
         (lambda f: f.assign(count=-1), "row 0, column 'count'"),
+        (lambda f: f.assign(count=float("inf")), "row 0, column 'count'"),
         (lambda f: f.assign(count=0.5), "row 0, column 'count'"),
         (lambda f: f.assign(count="many"), "'count'"),
         (lambda f: f.assign(**{"do(sex)": "f", "sex": "m"}), "column 'sex'.*held at, 'f'"),
@@ -245,6 +246,24 @@ def test_samples_that_cannot_be_are_refused_by_row_and_column_and_change_nothing
         search.tell(allocation, change(WORLD_ROWS[0]))
     assert state.to_bytes(search) == before
     search.tell(allocation, WORLD_ROWS[0])
+
+
+@given(st.data())
+def test_whatever_a_frame_holds_it_is_told_or_refused_and_refused_changes_nothing(data):
+    search = CSR(WORLD.problem, tolerance=0.1, budget=400)
+    allocation, before = search.ask(), state.to_bytes(search)
+    frame = WORLD_ROWS[0].astype(object).copy()
+    row = data.draw(st.integers(0, len(frame) - 1))
+    column = data.draw(st.sampled_from(list(frame.columns)))
+    strange = st.sampled_from([None, "", "f", "now", -1, 0, 1, 2.5, float("nan"), float("inf"), True, (1, 2), "high"])
+    frame.loc[row, [column]] = [data.draw(strange)]
+    try:
+        search.tell(allocation, frame)
+    except TableError:
+        assert state.to_bytes(search) == before
+    else:
+        assert search.phase == 1
+        assert np.isfinite(search._all.first).all()
 
 
 def test_with_two_attributes_all_are_held_or_none():

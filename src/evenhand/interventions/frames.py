@@ -191,7 +191,7 @@ def _times(samples: Any) -> NDArray[np.float64]:
         times = np.asarray(samples[COUNT], dtype=float)
     except (TypeError, ValueError) as error:
         raise TableError(wanted(f"column {COUNT!r}", "numbers of trials", samples[COUNT].iloc[0])) from error
-    bad = np.flatnonzero(~((times >= 0) & (times == np.floor(times))))
+    bad = np.flatnonzero(~((times >= 0) & (times == np.floor(times)) & np.isfinite(times)))
     if bad.size:
         raise TableError(
             wanted(f"row {_row(samples, int(bad[0]))}, column {COUNT!r}", "a whole number >= 0", float(times[bad[0]]))

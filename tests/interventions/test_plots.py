@@ -1,0 +1,65 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from evenhand.interventions import CSR, SimulatedTrial
+from evenhand.plots.interventions import plot_candidates, plot_errors, plot_gaps, plot_outcomes
+from tests.interventions.examples import mediated
+
+WORLD = next(SimulatedTrial.examples())
+
+
+@pytest.fixture(scope="module")
+def recommendation():
+    search = CSR(WORLD.problem, tolerance=0.1, budget=4000, pooled=True)
+    WORLD.reset(1)
+    while not search.finished:
+        allocation = search.ask()
+        search.tell(allocation, *WORLD.respond(allocation))
+    return search.recommend()
+
+
+def marks(axes):
+    """The drawn positions, label and values."""
+    return [(box.get_label(), np.asarray(box.lines[0].get_xdata(), float)) for box in axes.containers]
+
+
+def test_outcomes_stand_where_the_table_says_and_the_named_one_is_marked(recommendation):
+    axes = plot_outcomes(recommendation)
+    drawn = dict(marks(axes))
+    for verdict in ("certified", "dropped"):
+        rows = recommendation.table["verdict"] == verdict
+        np.testing.assert_allclose(drawn[verdict], recommendation.table.loc[rows, "outcome"])
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["now", "even *", "rich"]
+
+
+def test_gaps_stand_in_the_band_of_tolerance(recommendation):
+    axes = plot_gaps(recommendation, tolerance=0.1)
+    assert sum(len(at) for _, at in marks(axes)) == 3
+    assert sorted(line.get_xdata()[0] for line in axes.lines if list(line.get_ydata()) == [0, 1]) == [-0.1, 0.1]
+
+
+def test_one_row_a_pair_of_values_and_nothing_for_what_is_unknown():
+    search, world = CSR(mediated(3, groups=3), tolerance=0.5, budget=500), SimulatedTrial(mediated(3, groups=3))
+    assert sum(len(at) for _, at in marks(plot_gaps(search.recommend(), tolerance=0.5))) == 0
+    world.reset(1)
+    allocation = search.ask()
+    search.tell(allocation, *world.respond(allocation))
+    assert sum(len(at) for _, at in marks(plot_gaps(search.recommend(), tolerance=0.5))) == 9
+    assert len(plot_candidates(search.recommend(), tolerance=0.5).axes) == 2
+
+
+def test_error_curves_are_drawn_in_the_order_of_the_budget():
+    errors = pd.DataFrame(
+        {
+            "search": ["a", "a", "b"],
+            "budget": [200, 100, 100],
+            "error": [0.1, 0.3, 0.2],
+            "error_low": 0.0,
+            "error_high": 1.0,
+        }
+    )
+    axes = plot_errors(errors)
+    assert [line.get_label() for line in axes.lines] == ["a", "b"]
+    assert axes.lines[0].get_xdata().tolist() == [100, 200]
+    assert axes.lines[0].get_ydata().tolist() == [0.3, 0.1]
