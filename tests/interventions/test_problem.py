@@ -1,12 +1,13 @@
 from itertools import permutations
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenhand.errors import ArgumentError
-from evenhand.interventions import CausalModel, Problem, Rows
+from evenhand.errors import ArgumentError, TableError
+from evenhand.interventions import CSR, CausalModel, Problem, Rows
 from tests.interventions.examples import as_groups, mediated, two_attributes
 from tests.reference import interventions as twin
 
@@ -197,3 +198,44 @@ def test_costs_that_cannot_be_are_refused(costs, names):
         problem.allocate(costs, 0.5)
     with pytest.raises(ArgumentError, match="candidate"):
         problem.allocate(None, 0.5, among=["nobody"])
+
+
+def test_partial_models_and_empty_logs_are_refused_by_what_is_missing():
+    full = mediated(5)
+    model, tables = full.model, full.model.tables
+    asked = {"intervene": "V", "sensitive": "S", "outcome": "Y", "candidates": list(full.tables)}
+    log = model.sample(50, seed=1)
+
+    def partial(*known, parents=("S", "X", "V", "Y")):
+        above = {node: model.parents[node] for node in parents}
+        return CausalModel.from_tables(model.states, above, {node: tables[node] for node in known})
+
+    with pytest.raises(ArgumentError, match=r"parents\['V'\]"):
+        Problem(partial("X", parents=("S", "X", "Y")), **asked, log=log)
+    with pytest.raises(ArgumentError, match=r"children of \['S'\].*'X'"):
+        Problem(partial("V"), **asked, log=log)
+    with pytest.raises(ArgumentError, match="at least one trial"):
+        Problem(partial("X"), **asked, log=log.head(0))
+    with pytest.raises(ArgumentError, match=r"'S'.*no parents"):
+        Problem(partial("X", parents=("X", "V", "Y")), **asked, log=log)
+    lone = CausalModel.from_tables(
+        {"S": [0], "V": [0, 1], "Y": [0, 1]},
+        {"S": [], "V": ["S"], "Y": ["V"]},
+        {"S": [1.0], "V": [[0.5, 0.5]], "Y": [[0.9, 0.1], [0.2, 0.8]]},
+    )
+    with pytest.raises(ArgumentError, match="at least two values"):
+        Problem(lone, intervene="V", sensitive="S", outcome="Y", candidates=[[[0.5, 0.5]], [[0.4, 0.6]]])
+
+
+def test_what_the_model_calls_impossible_is_refused_when_it_is_told():
+    model = CausalModel.from_tables(
+        {"S": [0, 1], "V": [0, 1], "Y": [0, 1]},
+        {"S": [], "V": ["S"], "Y": ["V"]},
+        {"S": [0.5, 0.5], "V": GOOD[0], "Y": [[1.0, 0.0], [0.2, 0.8]]},
+    )
+    search = CSR(Problem(model, intervene="V", sensitive="S", outcome="Y", candidates=GOOD), tolerance=0.1, budget=100)
+    seen = pd.DataFrame({"candidate": [0, 0], "S": [0, 1], "V": [1, 0], "Y": [1, 1]})
+    with pytest.raises(TableError, match=r"row 1: .*never meet"):
+        search.tell(search.ask(), seen)
+    search.tell(1, seen.head(1))
+    assert search.phase == 1
