@@ -1,6 +1,6 @@
 """How fast searches run: ratios measured in one run.
 
-    python benchmarks/bench_interventions.py
+python -m benchmarks.bench_interventions [--out DIR] [--quick]
 
 Per-sample weights: the same CSR-V2 with the same programs, every sample drawn by itself and its weights for all
 candidates computed in numpy, as one would write it from formulas (3) and (4).
@@ -8,14 +8,17 @@ candidates computed in numpy, as one would write it from formulas (3) and (4).
 
 from __future__ import annotations
 
+import argparse
+import os
+import statistics
 import time
-from collections.abc import Callable
 from itertools import permutations
+from pathlib import Path
 
 import numpy as np
 from scipy.optimize import linprog
 
-from evenhand.cli.output import table
+from benchmarks.timing import Measure, interleaved, ratio, report, seconds
 from evenhand.errors import DatasetError
 from evenhand.experiments.interventions.constraints import LOOSE
 from evenhand.experiments.interventions.curves import SEARCHES
@@ -25,20 +28,6 @@ from evenhand.interventions import CSR, CausalModel, Problem, Rows
 from evenhand.interventions.draws import Draws
 from evenhand.interventions.estimators import Estimates
 from evenhand.interventions.measures import replay, simulated_searches
-
-RUNS = 60
-
-
-def per_run(work: Callable[[int], object], runs: int) -> float:
-    """Return the processor time of a call in milliseconds: the fastest of five batches, after one call to warm up."""
-    work(0)
-    batches = []
-    for _ in range(5):
-        started = time.process_time()
-        for number in range(1, runs + 1):
-            work(number)
-        batches.append(1e3 * (time.process_time() - started) / runs)
-    return min(batches)
 
 
 def per_sample(search: CSR, random: np.random.Generator, cold: bool = False) -> None:
@@ -92,57 +81,91 @@ def cold_program(problem: Problem, budget: float) -> float:
     return float(linprog(goal, matrix, np.append(np.zeros(3 * k), budget), total, [1.0]).fun)
 
 
-def searches(problem: Problem) -> list[tuple[str, str, str]]:
-    rows, draws = [], Draws(problem.cells)
-    ours = {}
-    for budget in (10_000, 100_000, 1_000_000):
-        search = CSR(problem, tolerance=LOOSE.tolerance, budget=budget)
-        ours[budget] = per_run(lambda n, search=search: replay(search, draws, np.random.default_rng(n)), RUNS)
-        rows.append((f"CSR-V2, K = 30, m = 20, T = {budget:,}", f"{ours[budget]:.2f} ms", ""))
-    for cold, budget in ((False, 10_000), (True, 10_000), (False, 100_000)):
-        search = CSR(problem, tolerance=LOOSE.tolerance, budget=budget)
-        slow = per_run(lambda n, search=search, cold=cold: per_sample(search, np.random.default_rng(n), cold), 5)
-        what = f"  per-sample weights in numpy, T = {budget:,}" + (", programs by scipy" if cold else "")
-        rows.append((what, f"{slow:.1f} ms", f"{slow / ours[budget]:.0f} times ours"))
-    return rows
+def searches(repetitions: int) -> list[Measure]:
+    """CSR-V2 on the paper's synthetic instance, against itself sample by sample."""
+    problem = instance(LOOSE, seed=1)
+    draws = Draws(problem.cells)
+    at = {budget: CSR(problem, tolerance=LOOSE.tolerance, budget=budget) for budget in (10_000, 100_000, 1_000_000)}
 
+    def ours(budget: int) -> float:
+        return seconds(lambda: [replay(at[budget], draws, np.random.default_rng(n)) for n in range(40)]) / 40
 
-def programs(problem: Problem) -> list[tuple[str, str, str]]:
-    costs = problem.checked_costs(None)
-    program = problem.program(costs, 0.01, Rows())
-    random, full = np.random.default_rng(1), np.ones(30, bool)
-    hot = per_run(lambda n: program.solve(random.random(30) < 0.5), RUNS)
-    kept = per_run(lambda n: program.solve(full), RUNS)
-    cold = per_run(lambda n: cold_program(problem, 0.01), 10)
+    def theirs(budget: int, cold: bool) -> float:
+        return seconds(lambda: [per_sample(at[budget], np.random.default_rng(n), cold) for n in range(3)]) / 3
+
+    cases = {
+        **{f"CSR-V2, T = {budget:,}": lambda budget=budget: ours(budget) for budget in at},
+        "numpy": lambda: theirs(10_000, False),
+        "numpy and scipy": lambda: theirs(10_000, True),
+        "numpy, T = 100,000": lambda: theirs(100_000, False),
+    }
+    found = interleaved(cases, repetitions)
+    base, more, most = (found[f"CSR-V2, T = {budget:,}"] for budget in at)
+    wordy = {name: f"{1e3 * statistics.median(times):.1f} ms" for name, times in found.items()}
     return [
-        ("allocation program, hot, another set", f"{hot:.3f} ms", ""),
-        ("  from the cache", f"{kept:.4f} ms", ""),
-        ("  built and solved by scipy", f"{cold:.2f} ms", f"{cold / hot:.0f} times hot"),
+        Measure("one CSR-V2 run, K = 30, m = 20, T = 10,000", 1e3 * statistics.median(base), "ms", 10.0),
+        Measure("T = 1,000,000 against T = 10,000", ratio(most, base), "times", 1.5),
+        Measure(
+            "per-sample weights and programs, plainly in numpy and scipy",
+            ratio(found["numpy and scipy"], base), "times", 20.0, True, wordy["numpy and scipy"],
+        ),
+        Measure(
+            "per-sample weights vectorised in numpy over our programs",
+            ratio(found["numpy"], base), "times", 20.0, True, wordy["numpy"],
+        ),
+        Measure(
+            "the same at T = 100,000",
+            ratio(found["numpy, T = 100,000"], more), "times", 20.0, True, wordy["numpy, T = 100,000"],
+        ),
+    ]  # fmt: skip
+
+
+def programs(repetitions: int) -> list[Measure]:
+    """The allocation program, hot, against scipy."""
+    problem, random = instance(LOOSE, seed=1), np.random.default_rng(1)
+    program = problem.program(problem.checked_costs(None), 0.01, Rows())
+    cases = {
+        "hot": lambda: seconds(lambda: [program.solve(random.random(30) < 0.5) for _ in range(20)]) / 20,
+        "scipy": lambda: seconds(lambda: cold_program(problem, 0.01)),
+    }
+    found = interleaved(cases, repetitions)
+    return [
+        Measure("the allocation program, hot, another set of candidates", 1e3 * statistics.median(found["hot"]), "ms"),
+        Measure("the same built and solved by scipy", ratio(found["scipy"], found["hot"]), "times"),
     ]
 
 
-def hepar2() -> list[tuple[str, str, str]]:
+def hepar2(repetitions: int) -> list[Measure]:
+    """HEPAR II: 50 runs at five budgets of four searches."""
     from evenhand.datasets.hepar2 import fetch_hepar2
 
     try:
         model = CausalModel.from_bif(fetch_hepar2())
     except DatasetError as error:
-        return [(f"HEPAR II: skipped, {error}", "", "")]
+        print(f"HEPAR II is left out: {error}")
+        return []
     problem = hepar2_problem(model, next(iter(CODINGS)), seed=1)
-    started = time.perf_counter()
-    for budget in (2000, 4000, 6000, 8000, 10_000):
-        four = {name: SEARCHES[name](problem, 0.2, budget) for name in ("CSR-V1", "CSR-V2", "TS-V1", "TS-V2")}
-        simulated_searches(four, replications=50, seed=1)
-    seconds = time.perf_counter() - started
-    return [
-        (
-            "HEPAR II, 50 runs x 5 budgets x 4 searches, one core",
-            f"{seconds:.1f} s",
-            f"{30 / seconds:.0f} times under 30 s",
-        )
-    ]
+
+    def run() -> None:
+        for budget in (2000, 4000, 6000, 8000, 10_000):
+            four = {name: SEARCHES[name](problem, 0.2, budget) for name in ("CSR-V1", "CSR-V2", "TS-V1", "TS-V2")}
+            simulated_searches(four, replications=50, seed=1)
+
+    took = seconds(run, time.perf_counter)
+    return [Measure("HEPAR II, 50 runs, 5 budgets, 4 searches", took, "s", 30.0, remark="by the clock, one core")]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, help="folder for the figures as JSON")
+    parser.add_argument("--quick", action="store_true", help="fewer repetitions")
+    arguments = parser.parse_args()
+    if arguments.out is not None:
+        os.environ["BENCHMARKS_OUT"] = str(arguments.out)
+    repetitions = 3 if arguments.quick else 10
+    measures = [measure for section in (searches, programs, hepar2) for measure in section(repetitions)]
+    report("interventions", "interventions", measures)
 
 
 if __name__ == "__main__":
-    loose = instance(LOOSE, seed=1)
-    table("interventions, processor time", ("what", "time", "ratio"), [*searches(loose), *programs(loose), *hepar2()])
+    main()
