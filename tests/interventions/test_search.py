@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from evenhand import state
 from evenhand.errors import ArgumentError, ClosedTicketError, TableError, TicketError, UnknownTicketError
-from evenhand.interventions import CSR, SRIS, OneShot, SimulatedTrial, TwoStageCSR
+from evenhand.interventions import CSR, SRIS, CausalModel, OneShot, Problem, SimulatedTrial, TwoStageCSR
 from evenhand.interventions.draws import Draws
 from evenhand.interventions.frames import evidence_of
 from evenhand.interventions.phases import phase_count, phase_sizes, rounded
@@ -119,6 +119,25 @@ def test_saved_and_loaded_between_ask_and_tell_it_continues_exactly(search, tmp_
         pd.testing.assert_frame_equal(one, other)
     assert search.recommend()[:2] == loaded.recommend()[:2]
     pd.testing.assert_frame_equal(search.recommend().table, loaded.recommend().table)
+
+
+def test_searches_over_logs_and_several_attributes_are_saved_whole(tmp_path):
+    full = mediated(5)
+    parents = {node: full.model.parents[node] for node in ("S", "X", "V", "Y")}
+    partial = CausalModel.from_tables(full.model.states, parents, {"X": full.model.tables["X"]})
+    asked = {"intervene": "V", "sensitive": "S", "outcome": "Y", "candidates": list(full.tables)}
+    logged = Problem(partial, **asked, log=full.model.sample(300, seed=1))
+    for problem, world in ((logged, SimulatedTrial(full)), (two_attributes(4), SimulatedTrial(two_attributes(4)))):
+        search = CSR(problem, tolerance=0.5, budget=300, costs=[1.0] * len(problem.candidates), mean_cost=1.0)
+        world.reset(1)
+        for _ in range(2):
+            allocation = search.ask()
+            search.tell(allocation, *world.respond(allocation))
+        state.save(search, tmp_path / "search")
+        loaded = state.load(tmp_path / "search")
+        assert state.to_bytes(loaded) == state.to_bytes(search)
+        assert loaded.problem.groups == problem.groups
+        pd.testing.assert_frame_equal(loaded.ask().frame, search.ask().frame)
 
 
 def test_short_missing_and_surplus_deliveries_are_fine(search):
