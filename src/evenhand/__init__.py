@@ -6,10 +6,10 @@
     decision = policy.ask()
     policy.tell(decision, reward)
 
-Each problem has a package: `quotas`. `eh.simulate` plays policies in worlds, `eh.check_policy` runs the contract.
+Each problem has a package: `quotas`, `interventions`. `eh.simulate` plays policies in worlds, `eh.check_policy` runs the contract.
 """
 
-from evenhand import learners, quotas
+from evenhand import interventions, learners, quotas
 from evenhand.checks import check_policy, check_world
 from evenhand.protocol import Decision
 from evenhand.registry import register
@@ -22,6 +22,7 @@ __all__ = [
     "__version__",
     "check_policy",
     "check_world",
+    "interventions",
     "learners",
     "load",
     "quotas",
