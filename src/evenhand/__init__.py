@@ -6,10 +6,14 @@
     decision = policy.ask()
     policy.tell(decision, reward)
 
-Each problem has a package: `quotas`, `interventions`. `eh.simulate` plays policies in worlds, `eh.check_policy` runs the contract.
+Each problem has a package, listed in `PROBLEMS`. `eh.simulate` plays policies in worlds, `eh.check_policy` runs the
+contract over anybody's policy. Problems other than `quotas` are imported when they are first named.
 """
 
-from evenhand import interventions, learners, quotas
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from evenhand import learners, quotas
 from evenhand.checks import check_policy, check_world
 from evenhand.protocol import Decision
 from evenhand.registry import register
@@ -17,7 +21,13 @@ from evenhand.simulation import simulate
 from evenhand.state import load, save
 from evenhand.version import __version__
 
+if TYPE_CHECKING:
+    from evenhand import interventions
+
+PROBLEMS = ("quotas", "interventions")
+
 __all__ = [
+    "PROBLEMS",
     "Decision",
     "__version__",
     "check_policy",
@@ -30,3 +40,9 @@ __all__ = [
     "save",
     "simulate",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in PROBLEMS:
+        return importlib.import_module(f"evenhand.{name}")
+    raise AttributeError(f"module 'evenhand' has no attribute {name!r}")
