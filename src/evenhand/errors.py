@@ -14,6 +14,7 @@
     ├── ContractError            a policy or world breaks the contract of `evenhand.checks`
     ├── RegistryError            a name that is not registered, or is registered twice
     ├── MissingExtraError        (also ImportError)  an optional dependency is not installed
+    ├── ExhaustedError           nothing is left to ask for: every pool is dry, or the budget is spent
     ├── DatasetError             a data set that is absent and cannot be fetched, or has another checksum
     └── SimulationInterrupted    stopped by the user; `.partial` holds what was done
 
@@ -31,6 +32,7 @@ __all__ = [
     "ContractError",
     "DatasetError",
     "EvenhandError",
+    "ExhaustedError",
     "MissingExtraError",
     "RegistryError",
     "RewardError",
@@ -99,6 +101,10 @@ class RegistryError(EvenhandError):
 
 class MissingExtraError(EvenhandError, ImportError):
     """An optional dependency is not installed."""
+
+
+class ExhaustedError(EvenhandError):
+    """Nothing is left to ask for: every pool is dry, or the budget is spent."""
 
 
 class DatasetError(EvenhandError):

@@ -59,8 +59,8 @@ def reason(text: str) -> int:
     return number
 
 
-def arm_labels(arms: int | Sequence[Label]) -> tuple[Label, ...]:
-    """Return the labels of the arms: those given, or 0 .. n-1 for a number.
+def arm_labels(arms: int | Sequence[Label], name: str = "arms") -> tuple[Label, ...]:
+    """Return the labels of the arms: those given, or 0 .. n-1 for a number; refusals speak of `name`.
 
     >>> arm_labels(3), arm_labels(["ads", "news"])
     ((0, 1, 2), ('ads', 'news'))
@@ -73,17 +73,17 @@ def arm_labels(arms: int | Sequence[Label]) -> tuple[Label, ...]:
     if isinstance(arms, (int, np.integer)) and not isinstance(arms, bool):
         labels: tuple[Label, ...] = tuple(range(int(arms)))
     elif isinstance(arms, str) or not hasattr(arms, "__iter__"):
-        raise ArgumentError(wanted("arms", "a number of arms or a list of labels", arms))
+        raise ArgumentError(wanted(name, f"a number of {name} or a list of labels", arms))
     else:
         labels = tuple(label.item() if isinstance(label, np.generic) else label for label in arms)
     if len(labels) < 2:
-        raise ArgumentError(wanted("arms", "at least two arms", arms))
+        raise ArgumentError(wanted(name, f"at least two {name}", arms))
     for label in labels:
         if not isinstance(label, (str, int)) or isinstance(label, bool):
-            raise ArgumentError(wanted("arms", "labels that are str or int", label, "turn them into text first"))
+            raise ArgumentError(wanted(name, "labels that are str or int", label, "turn them into text first"))
     if len(set(labels)) < len(labels):
         twice = next(label for label in labels if labels.count(label) > 1)
-        raise ArgumentError(wanted("arms", "each label once", twice, "it stands there twice"))
+        raise ArgumentError(wanted(name, "each label once", twice, "it stands there twice"))
     return labels
 
 

@@ -12,7 +12,7 @@ from evenhand.errors import RegistryError
 
 __all__ = ["Entry", "entries", "get", "name_of", "register"]
 
-Kind = Literal["policy", "world"]
+Kind = Literal["policy", "world", "part"]
 HOMES = ("learners", "quotas", "groups", "similarity", "interventions", "sampling")
 """The packages that register what they define when they are imported."""
 
@@ -38,7 +38,7 @@ def register(name: str, kind: Kind = "policy") -> Callable[[_T], _T]:
     """Enter the decorated class under a permanent name such as "quotas/fair-ucb".
 
     The class states how to try it: a classmethod `examples()` yields pairs (policy, world) for the checks, and for
-    a world the worlds alone.
+    a world the worlds alone. A "part" is no more than saved and loaded with the policy that holds it (a model, a metric).
 
     Raises
     ------
