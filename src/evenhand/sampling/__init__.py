@@ -1,0 +1,35 @@
+"""From which group should the next training example come, for the smallest risk of the worst-off group?"""
+
+from evenhand.sampling.bounds import mann_kendall, rademacher_deviation, vc_deviation
+from evenhand.sampling.epsilon_greedy import EpsilonGreedySampler, GreedySampler
+from evenhand.sampling.estimators import EstimatorModel
+from evenhand.sampling.logistic import LogisticModel
+from evenhand.sampling.measures import confidence_sequence, fairness_report
+from evenhand.sampling.optimistic import OptimisticSampler
+from evenhand.sampling.problem import Draw
+from evenhand.sampling.reweighting import Reweighted, minimax_reweighting
+from evenhand.sampling.sampler import Collected, Sampler
+from evenhand.sampling.uniform import ProportionalSampler, UniformSampler
+from evenhand.sampling.worlds import SyntheticModel1, SyntheticModel2
+
+__all__ = [
+    "Collected",
+    "Draw",
+    "EpsilonGreedySampler",
+    "EstimatorModel",
+    "GreedySampler",
+    "LogisticModel",
+    "OptimisticSampler",
+    "ProportionalSampler",
+    "Reweighted",
+    "Sampler",
+    "SyntheticModel1",
+    "SyntheticModel2",
+    "UniformSampler",
+    "confidence_sequence",
+    "fairness_report",
+    "mann_kendall",
+    "minimax_reweighting",
+    "rademacher_deviation",
+    "vc_deviation",
+]

@@ -1,0 +1,107 @@
+"""What a collection achieved: risks with intervals a group, confidence sequences, and a report through fairlearn."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.errors import MissingExtraError
+from evenhand.protocol import Label
+from evenhand.sampling.losses import BOUNDED, Loss
+from evenhand.sampling.problem import checked_number
+
+__all__ = ["confidence_sequence", "fairness_report", "risk_table"]
+
+
+def confidence_sequence(total: float, n: int, *, delta: float = 0.05) -> tuple[float, float]:
+    """Return (low, high) for the mean of losses in [0, 1]: with probability 1 - delta it holds at every n at once.
+
+    The mixture of likelihood ratios over a uniform prior, M_n(p) = B(S + 1, n - S + 1) / (p^S (1 - p)^(n - S)), is a
+    nonnegative supermartingale under mean p for any losses in [0, 1] with sum S; the interval is {p : M_n(p) < 1 / delta}.
+
+    Parameters
+    ----------
+    total : the sum S of the losses.
+    n : their number.
+    delta : probability with which the interval may ever miss the mean.
+
+    Examples
+    --------
+    >>> low, high = confidence_sequence(20, 100, delta=0.05)
+    >>> round(low, 3), round(high, 3)
+    (0.093, 0.348)
+    >>> confidence_sequence(0, 0)
+    (0.0, 1.0)
+
+    Source: Robbins (1970), "Statistical Methods Related to the Law of the Iterated Logarithm"; Ville's inequality.
+    """
+    from scipy.optimize import brentq
+    from scipy.special import betaln
+
+    checked_number("delta", delta, 1e-300, high=1.0)
+    if n == 0:
+        return 0.0, 1.0
+    hits, misses = float(total), float(n - total)
+    level = float(betaln(hits + 1, misses + 1)) + math.log(delta)
+
+    def excess(p: float) -> float:
+        return level - (hits * math.log(p) if hits else 0.0) - (misses * math.log1p(-p) if misses else 0.0)
+
+    edge, mean = 1e-12, min(max(hits / n, 1e-12), 1 - 1e-12)
+    low = 0.0 if excess(edge) < 0 else float(brentq(excess, edge, mean))
+    high = 1.0 if excess(1 - edge) < 0 else float(brentq(excess, mean, 1 - edge))
+    return low, high
+
+
+def risk_table(
+    groups: tuple[Label, ...],
+    training: NDArray[np.int64],
+    sums: NDArray[np.float64],
+    counts: NDArray[np.int64],
+    loss: Loss,
+    delta: float = 0.05,
+) -> Any:
+    """Return a data frame by group: `training`, `validation`, `risk`, `low`, `high`; NaN where nothing counted yet."""
+    import pandas as pd
+
+    with np.errstate(invalid="ignore", divide="ignore"):
+        risks = sums / counts
+    bounded = isinstance(loss, str) and loss in BOUNDED
+    limits = [
+        confidence_sequence(s, int(n), delta=delta) if bounded else (math.nan, math.nan)
+        for s, n in zip(sums, counts, strict=True)
+    ]
+    columns = {"training": training.copy(), "validation": counts.copy(), "risk": risks}
+    columns |= {"low": [low for low, _ in limits], "high": [high for _, high in limits]}
+    return pd.DataFrame(columns, index=pd.Index(groups, name="group"))
+
+
+def fairness_report(
+    model: Any, X: Any, y: Any, *, groups: Sequence[Any], metrics: Mapping[str, Callable[..., Any]] | None = None
+) -> Any:
+    """Return fairlearn's `MetricFrame` of a model on held-out rows: `by_group`, `overall`, `difference()`.
+
+    Parameters
+    ----------
+    model : anything with `predict`.
+    X, y : held-out features (n, d) and labels (n,).
+    groups : the group of each row (n,).
+    metrics : name to function of (y_true, y_pred); error rate, selection rate and count when left out.
+
+    Raises
+    ------
+    MissingExtraError
+        If fairlearn is not installed.
+    """
+    try:
+        from fairlearn.metrics import MetricFrame, count
+    except ImportError as error:
+        raise MissingExtraError("fairness_report needs fairlearn; install it with: pip install fairlearn") from error
+    from sklearn.metrics import zero_one_loss
+
+    chosen = dict(metrics) if metrics is not None else {"error rate": zero_one_loss, "count": count}
+    return MetricFrame(metrics=chosen, y_true=np.asarray(y), y_pred=model.predict(X), sensitive_features=np.asarray(groups))

@@ -1,0 +1,196 @@
+"""Synthetic groups whose risk under any linear classifier is known in closed form.
+
+In `SyntheticModel1` every group and label is a Gaussian with identity covariance; in `SyntheticModel2` one group has an irreducible risk
+and the other three clusters a label, so that looking at risks alone starves the group that could still improve.
+
+Source: S. Shekhar, G. Fields, M. Ghavamzadeh, T. Javidi, "Adaptive Sampling for Minimax Fair Classification", NeurIPS 2021, Section 5.1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.errors import ArgumentError, wanted
+from evenhand.protocol import Label
+from evenhand.registry import register
+from evenhand.rng import generator
+from evenhand.sampling.fair_mixture import fair_mixture, logistic_optimum
+from evenhand.sampling.problem import Draw, checked_whole
+
+__all__ = ["SyntheticModel1", "SyntheticModel2"]
+
+INSTANCES: dict[str, dict[Label, list[list[float]]]] = {
+    "I": {"u": [[-2.0, 2.0], [2.0, -2.0]], "v": [[-1.0, -1.0], [1.0, 1.0]]},
+    "II": {"u": [[-1.5, 1.5], [1.5, -1.5]], "v": [[-2.0, -2.0], [2.0, 2.0]]},
+}
+"""The means (label 0, label 1) of the two groups in the paper's two instances."""
+
+
+@register("sampling/synthetic-1", kind="world")
+class SyntheticModel1:
+    """Groups of Gaussians: X | Y = y, Z = z is N(mu_yz, I), and the labels 0 and 1 are even.
+
+    Parameters
+    ----------
+    means : group -> (mu_0, mu_1), two vectors (d,) a group; or None.
+    instance : "I" or "II" of the paper, where `means` is None: group v is the harder one in I, group u in II.
+
+    Raises
+    ------
+    ArgumentError
+        If the means are not two vectors a group of one dimension.
+
+    Examples
+    --------
+    >>> world = SyntheticModel1(instance="I")
+    >>> world.population_risk([1.0, 0.0], 0.0).round(4)  # Phi(-2) and Phi(-1)
+    array([0.0228, 0.1587])
+    >>> world.fair_mixture().round(3)
+    array([0.2, 0.8])
+
+    Source: Shekhar, Fields, Ghavamzadeh, Javidi (2021), Section 5.1.
+    """
+
+    def __init__(
+        self, means: Mapping[Label, Any] | None = None, *, instance: Literal["I", "II"] | None = None
+    ) -> None:
+        if (means is None) == (instance is None):
+            raise ArgumentError(wanted("means", "either means= or instance=", means))
+        if instance is not None and instance not in INSTANCES:
+            raise ArgumentError(wanted("instance", "'I' or 'II'", instance))
+        chosen = means if means is not None else INSTANCES[str(instance)]
+        self.groups: tuple[Label, ...] = tuple(chosen)
+        try:
+            self.means = np.array([chosen[z] for z in self.groups], dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise ArgumentError(wanted("means", "two vectors of one dimension for each group", means)) from error
+        if self.means.ndim != 3 or self.means.shape[1] != 2 or not np.isfinite(self.means).all():
+            raise ArgumentError(wanted("means", "two vectors of one dimension for each group", means))
+
+    def reset(self, seed: int) -> None:
+        """Start anew from a seed."""
+        self._rng = generator(seed)
+
+    def observe(self) -> tuple[Any, ...]:
+        """Begin a round; it shows nothing."""
+        return ()
+
+    def respond(self, ticket: Draw) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Return (X, y) for a draw."""
+        return self.sample(ticket.index, ticket.count, self._rng)
+
+    def sample(
+        self, group: int, count: int, rng: np.random.Generator
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Return features (count, d) and labels (count,) of the group with this index."""
+        y = rng.integers(2, size=checked_whole("count", count, 0))
+        return rng.standard_normal((count, self.means.shape[2])) + self.means[group][y], y
+
+    def population_risk(self, coef: Any, intercept: float) -> NDArray[np.float64]:
+        """Return the error probability (m,) of the classifier "1 where coef.x + intercept > 0" in each group.
+
+        It is the mean of Phi((coef.mu_0z + intercept) / |coef|) and Phi(-(coef.mu_1z + intercept) / |coef|).
+        """
+        from scipy.special import ndtr
+
+        w = np.asarray(coef, dtype=np.float64).ravel()
+        size = math.sqrt(float(w @ w))
+        if size == 0.0:
+            return np.full(len(self.groups), 0.5)
+        margins = (self.means @ w + float(np.squeeze(intercept))) / size
+        return np.asarray(0.5 * (ndtr(margins[:, 0]) + ndtr(-margins[:, 1])))
+
+    def classifier(self, mixture: Sequence[float] | NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+        """Return (coef (d,), intercept): the population minimiser of the logistic loss under a mixture (m,) of the groups."""
+        return logistic_optimum(self.means, np.asarray(mixture, dtype=np.float64))
+
+    def fair_mixture(self) -> NDArray[np.float64]:
+        """Return pi* (m,): the mixture whose logistic classifier has the smallest worst-group risk, found by search.
+
+        For two groups with mu_1z = -mu_0z at right angles, pi*(u) = |mu_v|^2 / (|mu_u|^2 + |mu_v|^2).
+        """
+        return fair_mixture(lambda mixture: self.population_risk(*self.classifier(mixture)), len(self.groups))
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """Yield worlds to try."""
+        yield cls(instance="I")
+        yield cls({"a": [[0.0], [1.0]], "b": [[1.0], [3.0]], "c": [[-1.0], [0.0]]})
+
+
+@register("sampling/synthetic-2", kind="world")
+class SyntheticModel2:
+    """One group with an irreducible risk of 1/4, one with three clusters a label that take time to learn.
+
+    Group u: X = (U(c_y, c_y + 4), 0) with c_0 = -3, c_1 = -1. Group v, before a rotation by 45 degrees: label 0 is (-2, 0), (-1, 6) or (-1, -6) with
+    probabilities .8, .1, .1 and standard deviations .5, .7, .7; label 1 is its mirror image in x_1. Labels are even.
+
+    Examples
+    --------
+    >>> SyntheticModel2().population_risk([1.0, 0.0], 0.0).round(3)
+    array([0.25 , 0.102])
+
+    Source: Shekhar, Fields, Ghavamzadeh, Javidi (2021), Section 5.1 and Appendix E.
+    """
+
+    groups: tuple[Label, ...] = ("u", "v")
+    starts = np.array([-3.0, -1.0])
+    length = 4.0
+    centres = np.array([[2.0, 0.0], [1.0, 6.0], [1.0, -6.0]])
+    spreads = np.array([0.5, 0.7, 0.7])
+    weights = np.array([0.8, 0.1, 0.1])
+    rotation = np.array([[1.0, -1.0], [1.0, 1.0]]) / math.sqrt(2.0)
+
+    def reset(self, seed: int) -> None:
+        """Start anew from a seed."""
+        self._rng = generator(seed)
+
+    def observe(self) -> tuple[Any, ...]:
+        """Begin a round; it shows nothing."""
+        return ()
+
+    def respond(self, ticket: Draw) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Return (X, y) for a draw."""
+        return self.sample(ticket.index, ticket.count, self._rng)
+
+    def sample(
+        self, group: int, count: int, rng: np.random.Generator
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Return features (count, 2) and labels (count,) of the group with this index."""
+        y = rng.integers(2, size=checked_whole("count", count, 0))
+        if group == 0:
+            first = self.starts[y] + self.length * rng.random(count)
+            return np.column_stack([first, np.zeros(count)]), y
+        cluster = np.minimum(np.searchsorted(self.weights.cumsum(), rng.random(count), side="right"), 2)
+        X = self.centres[cluster] + self.spreads[cluster, None] * rng.standard_normal((count, 2))
+        X[:, 0] *= 2 * y - 1
+        return X @ self.rotation.T, y
+
+    def population_risk(self, coef: Any, intercept: float) -> NDArray[np.float64]:
+        """Return the error probability (2,) of the classifier "1 where coef.x + intercept > 0" in each group."""
+        from scipy.special import ndtr
+
+        w, b = np.asarray(coef, dtype=np.float64).ravel(), float(np.squeeze(intercept))
+        if w[0] == 0.0:
+            easy = 0.5
+        else:
+            below = np.clip((-b / w[0] - self.starts) / self.length, 0.0, 1.0)
+            positive = 1.0 - below if w[0] > 0 else below
+            easy = 0.5 * float(positive[0] + 1.0 - positive[1])
+        turned = self.rotation.T @ w
+        size = math.sqrt(float(w @ w))
+        if size == 0.0:
+            return np.array([easy, 0.5])
+        sides = [self.centres * [sign, 1.0] @ turned + b for sign in (-1.0, 1.0)]
+        wrong = [ndtr(sides[0] / (self.spreads * size)), ndtr(-sides[1] / (self.spreads * size))]
+        return np.array([easy, 0.5 * float(self.weights @ wrong[0] + self.weights @ wrong[1])])
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """Yield worlds to try."""
+        yield cls()
