@@ -1,18 +1,24 @@
 """From which group should the next training example come, for the smallest risk of the worst-off group?"""
 
 from evenhand.sampling.bounds import mann_kendall, rademacher_deviation, vc_deviation
+from evenhand.sampling.certification import Certification
 from evenhand.sampling.epsilon_greedy import EpsilonGreedySampler, GreedySampler
 from evenhand.sampling.estimators import EstimatorModel
+from evenhand.sampling.final import Collected
 from evenhand.sampling.logistic import LogisticModel
 from evenhand.sampling.measures import confidence_sequence, fairness_report
 from evenhand.sampling.optimistic import OptimisticSampler
+from evenhand.sampling.pools import ArrayPool, TablePool, label_pairs
 from evenhand.sampling.problem import Draw
 from evenhand.sampling.reweighting import Reweighted, minimax_reweighting
-from evenhand.sampling.sampler import Collected, Sampler
+from evenhand.sampling.sampler import Sampler
+from evenhand.sampling.torch_model import TorchModel
 from evenhand.sampling.uniform import ProportionalSampler, UniformSampler
 from evenhand.sampling.worlds import SyntheticModel1, SyntheticModel2
 
 __all__ = [
+    "ArrayPool",
+    "Certification",
     "Collected",
     "Draw",
     "EpsilonGreedySampler",
@@ -25,9 +31,12 @@ __all__ = [
     "Sampler",
     "SyntheticModel1",
     "SyntheticModel2",
+    "TablePool",
+    "TorchModel",
     "UniformSampler",
     "confidence_sequence",
     "fairness_report",
+    "label_pairs",
     "mann_kendall",
     "minimax_reweighting",
     "rademacher_deviation",

@@ -19,8 +19,8 @@ from evenhand.registry import register
 from evenhand.rng import Seed
 from evenhand.sampling.losses import Loss
 from evenhand.sampling.optimistic import TIES, checked_ties
-from evenhand.sampling.problem import checked_number
-from evenhand.sampling.sampler import Costs, Groups, Sampler
+from evenhand.sampling.problem import Groups, checked_number
+from evenhand.sampling.sampler import Costs, Sampler
 from evenhand.sampling.worlds import SyntheticModel1
 
 __all__ = ["EpsilonGreedySampler", "GreedySampler"]

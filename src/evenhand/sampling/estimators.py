@@ -70,51 +70,19 @@ class EstimatorModel:
 
     def update(self, rows: Rows, first: int) -> None:
         """Train; the rows from `first` on are new."""
-        self._ends.append(rows.count)
         codes = rows.y[: rows.count]
         waited = self.constant is not None
-        if waited and len(codes):
-            self.constant = int(codes[0]) if (codes == codes[0]).all() else None
-        if self.constant is not None:
-            return
-        names = np.array(self.classes)
-        if self.refit == "exact":
-            self.estimator.fit(rows.X[: rows.count], names[codes])
+        if waited and (len(codes) == 0 or (codes == codes[0]).all()):
+            self.constant = int(codes[0]) if len(codes) else 0
         else:
+            names = np.array(self.classes)
             start = 0 if waited else first
-            if start < rows.count:
+            if self.refit == "exact":
+                self.estimator.fit(rows.X[: rows.count], names[codes])
+            elif start < rows.count:
                 self.estimator.partial_fit(rows.X[start : rows.count], names[codes[start:]], classes=names)
-
-    def codes(self, X: NDArray[Any]) -> NDArray[np.int64]:
-        """Return the predicted class codes (n,)."""
-        if self.constant is not None:
-            return np.full(len(X), self.constant)
-        return np.searchsorted(np.array(self.classes), self.estimator.predict(X)).astype(np.int64)
-
-    def probabilities(self, X: NDArray[Any]) -> NDArray[np.float64]:
-        """Return the probabilities (n, k) of the classes.
-
-        Raises
-        ------
-        ArgumentError
-            If the classifier has no `predict_proba`.
-        """
-        k = max(2, len(self.classes))
-        if self.constant is not None:
-            return np.eye(k)[np.full(len(X), self.constant)]
-        if not hasattr(self.estimator, "predict_proba"):
-            raise ArgumentError(wanted("model", "a classifier with predict_proba", self.estimator, "use loss='zero_one'"))
-        chances = np.zeros((len(X), k))
-        chances[:, np.searchsorted(np.array(self.classes), self.estimator.classes_)] = self.estimator.predict_proba(X)
-        return chances
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the predicted labels (n,)."""
-        return np.array(self.classes)[self.codes(np.asarray(X))]
-
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the probabilities (n, k) of the sorted labels."""
-        return self.probabilities(np.asarray(X))
+            self.constant = None
+        self._ends.append(rows.count)
 
     def final(self, rows: Rows, first: int) -> Self:
         """Return a model trained on all rows, or fed with those from `first` on where it is fed in parts."""

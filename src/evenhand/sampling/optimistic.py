@@ -24,8 +24,8 @@ from evenhand.registry import register
 from evenhand.rng import Seed
 from evenhand.sampling.bounds import theory_bounds, vc_deviation
 from evenhand.sampling.losses import Loss
-from evenhand.sampling.problem import checked_number
-from evenhand.sampling.sampler import Costs, Groups, Sampler
+from evenhand.sampling.problem import Groups, checked_number
+from evenhand.sampling.sampler import Costs, Sampler
 from evenhand.sampling.worlds import SyntheticModel1, SyntheticModel2
 
 __all__ = ["OptimisticSampler", "checked_ties"]

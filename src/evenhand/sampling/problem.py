@@ -19,7 +19,10 @@ from numpy.typing import NDArray
 from evenhand.errors import ArgumentError, ContextError, UnknownArmError, wanted
 from evenhand.protocol import Label
 
-__all__ = ["Draw", "checked_number", "checked_rows", "checked_whole", "per_group"]
+__all__ = ["Draw", "Groups", "checked_number", "checked_rows", "checked_whole", "per_group"]
+
+Groups = int | Sequence[Label]
+"""A number of groups, or their labels."""
 
 
 class Draw(NamedTuple):

@@ -7,10 +7,9 @@ first, and with forced exploration (`forced` = xi) a group with fewer than t^xi 
 
 from __future__ import annotations
 
-import copy
 import inspect
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,41 +28,21 @@ from evenhand.kernels.compose import entry
 from evenhand.online import arm_labels
 from evenhand.protocol import Label
 from evenhand.rng import Seed, child, draw_seed, stream
+from evenhand.sampling.certification import Certification
 from evenhand.sampling.estimators import as_model
+from evenhand.sampling.final import Collected, final_classifier
 from evenhand.sampling.labels import Classes
-from evenhand.sampling.logistic import LogisticModel
 from evenhand.sampling.losses import Loss, checked_loss, summed_losses
 from evenhand.sampling.measures import risk_table
-from evenhand.sampling.problem import Draw, checked_number, checked_rows, checked_whole, per_group
-from evenhand.sampling.reweighting import minimax_reweighting
+from evenhand.sampling.problem import Draw, Groups, checked_number, checked_rows, checked_whole, per_group
 from evenhand.sampling.rows import Rows
 
-__all__ = ["Collected", "Sampler"]
+__all__ = ["Costs", "Sampler"]
 
-Groups = int | Sequence[Label]
 Costs = Mapping[Label, float] | Sequence[float] | None
 SAFE = ("", "warm-up: every group in turn", "forced exploration: few samples so far")
 SAFE_START = 10
 """Rounds a group at the start where there is no forced exploration."""
-
-
-class Collected(NamedTuple):
-    """What a finished collection amounts to.
-
-    Attributes
-    ----------
-    model : the final classifier.
-    mixture : proportions (m,) of the groups among the training rows.
-    rounds : draws that were told.
-    labels : labelled examples that were paid for, training and validation.
-    cost : what they cost.
-    """
-
-    model: Any
-    mixture: NDArray[np.float64]
-    rounds: int
-    labels: int
-    cost: float
 
 
 class Sampler:
@@ -223,20 +202,19 @@ class Sampler:
         ArgumentError
             If nothing was told yet, or `reweighted` is asked of another model.
         """
-        if self.training.count == 0:
-            raise ArgumentError("finish: wanted at least one told draw; ask(), label, tell() first")
-        rows = self.training.joined(self.validation) if final_refit else self.training
-        if reweighted:
-            if not isinstance(self._model, LogisticModel):
-                raise ArgumentError(wanted("reweighted", "False for this model", True, "reweighting needs LogisticModel"))
-            names = np.array(self._classes.known)
-            table, codes, group = rows.X[: rows.count], rows.y[: rows.count], rows.group[: rows.count]
-            model = minimax_reweighting(table, names[codes], group=group, C=self._model.C).model
-        elif final_refit:
-            model = self._model.final(rows, self.training.count)
-        else:
-            model = copy.deepcopy(self._model)
+        model = final_classifier(
+            self._model, self.training, self.validation, self._classes.known, final_refit, reweighted
+        )
         return Collected(model, self.mixture, self.rounds, self.labels, self.spent - self._reserved())
+
+    def certify(self, *, threshold: float, delta: float = 0.05, batch: int = 1, model: Any = None) -> Certification:
+        """Freeze the current model, or a final one, and begin to certify its risks on fresh rows.
+
+        The rows that were collected are never used: they chose the data. See `Certification`.
+        """
+        frozen = self._model if model is None else model
+        loss = self.loss if isinstance(self.loss, str) else "a function"
+        return Certification(self.groups, frozen, threshold=threshold, delta=delta, batch=batch, loss=loss)
 
     # ------------------------------------------------------------------ what is known so far
 
@@ -326,8 +304,9 @@ class Sampler:
 
     def _recode(self, known: tuple[Label, ...]) -> None:
         if known != self._classes.known:
+            only = known.index(self._classes.known[0]) if len(self._classes.known) == 1 else 0
             for rows in (self.training, self.validation):
-                rows.y[: rows.count] = known.index(self._classes.known[0]) if rows.count and self._classes.known else 0
+                rows.y[: rows.count] = only
             self._classes.known = known
             self._model.begin(known)
 

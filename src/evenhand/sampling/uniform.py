@@ -15,8 +15,8 @@ from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed
 from evenhand.sampling.losses import Loss
-from evenhand.sampling.problem import per_group
-from evenhand.sampling.sampler import Costs, Groups, Sampler
+from evenhand.sampling.problem import Groups, per_group
+from evenhand.sampling.sampler import Costs, Sampler
 from evenhand.sampling.worlds import SyntheticModel1
 
 __all__ = ["ProportionalSampler", "UniformSampler"]

@@ -1,0 +1,57 @@
+"""The last step of a collection: one training on everything that was labelled."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.errors import ArgumentError, wanted
+from evenhand.protocol import Label
+from evenhand.sampling.logistic import LogisticModel
+from evenhand.sampling.reweighting import minimax_reweighting
+from evenhand.sampling.rows import Rows
+
+__all__ = ["Collected", "final_classifier"]
+
+
+class Collected(NamedTuple):
+    """What a finished collection amounts to.
+
+    Attributes
+    ----------
+    model : the final classifier.
+    mixture : proportions (m,) of the groups among the training rows.
+    rounds : draws that were told.
+    labels : labelled examples that were paid for, training and validation.
+    cost : what they cost.
+    """
+
+    model: Any
+    mixture: NDArray[np.float64]
+    rounds: int
+    labels: int
+    cost: float
+
+
+def final_classifier(
+    model: Any, training: Rows, validation: Rows, classes: tuple[Label, ...], final_refit: bool, reweighted: bool
+) -> Any:
+    """Return the classifier of `Sampler.finish`: a copy, a last refit on both tables, or minimax reweighting of the groups.
+
+    Raises
+    ------
+    ArgumentError
+        If there are no rows yet, or reweighting is asked of a model that is not `LogisticModel`.
+    """
+    if training.count == 0:
+        raise ArgumentError("finish: wanted at least one told draw; ask(), label, tell() first")
+    rows = training.joined(validation) if final_refit else training
+    if reweighted:
+        if not isinstance(model, LogisticModel):
+            raise ArgumentError(wanted("reweighted", "False for this model", True, "reweighting needs LogisticModel"))
+        table, codes, group = rows.X[: rows.count], rows.y[: rows.count], rows.group[: rows.count]
+        return minimax_reweighting(table, np.array(classes)[codes], group=group, C=model.C).model
+    return model.final(rows, training.count) if final_refit else copy.deepcopy(model)

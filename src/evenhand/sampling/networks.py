@@ -1,0 +1,49 @@
+"""The paper's convolutional networks. Importing this module imports torch.
+
+Source: S. Shekhar, G. Fields, M. Ghavamzadeh, T. Javidi, "Adaptive Sampling for Minimax Fair Classification", NeurIPS 2021, Appendix E.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from evenhand.registry import register
+from evenhand.sampling.torch_model import torch_module
+
+__all__ = ["ConvolutionalNetwork"]
+
+torch = torch_module()
+
+
+@register("sampling/convolutional-network", kind="part")
+class ConvolutionalNetwork(torch.nn.Module):
+    """Convolution 32 (3x3, padding 1), ReLU, max-pool 2; convolution 64 (3x3), ReLU, max-pool 2; fully connected 600, 120, 2.
+
+    Parameters
+    ----------
+    channels, size : of the images (n, channels, size, size).
+    second : with the second convolution; the paper leaves it out for FashionMNIST.
+    seed : for the first weights; torch's global generator is left as it was.
+    """
+
+    def __init__(self, *, channels: int, size: int, second: bool = True, seed: int = 0) -> None:
+        super().__init__()
+        self._config = {"channels": channels, "size": size, "second": second, "seed": seed}
+        nn = torch.nn
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            layers: list[Any] = [nn.Conv2d(channels, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)]
+            width, features = size // 2, 32
+            if second:
+                layers += [nn.Conv2d(32, 64, 3), nn.ReLU(), nn.MaxPool2d(2)]
+                width, features = (width - 2) // 2, 64
+            layers += [nn.Flatten(), nn.Linear(features * width * width, 600), nn.ReLU(), nn.Linear(600, 120), nn.ReLU()]
+            self.layers = nn.Sequential(*layers, nn.Linear(120, 2))
+
+    def forward(self, images: Any) -> Any:
+        """Return logits (n, 2)."""
+        return self.layers(images)
+
+    def config(self) -> dict[str, Any]:
+        """Return the constructor's arguments."""
+        return dict(self._config)

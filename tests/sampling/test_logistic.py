@@ -1,0 +1,84 @@
+"""The incremental logistic regression gives scikit-learn's coefficients to 1e-6, however the rows arrive."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression
+
+from evenhand.errors import ArgumentError
+from evenhand.sampling import LogisticModel
+from evenhand.sampling.rows import Rows
+
+
+def exact(X, y, C=1.0, weight=None):
+    model = LogisticRegression(C=C, solver="newton-cholesky", tol=1e-12, max_iter=1000)
+    model.fit(X, y, sample_weight=weight)
+    return np.append(model.coef_[0], model.intercept_)
+
+
+def ours(model):
+    return np.append(model.coef_[0], model.intercept_)
+
+
+def grown(X, y, C=1.0, batch=1, check=25):
+    """Feed the rows in batches; compare each `check` rows once both labels are there."""
+    model, rows = LogisticModel(C=C), Rows(1)
+    model.begin((0, 1))
+    worst = 0.0
+    for start in range(0, len(y), batch):
+        first = rows.count
+        rows.append(X[start : start + batch], y[start : start + batch].tolist(), 0)
+        model.update(rows, first)
+        if model.constant is None and (rows.count % check == 0 or rows.count < 12 or rows.count == len(y)):
+            worst = max(worst, np.abs(ours(model) - exact(X[: rows.count], y[: rows.count], C)).max())
+    return worst
+
+
+@pytest.mark.parametrize("apart", [0.0, 1.0, 4.0])
+@pytest.mark.parametrize("scale", [1.0, 10.0])
+def test_coefficients_equal_scikit_learns_at_every_size(apart, scale):
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 2, 400)
+    X = (rng.normal(size=(400, 2)) + apart * (2 * y[:, None] - 1)) * scale
+    assert grown(X, y) < 1e-6
+
+
+def test_many_sparse_features():
+    rng = np.random.default_rng(2)
+    X = (rng.random((600, 108)) < 0.13).astype(float)
+    y = (X[:, :5].sum(1) + rng.normal(size=600) > 0.7).astype(int)
+    assert grown(X, y, check=100) < 1e-6
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(
+    seed=st.integers(0, 10**6), n=st.integers(4, 60), d=st.integers(1, 12), batch=st.integers(1, 7),
+    logC=st.floats(-3, 2), shift=st.floats(-50, 50),
+)  # fmt: skip
+def test_any_table(seed, n, d, batch, logC, shift):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, n)
+    y[:2] = [0, 1]
+    assert grown(rng.normal(size=(n, d)) + shift * rng.integers(0, 2, d), y, C=10.0**logC, batch=batch) < 1e-5
+
+
+def test_weights_count_as_scikit_learn_has_them():
+    rng = np.random.default_rng(3)
+    X, y, weight = rng.normal(size=(80, 3)), rng.integers(0, 2, 80), rng.random(80)
+    model = LogisticModel(C=2.0).fit(X, y, weight)
+    assert np.abs(ours(model) - exact(X, y, 2.0, weight)).max() < 1e-6
+    assert np.abs(ours(model.fit(X, y)) - exact(X, y, 2.0)).max() < 1e-6
+    reference = LogisticRegression(C=2.0, solver="newton-cholesky", tol=1e-12).fit(X, y)
+    assert np.allclose(model.predict_proba(X), reference.predict_proba(X), atol=1e-7)
+
+
+def test_a_single_label_makes_a_constant():
+    model = LogisticModel().fit([[0.0], [1.0]], ["yes", "yes"])
+    assert model.predict([[5.0]]).tolist() == ["yes"]
+    assert model.predict_proba([[5.0]]).tolist() == [[1.0, 0.0]]
+
+
+def test_three_labels_are_refused():
+    with pytest.raises(ArgumentError, match="classes: wanted two labels"):
+        LogisticModel().fit([[0.0], [1.0], [2.0]], [0, 1, 2])

@@ -1,0 +1,370 @@
+"""The conversation: tickets, rows, labels, budgets, pools that run dry, and the rule of each scheme."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.linear_model import SGDClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.tree import DecisionTreeClassifier
+
+from evenhand.errors import (
+    ArgumentError,
+    ClosedTicketError,
+    ContextError,
+    ExhaustedError,
+    SharesError,
+    TicketError,
+    UnknownArmError,
+    UnknownTicketError,
+)
+from evenhand.sampling import (
+    ArrayPool,
+    EpsilonGreedySampler,
+    EstimatorModel,
+    GreedySampler,
+    OptimisticSampler,
+    ProportionalSampler,
+    SyntheticModel1,
+    UniformSampler,
+    mann_kendall,
+    vc_deviation,
+)
+from evenhand.sampling.bounds import theory_bounds
+from evenhand.state import from_bytes, to_bytes
+from tests.reference import sampling as slow
+
+SCHEMES = [
+    lambda **more: OptimisticSampler(["u", "v"], **more),
+    lambda **more: OptimisticSampler(["u", "v"], trend=0.1, **more),
+    lambda **more: OptimisticSampler(["u", "v"], bound="theory", vc_dimension=3, **more),
+    lambda **more: EpsilonGreedySampler(["u", "v"], **more),
+    lambda **more: GreedySampler(["u", "v"], **more),
+    lambda **more: UniformSampler(["u", "v"], **more),
+    lambda **more: ProportionalSampler(["u", "v"], proportions=[0.8, 0.2], **more),
+]
+
+
+def talk(sampler, world, rounds):
+    groups = []
+    for _ in range(rounds):
+        draw = sampler.ask()
+        groups.append(draw.group)
+        sampler.tell(draw, *world.respond(draw))
+    return groups
+
+
+def begun(instance="I", seed=0):
+    world = SyntheticModel1(instance=instance)
+    world.reset(seed)
+    return world
+
+
+@pytest.mark.parametrize("trend", [0.0, 0.1])
+@pytest.mark.parametrize("xi", [0.0, 0.5])
+def test_the_rule_is_that_of_the_slow_twin(trend, xi):
+    sampler = OptimisticSampler(2, exploration=0.1, trend=trend, forced=xi, ties="first", seed=0)
+    twin, world = slow.OptimisticLoop(2, 0.1, trend, xi), begun(seed=5)
+    for _ in range(150):
+        draw = sampler.ask()
+        assert draw.index == twin.choose()
+        X, y = world.respond(draw)
+        sampler.tell(draw, X, y)
+        twin.learn(draw.index, X, y.tolist())
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(st.lists(st.integers(0, 4), max_size=25))
+def test_mann_kendall_is_its_definition(values):
+    score, variance, z = mann_kendall(values)
+    expected, spread = slow.mann_kendall(values)
+    assert score == expected
+    assert variance == pytest.approx(spread)
+    assert z == pytest.approx(expected / spread**0.5 if spread > 0 else 0.0)
+
+
+def test_theory_bound_is_equation_4():
+    samples, risks = np.array([40, 10, 50]), np.array([0.1, 0.3, 0.2])
+
+    def e(n):
+        return vc_deviation(n, dimension=3, groups=3, delta=0.1)
+
+    assert e(10) == pytest.approx(slow.vc_deviation(10, 3, 3, 0.1))
+    assert vc_deviation(1, dimension=3) == np.inf
+    assert theory_bounds(risks, samples, e, 1.5) == pytest.approx(slow.theory_bounds(risks, samples, e, 1.5))
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_saved_and_loaded_it_goes_on_exactly(scheme):
+    first, world = scheme(seed=3), begun(seed=1)
+    talk(first, world, 57)
+    waiting = first.ask()
+    second = from_bytes(to_bytes(first))
+    other = begun(seed=1)
+    other._rng.bit_generator.state = world._rng.bit_generator.state
+    assert second.open_tickets == [waiting.id]
+    for sampler, its_world in ((first, world), (second, other)):
+        sampler.tell(waiting.id, *its_world.respond(waiting))
+    assert talk(first, world, 60) == talk(second, other, 60)
+    assert first.model.coefficients.tolist() == second.model.coefficients.tolist()
+    assert first.risks.equals(second.risks)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [DecisionTreeClassifier(max_depth=3), GaussianNB(), EstimatorModel(SGDClassifier(loss="log_loss"), refit="partial_fit")],
+)
+def test_scikit_learn_models_are_saved_by_class_and_replayed(model):
+    first, world = OptimisticSampler(["u", "v"], model, batch=2, seed=3), begun(seed=1)
+    talk(first, world, 25)
+    second = from_bytes(to_bytes(first))
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    assert (first.model.predict_proba(X) == second.model.predict_proba(X)).all()
+    assert talk(first, begun(seed=2), 20) == talk(second, begun(seed=2), 20)
+
+
+def test_every_scheme_starts_safely():
+    for scheme in SCHEMES[:5]:
+        sampler, world = scheme(seed=0), begun()
+        talk(sampler, world, 400)
+        assert (sampler.training.by_group >= 400**0.5 - 1).all()
+    without = OptimisticSampler(["u", "v"], forced=None, seed=0)
+    assert talk(without, begun(), 20) == ["u", "v"] * 10
+    paper = OptimisticSampler(["u", "v"], forced=None, warmup=1, seed=0)
+    assert [paper.ask().reason for _ in range(3)][:2] == ["warm-up: every group in turn"] * 2
+
+
+def test_half_trains_and_half_validates():
+    sampler, world = UniformSampler(["u", "v"], batch=3, seed=0), begun()
+    draw = sampler.ask()
+    X, y = world.respond(draw)
+    sampler.tell(draw, X, y)
+    assert draw.count == 6
+    assert (sampler.training.X[:3] == X[:3]).all()
+    assert (sampler.validation.X[:3] == X[3:]).all()
+    assert (sampler.rounds, sampler.labels) == (1, 6)
+
+
+def test_risks_are_those_of_the_current_model():
+    sampler, world = OptimisticSampler(["u", "v"], seed=0), begun()
+    talk(sampler, world, 80)
+    rows = sampler.validation
+    for z, group in enumerate(sampler.groups):
+        mine = rows.group[: rows.count] == z
+        X, y = rows.X[: rows.count][mine], rows.y[: rows.count][mine]
+        assert sampler.risks.loc[group, "risk"] == pytest.approx(np.mean(sampler.model.predict(X) != y))
+        assert sampler.risks.loc[group, "low"] <= sampler.risks.loc[group, "risk"] <= sampler.risks.loc[group, "high"]
+
+
+@pytest.mark.parametrize("loss", ["log", "false_negative", "false_positive", lambda y, predicted: 2.0 * (y != predicted)])
+def test_other_losses(loss):
+    sampler, world = OptimisticSampler(["u", "v"], loss=loss, seed=0), begun()
+    talk(sampler, world, 60)
+    rows, model = sampler.validation, sampler.model
+    mine = rows.group[: rows.count] == 1
+    X, y = rows.X[: rows.count][mine], rows.y[: rows.count][mine]
+    wrong = model.predict(X) != y
+    expected = {
+        "log": lambda: -np.log(model.predict_proba(X)[np.arange(len(y)), y]).mean(),
+        "false_negative": lambda: wrong[y == 1].mean(),
+        "false_positive": lambda: wrong[y == 0].mean(),
+    }.get(loss, lambda: 2.0 * wrong.mean())()
+    assert sampler.risks.loc["v", "risk"] == pytest.approx(expected)
+
+
+def test_only_the_last_validation_rows_when_asked():
+    sampler, world = OptimisticSampler(["u", "v"], validation_rows=5, seed=0), begun()
+    talk(sampler, world, 60)
+    assert sampler.risks["validation"].tolist() == [5, 5]
+
+
+def test_a_pool_that_runs_dry_leaves_the_choice():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 47)
+    pool = ArrayPool(rng.normal(size=(47, 2)) + y[:, None], y, group=["a"] * 7 + ["b"] * 40)
+    sampler = UniformSampler(pool.groups, batch=2, seed=0)
+    told = 0
+    with pytest.raises(ExhaustedError, match="nothing is left to draw"):
+        while True:
+            draw = sampler.ask()
+            sampler.tell(draw, *pool.respond(draw))
+            told += 1
+    assert sampler.labels == 47 == sorted(pool.chosen)[-1] + 1
+    assert len(set(pool.chosen)) == 47
+    assert sampler.notes == ["the pool of 'a' is dry after 7 rows", "the pool of 'b' is dry after 40 rows"]
+    assert sampler.finish().labels == 47
+
+
+def test_budget_and_costs():
+    sampler, world = UniformSampler(["u", "v"], costs={"u": 1.0, "v": 3.0}, budget=20.0, seed=0), begun()
+    with pytest.raises(ExhaustedError, match="budget"):
+        talk(sampler, world, 100)
+    report = sampler.finish()
+    assert report.cost == sampler.spent == 2 * sampler._draws[0] + 6 * sampler._draws[1]
+    assert 18 < report.cost <= 20
+    cheap = OptimisticSampler(["u", "v"], costs=[2.0, 1.0], seed=0)
+    cheap._draws[:] = cheap._asked[:] = 5
+    assert cheap.ask().group == "v"
+
+
+def test_forgetting_gives_the_cost_back():
+    sampler = OptimisticSampler(["u", "v"], budget=4.0, seed=0)
+    sampler.forget(sampler.ask())
+    assert sampler.spent == 0.0
+    assert sampler.open_tickets == []
+
+
+def test_several_tickets_out_of_order():
+    sampler, world = OptimisticSampler(["u", "v"], seed=0), begun()
+    draws = [sampler.ask() for _ in range(6)]
+    assert {d.group for d in draws} == {"u", "v"}
+    for draw in reversed(draws):
+        sampler.tell(draw.id, *world.respond(draw))
+    assert sampler.rounds == 6
+
+
+def test_a_single_label_makes_the_model_wait_and_say_so():
+    sampler = OptimisticSampler(["u", "v"], seed=0)
+    for _ in range(6):
+        draw = sampler.ask()
+        sampler.tell(draw, np.zeros((2, 2)) + draw.id, ["yes", "yes"])
+    assert "waits" in sampler.notes[-1]
+    assert sampler.model.predict([[0.0, 0.0]]).tolist() == ["yes"]
+    draw = sampler.ask()
+    sampler.tell(draw, np.zeros((2, 2)), ["no", "no"])
+    assert not sampler.notes
+    assert sampler.model.classes_.tolist() == ["no", "yes"]
+    assert sampler.model.predict([[6.0, 6.0]]).tolist() == ["yes"]
+
+
+def state(sampler):
+    return to_bytes(sampler)
+
+
+@pytest.mark.parametrize(
+    ("rows", "labels", "error", "match"),
+    [
+        (np.zeros((2, 3)), [0, 1], ContextError, "X: wanted rows of shape"),
+        (np.full((2, 2), np.nan), [0, 1], ContextError, "X: wanted finite numbers"),
+        (np.zeros((3, 2)), [0, 1, 0], ContextError, "X: wanted at most the 2 rows"),
+        (np.zeros(2), [0, 1], ContextError, "X: wanted an array with a row"),
+        ([["a", "b"], ["c", "d"]], [0, 1], ContextError, "X: wanted an array of numbers"),
+        (np.zeros((2, 2)), [0, 7], ArgumentError, "y: wanted labels among"),
+        (np.zeros((2, 2)), [0], ArgumentError, "y: wanted 2 labels"),
+        (np.zeros((2, 2)), [0.5, 1], ArgumentError, "y: wanted labels that are text or whole"),
+        (np.zeros((2, 2)), [None, 1], ArgumentError, "y: wanted labels that are text or whole"),
+        (np.zeros((2, 2)), [[0], [1]], ArgumentError, "y: wanted a list of labels"),
+    ],
+)
+def test_bad_rows_are_refused_and_change_nothing(rows, labels, error, match):
+    sampler, world = OptimisticSampler(["u", "v"], seed=0), begun()
+    talk(sampler, world, 10)
+    draw, before = sampler.ask(), None
+    before = state(sampler)
+    with pytest.raises(error, match=match):
+        sampler.tell(draw, rows, labels)
+    assert state(sampler) == before
+    sampler.tell(draw, *world.respond(draw))
+
+
+def test_bad_tickets_are_refused():
+    sampler, world = OptimisticSampler(["u", "v"], seed=0), begun()
+    draw = sampler.ask()
+    rows = world.respond(draw)
+    sampler.tell(draw, *rows)
+    before = state(sampler)
+    with pytest.raises(ClosedTicketError):
+        sampler.tell(draw, *rows)
+    with pytest.raises(UnknownTicketError):
+        sampler.tell(99, *rows)
+    with pytest.raises(UnknownTicketError):
+        sampler.tell("1", *rows)
+    assert state(sampler) == before
+    other = OptimisticSampler(["v", "u"], warmup=1, seed=0)
+    other.ask()
+    mine = sampler.ask()
+    other.ask()
+    with pytest.raises(TicketError, match="another sampler"):
+        other.tell(mine._replace(index=0), *rows)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "match"),
+    [
+        ({"groups": ["u"]}, ArgumentError, "groups: wanted at least two"),
+        ({"groups": ["u", "u"]}, ArgumentError, "groups: wanted each label once"),
+        ({"costs": {"u": -1.0, "v": 1.0}}, ArgumentError, r"costs\['u'\]: wanted a finite number >= 0"),
+        ({"costs": {"u": 1.0}}, ArgumentError, "costs: wanted a number for each group"),
+        ({"costs": {"u": 1.0, "v": 1.0, "w": 1.0}}, UnknownArmError, "costs: wanted one of the groups"),
+        ({"exploration": -0.1}, ArgumentError, "exploration: wanted a finite number >= 0"),
+        ({"batch": 0}, ArgumentError, "batch: wanted a whole number >= 1"),
+        ({"forced": 2.0}, ArgumentError, "forced: wanted a number in"),
+        ({"bound": "theory"}, ArgumentError, "bound: wanted vc_dimension="),
+        ({"bound": "practice"}, ArgumentError, "bound: wanted 'heuristic'"),
+        ({"ties": "best"}, ArgumentError, "ties: wanted"),
+        ({"loss": "hinge"}, ArgumentError, "loss: wanted"),
+        ({"trend_series": "some"}, ArgumentError, "trend_series: wanted"),
+        ({"classes": [1]}, ArgumentError, "classes: wanted at least two"),
+        ({"classes": [1, 2, 3]}, ArgumentError, "classes: wanted two labels"),
+        ({"model": 3}, ArgumentError, "estimator: wanted"),
+        ({"seed": -1}, ArgumentError, "seed: wanted"),
+    ],
+)
+def test_bad_arguments_are_refused(arguments, error, match):
+    with pytest.raises(error, match=match):
+        OptimisticSampler(**{"groups": ["u", "v"], **arguments})
+
+
+def test_more_refusals():
+    with pytest.raises(SharesError):
+        ProportionalSampler(["u", "v"], proportions=[0, 0])
+    with pytest.raises(ArgumentError, match="epsilon"):
+        EpsilonGreedySampler(["u", "v"], epsilon=1.5)
+    with pytest.raises(UnknownArmError):
+        UniformSampler(["u", "v"]).retire("w")
+    with pytest.raises(ArgumentError, match="finish"):
+        UniformSampler(["u", "v"]).finish()
+    with pytest.raises(ArgumentError, match="partial_fit"):
+        EstimatorModel(DecisionTreeClassifier(), refit="partial_fit")
+
+
+def test_a_model_that_fails_leaves_no_rows_behind():
+    class Failing(GaussianNB):
+        def fit(self, X, y):
+            raise RuntimeError("no")
+
+    sampler, world = UniformSampler(["u", "v"], Failing(), seed=0), begun()
+    with pytest.raises(RuntimeError):
+        talk(sampler, world, 20)
+    assert sampler.training.count == sampler.rounds
+    assert len(sampler.open_tickets) == 1
+
+
+def test_the_final_refit_uses_all_rows():
+    sampler, world = UniformSampler(["u", "v"], seed=0), begun()
+    talk(sampler, world, 40)
+    report = sampler.finish()
+    assert (report.rounds, report.labels) == (40, 80)
+    assert report.model._known == 80
+    assert (sampler.finish(final_refit=False).model.coefficients == sampler.model.coefficients).all()
+
+
+def test_epsilon_and_proportions_are_kept():
+    sampler, world = EpsilonGreedySampler(["u", "v"], epsilon=1.0, forced=None, warmup=1, seed=0), begun()
+    share = talk(sampler, world, 600).count("u") / 600
+    assert abs(share - 0.5) < 4 * (0.25 / 600) ** 0.5
+    sampler = ProportionalSampler(["u", "v"], proportions=[0.8, 0.2], seed=0)
+    share = talk(sampler, world, 600).count("u") / 600
+    assert abs(share - 0.8) < 4 * (0.16 / 600) ** 0.5
+
+
+def test_random_ties_are_fair_and_first_ties_are_not():
+    def first_choice(ties, seed):
+        sampler = OptimisticSampler(["u", "v"], forced=None, warmup=1, ties=ties, seed=seed)
+        for _ in range(2):
+            sampler.tell(sampler.ask(), np.zeros((2, 2)), [0, 0])
+        return sampler.ask().group
+
+    chosen = [first_choice("random", seed) for seed in range(200)]
+    assert abs(chosen.count("u") - 100) < 4 * 50**0.5
+    assert {first_choice("first", seed) for seed in range(5)} == {"u"}
