@@ -20,7 +20,9 @@ def vc_deviation(n, d, m, delta):
     """The printed bound with the square of pi and the union over groups and sample sizes."""
     if 2 * n < d:
         return math.inf
-    return 2 * math.sqrt((2 * d * math.log(2 * math.e * n / d) + 2 * math.log(2 * n**2 * math.pi**2 * m / (3 * delta))) / n)
+    return 2 * math.sqrt(
+        (2 * d * math.log(2 * math.e * n / d) + 2 * math.log(2 * n**2 * math.pi**2 * m / (3 * delta))) / n
+    )
 
 
 def theory_bounds(risks, samples, e, constant):
@@ -40,6 +42,7 @@ class OptimisticLoop:
         self.validate = [[] for _ in range(m)]
         self.series = [[] for _ in range(m)]
         self.model = None
+        self.order = []
 
     def predict(self, x):
         if self.model is None:
@@ -48,8 +51,6 @@ class OptimisticLoop:
 
     def first_label(self):
         return self.order[0][1]
-
-    order: list = []
 
     def choose(self):
         counts = [len(rows) for rows in self.train]

@@ -112,7 +112,11 @@ def test_saved_and_loaded_it_goes_on_exactly(scheme):
 
 @pytest.mark.parametrize(
     "model",
-    [DecisionTreeClassifier(max_depth=3), GaussianNB(), EstimatorModel(SGDClassifier(loss="log_loss"), refit="partial_fit")],
+    [
+        DecisionTreeClassifier(max_depth=3),
+        GaussianNB(),
+        EstimatorModel(SGDClassifier(loss="log_loss"), refit="partial_fit"),
+    ],
 )
 def test_scikit_learn_models_are_saved_by_class_and_replayed(model):
     first, world = OptimisticSampler(["u", "v"], model, batch=2, seed=3), begun(seed=1)
@@ -156,7 +160,9 @@ def test_risks_are_those_of_the_current_model():
         assert sampler.risks.loc[group, "low"] <= sampler.risks.loc[group, "risk"] <= sampler.risks.loc[group, "high"]
 
 
-@pytest.mark.parametrize("loss", ["log", "false_negative", "false_positive", lambda y, predicted: 2.0 * (y != predicted)])
+@pytest.mark.parametrize(
+    "loss", ["log", "false_negative", "false_positive", lambda y, predicted: 2.0 * (y != predicted)]
+)
 def test_other_losses(loss):
     sampler, world = OptimisticSampler(["u", "v"], loss=loss, seed=0), begun()
     talk(sampler, world, 60)
@@ -183,12 +189,8 @@ def test_a_pool_that_runs_dry_leaves_the_choice():
     y = rng.integers(0, 2, 47)
     pool = ArrayPool(rng.normal(size=(47, 2)) + y[:, None], y, group=["a"] * 7 + ["b"] * 40)
     sampler = UniformSampler(pool.groups, batch=2, seed=0)
-    told = 0
     with pytest.raises(ExhaustedError, match="nothing is left to draw"):
-        while True:
-            draw = sampler.ask()
-            sampler.tell(draw, *pool.respond(draw))
-            told += 1
+        talk(sampler, pool, 47)
     assert sampler.labels == 47 == sorted(pool.chosen)[-1] + 1
     assert len(set(pool.chosen)) == 47
     assert sampler.notes == ["the pool of 'a' is dry after 7 rows", "the pool of 'b' is dry after 40 rows"]

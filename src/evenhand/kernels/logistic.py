@@ -1,11 +1,13 @@
-"""Logistic regression that is refitted after every few rows: warm-started Newton steps with a Cholesky factor that is kept.
+"""Logistic regression that is refitted after every few rows: warm-started Newton steps with a Cholesky factor that
+is kept.
 
 The objective is C sum_i s_i ln(1 + exp(-t_i (w.x_i + b))) + |w|^2 / 2 with t = 2y - 1, rows' weights s_i and a free
-intercept b, as scikit-learn's `LogisticRegression` has it. Three facts make a refit cheap. At the old optimum the gradient of the old
-rows is zero, so the first step needs the new rows alone. The factor L of the Hessian takes each new row as a rank-one
-update, and stays good while the coefficients move little. And the ratio of two successive steps bounds what a third one
-would still change, so the sweep that would only confirm convergence is saved. Where a step does not shrink the gradient four
-times, the factor is rebuilt, and an Armijo rule on the objective guards the step.
+intercept b, as scikit-learn's `LogisticRegression` has it. Three facts make a refit cheap. At the old optimum the
+gradient of the old rows is zero, so the first step needs the new rows alone. The factor L of the Hessian takes each
+new row as a rank-one update, and stays good while the coefficients move little. And the ratio of two successive
+steps bounds what a third one would still change, so the sweep that would only confirm convergence is saved. Where a
+step does not shrink the gradient four times, the factor is rebuilt, and an Armijo rule on the objective guards the
+step.
 
 `coef`, `gradient` and `step` have d + 1 entries, the intercept last; `factor` is (d + 1, d + 1), lower triangular.
 """
@@ -14,6 +16,7 @@ from __future__ import annotations
 
 import math
 
+from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import kernel
 
 __all__ = ["margin", "mistakes", "refit"]
@@ -28,7 +31,7 @@ LIMIT = 200
 
 
 @kernel
-def margin(x, coef):
+def margin(x: Floats, coef: Floats) -> float:
     """Return w.x + b; four partial sums let the processor add them side by side."""
     d = x.size
     a0, a1, a2, a3 = coef[d], 0.0, 0.0, 0.0
@@ -46,7 +49,7 @@ def margin(x, coef):
 
 
 @kernel
-def sigmoid(m):
+def sigmoid(m: float) -> float:
     """Return 1 / (1 + exp(-m)) without overflow."""
     if m >= 0.0:
         return 1.0 / (1.0 + math.exp(-m))
@@ -55,7 +58,9 @@ def sigmoid(m):
 
 
 @kernel
-def add_gradient(X, y, weight, first, rows, C, coef, gradient):
+def add_gradient(
+    X: Floats, y: Ints, weight: Floats, first: int, rows: int, C: float, coef: Floats, gradient: Floats
+) -> None:
     """Add to `gradient` what the rows first .. rows - 1 contribute."""
     d = X.shape[1]
     for i in range(first, rows):
@@ -68,7 +73,7 @@ def add_gradient(X, y, weight, first, rows, C, coef, gradient):
 
 
 @kernel
-def sweep(X, y, weight, rows, C, coef, gradient):
+def sweep(X: Floats, y: Ints, weight: Floats, rows: int, C: float, coef: Floats, gradient: Floats) -> None:
     """Set `gradient` to that of the objective over all rows."""
     d = X.shape[1]
     for j in range(d):
@@ -78,7 +83,7 @@ def sweep(X, y, weight, rows, C, coef, gradient):
 
 
 @kernel
-def objective(X, y, weight, rows, C, coef):
+def objective(X: Floats, y: Ints, weight: Floats, rows: int, C: float, coef: Floats) -> float:
     """Return the objective at `coef`."""
     total = 0.0
     for i in range(rows):
@@ -93,7 +98,7 @@ def objective(X, y, weight, rows, C, coef):
 
 
 @kernel
-def rebuild(X, y, weight, rows, C, coef, factor):
+def rebuild(X: Floats, y: Ints, weight: Floats, rows: int, C: float, coef: Floats, factor: Floats) -> None:
     """Set `factor` to the Cholesky factor of the Hessian at `coef`."""
     d = X.shape[1]
     for j in range(d + 1):
@@ -128,7 +133,7 @@ def rebuild(X, y, weight, rows, C, coef, factor):
 
 
 @kernel
-def absorb(x, scale, factor, scratch):
+def absorb(x: Floats, scale: float, factor: Floats, scratch: Floats) -> None:
     """Update `factor` for the Hessian plus scale^2 (x, 1)(x, 1)^T (Golub and Van Loan 2013, section 6.5.4)."""
     d = x.size
     for j in range(d):
@@ -146,7 +151,7 @@ def absorb(x, scale, factor, scratch):
 
 
 @kernel
-def newton_step(factor, gradient, step):
+def newton_step(factor: Floats, gradient: Floats, step: Floats) -> tuple[float, float]:
     """Set step = -H^-1 gradient and return (gradient . H^-1 gradient, the step's largest entry)."""
     size = gradient.size
     squared = 0.0
@@ -167,14 +172,25 @@ def newton_step(factor, gradient, step):
 
 
 @kernel
-def move(start, step, scale, target):
+def move(start: Floats, step: Floats, scale: float, target: Floats) -> None:
     """Set target = start + scale step."""
     for j in range(start.size):
         target[j] = start[j] + scale * step[j]
 
 
 @kernel
-def guarded_step(X, y, weight, rows, C, coef, gradient, step, trial, factor):
+def guarded_step(
+    X: Floats,
+    y: Ints,
+    weight: Floats,
+    rows: int,
+    C: float,
+    coef: Floats,
+    gradient: Floats,
+    step: Floats,
+    trial: Floats,
+    factor: Floats,
+) -> None:
     """Move `coef` by a Newton step with the exact Hessian, halved until the objective falls (Armijo)."""
     rebuild(X, y, weight, rows, C, coef, factor)
     sweep(X, y, weight, rows, C, coef, gradient)
@@ -190,10 +206,25 @@ def guarded_step(X, y, weight, rows, C, coef, gradient, step, trial, factor):
 
 
 @kernel
-def refit(X, y, weight, known, rows, C, tolerance, patience, coef, gradient, step, trial, factor):
+def refit(
+    X: Floats,
+    y: Ints,
+    weight: Floats,
+    known: int,
+    rows: int,
+    C: float,
+    tolerance: float,
+    patience: float,
+    coef: Floats,
+    gradient: Floats,
+    step: Floats,
+    trial: Floats,
+    factor: Floats,
+) -> int:
     """Move `coef` to the optimum over the first `rows` rows and return the number of Newton steps.
 
-    `coef` and `factor` belong to the optimum over the first `known` rows; known = 0 says that `factor` belongs to nothing.
+    `coef` and `factor` belong to the optimum over the first `known` rows; known = 0 says that `factor` belongs to
+    nothing.
     """
     if known == 0:
         rebuild(X, y, weight, rows, C, coef, factor)
@@ -227,7 +258,7 @@ def refit(X, y, weight, known, rows, C, tolerance, patience, coef, gradient, ste
 
 
 @kernel
-def mistakes(X, y, group, first, rows, coef, wrong):
+def mistakes(X: Floats, y: Ints, group: Ints, first: int, rows: int, coef: Floats, wrong: Ints) -> None:
     """Add to wrong (m,) the misclassified rows first .. rows - 1 of each group; a margin of zero says class 0."""
     for i in range(first, rows):
         if (margin(X[i], coef) > 0.0) != (y[i] > 0.5):

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.random import below, uniform
 
@@ -14,7 +18,7 @@ RANDOM, FIRST, LEAST = 0, 1, 2
 
 
 @kernel
-def mann_kendall(values, n):
+def mann_kendall(values: Floats, n: int) -> tuple[int, float]:
     """Return (S, variance of S corrected for ties) of the first n values."""
     score, ties = 0, 0
     for i in range(n):
@@ -35,7 +39,7 @@ def mann_kendall(values, n):
 
 
 @kernel
-def remember(history, lengths, z, value):
+def remember(history: Floats, lengths: Ints, z: int, value: float) -> None:
     """Append `value` to the series history[z]; the oldest leaves when the window is full."""
     series = history[z]
     if lengths[z] == series.size:
@@ -47,7 +51,16 @@ def remember(history, lengths, z, value):
 
 
 @kernel
-def heuristic_bounds(sums, counts, samples, exploration, trend, history, lengths, bounds):
+def heuristic_bounds(
+    sums: Floats,
+    counts: Ints,
+    samples: Ints,
+    exploration: float,
+    trend: float,
+    history: Floats,
+    lengths: Ints,
+    bounds: Floats,
+) -> None:
     """Set bounds[z] = risk + c0 / sqrt(N) + c1 S / sqrt(var S); infinite where the risk is not known yet."""
     for z in range(bounds.size):
         if counts[z] == 0 or samples[z] == 0:
@@ -61,8 +74,12 @@ def heuristic_bounds(sums, counts, samples, exploration, trend, history, lengths
 
 
 @kernel
-def largest(values, available, ties, samples, costs, stream):
-    """Return the available index with the largest value; equals by cost first, then as `ties` says; -1 if none is available."""
+def largest(
+    values: Floats, available: NDArray[np.bool_], ties: int, samples: Ints, costs: Floats, stream: Words
+) -> int:
+    """Return the available index with the largest value; equals by cost first, then as `ties` says; -1 if none is
+    available.
+    """
     best, equals = -1, 0
     for z in range(values.size):
         if not available[z]:
@@ -80,7 +97,7 @@ def largest(values, available, ties, samples, costs, stream):
 
 
 @kernel
-def drawn(weights, available, stream):
+def drawn(weights: Floats, available: NDArray[np.bool_], stream: Words) -> int:
     """Return an available index drawn with probability proportional to its weight."""
     total = 0.0
     for z in range(weights.size):
@@ -97,8 +114,12 @@ def drawn(weights, available, stream):
 
 
 @kernel
-def safe_start(draws, samples, available, first_rounds, xi):
-    """Return (z, why): 1, a group with fewer than `first_rounds` draws; 2, one with fewer than t^xi samples (xi >= 0); 0, neither."""
+def safe_start(
+    draws: Ints, samples: Ints, available: NDArray[np.bool_], first_rounds: int, xi: float
+) -> tuple[int, int]:
+    """Return (z, why): 1, a group with fewer than `first_rounds` draws; 2, one with fewer than t^xi samples (xi >=
+    0); 0, neither.
+    """
     fewest, least, total = -1, -1, 0
     for z in range(draws.size):
         total += samples[z]

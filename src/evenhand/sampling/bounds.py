@@ -1,4 +1,6 @@
-"""How far a group's validation risk may be off: uniform deviations e(N), and the Mann-Kendall trend of its accuracy."""
+"""How far a group's validation risk may be off: uniform deviations e(N), and the Mann-Kendall trend of its
+accuracy.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +73,8 @@ def vc_deviation(n: float, *, dimension: float, groups: int = 2, delta: float = 
 
 
 def rademacher_deviation(n: float, *, complexity: float, groups: int = 2, delta: float = 0.05) -> float:
-    """Return e(n) = 2 R_n + sqrt(ln(n^2 pi^2 m / (3 delta)) / n) for a class of Rademacher complexity R_n at n samples.
+    """Return e(n) = 2 R_n + sqrt(ln(n^2 pi^2 m / (3 delta)) / n) for a class of Rademacher complexity R_n at n
+    samples.
 
     Examples
     --------

@@ -1,8 +1,9 @@
 """Stopping with confidence: a frozen model, fresh rows, and intervals that hold at every moment.
 
-The rows that validated a model also chose its training data, so they may not certify it. `Certification` takes a copy of the model that no
-longer changes, asks for rows that nobody has seen, and keeps a confidence sequence a group at level delta / m: with
-probability 1 - delta all groups' intervals hold at all times, so one may look after every row and stop whenever one likes.
+The rows that validated a model also chose its training data, so they may not certify it. `Certification` takes a
+copy of the model that no longer changes, asks for rows that nobody has seen, and keeps a confidence sequence a
+group at level delta / m: with probability 1 - delta all groups' intervals hold at all times, so one may look after
+every row and stop whenever one likes.
 """
 
 from __future__ import annotations
@@ -57,11 +58,19 @@ class Certification:
     >>> check.verdict
     'certified'
 
-    Source: Robbins (1970); Howard, Ramdas, McAuliffe, Sekhon (2021), "Time-uniform, Nonparametric, Nonasymptotic Confidence Sequences".
+    Source: Robbins (1970); Howard, Ramdas, McAuliffe, Sekhon (2021), "Time-uniform, Nonparametric, Nonasymptotic
+    Confidence Sequences".
     """
 
     def __init__(
-        self, groups: Groups, model: Any, *, threshold: float, delta: float = 0.05, batch: int = 1, loss: str = "zero_one"
+        self,
+        groups: Groups,
+        model: Any,
+        *,
+        threshold: float,
+        delta: float = 0.05,
+        batch: int = 1,
+        loss: str = "zero_one",
     ) -> None:
         self.groups = arm_labels(groups, "groups")
         if not hasattr(model, "predict") or not hasattr(model, "classes_"):
@@ -113,7 +122,9 @@ class Certification:
             raise ContextError(wanted("X", "rows that the model can predict", table.shape, str(error))) from error
         index = self._open.pop(int(ticket))
         positive = labels == self.model.classes_[-1]
-        counted = {"zero_one": np.ones(len(table), bool), "false_negative": positive, "false_positive": ~positive}[self.loss]
+        counted = {"zero_one": np.ones(len(table), bool), "false_negative": positive, "false_positive": ~positive}[
+            self.loss
+        ]
         self.sums[index] += wrong[counted].sum()
         self.counts[index] += counted.sum()
         level = self.delta / len(self.groups)
@@ -148,7 +159,12 @@ class Certification:
 
         with np.errstate(invalid="ignore"):
             risk = self.sums / self.counts
-        columns: dict[str, Any] = {"rows": self.counts.copy(), "risk": risk, "low": self._low.copy(), "high": self._high.copy()}
+        columns: dict[str, Any] = {
+            "rows": self.counts.copy(),
+            "risk": risk,
+            "low": self._low.copy(),
+            "high": self._high.copy(),
+        }
         columns["verdict"] = [self._verdict(z) for z in range(len(self.groups))]
         return pd.DataFrame(columns, index=pd.Index(self.groups, name="group"))
 
@@ -165,8 +181,10 @@ class Certification:
         """Return the certification that `snapshot` was taken of."""
         names = ("groups", "model", "threshold", "delta", "batch", "loss")
         check = cls(**{name: snapshot[name] for name in names})
-        check.sums[:], check.counts[:], check._low[:], check._high[:] = (snapshot[n] for n in ("sums", "counts", "low", "high"))
-        check._open, check.round = {ticket: index for ticket, index in snapshot["open"]}, snapshot["round"]
+        check.sums[:], check.counts[:], check._low[:], check._high[:] = (
+            snapshot[n] for n in ("sums", "counts", "low", "high")
+        )
+        check._open, check.round = dict(snapshot["open"]), snapshot["round"]
         return check
 
     @classmethod

@@ -1,7 +1,8 @@
 """Greed, with or without chance: draw the group whose validation risk is largest now.
 
-Source: the baselines of S. Shekhar, G. Fields, M. Ghavamzadeh, T. Javidi, "Adaptive Sampling for Minimax Fair Classification", NeurIPS 2021,
-Section 5; Greedy is Abernethy et al., "Active Sampling for Min-Max Fairness", ICML 2022, without its random part.
+Source: the baselines of S. Shekhar, G. Fields, M. Ghavamzadeh, T. Javidi, "Adaptive Sampling for Minimax Fair
+Classification", NeurIPS 2021, Section 5; Greedy is Abernethy et al., "Active Sampling for Min-Max Fairness", ICML
+2022, without its random part.
 """
 
 from __future__ import annotations

@@ -22,8 +22,9 @@ __all__ = ["EstimatorModel", "as_model"]
 class EstimatorModel:
     """A scikit-learn classifier, trained on all rows each round ("exact") or on the new rows alone ("partial_fit").
 
-    As long as all rows have the same label it waits, and predicts that label. Saving keeps the classifier's class and parameters, and
-    loading trains it again on the same rows in the same order; only classifiers of scikit-learn itself can be saved.
+    As long as all rows have the same label it waits, and predicts that label. Saving keeps the classifier's class
+    and parameters, and loading trains it again on the same rows in the same order; only classifiers of scikit-learn
+    itself can be saved.
 
     Parameters
     ----------
@@ -53,7 +54,6 @@ class EstimatorModel:
         self.classes: tuple[Label, ...] = ()
         self.constant: int | None = 0
         self._ends: list[int] = []
-        self._seed = 0
 
     def fresh(self, seed: int = 0) -> Self:
         """Return a model of the same configuration that has seen nothing; `seed` fills a missing random_state."""
@@ -83,6 +83,44 @@ class EstimatorModel:
                 self.estimator.partial_fit(rows.X[start : rows.count], names[codes[start:]], classes=names)
             self.constant = None
         self._ends.append(rows.count)
+
+    def codes(self, X: NDArray[Any]) -> NDArray[np.int64]:
+        """Return the predicted class codes (n,)."""
+        if self.constant is not None:
+            return np.full(len(X), self.constant)
+        return np.searchsorted(np.array(self.classes), self.estimator.predict(X)).astype(np.int64)
+
+    def probabilities(self, X: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the probabilities (n, k) of the classes.
+
+        Raises
+        ------
+        ArgumentError
+            If the classifier has no `predict_proba`.
+        """
+        k = max(2, len(self.classes))
+        if self.constant is not None:
+            return np.eye(k)[np.full(len(X), self.constant)]
+        if not hasattr(self.estimator, "predict_proba"):
+            raise ArgumentError(
+                wanted("model", "a classifier with predict_proba", self.estimator, "use loss='zero_one'")
+            )
+        chances = np.zeros((len(X), k))
+        chances[:, np.searchsorted(np.array(self.classes), self.estimator.classes_)] = self.estimator.predict_proba(X)
+        return chances
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the predicted labels (n,)."""
+        return np.array(self.classes)[self.codes(np.asarray(X))]
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the probabilities (n, k) of the sorted labels."""
+        return self.probabilities(np.asarray(X))
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The labels, sorted."""
+        return np.array(self.classes)
 
     def final(self, rows: Rows, first: int) -> Self:
         """Return a model trained on all rows, or fed with those from `first` on where it is fed in parts."""
@@ -137,7 +175,8 @@ class EstimatorModel:
 
 
 def as_model(model: Any) -> Any:
-    """Return the model behind a sampler's argument: logistic regression for None, a classifier of scikit-learn wrapped.
+    """Return the model behind a sampler's argument: logistic regression for None, a classifier of scikit-learn
+    wrapped.
 
     Raises
     ------
@@ -149,5 +188,7 @@ def as_model(model: Any) -> Any:
     if hasattr(model, "update") and hasattr(model, "codes"):
         return model
     if hasattr(model, "state_dict"):
-        raise ArgumentError(wanted("model", "a torch module inside evenhand.sampling.TorchModel(...)", type(model).__name__))
+        raise ArgumentError(
+            wanted("model", "a torch module inside evenhand.sampling.TorchModel(...)", type(model).__name__)
+        )
     return EstimatorModel(model)

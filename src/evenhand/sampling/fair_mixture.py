@@ -14,13 +14,11 @@ NODES = 60
 """Points of the Gauss-Hermite quadrature; the margins are Gaussian, the loss is smooth."""
 
 
-def logistic_optimum(
-    means: NDArray[np.float64], mixture: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], float]:
+def logistic_optimum(means: NDArray[np.float64], mixture: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
     """Return (coef (d,), intercept) that minimises the population logistic loss of Gaussian groups.
 
-    The margin of group z and label y is Gaussian with mean w.mu_yz + b and standard deviation |w|, so that the loss is a
-    one-dimensional integral, done by Gauss-Hermite quadrature. `means` is (m, 2, d), `mixture` (m,).
+    The margin of group z and label y is Gaussian with mean w.mu_yz + b and standard deviation |w|, so that the loss
+    is a one-dimensional integral, done by Gauss-Hermite quadrature. `means` is (m, 2, d), `mixture` (m,).
     """
     from scipy.optimize import minimize
     from scipy.special import expit
@@ -49,7 +47,8 @@ def logistic_optimum(
 def fair_mixture(risks: Callable[[NDArray[np.float64]], NDArray[np.float64]], groups: int) -> NDArray[np.float64]:
     """Return the mixture (m,) with the smallest max_z risks(mixture)_z.
 
-    Two groups: the root of the difference of their risks along the segment, or its better end. More: Nelder-Mead from several starts.
+    Two groups: the root of the difference of their risks along the segment, or its better end. More: Nelder-Mead
+    from several starts.
     """
     from scipy.optimize import brentq, minimize
 

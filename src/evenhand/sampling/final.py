@@ -39,7 +39,8 @@ class Collected(NamedTuple):
 def final_classifier(
     model: Any, training: Rows, validation: Rows, classes: tuple[Label, ...], final_refit: bool, reweighted: bool
 ) -> Any:
-    """Return the classifier of `Sampler.finish`: a copy, a last refit on both tables, or minimax reweighting of the groups.
+    """Return the classifier of `Sampler.finish`: a copy, a last refit on both tables, or minimax reweighting of the
+    groups.
 
     Raises
     ------

@@ -20,7 +20,7 @@ class Classes:
         self.closed = given is not None
         self.known: tuple[Label, ...] = ()
         if given is not None:
-            self.known = tuple(sorted(set(_plain(given))))  # type: ignore[type-var]
+            self.known = tuple(sorted(set(_plain(given))))
             if len(self.known) < 2:
                 raise ArgumentError(wanted("classes", "at least two labels", given))
 
@@ -48,7 +48,7 @@ class Classes:
 
     def with_labels(self, labels: list[Label]) -> tuple[Label, ...]:
         """Return the classes that are known once these labels are."""
-        return self.known if self.closed or len(self.known) == 2 else tuple(sorted({*self.known, *labels}))  # type: ignore[type-var]
+        return self.known if self.closed or len(self.known) == 2 else tuple(sorted({*self.known, *labels}))
 
 
 def _plain(y: Any) -> list[Label]:

@@ -1,7 +1,7 @@
 """Logistic regression that follows the data: the paper's model, refitted exactly after every draw in microseconds.
 
-The numbers are those of scikit-learn's `LogisticRegression(C=C)` (l2 penalty, free intercept, two classes) solved to the end. How
-the refits are made cheap stands in `evenhand.kernels.logistic`.
+The numbers are those of scikit-learn's `LogisticRegression(C=C)` (l2 penalty, free intercept, two classes) solved
+to the end. How the refits are made cheap stands in `evenhand.kernels.logistic`.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ FEW_FEATURES = 8
 class LogisticModel:
     """Logistic regression with an l2 penalty and two classes, refitted by warm-started Newton steps.
 
-    It minimises C sum_i s_i ln(1 + exp(-t_i (w.x_i + b))) + |w|^2 / 2, t_i = -1 for the first and 1 for the second class.
-    As long as all rows have the same label it waits, and predicts that label.
+    It minimises C sum_i s_i ln(1 + exp(-t_i (w.x_i + b))) + |w|^2 / 2, t_i = -1 for the first and 1 for the second
+    class. As long as all rows have the same label it waits, and predicts that label.
 
     Parameters
     ----------
@@ -79,7 +79,9 @@ class LogisticModel:
         """
         if len(classes) > 2:
             raise ArgumentError(
-                wanted("classes", "two labels, as logistic regression here has two classes", classes, "pass another model=")
+                wanted(
+                    "classes", "two labels, as logistic regression here has two classes", classes, "pass another model="
+                )
             )
         self.classes = classes
 
@@ -92,7 +94,9 @@ class LogisticModel:
             self._refit(rows.X, rows.y, rows.count)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to rows X (n, d) with labels y (n,) and weights (n,) >= 0, from the present coefficients on, and return the model."""
+        """Fit to rows X (n, d) with labels y (n,) and weights (n,) >= 0, from the present coefficients on, and
+        return the model.
+        """
         table = np.ascontiguousarray(X, dtype=np.float64)
         labels, codes = np.unique(np.asarray(y), return_inverse=True)
         self.begin(tuple(labels.tolist()))
@@ -115,8 +119,8 @@ class LogisticModel:
         if len(self._weight) < count:
             self._weight = np.ones(len(X))
         _refit(
-            X, y, self._weight, self._known, count, self.C, TOLERANCE, self._patience, self.coefficients, self._gradient,
-            self._step, self._trial, self._factor,
+            X, y, self._weight, self._known, count, self.C, TOLERANCE, self._patience, self.coefficients,
+            self._gradient, self._step, self._trial, self._factor,
         )  # fmt: skip
         self._known = count
 

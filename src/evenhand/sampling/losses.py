@@ -1,7 +1,8 @@
-"""What "risk" means for the worst-off group: 0-1 loss, log loss, false negatives, false positives, or a user's function.
+"""What "risk" means for the worst-off group: 0-1 loss, log loss, false negatives, false positives, or a user's
+function.
 
-A loss turns labels and predictions of rows into one number a row, and says which rows count: false negatives are counted
-among the positives alone.
+A loss turns labels and predictions of rows into one number a row, and says which rows count: false negatives are
+counted among the positives alone.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def checked_loss(loss: Any) -> Loss:
         If it is neither one of the names nor a function.
     """
     if (isinstance(loss, str) and loss in LOSSES) or callable(loss):
-        return loss  # type: ignore[no-any-return]
+        return loss
     raise ArgumentError(wanted("loss", f"one of {', '.join(LOSSES)} or a function of (y, prediction)", loss))
 
 
@@ -72,7 +73,9 @@ def row_losses(
 def summed_losses(
     model: Any, rows: Rows, loss: Loss, classes: tuple[Label, ...], recent: int | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return each group's summed loss (m,) and the number of its rows that count (m,), over its last `recent` rows or all."""
+    """Return each group's summed loss (m,) and the number of its rows that count (m,), over its last `recent` rows
+    or all.
+    """
     m = len(rows.by_group)
     if recent is None and loss == "zero_one" and isinstance(model, LogisticModel):
         wrong = np.zeros(m, np.int64)
@@ -83,4 +86,5 @@ def summed_losses(
         chosen = np.concatenate([np.flatnonzero(group == z)[-recent:] for z in range(m)])
         X, y, group = X[chosen], y[chosen], group[chosen]
     values, counted = row_losses(loss, model, X, y, classes)
-    return np.bincount(group, values * counted, m), np.bincount(group[counted], minlength=m)
+    counts = np.bincount(group[counted], minlength=m).astype(np.int64)
+    return np.bincount(group, values * counted, m).astype(np.float64), counts

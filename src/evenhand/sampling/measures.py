@@ -21,7 +21,8 @@ def confidence_sequence(total: float, n: int, *, delta: float = 0.05) -> tuple[f
     """Return (low, high) for the mean of losses in [0, 1]: with probability 1 - delta it holds at every n at once.
 
     The mixture of likelihood ratios over a uniform prior, M_n(p) = B(S + 1, n - S + 1) / (p^S (1 - p)^(n - S)), is a
-    nonnegative supermartingale under mean p for any losses in [0, 1] with sum S; the interval is {p : M_n(p) < 1 / delta}.
+    nonnegative supermartingale under mean p for any losses in [0, 1] with sum S; the interval is {p : M_n(p) < 1 /
+    delta}.
 
     Parameters
     ----------
@@ -65,7 +66,9 @@ def risk_table(
     loss: Loss,
     delta: float = 0.05,
 ) -> Any:
-    """Return a data frame by group: `training`, `validation`, `risk`, `low`, `high`; NaN where nothing counted yet."""
+    """Return a data frame by group: `training`, `validation`, `risk`, `low`, `high`; NaN where nothing counted
+    yet.
+    """
     import pandas as pd
 
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -75,7 +78,7 @@ def risk_table(
         confidence_sequence(s, int(n), delta=delta) if bounded else (math.nan, math.nan)
         for s, n in zip(sums, counts, strict=True)
     ]
-    columns = {"training": training.copy(), "validation": counts.copy(), "risk": risks}
+    columns: dict[str, Any] = {"training": training.copy(), "validation": counts.copy(), "risk": risks}
     columns |= {"low": [low for low, _ in limits], "high": [high for _, high in limits]}
     return pd.DataFrame(columns, index=pd.Index(groups, name="group"))
 
@@ -98,10 +101,12 @@ def fairness_report(
         If fairlearn is not installed.
     """
     try:
-        from fairlearn.metrics import MetricFrame, count
+        from fairlearn.metrics import MetricFrame, count  # type: ignore[import-untyped]
     except ImportError as error:
         raise MissingExtraError("fairness_report needs fairlearn; install it with: pip install fairlearn") from error
     from sklearn.metrics import zero_one_loss
 
     chosen = dict(metrics) if metrics is not None else {"error rate": zero_one_loss, "count": count}
-    return MetricFrame(metrics=chosen, y_true=np.asarray(y), y_pred=model.predict(X), sensitive_features=np.asarray(groups))
+    return MetricFrame(
+        metrics=chosen, y_true=np.asarray(y), y_pred=model.predict(X), sensitive_features=np.asarray(groups)
+    )

@@ -1,6 +1,7 @@
 """The paper's convolutional networks. Importing this module imports torch.
 
-Source: S. Shekhar, G. Fields, M. Ghavamzadeh, T. Javidi, "Adaptive Sampling for Minimax Fair Classification", NeurIPS 2021, Appendix E.
+Source: S. Shekhar, G. Fields, M. Ghavamzadeh, T. Javidi, "Adaptive Sampling for Minimax Fair Classification",
+NeurIPS 2021, Appendix E.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ torch = torch_module()
 
 
 @register("sampling/convolutional-network", kind="part")
-class ConvolutionalNetwork(torch.nn.Module):
-    """Convolution 32 (3x3, padding 1), ReLU, max-pool 2; convolution 64 (3x3), ReLU, max-pool 2; fully connected 600, 120, 2.
+class ConvolutionalNetwork(torch.nn.Module):  # type: ignore[misc, name-defined]
+    """Convolution 32 (3x3, padding 1), ReLU, max-pool 2; convolution 64 (3x3), ReLU, max-pool 2; fully connected
+    600, 120, 2.
 
     Parameters
     ----------
@@ -37,7 +39,13 @@ class ConvolutionalNetwork(torch.nn.Module):
             if second:
                 layers += [nn.Conv2d(32, 64, 3), nn.ReLU(), nn.MaxPool2d(2)]
                 width, features = (width - 2) // 2, 64
-            layers += [nn.Flatten(), nn.Linear(features * width * width, 600), nn.ReLU(), nn.Linear(600, 120), nn.ReLU()]
+            layers += [
+                nn.Flatten(),
+                nn.Linear(features * width * width, 600),
+                nn.ReLU(),
+                nn.Linear(600, 120),
+                nn.ReLU(),
+            ]
             self.layers = nn.Sequential(*layers, nn.Linear(120, 2))
 
     def forward(self, images: Any) -> Any:

@@ -1,11 +1,12 @@
 """Optimism: draw the group whose risk might still be the largest.
 
-Each group's validation risk gets a margin that shrinks with its samples; the group with the largest sum comes next, because it is either badly
-served or little known. The heuristic bound adds, if wished, how steadily the group's accuracy has been rising: a group whose
-classifier still improves is worth feeding, one with a high but flat risk may be at its floor.
+Each group's validation risk gets a margin that shrinks with its samples; the group with the largest sum comes next,
+because it is either badly served or little known. The heuristic bound adds, if wished, how steadily the group's
+accuracy has been rising: a group whose classifier still improves is worth feeding, one with a high but flat risk
+may be at its floor.
 
-Source: S. Shekhar, G. Fields, M. Ghavamzadeh, T. Javidi, "Adaptive Sampling for Minimax Fair Classification", NeurIPS 2021,
-Algorithm 1, equations (4) and (6).
+Source: S. Shekhar, G. Fields, M. Ghavamzadeh, T. Javidi, "Adaptive Sampling for Minimax Fair Classification",
+NeurIPS 2021, Algorithm 1, equations (4) and (6).
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ TIES = {"random": sampling.RANDOM, "first": sampling.FIRST, "least": sampling.LE
 class OptimisticSampler(Sampler):
     """Draw the group with the largest upper bound on its risk (A_opt; with `trend` > 0 A_opt+).
 
-    The heuristic bound is U(z) = risk(z) + c0 / sqrt(N_z) + c1 S_z / sqrt(var S_z), with N_z training samples of group z and the
-    Mann-Kendall trend S_z of the last 20 accuracies in D_z. The theory bound is U(z) = risk(z) + e(N_z) +
-    (2C / pi(z)) sum_z' pi(z') e(N_z'); at practical sizes it is vacuous and samples almost uniformly.
+    The heuristic bound is U(z) = risk(z) + c0 / sqrt(N_z) + c1 S_z / sqrt(var S_z), with N_z training samples of
+    group z and the Mann-Kendall trend S_z of the last 20 accuracies in D_z. The theory bound is U(z) = risk(z) +
+    e(N_z) + (2C / pi(z)) sum_z' pi(z') e(N_z'); at practical sizes it is vacuous and samples almost uniformly.
 
     Parameters
     ----------
@@ -81,8 +82,8 @@ class OptimisticSampler(Sampler):
     >>> bool(sampler.mixture[1] > 0.6)  # v is the harder group
     True
 
-    Source: Shekhar, Fields, Ghavamzadeh, Javidi (2021), Algorithm 1: with the theory bound, the excess worst-group risk is of the
-    order of e(n) at n samples, with high probability.
+    Source: Shekhar, Fields, Ghavamzadeh, Javidi (2021), Algorithm 1: with the theory bound, the excess worst-group
+    risk is of the order of e(n) at n samples, with high probability.
     """
 
     def __init__(
@@ -103,7 +104,8 @@ class OptimisticSampler(Sampler):
         if bound not in ("heuristic", "theory"):
             raise ArgumentError(wanted("bound", "'heuristic' or 'theory'", bound))
         if bound == "theory" and (vc_dimension is None) == (deviation is None):
-            raise ArgumentError(wanted("bound", "vc_dimension= or deviation=, one of them", bound, "d + 1 features for a linear class"))
+            what, mend = "vc_dimension= or deviation=, one of them", "d + 1 features for a linear class"
+            raise ArgumentError(wanted("bound", what, bound, mend))
         self.trend_series, self.bound, self.deviation = trend_series, bound, deviation
         self.vc_dimension = None if vc_dimension is None else checked_number("vc_dimension", vc_dimension, 1.0)
         self.C = checked_number("C", C, 0.0)

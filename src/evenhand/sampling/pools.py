@@ -1,6 +1,7 @@
 """Finite pools of labelled examples: arrays, tables, images of pairs of classes.
 
-Rows are drawn without replacement until a group's pool is dry; the sampler is told by getting fewer rows than it asked for.
+Rows are drawn without replacement until a group's pool is dry; the sampler is told by getting fewer rows than it
+asked for.
 """
 
 from __future__ import annotations
@@ -189,7 +190,8 @@ class TablePool(ArrayPool):
 def label_pairs(
     images: NDArray[Any], labels: NDArray[Any], pairs: Mapping[Label, tuple[Any, Any]], *, replace: bool = False
 ) -> ArrayPool:
-    """Return a pool whose groups are pairs of classes, to be told apart: label 0 is the first of the pair, 1 the second.
+    """Return a pool whose groups are pairs of classes, to be told apart: label 0 is the first of the pair, 1 the
+    second.
 
     Parameters
     ----------

@@ -1,10 +1,12 @@
 """From which group should the next training example come? The ticket, and the checks of what comes in.
 
-There are m groups and one common classifier f, trained on everything that was collected. L(z, f) is the risk of f in group z. The
-fair mixture pi* minimises max_z L(z, f_pi), where f_pi is trained on data whose groups are mixed in the proportions pi. Each
-round names one group; its new rows are split, the first half trains, the second half validates that group.
+There are m groups and one common classifier f, trained on everything that was collected. L(z, f) is the risk of f
+in group z. The fair mixture pi* minimises max_z L(z, f_pi), where f_pi is trained on data whose groups are mixed in
+the proportions pi. Each round names one group; its new rows are split, the first half trains, the second half
+validates that group.
 
-Source: S. Shekhar, G. Fields, M. Ghavamzadeh, T. Javidi, "Adaptive Sampling for Minimax Fair Classification", NeurIPS 2021.
+Source: S. Shekhar, G. Fields, M. Ghavamzadeh, T. Javidi, "Adaptive Sampling for Minimax Fair Classification",
+NeurIPS 2021.
 """
 
 from __future__ import annotations
@@ -41,8 +43,8 @@ class Draw(NamedTuple):
     id: int
     round: int
     group: Label
-    index: int
-    count: int
+    index: int  # type: ignore[assignment]
+    count: int  # type: ignore[assignment]
     reason: str
 
 
@@ -117,7 +119,9 @@ def checked_rows(X: Any, shape: tuple[int, ...] | None, count: int) -> NDArray[A
         try:
             X = np.asarray(X, dtype=np.float64)
         except (TypeError, ValueError) as error:
-            raise ContextError(wanted("X", "an array of numbers, a row for each example", X, "encode text first")) from error
+            raise ContextError(
+                wanted("X", "an array of numbers, a row for each example", X, "encode text first")
+            ) from error
     if X.ndim < 2:
         raise ContextError(wanted("X", "an array with a row for each example", X.shape, "use X[None] for one example"))
     if len(X) > count:
@@ -126,5 +130,7 @@ def checked_rows(X: Any, shape: tuple[int, ...] | None, count: int) -> NDArray[A
         raise ContextError(wanted("X", f"rows of shape {shape}, as in the first draw", X.shape[1:]))
     if not np.isfinite(X).all():
         row = int(np.argwhere(~np.isfinite(X))[0][0])
-        raise ContextError(wanted("X", "finite numbers", f"a missing or infinite value in row {row}", "fill it in first"))
+        raise ContextError(
+            wanted("X", "finite numbers", f"a missing or infinite value in row {row}", "fill it in first")
+        )
     return X

@@ -1,10 +1,12 @@
 """Minimax reweighting: the same rows, the groups weighted until the worst-off group's error can fall no further.
 
-Learner and regulator play: the learner fits logistic regression to weighted groups, the regulator raises the weights of groups with a
-high error by exponential weights. The average of the regulator's weights tends to the least favourable mixture, and
-the model fitted to it is the minimax one wherever errors are a convex function of the model.
+Learner and regulator play: the learner fits logistic regression to weighted groups, the regulator raises the
+weights of groups with a high error by exponential weights. The average of the regulator's weights tends to the
+least favourable mixture, and the model fitted to it is the minimax one wherever errors are a convex function of the
+model.
 
-Source: E. Diana, W. Gill, M. Kearns, K. Kenthapadi, A. Roth, "Minimax Group Fairness: Algorithms and Experiments", AIES 2021, Algorithm 1.
+Source: E. Diana, W. Gill, M. Kearns, K. Kenthapadi, A. Roth, "Minimax Group Fairness: Algorithms and Experiments",
+AIES 2021, Algorithm 1.
 """
 
 from __future__ import annotations
@@ -42,7 +44,8 @@ def minimax_reweighting(
 ) -> Reweighted:
     """Fit logistic regression whose groups are weighted for the smallest worst-group error.
 
-    Round t: fit to weights n lambda_z / n_z a row; then lambda_z is multiplied by exp(step error_z / sqrt(t)) and normalised.
+    Round t: fit to weights n lambda_z / n_z a row; then lambda_z is multiplied by exp(step error_z / sqrt(t)) and
+    normalised.
 
     Parameters
     ----------

@@ -11,7 +11,9 @@ __all__ = ["Rows"]
 
 
 class Rows:
-    """Rows 0 .. count - 1 of `X` (., ...), `y` (.,) class codes and `group` (.,) group indices; beyond lies spare room."""
+    """Rows 0 .. count - 1 of `X` (., ...), `y` (.,) class codes and `group` (.,) group indices; beyond lies spare
+    room.
+    """
 
     def __init__(self, groups: int) -> None:
         self.count = 0
@@ -54,7 +56,9 @@ class Rows:
 
     def snapshot(self) -> dict[str, Any]:
         """Return the rows without the spare room."""
-        return {name: getattr(self, name)[: self.count] for name in ("X", "y", "group")} | {"groups": len(self.by_group)}
+        return {name: getattr(self, name)[: self.count] for name in ("X", "y", "group")} | {
+            "groups": len(self.by_group)
+        }
 
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:

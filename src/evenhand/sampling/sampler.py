@@ -1,8 +1,10 @@
-"""The conversation of every sampler: tickets, rows, the current model and its risks; a scheme adds only which group comes next.
+"""The conversation of every sampler: tickets, rows, the current model and its risks; a scheme adds only which group
+comes next.
 
-`ask` names a group and how many rows of it are wanted; `tell` brings them, labelled, minutes or days later. The first half of the rows trains
-the model, the second half validates it in that group. Every scheme starts safely: each group is drawn `warmup` times
-first, and with forced exploration (`forced` = xi) a group with fewer than t^xi training samples goes before all others.
+`ask` names a group and how many rows of it are wanted; `tell` brings them, labelled, minutes or days later. The
+first half of the rows trains the model, the second half validates it in that group. Every scheme starts safely:
+each group is drawn `warmup` times first, and with forced exploration (`forced` = xi) a group with fewer than t^xi
+training samples goes before all others.
 """
 
 from __future__ import annotations
@@ -15,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.errors import (
-    ArgumentError,
     ClosedTicketError,
     ExhaustedError,
     TicketError,
@@ -46,7 +47,9 @@ SAFE_START = 10
 
 
 class Sampler:
-    """The base of all samplers; a scheme writes `select(available) -> (index, reason)` and names its constructor's arguments."""
+    """The base of all samplers; a scheme writes `select(available) -> (index, reason)` and names its constructor's
+    arguments.
+    """
 
     def __init__(
         self, groups: Groups, model: Any, batch: int, warmup: int | None, forced: float | None, loss: Loss,
@@ -58,7 +61,11 @@ class Sampler:
         self.warmup = None if warmup is None else checked_whole("warmup", warmup, 1)
         self.forced = None if forced is None else checked_number("forced", forced, 0.0, high=1.0)
         self.loss = checked_loss(loss)
-        self.costs = None if costs is None else dict(zip(self.groups, per_group("costs", costs, self.groups).tolist(), strict=True))
+        self.costs = (
+            None
+            if costs is None
+            else dict(zip(self.groups, per_group("costs", costs, self.groups).tolist(), strict=True))
+        )
         self.budget = None if budget is None else checked_number("budget", budget, 0.0)
         self.validation_rows = None if validation_rows is None else checked_whole("validation_rows", validation_rows, 1)
         self.seed = draw_seed(seed)
@@ -101,7 +108,9 @@ class Sampler:
         if self.budget is not None:
             available = available & (self.spent + count * self._cost <= self.budget * (1 + 1e-12))
         if not available.any():
-            raise ExhaustedError(f"nothing is left to draw: {'; '.join(self.notes) or 'the budget is spent'}; call finish()")
+            raise ExhaustedError(
+                f"nothing is left to draw: {'; '.join(self.notes) or 'the budget is spent'}; call finish()"
+            )
         index, why = self._first(available) or self.select(available)
         ticket, self._next = self._next, self._next + 1
         self.round += 1
@@ -162,7 +171,9 @@ class Sampler:
         if len(table) < count:
             self._asked[index] += trained - self.batch
             self.spent -= (count - len(table)) * float(self._cost[index])
-            self.retire(self.groups[index], f"the pool of {self.groups[index]!r} is dry after {self._rows_of(index)} rows")
+            self.retire(
+                self.groups[index], f"the pool of {self.groups[index]!r} is dry after {self._rows_of(index)} rows"
+            )
         self.learned(index)
 
     def forget(self, draw: Draw | int) -> None:
@@ -252,9 +263,13 @@ class Sampler:
         return risk_table(self.groups, self.training.by_group, sums, counts, self.loss)
 
     def validation_losses(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Return the summed losses (m,) of the current model on each group's validation rows, and how many rows counted (m,)."""
+        """Return the summed losses (m,) of the current model on each group's validation rows, and how many rows
+        counted (m,).
+        """
         if self._risk is None:
-            self._risk = summed_losses(self._model, self.validation, self.loss, self._classes.known, self.validation_rows)
+            self._risk = summed_losses(
+                self._model, self.validation, self.loss, self._classes.known, self.validation_rows
+            )
         return self._risk
 
     # ------------------------------------------------------------------ copies and files
@@ -287,13 +302,17 @@ class Sampler:
         """Return the sampler that `snapshot` was taken of."""
         sampler = cls(**snapshot["config"], model=snapshot["model"])
         sampler._classes.known = tuple(snapshot["known"])
-        sampler.training, sampler.validation = Rows.restored(snapshot["training"]), Rows.restored(snapshot["validation"])
+        sampler.training, sampler.validation = (
+            Rows.restored(snapshot["training"]),
+            Rows.restored(snapshot["validation"]),
+        )
         sampler._model = snapshot["model"].resumed(sampler.training)
         sampler._stream[:] = snapshot["stream"]
         sampler.round, sampler.rounds, sampler.labels, sampler._next = snapshot["numbers"]
         sampler.spent, sampler._notes = snapshot["spent"], list(snapshot["notes"])
         sampler._open = {ticket: (index, count) for ticket, index, count in snapshot["open"]}
-        sampler._draws[:], sampler._asked[:], sampler._open_mask[:] = (snapshot[n] for n in ("draws", "asked", "mask"))
+        sampler._draws[:], sampler._asked[:] = snapshot["draws"], snapshot["asked"]
+        sampler._open_mask[:] = snapshot["mask"]
         return sampler
 
     def __repr__(self) -> str:
@@ -326,7 +345,9 @@ class Sampler:
                 raise ClosedTicketError(f"ticket {ticket} was told or forgotten before; nothing has changed")
             raise UnknownTicketError(f"ticket {ticket} was never handed out; the last one was {self._next - 1}")
         if isinstance(draw, Draw) and draw.index != found[0]:
-            raise TicketError(f"ticket {ticket} is for group {self.groups[found[0]]!r}, not {draw.group!r}: another sampler's?")
+            raise TicketError(
+                f"ticket {ticket} is for group {self.groups[found[0]]!r}, not {draw.group!r}: another sampler's?"
+            )
         return int(ticket), *found
 
 

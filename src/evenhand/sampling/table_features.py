@@ -1,4 +1,6 @@
-"""Columns of a data frame as numbers: text one-hot, numbers scaled to [0, 1] by the range of the frame they were learned from."""
+"""Columns of a data frame as numbers: text one-hot, numbers scaled to [0, 1] by the range of the frame they were
+learned from.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ __all__ = ["TableFeatures"]
 class TableFeatures:
     """An encoder learned from one frame: `transform` gives (n, d) numbers, `names` what they mean.
 
-    A category that the first frame did not have becomes all zeros; a number outside the first frame's range leaves [0, 1].
+    A category that the first frame did not have becomes all zeros; a number outside the first frame's range leaves
+    [0, 1].
 
     Raises
     ------

@@ -1,4 +1,5 @@
-"""Any torch module as the model: a little training a round over everything collected so far, on the processor or a GPU.
+"""Any torch module as the model: a little training a round over everything collected so far, on the processor or a
+GPU.
 
 torch is an extra: `pip install evenhand[torch]`. It is imported when the first model is made, not before.
 """
@@ -44,13 +45,14 @@ class TorchModel:
     """A torch classifier trained by Adam on the cross-entropy, one step, one mini-batch or one epoch a round.
 
     A round costs: "batch" the same at any time; "full" and "epoch" in proportion to the rows collected, so a whole
-    collection is quadratic in its rounds, as the paper has it. Validation costs in proportion to the validation rows; `validation_rows=` of the
-    sampler bounds it. As long as all rows have the same label the model waits.
+    collection is quadratic in its rounds, as the paper has it. Validation costs in proportion to the validation
+    rows; `validation_rows=` of the sampler bounds it. As long as all rows have the same label the model waits.
 
     Parameters
     ----------
     module : a `torch.nn.Module` from rows (n, ...) to logits (n, number of classes).
-    step : what a round trains: "full", one step over all rows; "epoch", mini-batches through all rows; "batch", one mini-batch.
+    step : what a round trains: "full", one step over all rows; "epoch", mini-batches through all rows; "batch", one
+        mini-batch.
     batch_size : rows of a mini-batch.
     learning_rate : of Adam.
     final_rounds : rounds of training on training and validation rows together at the end.
@@ -105,7 +107,9 @@ class TorchModel:
         if self.constant is not None and len(codes):
             self.constant = int(codes[0]) if (codes == codes[0]).all() else None
         if self.constant is None:
-            self._train(self._resident(rows), codes)
+            buffer = self._resident(rows)
+            self._train(buffer[: rows.count], codes)
+            self._kept = {id(rows): (buffer, rows.count)}
 
     def _train(self, X: Any, codes: NDArray[np.int64]) -> None:
         torch = torch_module()
@@ -117,7 +121,9 @@ class TorchModel:
             self.optimizer.zero_grad(set_to_none=True)
             for start in range(0, len(codes), CHUNK):
                 part = slice(start, start + CHUNK)
-                torch.nn.functional.cross_entropy(self.module(X[part]), y[part], reduction="sum").div(len(codes)).backward()
+                torch.nn.functional.cross_entropy(self.module(X[part]), y[part], reduction="sum").div(
+                    len(codes)
+                ).backward()
             self.optimizer.step()
             return
         last = min(self.batch_size, len(order)) if self.step == "batch" else len(order)
@@ -145,12 +151,11 @@ class TorchModel:
         torch = torch_module()
         buffer, filled = self._kept.get(id(rows), (None, 0))
         if buffer is None or len(buffer) < rows.count or filled > rows.count:
-            larger = torch.empty((len(rows.X), *rows.X.shape[1:]), dtype=torch.float32, device=self.device)
+            buffer = torch.empty((len(rows.X), *rows.X.shape[1:]), dtype=torch.float32, device=self.device)
             filled = 0
-            buffer = larger
-        buffer[filled : rows.count] = torch.as_tensor(rows.X[filled : rows.count], dtype=torch.float32).to(self.device)
-        self._kept[id(rows)] = (buffer, rows.count)
-        return buffer[: rows.count]
+        new = torch.as_tensor(rows.X[filled : rows.count], dtype=torch.float32)
+        buffer[filled : rows.count] = new.to(self.device)
+        return buffer
 
     def logits(self, X: Any) -> NDArray[np.float64]:
         """Return the network's outputs (n, k)."""
@@ -158,7 +163,9 @@ class TorchModel:
         self.module.eval()
         with torch.inference_mode():
             parts = [
-                self.module(torch.as_tensor(X[start : start + CHUNK], dtype=torch.float32).to(self.device)).cpu().numpy()
+                self.module(torch.as_tensor(X[start : start + CHUNK], dtype=torch.float32).to(self.device))
+                .cpu()
+                .numpy()
                 for start in range(0, len(X), CHUNK)
             ]
         return np.concatenate(parts).astype(np.float64) if parts else np.zeros((0, max(2, len(self.classes))))
@@ -205,14 +212,19 @@ class TorchModel:
         name = registry.name_of(self.module)
         if name is None or not hasattr(self.module, "config"):
             raise ArgumentError(
-                wanted("module", "a class with @register(name, kind='part') and config(), to be saved", type(self.module).__name__)
+                wanted(
+                    "module",
+                    "a class with @register(name, kind='part') and config(), to be saved",
+                    type(self.module).__name__,
+                )
             )
         moments = {
             str(key): {k: v.detach().cpu().numpy() for k, v in values.items()}
             for key, values in self.optimizer.state_dict()["state"].items()
         }
+        weights = _arrays(self.module.state_dict())
         return {
-            "module": name, "config": self.module.config(), "settings": self._settings(), "weights": _arrays(self.module.state_dict()),
+            "module": name, "weights": weights, "config": self.module.config(), "settings": self._settings(),
             "initial": _arrays(self._initial), "moments": moments, "classes": list(self.classes),
             "constant": self.constant, "rounds": self.rounds, "seed": self._seed,
         }  # fmt: skip
@@ -221,7 +233,6 @@ class TorchModel:
     def restored(cls, snapshot: dict[str, Any]) -> Self:
         """Return the model that `snapshot` was taken of."""
         torch = torch_module()
-        from evenhand.sampling import networks
 
         module = registry.get(snapshot["module"]).cls(**snapshot["config"])
         module.load_state_dict(_tensors(snapshot["initial"]))

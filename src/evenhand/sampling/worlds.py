@@ -1,9 +1,11 @@
 """Synthetic groups whose risk under any linear classifier is known in closed form.
 
-In `SyntheticModel1` every group and label is a Gaussian with identity covariance; in `SyntheticModel2` one group has an irreducible risk
-and the other three clusters a label, so that looking at risks alone starves the group that could still improve.
+In `SyntheticModel1` every group and label is a Gaussian with identity covariance; in `SyntheticModel2` one group
+has an irreducible risk and the other three clusters a label, so that looking at risks alone starves the group that
+could still improve.
 
-Source: S. Shekhar, G. Fields, M. Ghavamzadeh, T. Javidi, "Adaptive Sampling for Minimax Fair Classification", NeurIPS 2021, Section 5.1.
+Source: S. Shekhar, G. Fields, M. Ghavamzadeh, T. Javidi, "Adaptive Sampling for Minimax Fair Classification",
+NeurIPS 2021, Section 5.1.
 """
 
 from __future__ import annotations
@@ -56,9 +58,7 @@ class SyntheticModel1:
     Source: Shekhar, Fields, Ghavamzadeh, Javidi (2021), Section 5.1.
     """
 
-    def __init__(
-        self, means: Mapping[Label, Any] | None = None, *, instance: Literal["I", "II"] | None = None
-    ) -> None:
+    def __init__(self, means: Mapping[Label, Any] | None = None, *, instance: Literal["I", "II"] | None = None) -> None:
         if (means is None) == (instance is None):
             raise ArgumentError(wanted("means", "either means= or instance=", means))
         if instance is not None and instance not in INSTANCES:
@@ -84,9 +84,7 @@ class SyntheticModel1:
         """Return (X, y) for a draw."""
         return self.sample(ticket.index, ticket.count, self._rng)
 
-    def sample(
-        self, group: int, count: int, rng: np.random.Generator
-    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    def sample(self, group: int, count: int, rng: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Return features (count, d) and labels (count,) of the group with this index."""
         y = rng.integers(2, size=checked_whole("count", count, 0))
         return rng.standard_normal((count, self.means.shape[2])) + self.means[group][y], y
@@ -106,7 +104,9 @@ class SyntheticModel1:
         return np.asarray(0.5 * (ndtr(margins[:, 0]) + ndtr(-margins[:, 1])))
 
     def classifier(self, mixture: Sequence[float] | NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-        """Return (coef (d,), intercept): the population minimiser of the logistic loss under a mixture (m,) of the groups."""
+        """Return (coef (d,), intercept): the population minimiser of the logistic loss under a mixture (m,) of the
+        groups.
+        """
         return logistic_optimum(self.means, np.asarray(mixture, dtype=np.float64))
 
     def fair_mixture(self) -> NDArray[np.float64]:
@@ -127,8 +127,9 @@ class SyntheticModel1:
 class SyntheticModel2:
     """One group with an irreducible risk of 1/4, one with three clusters a label that take time to learn.
 
-    Group u: X = (U(c_y, c_y + 4), 0) with c_0 = -3, c_1 = -1. Group v, before a rotation by 45 degrees: label 0 is (-2, 0), (-1, 6) or (-1, -6) with
-    probabilities .8, .1, .1 and standard deviations .5, .7, .7; label 1 is its mirror image in x_1. Labels are even.
+    Group u: X = (U(c_y, c_y + 4), 0) with c_0 = -3, c_1 = -1. Group v, before a rotation by 45 degrees: label 0 is
+    (-2, 0), (-1, 6) or (-1, -6) with probabilities .8, .1, .1 and standard deviations .5, .7, .7; label 1 is its
+    mirror image in x_1. Labels are even.
 
     Examples
     --------
@@ -158,9 +159,7 @@ class SyntheticModel2:
         """Return (X, y) for a draw."""
         return self.sample(ticket.index, ticket.count, self._rng)
 
-    def sample(
-        self, group: int, count: int, rng: np.random.Generator
-    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    def sample(self, group: int, count: int, rng: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Return features (count, 2) and labels (count,) of the group with this index."""
         y = rng.integers(2, size=checked_whole("count", count, 0))
         if group == 0:
