@@ -2,6 +2,7 @@
 
 from evenhand.sampling.bounds import mann_kendall, rademacher_deviation, vc_deviation
 from evenhand.sampling.certification import Certification
+from evenhand.sampling.collection import collect, group_errors
 from evenhand.sampling.epsilon_greedy import EpsilonGreedySampler, GreedySampler
 from evenhand.sampling.estimators import EstimatorModel
 from evenhand.sampling.final import Collected
@@ -34,8 +35,10 @@ __all__ = [
     "TablePool",
     "TorchModel",
     "UniformSampler",
+    "collect",
     "confidence_sequence",
     "fairness_report",
+    "group_errors",
     "label_pairs",
     "mann_kendall",
     "minimax_reweighting",

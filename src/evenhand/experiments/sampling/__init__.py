@@ -1,0 +1,6 @@
+"""The experiments of Shekhar, Fields, Ghavamzadeh and Javidi (2021)."""
+
+from evenhand.experiments.sampling.synthetic import fig1, fig2, fig8, fig10, reweighting
+from evenhand.experiments.sampling.tables import adult_experiment, german_experiment
+
+__all__ = ["adult_experiment", "fig1", "fig2", "fig8", "fig10", "german_experiment", "reweighting"]

@@ -1,0 +1,297 @@
+"""Figures 1, 2, 8 and 10: mixtures and risks in the synthetic models, where fair mixture and risks are exact."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evenhand.experiments.framework import Claim, Report, Runner, Verdict, experiment
+from evenhand.experiments.sampling.settings import Curves, Synthetic
+from evenhand.experiments.sampling.trials import Scheme, run_trials
+from evenhand.plots.sampling import plot_mixture, plot_risk_curves, plot_worst_risk
+from evenhand.plots.style import figure
+from evenhand.rng import generator
+from evenhand.sampling import (
+    EpsilonGreedySampler,
+    GreedySampler,
+    LogisticModel,
+    OptimisticSampler,
+    SyntheticModel1,
+    SyntheticModel2,
+    UniformSampler,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["fig1", "fig2", "fig8", "fig10", "reweighting"]
+
+GROUPS = ["u", "v"]
+INSTANCES: tuple[Any, ...] = ("I", "II")
+CLOSED = Claim(
+    "The fair mixture equalises the risks of the two groups",
+    "Section 3, Figure 1",
+    "search and closed form |mu_v|^2 / (|mu_u|^2 + |mu_v|^2) agree to 1e-4, risks at it to 1e-4",
+)
+FIG1_PRINTED = Claim("In instance I the fair share of group u is 0.23", "Figure 1", "within 0.01 of the exact value")
+FIG1_SHAPE = Claim(
+    "A group's risk falls with its share, the other's rises",
+    "Figure 1",
+    "exact risks are monotone on the grid, measured ones correlate beyond 0.9 in the same sense",
+)
+CONVERGES = Claim(
+    "The mixture of {} goes to the fair one",
+    "Figure 2",
+    "at the last round the mean share of u is within 0.05 of pi*(u)",
+)
+STUCK = Claim(
+    "... from a single sample a group, as the paper starts",
+    "Figure 2, Algorithm 1",
+    "no more than 1 trial in 100 ends with a group drawn ten times or fewer",
+)
+OVER = Claim(
+    "Exploring too much keeps {} away from the fair mixture",
+    "Figure 10",
+    "mean share of u at the last round further from pi*(u) than with little exploration, by two standard errors",
+)
+DECAYS = Claim(
+    "... and A_opt less than epsilon-greedy, because its exploration decays (ours)",
+    "Figure 10",
+    "mean share of u: A_opt with c0 = 1 within 0.05 of pi*(u), epsilon-greedy with 0.5 off by more than 0.05",
+)
+TREND_GAIN = Claim(
+    "The trend term helps the group that can still improve",
+    "Figure 8",
+    "risk of v at the last round: A_opt+ below A_opt by more than two standard errors",
+)
+TREND_BEST = Claim(
+    "A_opt+ serves that group better than epsilon-greedy and Uniform",
+    "Figure 8",
+    "risk of v at the last round below that of both by more than two standard errors",
+)
+REWEIGHTED = Claim(
+    "Adaptive collection is needed: reweighting what was collected uniformly does not reach it",
+    "Section 6 leaves the last training step open",
+    "worst risk of uniform collection with reweighting above that of A_opt by more than two standard errors",
+)
+
+
+def in_model_1(instance: Any, seed: int) -> tuple[Any, Any]:
+    """Return the world of an instance, reset, and its exact test."""
+    world = SyntheticModel1(instance=instance)
+    world.reset(seed)
+    return world, lambda model: world.population_risk(model.coef_, model.intercept_)
+
+
+def in_model_2(seed: int) -> tuple[Any, Any]:
+    """Return the second model, reset, and its exact test."""
+    world = SyntheticModel2()
+    world.reset(seed)
+    return world, lambda model: world.population_risk(model.coef_, model.intercept_)
+
+
+@experiment("sampling/fig1", "Risk of each group against the mixture", full=Curves(), quick=Curves(11, 300, 5))
+def fig1(settings: Curves, runner: Runner) -> Report:
+    """Exact risks of the population's logistic classifier, and of classifiers trained on finite samples."""
+    import pandas as pd
+
+    report = Report()
+    drawn, across = figure(9.5, 3.6, columns=2)
+    for axes, instance in zip(across, INSTANCES, strict=True):
+        world = SyntheticModel1(instance=instance)
+        rows = []
+        for i, share in enumerate(np.linspace(0.02, 0.98, settings.shares)):
+            exact = world.population_risk(*world.classifier([share, 1 - share]))
+            measured = np.mean(
+                [_trained(world, share, settings.rows, generator(settings.seed, i, t)) for t in range(settings.trials)],
+                axis=0,
+            )
+            rows += [
+                {"instance": instance, "share": share, "group": g, "exact": exact[z], "measured": measured[z]}
+                for z, g in enumerate(GROUPS)
+            ]
+        frame = pd.DataFrame(rows)
+        fair = float(world.fair_mixture()[0])
+        report.data[f"curves_{instance}"] = frame
+        report.verdicts += _curve_verdicts(world, frame, instance, fair)
+        plot_risk_curves(frame, axes, fair=fair, title=f"Instance {instance}: pi*(u) = {fair:.3f}")
+    report.figures["fig1"] = drawn
+    return report
+
+
+def _trained(world: Any, share: float, rows: int, rng: np.random.Generator) -> Any:
+    first = max(1, round(share * rows))
+    parts = [world.sample(0, first, rng), world.sample(1, max(1, rows - first), rng)]
+    X, y = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    model = LogisticModel().fit(X, y)
+    return world.population_risk(model.coef_, model.intercept_)
+
+
+def _curve_verdicts(world: Any, frame: pd.DataFrame, instance: str, fair: float) -> list[Verdict]:
+    squares = (world.means[:, 1] ** 2).sum(axis=1)
+    closed = squares[1] / squares.sum()
+    risks = world.population_risk(*world.classifier([fair, 1 - fair]))
+    agree = abs(closed - fair) < 1e-4 and abs(risks[0] - risks[1]) < 1e-4
+    said = f"search {fair:.4f}, closed form {closed:.4f}, risks {risks[0]:.4f} and {risks[1]:.4f} ({instance})"
+    found = [CLOSED.verdict(agree, said)]
+    if instance == "I":
+        found.append(FIG1_PRINTED.verdict(abs(fair - 0.23) <= 0.01, f"exact value {fair:.3f}"))
+    u, v = (frame[frame["group"] == g] for g in GROUPS)
+    monotone = bool((u["exact"].diff().dropna() <= 0).all() and (v["exact"].diff().dropna() >= 0).all())
+    ties = (u["share"].corr(u["measured"], method="spearman"), v["share"].corr(v["measured"], method="spearman"))
+    shown = f"rank correlations {ties[0]:.2f} for u, {ties[1]:.2f} for v ({instance})"
+    return [*found, FIG1_SHAPE.verdict(monotone and ties[0] < -0.9 and ties[1] > 0.9, shown)]
+
+
+def three_schemes() -> dict[str, Scheme]:
+    """Return the schemes of Figure 2 with a safe start."""
+    return {
+        "A_opt": lambda seed: OptimisticSampler(GROUPS, exploration=0.1, seed=seed),
+        "epsilon-greedy": lambda seed: EpsilonGreedySampler(GROUPS, epsilon=0.1, seed=seed),
+        "Greedy": lambda seed: GreedySampler(GROUPS, seed=seed),
+    }
+
+
+def _one_sample_start(seed: int) -> OptimisticSampler:
+    return OptimisticSampler(GROUPS, exploration=0.1, forced=None, warmup=1, seed=seed)
+
+
+@experiment("sampling/fig2", "Mixture over the rounds, three schemes", full=Synthetic(), quick=Synthetic(300, 8, 15))
+def fig2(settings: Synthetic, runner: Runner) -> Report:
+    """Run the three schemes, and A_opt from the paper's one-sample start, in both instances."""
+    report = Report()
+    schemes = {**three_schemes(), "A_opt, one-sample start": _one_sample_start}
+    drawn, across = figure(9.5, 3.6, columns=2)
+    for axes, instance in zip(across, INSTANCES, strict=True):
+        frame = _model_1(schemes, instance, settings, runner)
+        fair = float(SyntheticModel1(instance=instance).fair_mixture()[0])
+        report.data[f"history_{instance}"] = frame
+        plot_mixture(frame, axes, group="u", fair=fair)
+        axes.set_title(f"Instance {instance}: share of group u", loc="left", fontsize=10.5)
+        last = frame[frame["round"] == settings.rounds]
+        for name in three_schemes():
+            report.verdicts.append(_near(CONVERGES, name, last, fair, f"({instance})"))
+        starts = last[last["scheme"] == "A_opt, one-sample start"]
+        few = (starts.groupby("trial")["share"].min() * settings.rounds <= 10).mean()
+        report.verdicts.append(STUCK.verdict(few <= 0.01, f"{few:.0%} of the trials ({instance})"))
+    report.figures["fig2"] = drawn
+    return report
+
+
+def _model_1(schemes: dict[str, Scheme], instance: str, settings: Synthetic, runner: Runner) -> pd.DataFrame:
+    return run_trials(
+        schemes, lambda seed: in_model_1(instance, seed), rounds=settings.rounds, checkpoints=settings.checkpoints,
+        trials=settings.trials, seed=settings.seed, jobs=runner.jobs,
+    )  # fmt: skip
+
+
+def _near(claim: Claim, name: str, last: pd.DataFrame, fair: float, where: str) -> Verdict:
+    shares: Any = last[(last["scheme"] == name) & (last["group"] == "u")]["share"]
+    said = f"mean share of u {shares.mean():.3f} +- {shares.sem():.3f}, fair {fair:.3f} {where}"
+    named = Claim(claim.says.format(name), claim.where, claim.tolerance)
+    return named.verdict(abs(shares.mean() - fair) <= 0.05, said)
+
+
+@experiment("sampling/fig10", "Too much exploration", full=Synthetic(), quick=Synthetic(300, 8, 15))
+def fig10(settings: Synthetic, runner: Runner) -> Report:
+    """Run A_opt with c0 = 1 and epsilon-greedy with epsilon = 0.5, beside both with a tenth and a fifth of that."""
+    report = Report()
+    schemes: dict[str, Scheme] = {
+        "A_opt, c0 = 1": lambda seed: OptimisticSampler(GROUPS, exploration=1.0, seed=seed),
+        "A_opt, c0 = 0.1": lambda seed: OptimisticSampler(GROUPS, exploration=0.1, seed=seed),
+        "epsilon-greedy, 0.5": lambda seed: EpsilonGreedySampler(GROUPS, epsilon=0.5, seed=seed),
+        "epsilon-greedy, 0.1": lambda seed: EpsilonGreedySampler(GROUPS, epsilon=0.1, seed=seed),
+    }
+    drawn, across = figure(9.5, 3.6, columns=2)
+    for axes, instance in zip(across, INSTANCES, strict=True):
+        frame = _model_1(schemes, instance, settings, runner)
+        fair = float(SyntheticModel1(instance=instance).fair_mixture()[0])
+        report.data[f"history_{instance}"] = frame
+        plot_mixture(frame, axes, group="u", fair=fair)
+        axes.set_title(f"Instance {instance}: share of group u", loc="left", fontsize=10.5)
+        last: Any = frame[(frame["round"] == settings.rounds) & (frame["group"] == "u")].groupby("scheme")["share"]
+        shares, errors = last.mean(), last.sem()
+        off = (shares - fair).abs()
+        for name, much, little in (("A_opt", "c0 = 1", "c0 = 0.1"), ("epsilon-greedy", "0.5", "0.1")):
+            first, second = f"{name}, {much}", f"{name}, {little}"
+            more = off[first] - off[second] > 2 * np.hypot(errors[first], errors[second])
+            said = f"{much}: {shares[first]:.3f}, {little}: {shares[second]:.3f}, fair {fair:.3f} ({instance})"
+            report.verdicts.append(Claim(OVER.says.format(name), OVER.where, OVER.tolerance).verdict(more, said))
+        wide, greedy = "A_opt, c0 = 1", "epsilon-greedy, 0.5"
+        said = f"A_opt {shares[wide]:.3f}, epsilon-greedy {shares[greedy]:.3f}, fair {fair:.3f} ({instance})"
+        report.verdicts.append(DECAYS.verdict(off[wide] <= 0.05 < off[greedy], said))
+    report.figures["fig10"] = drawn
+    return report
+
+
+@experiment("sampling/fig8", "The trend term, A_opt+", full=Synthetic(), quick=Synthetic(300, 8, 15))
+def fig8(settings: Synthetic, runner: Runner) -> Report:
+    """Run A_opt, A_opt+ and the baselines in SyntheticModel2, without forced exploration as the paper has it."""
+    start: dict[str, Any] = {"forced": None, "warmup": 10}
+    schemes: dict[str, Scheme] = {
+        "A_opt": lambda seed: OptimisticSampler(GROUPS, exploration=0.1, seed=seed, **start),
+        "A_opt+": lambda seed: OptimisticSampler(GROUPS, exploration=0.1, trend=0.1, seed=seed, **start),
+        "epsilon-greedy": lambda seed: EpsilonGreedySampler(GROUPS, epsilon=0.1, seed=seed, **start),
+        "Uniform": lambda seed: UniformSampler(GROUPS, seed=seed),
+        "A_opt, forced exploration": lambda seed: OptimisticSampler(GROUPS, exploration=0.1, seed=seed),
+    }
+    frame = run_trials(
+        schemes, in_model_2, rounds=settings.rounds, checkpoints=settings.checkpoints, trials=settings.trials,
+        seed=settings.seed, jobs=runner.jobs,
+    )  # fmt: skip
+    report = Report(data={"history": frame})
+    drawn, (left, right) = figure(9.5, 3.6, columns=2)
+    plot_mixture(frame, left, group="v")
+    plot_worst_risk(frame[frame["group"] == "v"], right)
+    right.set_title("Risk of group v", loc="left", fontsize=10.5)
+    report.figures["fig8"] = drawn
+    last = frame[(frame["round"] == settings.rounds) & (frame["group"] == "v")]
+    risks = {name: last[last["scheme"] == name].set_index("trial")["test_risk"] for name in schemes}
+    said = ", ".join(f"{name} {risk.mean():.3f}" for name, risk in risks.items())
+    report.verdicts.append(TREND_GAIN.verdict(_below(risks["A_opt+"], risks["A_opt"]), said))
+    others = (risks["epsilon-greedy"], risks["Uniform"])
+    report.verdicts.append(TREND_BEST.verdict(all(_below(risks["A_opt+"], other) for other in others), said))
+    return report
+
+
+def _below(first: Any, second: Any) -> bool:
+    gain = second - first
+    return bool(gain.mean() > 2 * gain.sem())
+
+
+@experiment(
+    "sampling/reweighting", "Minimax reweighting as the last step", full=Synthetic(), quick=Synthetic(300, 8, 15)
+)
+def reweighting(settings: Synthetic, runner: Runner) -> Report:
+    """Compare uniform and adaptive collection, with plain training and with minimax reweighting at the end."""
+    import pandas as pd
+    from joblib import Parallel, delayed
+
+    from evenhand.rng import child
+    from evenhand.sampling.collection import collect
+
+    def one(instance: str, trial: int) -> list[dict[str, Any]]:
+        rows = []
+        for name, scheme in {"A_opt": OptimisticSampler, "Uniform": UniformSampler}.items():
+            world, test = in_model_1(instance, child(settings.seed, trial))
+            sampler = scheme(GROUPS, seed=child(settings.seed, trial, 1))
+            collect(sampler, world, rounds=settings.rounds, checkpoints=1)
+            for last, fair in (("plain", False), ("reweighted", True)):
+                risk = float(test(sampler.finish(reweighted=fair).model).max())
+                rows.append({"instance": instance, "trial": trial, "scheme": f"{name}, {last}", "worst_risk": risk})
+        return rows
+
+    report, tables = Report(), []
+    for instance in INSTANCES:
+        found = Parallel(n_jobs=runner.jobs)(delayed(one)(instance, t) for t in range(settings.trials))
+        frame = pd.DataFrame([row for rows in found for row in rows])
+        tables.append(frame)
+        risks = {name: part.set_index("trial")["worst_risk"] for name, part in frame.groupby("scheme", sort=False)}
+        best = SyntheticModel1(instance=instance)
+        floor = best.population_risk(*best.classifier(best.fair_mixture())).max()
+        said = ", ".join(f"{name!s} {risk.mean():.4f}" for name, risk in risks.items())
+        needed = _below(risks["A_opt, plain"], risks["Uniform, reweighted"])
+        report.verdicts.append(REWEIGHTED.verdict(needed, f"{said}, minimax {floor:.4f} ({instance})"))
+    report.data["worst_risks"] = pd.concat(tables)
+    return report

@@ -1,0 +1,86 @@
+"""Pictures of a collection: its mixture and its worst-off group over the rounds; means over trials, bands of two
+standard errors.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evenhand.plots.style import finish, looks, style
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+__all__ = ["plot_collection", "plot_mixture", "plot_risk_curves", "plot_worst_risk"]
+
+
+def _over_trials(axes: Axes, frame: pd.DataFrame, value: str, x: str) -> None:
+    names = list(dict.fromkeys(frame["scheme"]))
+    for name, look in looks(names).items():
+        grouped = frame[frame["scheme"] == name].groupby(x)[value]
+        mean, error = grouped.mean(), grouped.sem().fillna(0.0)
+        axes.plot(mean.index, mean, label=name, markevery=max(1, len(mean) // 8), **look)
+        axes.fill_between(mean.index, mean - 2 * error, mean + 2 * error, color=look["color"], alpha=0.15, linewidth=0)
+
+
+def plot_mixture(frame: pd.DataFrame, axes: Axes, *, group: Any, fair: float | None = None) -> Axes:
+    """Draw a group's share of the training rows over the rounds, and the fair mixture's share as a line.
+
+    `frame` has the columns `scheme`, `trial`, `round`, `group`, `share`.
+    """
+    with style():
+        _over_trials(axes, frame[frame["group"] == group], "share", "round")
+        if fair is not None:
+            axes.axhline(fair, color="black", linewidth=1.0, linestyle=(0, (2, 2)), label="fair mixture")
+        axes.set_ylim(0, 1)
+        return finish(axes, f"Share of group {group} in the training set", "round", "share")
+
+
+def plot_worst_risk(frame: pd.DataFrame, axes: Axes, *, value: str = "test_risk", x: str = "round") -> Axes:
+    """Draw the worst-off group's risk over the rounds (or `x="labels"`)."""
+    worst: Any = frame.groupby(["scheme", "trial", x], sort=False, as_index=False)[value].max()
+    with style():
+        _over_trials(axes, worst, value, x)
+        return finish(axes, "Risk of the worst-off group", x, "risk")
+
+
+def plot_risk_curves(frame: pd.DataFrame, axes: Axes, *, fair: float, title: str) -> Axes:
+    """Draw each group's risk against the first group's share of the training set, exact (lines) and measured (dots).
+
+    `frame` has the columns `share`, `group`, `exact`, `measured`.
+    """
+    names = list(dict.fromkeys(frame["group"]))
+    with style():
+        for name, look in looks(names).items():
+            part = frame[frame["group"] == name]
+            line = {**look, "marker": ""}
+            axes.plot(part["share"], part["exact"], label=f"group {name}", **line)
+            axes.plot(part["share"], part["measured"], **{**look, "linestyle": ""})
+        axes.axvline(fair, color="black", linewidth=1.0, linestyle=(0, (2, 2)), label="fair mixture")
+        return finish(axes, title, f"share of group {names[0]}", "risk")
+
+
+def plot_collection(frame: pd.DataFrame, across: Any) -> None:
+    """Draw one collection on two axes: the mixture as stacked shares, and each group's validation risk, over the
+    rounds.
+    """
+    left, right = np.asarray(across).ravel()[:2]
+    shares = frame.pivot_table(index="round", columns="group", values="share", sort=False)
+    risks = frame.pivot_table(index="round", columns="group", values="risk", sort=False)
+    ways = looks([str(name) for name in shares.columns])
+    hatches = ("", "///", "...", "xxx", "\\\\\\", "+++")
+    with style():
+        stacks = left.stackplot(
+            shares.index, shares.T.to_numpy(), labels=list(ways), colors=[w["color"] for w in ways.values()], alpha=0.75
+        )
+        for stack, hatch in zip(stacks, hatches * len(stacks), strict=False):
+            stack.set_hatch(hatch)
+            stack.set_edgecolor("white")
+        left.set_ylim(0, 1)
+        finish(left, "Mixture of the training set", "round", "share")
+        for name, way in zip(risks.columns, ways.values(), strict=True):
+            right.plot(risks.index, risks[name], label=str(name), markevery=max(1, len(risks) // 8), **way)
+        finish(right, "Validation risk", "round", "risk")
