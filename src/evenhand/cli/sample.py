@@ -1,0 +1,129 @@
+"""`evenhand sample`: choose a training set from a labelled pool, under a budget, for the worst-off group."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from evenhand.sampling import Collected, Sampler, TablePool
+
+__all__ = ["sample"]
+
+
+def sample(
+    pool: Annotated[Path, typer.Argument(help="The pool, a row an example: CSV (also .gz) or Parquet.")],
+    group: Annotated[str, typer.Option(help="The column of the groups, or several: sex,race.")],
+    label: Annotated[str, typer.Option(help="The column of the labels, two classes.")],
+    budget: Annotated[float, typer.Option(help="How many labels may be bought, or what they may cost with --costs.")],
+    scheme: Annotated[
+        str, typer.Option(help="optimistic, epsilon-greedy, greedy, uniform or proportional.")
+    ] = "optimistic",
+    features: Annotated[str, typer.Option(help="Columns to learn from; all others when left out.")] = "",
+    costs: Annotated[str, typer.Option(help="Cost of a label in each group: a=1,b=3.")] = "",
+    batch: Annotated[int, typer.Option(help="Rows that train in a round; as many validate.")] = 1,
+    loss: Annotated[str, typer.Option(help="zero_one, log, false_negative or false_positive.")] = "zero_one",
+    trend: Annotated[float, typer.Option(help="Weight of the trend term of the optimistic scheme.")] = 0.0,
+    reweighted: Annotated[bool, typer.Option("--reweighted", help="Minimax reweighting as the last step.")] = False,
+    seed: Annotated[int | None, typer.Option(help="Seed; drawn and reported when left out.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the rows, the mixture and the picture.")] = Path("out/sample"),
+    json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+) -> None:
+    """Choose rows of a pool so that the worst-off group's risk gets low; write them, the mixture and a picture."""
+    from evenhand.cli.inputs import named_shares
+    from evenhand.cli.output import as_json, number, picture, say, table
+    from evenhand.plots.sampling import plot_collection
+    from evenhand.plots.style import figure
+    from evenhand.sampling import TablePool
+    from evenhand.state import save
+    from evenhand.tables import read_table
+
+    frame = read_table(pool)
+    columns = [name.strip() for name in features.split(",")] if features else None
+    world = TablePool(frame, group=[name.strip() for name in group.split(",")], label=label, features=columns)
+    prices = named_shares(costs) if costs else None
+    paid = None if prices is None else {_group(world, name): _price(name, value) for name, value in prices.items()}
+    classes = sorted(set(world.y.tolist()))
+    options: dict[str, Any] = {"batch": batch, "loss": loss, "costs": paid, "budget": budget, "classes": classes}
+    sampler = _sampler(scheme, world, options | {"seed": seed}, trend)
+    world.reset(sampler.seed)
+    history = _run(sampler, world, budget, quiet=json)
+    finished: Collected = sampler.finish(reweighted=reweighted)
+
+    out.mkdir(parents=True, exist_ok=True)
+    chosen = frame.iloc[world.chosen]
+    chosen.to_csv(out / "rows.csv", index_label="row")
+    risks = sampler.risks.assign(share=finished.mixture).reset_index()
+    risks.to_csv(out / "mixture.csv", index=False)
+    history.to_csv(out / "history.csv", index=False)
+    save(sampler, out / "sampler.evenhand")
+    drawn, axes = figure(9.5, 3.6, columns=2)
+    plot_collection(history, axes)
+    picture(drawn, out, "sample")
+    if json:
+        body = {"rounds": finished.rounds, "labels": finished.labels, "cost": finished.cost, "seed": sampler.seed}
+        as_json(body | {"groups": risks.to_dict("records"), "notes": sampler.notes, "folder": str(out)})
+        return
+    rows = [[number(v) if isinstance(v, float) else v for v in row] for row in risks.itertuples(index=False)]
+    table(
+        f"{finished.rounds} rounds, {finished.labels} labels, seed {sampler.seed}", list(map(str, risks.columns)), rows
+    )
+    for note in sampler.notes:
+        say(f"- {note}")
+    say("The risks are those of the rows that chose the data: certify on fresh rows before relying on them.")
+    say(f"Rows, mixture, history, sampler and picture are in {out}")
+
+
+def _sampler(scheme: str, world: TablePool, options: dict[str, Any], trend: float) -> Sampler:
+    from evenhand import registry
+    from evenhand.errors import ArgumentError, wanted
+
+    names = ("optimistic", "epsilon-greedy", "greedy", "uniform", "proportional")
+    if scheme not in names:
+        raise ArgumentError(wanted("--scheme", f"one of {', '.join(names)}", scheme))
+    more: dict[str, Any] = {}
+    if scheme == "optimistic":
+        more = {"trend": trend}
+    elif scheme == "proportional":
+        more = {"proportions": world.proportions.tolist()}
+    made: Sampler = registry.get(f"sampling/{scheme}").cls(world.groups, **options, **more)
+    return made
+
+
+def _run(sampler: Sampler, world: TablePool, budget: float, *, quiet: bool) -> Any:
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from evenhand.sampling import collect
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed:.0f} of {task.total:.0f}"))
+    with Progress(*columns, TimeRemainingColumn(), disable=quiet) as progress:
+        task = progress.add_task("worst group's risk ...", total=budget)
+
+        def watch(running: Sampler) -> None:
+            if running.rounds % 10 == 0:
+                sums, counts = running.validation_losses()
+                known = [(float(sums[z] / counts[z]), str(g)) for z, g in enumerate(running.groups) if counts[z]]
+                risk, group = max(known, default=(1.0, "?"))
+                progress.update(task, completed=running.spent, description=f"worst group's risk {risk:.3f} ({group})")
+
+        every = max(1, int(budget / (2 * sampler.batch) / 100))
+        history = collect(
+            sampler, world, rounds=len(world.y) + 1, checkpoints=range(1, len(world.y), every), watch=watch
+        )
+        progress.update(task, completed=sampler.spent)
+    return history
+
+
+def _group(world: TablePool, name: str) -> Any:
+    return next((group for group in world.groups if str(group) == name), name)
+
+
+def _price(name: str, value: Any) -> float:
+    from evenhand.errors import ArgumentError, wanted
+
+    try:
+        return float(value)
+    except ValueError as error:
+        raise ArgumentError(wanted(f"--costs {name}", "a number", value)) from error
