@@ -16,6 +16,7 @@ from evenhand.cli.demo import demo
 from evenhand.cli.listing import list_all
 from evenhand.cli.recommend import recommend
 from evenhand.cli.reproduce import reproduce
+from evenhand.cli.sample import sample
 from evenhand.cli.simulate import simulate
 from evenhand.errors import EvenhandError, SimulationInterrupted
 from evenhand.version import __version__
@@ -30,6 +31,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(simulate)
+app.command()(sample)
 app.command()(audit)
 app.command()(recommend)
 app.command()(reproduce)
