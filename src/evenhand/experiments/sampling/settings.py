@@ -49,6 +49,8 @@ class Images:
     exploration: float = 0.1
     trend: float = 0.1
     validation_rows: int | None = None
+    test_rows: int | None = None
+    checkpoints: int = 20
     replace: bool = False
     device: str = "auto"
     seed: int = 2021

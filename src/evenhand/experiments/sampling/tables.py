@@ -68,7 +68,7 @@ def schemes_for(groups: tuple[Any, ...], proportions: Any, **more: Any) -> dict[
 @experiment(
     "sampling/adult",
     "Adult: accuracy of the worst-off group",
-    full=Tables(rounds=4000, trials=50, checkpoints=(50, 100, 200, 300, 500, 750, 1000, 1500, 2000, 3000, 4000)),
+    full=Tables(rounds=4000, trials=30, checkpoints=(50, 100, 200, 300, 500, 750, 1000, 1500, 2000, 3000, 4000)),
     quick=Tables(rounds=500, trials=4, checkpoints=(50, 100, 200, 300, 500)),
 )
 def adult_experiment(settings: Tables, runner: Runner) -> Report:
