@@ -1,0 +1,121 @@
+"""The experiments run, the command writes what it says, and the data sets hold what their pages say."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from evenhand.experiments.framework import Runner, find
+
+SHARED = Path(__file__).parents[3] / "shared" / "data"
+
+
+@pytest.fixture
+def data(monkeypatch):
+    folder = os.environ.get("EVENHAND_DATA") or next(
+        (str(p) for p in (SHARED, Path("/work/shared/data")) if p.is_dir()), None
+    )
+    if folder is None:
+        pytest.skip("no folder of real data sets: set EVENHAND_DATA")
+    monkeypatch.setenv("EVENHAND_DATA", folder)
+
+
+@pytest.mark.parametrize("id", ["fig1", "fig2", "fig8", "fig10", "reweighting"])
+def test_synthetic_experiments(id, tmp_path):
+    (one,) = find(f"sampling/{id}")
+    small = replace(one.quick, trials=2, **({"rounds": 40, "checkpoints": 4} if id != "fig1" else {"shares": 3}))
+    report = one.function(small, Runner(jobs=1))
+    assert report.verdicts
+    one.write(report, tmp_path, quick=True)
+    assert (tmp_path / "report.md").stat().st_size > 200
+
+
+def test_the_number_of_workers_changes_nothing():
+    (one,) = find("sampling/fig8")
+    small = replace(one.quick, trials=2, rounds=20, checkpoints=2)
+    tables = [one.function(small, Runner(jobs=jobs)).data["history"] for jobs in (1, 2)]
+    assert tables[0].equals(tables[1])
+
+
+@pytest.mark.data
+def test_tables(data):
+    from evenhand.datasets.adult import adult
+    from evenhand.datasets.german import german
+
+    census = adult()
+    assert (len(census.train), len(census.test), census.train["income"].sum()) == (32561, 16281, 7841)
+    credit = german()
+    assert (len(credit), credit["bad"].sum(), (credit["group"] == "women").sum()) == (1000, 300, 310)
+    for id, rounds in (("adult", 30), ("german", 350)):
+        (one,) = find(f"sampling/{id}")
+        report = one.function(replace(one.quick, rounds=rounds, trials=2, checkpoints=(25, rounds)), Runner(jobs=1))
+        assert set(report.data["table_1"]["scheme"]) == {"A_opt", "epsilon-greedy", "Greedy", "Uniform", "Uncurated"}
+
+
+@pytest.mark.data
+def test_pictures(data):
+    from evenhand.datasets.cifar10 import cifar10
+    from evenhand.datasets.fashion_mnist import fashion_mnist
+    from evenhand.datasets.images import scaled
+    from evenhand.datasets.utkface import utkface
+
+    clothes, things, faces = fashion_mnist(), cifar10(), utkface()
+    assert clothes.train.shape == (60000, 1, 28, 28)
+    assert np.bincount(clothes.test_labels).tolist() == [1000] * 10
+    assert things.test.shape == (10000, 3, 32, 32)
+    assert scaled(things.train[:2]).dtype == np.float32
+    assert faces.images.shape[1:] == (3, 50, 50)
+    assert faces.gender.max() == 1
+
+
+@pytest.mark.data
+def test_an_image_experiment_is_taken_up_where_it_stopped(data, tmp_path, monkeypatch, capsys):
+    pytest.importorskip("torch")
+    from evenhand.experiments.sampling import images
+
+    (one,) = find("sampling/utkface")
+    small = replace(one.quick, rounds=3, batch=4, test_rows=40)
+    whole = one.function(small, Runner(jobs=1))
+    assert "minutes" in capsys.readouterr().err
+    monkeypatch.setattr(images, "SAVE_EVERY", 0.0)
+    real, calls = images.collect, []
+
+    def stopping(*arguments, **more):
+        calls.append(1)
+        if len(calls) == 9:
+            raise KeyboardInterrupt
+        return real(*arguments, **more)
+
+    monkeypatch.setattr(images, "collect", stopping)
+    with pytest.raises(KeyboardInterrupt):
+        one.function(small, Runner(jobs=1, store=tmp_path))
+    resumed = one.function(small, Runner(jobs=1, store=tmp_path))
+    pd.testing.assert_frame_equal(whole.data["history"], resumed.data["history"])
+    assert not list(tmp_path.glob("*.evenhand"))
+
+
+def test_evenhand_sample(tmp_path):
+    from evenhand.cli import app
+
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 300)
+    frame = pd.DataFrame({"region": rng.choice(["n", "s"], 300), "x": rng.normal(size=300) + y, "hired": y})
+    frame.to_csv(tmp_path / "pool.csv", index=False)
+    arguments = ["sample", str(tmp_path / "pool.csv"), "--group", "region", "--label", "hired", "--budget", "100"]
+    for scheme in ("optimistic", "proportional"):
+        out = tmp_path / scheme
+        done = CliRunner().invoke(app, [*arguments, "--scheme", scheme, "--out", str(out), "--seed", "1"])
+        assert done.exit_code == 0, done.output
+        rows = pd.read_csv(out / "rows.csv")
+        assert len(rows) == 100
+        assert rows["row"].is_unique
+        assert (out / "sample.png").exists()
+        assert pd.read_csv(out / "mixture.csv")["training"].sum() == 50
+    refused = CliRunner().invoke(app, [*arguments, "--scheme", "best", "--out", str(tmp_path)])
+    assert "--scheme: wanted one of" in str(refused.exception)
+    refused = CliRunner().invoke(app, [*arguments, "--costs", "n=cheap,s=1", "--out", str(tmp_path)])
+    assert "--costs n: wanted a number" in str(refused.exception)

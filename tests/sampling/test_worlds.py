@@ -1,0 +1,169 @@
+"""Exact risks and fair mixtures against simulation; pools, their encoding and their refusals."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from evenhand.checks import check_registered
+from evenhand.errors import ArgumentError, TableError
+from evenhand.registry import entries
+from evenhand.sampling import (
+    ArrayPool,
+    Draw,
+    SyntheticModel1,
+    SyntheticModel2,
+    TablePool,
+    UniformSampler,
+    collect,
+    fairness_report,
+    group_errors,
+    label_pairs,
+    minimax_reweighting,
+)
+
+THREE = {"a": [[0.0, 1.0], [1.0, 0.0]], "b": [[1.0, 0.0], [3.0, 1.0]], "c": [[-1.0, 1.0], [1.0, 2.0]]}
+
+
+@pytest.mark.parametrize("name", [e.name for e in entries(prefix="sampling/") if e.kind != "part"])
+def test_the_contract(name):
+    assert check_registered(name)
+
+
+@pytest.mark.parametrize("world", [SyntheticModel1(instance="I"), SyntheticModel1(THREE), SyntheticModel2()])
+@pytest.mark.parametrize("line", [([1.0, 0.3], 0.2), ([-0.4, 1.0], -0.5), ([0.0, 1.0], 0.1)])
+def test_exact_risks_are_those_of_many_samples(world, line):
+    rng, n = np.random.default_rng(0), 40_000
+    exact = world.population_risk(*line)
+    for z in range(len(world.groups)):
+        X, y = world.sample(z, n, rng)
+        measured = np.mean((X @ np.array(line[0]) + line[1] > 0) != y)
+        assert abs(measured - exact[z]) < 5 * (0.25 / n) ** 0.5
+
+
+@pytest.mark.parametrize(("instance", "share"), [("I", 0.2), ("II", 0.64)])
+def test_the_fair_mixture_is_its_closed_form(instance, share):
+    world = SyntheticModel1(instance=instance)
+    assert world.fair_mixture()[0] == pytest.approx(share, abs=1e-4)
+    risks = world.population_risk(*world.classifier(world.fair_mixture()))
+    r = np.sqrt((world.means[:, 1] ** 2).sum(axis=1))
+    from scipy.special import ndtr
+
+    assert risks == pytest.approx(np.full(2, ndtr(-r[0] * r[1] / np.hypot(*r))), abs=1e-5)
+
+
+def test_the_population_classifier_is_the_limit_of_trained_ones():
+    world, rng = SyntheticModel1(THREE), np.random.default_rng(0)
+    mixture = np.array([0.5, 0.3, 0.2])
+    parts = [world.sample(z, int(60_000 * mixture[z]), rng) for z in range(3)]
+    X, y = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    trained = LogisticRegression(C=1e6).fit(X, y)
+    coef, intercept = world.classifier(mixture)
+    assert np.append(trained.coef_[0], trained.intercept_) == pytest.approx(np.append(coef, intercept), abs=0.06)
+
+
+def test_no_other_mixture_of_three_groups_is_fairer():
+    world = SyntheticModel1(THREE)
+    fair = world.fair_mixture()
+    best = world.population_risk(*world.classifier(fair)).max()
+    for mixture in np.random.default_rng(0).dirichlet(np.ones(3), 60):
+        assert world.population_risk(*world.classifier(mixture)).max() > best - 1e-4
+
+
+def test_worlds_refuse():
+    with pytest.raises(ArgumentError, match="means"):
+        SyntheticModel1()
+    with pytest.raises(ArgumentError, match="instance"):
+        SyntheticModel1(instance="III")
+    with pytest.raises(ArgumentError, match="two vectors"):
+        SyntheticModel1({"u": [[1.0], [2.0, 3.0]], "v": [[0.0], [1.0]]})
+
+
+FRAME = pd.DataFrame(
+    {
+        "sex": ["f", "m", "f", "m"] * 10,
+        "region": [1, 1, 2, 2] * 10,
+        "job": ["x", "y", "z", "x"] * 10,
+        "age": np.arange(40.0),
+        "y": [0, 1] * 20,
+    }
+)
+
+
+def test_a_table_is_encoded_and_drawn_once():
+    pool = TablePool(FRAME, group=["sex", "region"], label="y", features=["job", "age"])
+    assert pool.groups == ("f & 1", "f & 2", "m & 1", "m & 2")
+    assert pool.X.min() == 0.0
+    assert pool.X.max() == 1.0
+    assert pool.features.names == ["job=x", "job=y", "job=z", "age"]
+    sampler = UniformSampler(pool.groups, batch=2, classes=[0, 1], seed=0)
+    pool.reset(3)
+    history = collect(sampler, pool, rounds=100, checkpoints=[1, 2])
+    assert sorted(pool.chosen) == list(range(40))
+    assert history["labels"].iloc[-1] == 40
+    other = pd.DataFrame({"sex": ["f"], "region": [1], "job": ["new"], "age": [80.0], "y": [1]})
+    X, y, group = pool.held_out(other)
+    assert X[0, :3].tolist() == [0.0, 0.0, 0.0]
+    assert X[0, 3] == pytest.approx(80 / 39)
+    assert (y[0], group[0]) == (1, "f & 1")
+
+
+def test_a_pool_taken_up_again_hands_out_the_same_rows():
+    first, second = (TablePool(FRAME, group="sex", label="y") for _ in range(2))
+    draw = Draw(1, 1, "m", 1, 6, "")
+    for pool in (first, second):
+        pool.reset(5)
+    first.respond(draw)
+    second.advance({"m": 6})
+    assert (first.respond(draw)[0] == second.respond(draw)[0]).all()
+    assert first.left.tolist() == [20, 8]
+
+
+def test_replacement_warns_and_never_runs_dry():
+    with pytest.warns(UserWarning, match="too low"):
+        pool = ArrayPool(FRAME[["age"]].to_numpy(), FRAME["y"], group=FRAME["sex"], replace=True)
+    assert len(pool.respond(Draw(1, 1, "m", 1, 500, ""))[1]) == 500
+
+
+@pytest.mark.parametrize(
+    ("frame", "arguments", "match"),
+    [
+        (FRAME, {"group": "gender", "label": "y"}, "column: wanted one of"),
+        (FRAME.assign(age=[None] * 40), {"group": "sex", "label": "y"}, "the cell is empty"),
+        (FRAME[["sex", "y"]], {"group": "sex", "label": "y"}, "features: wanted at least one"),
+        (FRAME.iloc[:0], {"group": "sex", "label": "y"}, "no rows"),
+    ],
+)
+def test_bad_tables_are_refused(frame, arguments, match):
+    with pytest.raises(TableError, match=match):
+        TablePool(frame, **arguments)
+
+
+def test_pairs_of_labels():
+    with pytest.raises(ArgumentError, match="classes that occur"):
+        label_pairs(np.zeros((2, 3)), np.array([0, 1]), {"a": (0, 9)})
+    with pytest.raises(ArgumentError, match="as many labels"):
+        ArrayPool(np.zeros((2, 3)), [0], group=["a", "b"])
+
+
+def test_reweighting_equalises_the_errors():
+    world, rng = SyntheticModel1(instance="I"), np.random.default_rng(0)
+    parts = [world.sample(z, 3000, rng) for z in range(2)]
+    X, y = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    group = np.repeat(["u", "v"], 3000)
+    fair = minimax_reweighting(X, y, group=group, rounds=400)
+    plain = LogisticRegression().fit(X, y)
+    risks = world.population_risk(fair.model.coef_, fair.model.intercept_)
+    assert risks.max() < world.population_risk(plain.coef_, plain.intercept_).max() - 0.01
+    assert abs(risks[0] - risks[1]) < 0.02
+    assert fair.weights.sum() == pytest.approx(1.0)
+    with pytest.raises(ArgumentError, match="two different labels"):
+        minimax_reweighting(X, np.zeros(6000), group=group)
+
+
+def test_a_report_through_fairlearn():
+    pytest.importorskip("fairlearn")
+    X, y = FRAME[["age"]].to_numpy(), FRAME["y"].to_numpy()
+    model = LogisticRegression().fit(X, y)
+    report = fairness_report(model, X, y, groups=FRAME["sex"])
+    assert report.by_group["error rate"].to_numpy() == pytest.approx(group_errors(model, X, y, groups=FRAME["sex"]))
