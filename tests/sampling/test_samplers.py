@@ -65,7 +65,7 @@ def begun(instance="I", seed=0):
 def test_the_rule_is_that_of_the_slow_twin(trend, xi):
     sampler = OptimisticSampler(2, exploration=0.1, trend=trend, forced=xi, ties="first", seed=0)
     twin, world = slow.OptimisticLoop(2, 0.1, trend, xi), begun(seed=5)
-    for _ in range(150):
+    for _ in range(80):
         draw = sampler.ask()
         assert draw.index == twin.choose()
         X, y = world.respond(draw)

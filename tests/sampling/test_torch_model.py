@@ -75,7 +75,7 @@ def test_refusals():
         TorchModel("network")
     with pytest.raises(ArgumentError, match="step: wanted"):
         TorchModel(network(), step="two")
-    with pytest.raises(ArgumentError, match="inside evenhand.sampling.TorchModel"):
+    with pytest.raises(ArgumentError, match=r"inside evenhand\.sampling\.TorchModel"):
         OptimisticSampler(["u", "v"], network())
     if not torch.cuda.is_available():
         with pytest.raises(ArgumentError, match="device: wanted"):

@@ -40,7 +40,7 @@ class Reweighted(NamedTuple):
 
 
 def minimax_reweighting(
-    X: Any, y: Any, *, group: Sequence[Any] | NDArray[Any], C: float = 1.0, rounds: int = 200, step: float = 2.0
+    X: Any, y: Any, *, group: Sequence[Any] | NDArray[Any], C: float = 1.0, rounds: int = 200, step: float = 5.0
 ) -> Reweighted:
     """Fit logistic regression whose groups are weighted for the smallest worst-group error.
 
