@@ -22,9 +22,9 @@ from evenhand.state import load, save
 from evenhand.version import __version__
 
 if TYPE_CHECKING:
-    from evenhand import interventions
+    from evenhand import interventions, sampling
 
-PROBLEMS = ("quotas", "interventions")
+PROBLEMS = ("quotas", "interventions", "sampling")
 
 __all__ = [
     "PROBLEMS",
@@ -37,6 +37,7 @@ __all__ = [
     "load",
     "quotas",
     "register",
+    "sampling",
     "save",
     "simulate",
 ]
