@@ -38,7 +38,8 @@ def register(name: str, kind: Kind = "policy") -> Callable[[_T], _T]:
     """Enter the decorated class under a permanent name such as "quotas/fair-ucb".
 
     The class states how to try it: a classmethod `examples()` yields pairs (policy, world) for the checks, and for
-    a world the worlds alone. A "part" is no more than saved and loaded with the policy that holds it (a model, a metric).
+    a world the worlds alone. A "part" is no more than saved and loaded with the policy that holds it (a model, a
+    metric); `entries` leaves parts out unless they are asked for.
 
     Raises
     ------
@@ -62,8 +63,9 @@ def entries(kind: Kind | None = None, prefix: str = "") -> list[Entry]:
     for home in HOMES:
         if importlib.util.find_spec(f"evenhand.{home}") is not None:
             importlib.import_module(f"evenhand.{home}")
+    wanted = ("policy", "world") if kind is None else (kind,)
     return sorted(
-        (e for e in _entries.values() if kind in (None, e.kind) and e.name.startswith(prefix)), key=lambda e: e.name
+        (e for e in _entries.values() if e.kind in wanted and e.name.startswith(prefix)), key=lambda e: e.name
     )
 
 
