@@ -25,7 +25,7 @@ from evenhand.sampling import (
 THREE = {"a": [[0.0, 1.0], [1.0, 0.0]], "b": [[1.0, 0.0], [3.0, 1.0]], "c": [[-1.0, 1.0], [1.0, 2.0]]}
 
 
-@pytest.mark.parametrize("name", [e.name for e in entries(prefix="sampling/") if e.kind != "part"])
+@pytest.mark.parametrize("name", [e.name for e in entries(prefix="sampling/")])
 def test_the_contract(name):
     assert check_registered(name)
 

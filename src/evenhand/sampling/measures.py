@@ -101,7 +101,7 @@ def fairness_report(
         If fairlearn is not installed.
     """
     try:
-        from fairlearn.metrics import MetricFrame, count  # type: ignore[import-untyped]
+        from fairlearn.metrics import MetricFrame, count
     except ImportError as error:
         raise MissingExtraError("fairness_report needs fairlearn; install it with: pip install fairlearn") from error
     from sklearn.metrics import zero_one_loss
