@@ -370,3 +370,43 @@ def test_random_ties_are_fair_and_first_ties_are_not():
     chosen = [first_choice("random", seed) for seed in range(200)]
     assert abs(chosen.count("u") - 100) < 4 * 50**0.5
     assert {first_choice("first", seed) for seed in range(5)} == {"u"}
+
+
+@settings(max_examples=30, deadline=None, derandomize=True)
+@given(
+    scheme=st.sampled_from(SCHEMES),
+    batch=st.integers(1, 3),
+    acts=st.lists(
+        st.tuples(st.sampled_from(["ask", "tell", "short", "forget", "again", "save"]), st.integers(0, 9)), max_size=60
+    ),
+)
+def test_any_conversation_keeps_its_books(scheme, batch, acts):
+    sampler, world, open_draws, closed = scheme(batch=batch, seed=0), begun(), [], []
+    told = 0
+    for act, pick in acts:
+        if act == "ask":
+            try:
+                open_draws.append(sampler.ask())
+            except ExhaustedError:
+                assert len(sampler.notes) >= 2
+        elif act in ("tell", "short") and open_draws:
+            draw = open_draws.pop(pick % len(open_draws))
+            X, y = world.respond(draw)
+            kept = len(y) if act == "tell" else pick % len(y)
+            sampler.tell(draw, X[:kept], y[:kept])
+            told += kept
+            closed.append(draw)
+        elif act == "forget" and open_draws:
+            closed.append(draw := open_draws.pop(pick % len(open_draws)))
+            sampler.forget(draw.id)
+        elif act == "again" and closed:
+            with pytest.raises(ClosedTicketError):
+                sampler.tell(closed[pick % len(closed)], np.zeros((1, 2)), [0])
+        elif act == "save":
+            sampler = from_bytes(to_bytes(sampler))
+        assert sampler.open_tickets == [draw.id for draw in open_draws]
+        assert sampler.labels == told == sampler.training.count + sampler.validation.count
+        assert 0 <= sampler.training.count - sampler.validation.count <= sampler.rounds
+        waiting = np.bincount([draw.index for draw in open_draws], minlength=2)
+        assert (sampler._asked == sampler.training.by_group + batch * waiting).all()
+        assert sampler.spent == told + 2 * batch * len(open_draws)
