@@ -14,12 +14,13 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from evenhand.errors import ArgumentError, ClosedTicketError, ContextError, UnknownTicketError, wanted
+from evenhand.errors import ArgumentError, ContextError, wanted
 from evenhand.online import arm_labels
 from evenhand.registry import register
 from evenhand.sampling.losses import BOUNDED
 from evenhand.sampling.measures import confidence_sequence
 from evenhand.sampling.problem import Draw, Groups, checked_number, checked_rows, checked_whole
+from evenhand.sampling.tickets import Tickets
 from evenhand.sampling.worlds import SyntheticModel1
 
 __all__ = ["Certification"]
@@ -83,17 +84,15 @@ class Certification:
         self.batch = checked_whole("batch", batch, 1)
         self.sums, self.counts = np.zeros(len(self.groups)), np.zeros(len(self.groups), np.int64)
         self._low, self._high = np.zeros(len(self.groups)), np.ones(len(self.groups))
-        self._open: dict[int, int] = {}
-        self.round = 0
+        self._tickets = Tickets(self.groups)
 
     def ask(self) -> Draw:
         """Ask for fresh rows of the undecided group with the highest upper limit."""
         undecided = [z for z in range(len(self.groups)) if self._verdict(z) == "undecided"]
         index = max(undecided or range(len(self.groups)), key=lambda z: (self._high[z], -self.counts[z]))
-        self.round += 1
-        self._open[self.round] = index
+        ticket = self._tickets.issue(index, self.batch)
         why = f"risk between {self._low[index]:.3f} and {self._high[index]:.3f} so far"
-        return Draw(self.round, self.round, self.groups[index], index, self.batch, why)
+        return Draw(ticket, ticket, self.groups[index], index, self.batch, why)
 
     def tell(self, draw: Draw | int, X: Any, y: Any) -> None:
         """Bring back fresh labelled rows of a draw; rows that a sampler has seen would void the promise.
@@ -105,11 +104,7 @@ class Certification:
         ContextError, ArgumentError
             If the rows are not finite numbers, too many, or not as many as the labels.
         """
-        ticket = draw.id if isinstance(draw, Draw) else draw
-        if ticket not in self._open:
-            if isinstance(ticket, int) and 0 < ticket <= self.round:
-                raise ClosedTicketError(f"ticket {ticket} was told before; nothing has changed")
-            raise UnknownTicketError(f"ticket {ticket!r} was never handed out; the last one was {self.round}")
+        ticket, index, _ = self._tickets.checked(draw)
         table, labels = checked_rows(X, None, self.batch), np.asarray(y)
         if labels.shape != (len(table),):
             raise ArgumentError(wanted("y", f"{len(table)} labels, one for each row of X", labels.shape))
@@ -120,7 +115,7 @@ class Certification:
             wrong = self.model.predict(table) != labels if len(table) else np.zeros(0, bool)
         except ValueError as error:
             raise ContextError(wanted("X", "rows that the model can predict", table.shape, str(error))) from error
-        index = self._open.pop(int(ticket))
+        del self._tickets.open[ticket]
         positive = labels == self.model.classes_[-1]
         counted = {"zero_one": np.ones(len(table), bool), "false_negative": positive, "false_positive": ~positive}[
             self.loss
@@ -134,10 +129,7 @@ class Certification:
 
     def forget(self, draw: Draw | int) -> None:
         """Close a ticket whose rows will never come."""
-        ticket = draw.id if isinstance(draw, Draw) else draw
-        if ticket not in self._open:
-            raise UnknownTicketError(f"ticket {ticket!r} is not open")
-        del self._open[int(ticket)]
+        del self._tickets.open[self._tickets.checked(draw)[0]]
 
     def _verdict(self, z: int) -> Verdict:
         if self._high[z] <= self.threshold:
@@ -173,7 +165,7 @@ class Certification:
         return {
             "groups": list(self.groups), "model": self.model, "threshold": self.threshold, "delta": self.delta,
             "batch": self.batch, "loss": self.loss, "sums": self.sums, "counts": self.counts, "low": self._low,
-            "high": self._high, "open": [list(item) for item in self._open.items()], "round": self.round,
+            "high": self._high, "tickets": self._tickets.snapshot(),
         }  # fmt: skip
 
     @classmethod
@@ -184,7 +176,7 @@ class Certification:
         check.sums[:], check.counts[:], check._low[:], check._high[:] = (
             snapshot[n] for n in ("sums", "counts", "low", "high")
         )
-        check._open, check.round = dict(snapshot["open"]), snapshot["round"]
+        check._tickets.restore(snapshot["tickets"])
         return check
 
     @classmethod

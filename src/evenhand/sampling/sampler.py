@@ -16,14 +16,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.errors import (
-    ClosedTicketError,
-    ExhaustedError,
-    TicketError,
-    UnknownArmError,
-    UnknownTicketError,
-    wanted,
-)
+from evenhand.errors import ExhaustedError, UnknownArmError, wanted
 from evenhand.kernels import sampling
 from evenhand.kernels.compose import entry
 from evenhand.online import arm_labels
@@ -37,6 +30,7 @@ from evenhand.sampling.losses import Loss, checked_loss, summed_losses
 from evenhand.sampling.measures import risk_table
 from evenhand.sampling.problem import Draw, Groups, checked_number, checked_rows, checked_whole, per_group
 from evenhand.sampling.rows import Rows
+from evenhand.sampling.tickets import Tickets
 
 __all__ = ["Costs", "Sampler"]
 
@@ -78,8 +72,7 @@ class Sampler:
         self._first_rounds = self.warmup or (SAFE_START if self.forced is None else 1)
         self.training, self.validation = Rows(m), Rows(m)
         self.round, self.rounds, self.labels, self.spent = 0, 0, 0, 0.0
-        self._next = 1
-        self._open: dict[int, tuple[int, int]] = {}
+        self._tickets = Tickets(self.groups)
         self._draws = np.zeros(m, np.int64)
         self._asked = np.zeros(m, np.int64)
         self._open_mask = np.ones(m, np.bool_)
@@ -112,9 +105,8 @@ class Sampler:
                 f"nothing is left to draw: {'; '.join(self.notes) or 'the budget is spent'}; call finish()"
             )
         index, why = self._first(available) or self.select(available)
-        ticket, self._next = self._next, self._next + 1
+        ticket = self._tickets.issue(index, count)
         self.round += 1
-        self._open[ticket] = (index, count)
         self._draws[index] += 1
         self._asked[index] += self.batch
         self.spent += count * float(self._cost[index])
@@ -145,7 +137,7 @@ class Sampler:
         ArgumentError
             If y has another length or a label outside the classes.
         """
-        ticket, index, count = self._checked_ticket(draw)
+        ticket, index, count = self._tickets.checked(draw)
         shape = self.training.X.shape[1:] if self.training.count else None
         table = checked_rows(X, shape, count)
         labels = self._classes.checked(y, len(table))
@@ -164,7 +156,7 @@ class Sampler:
             self.validation.truncate(kept[1])
             self._recode(before)
             raise
-        del self._open[ticket]
+        del self._tickets.open[ticket]
         self.rounds += 1
         self.labels += len(table)
         self._risk = None
@@ -178,8 +170,8 @@ class Sampler:
 
     def forget(self, draw: Draw | int) -> None:
         """Close a ticket whose rows will never come; the budget gets its cost back."""
-        ticket, index, count = self._checked_ticket(draw)
-        del self._open[ticket]
+        ticket, index, count = self._tickets.checked(draw)
+        del self._tickets.open[ticket]
         self._draws[index] -= 1
         self._asked[index] -= self.batch
         self.spent -= count * float(self._cost[index])
@@ -242,7 +234,7 @@ class Sampler:
     @property
     def open_tickets(self) -> list[int]:
         """The ids that were handed out and neither told nor forgotten."""
-        return list(self._open)
+        return list(self._tickets.open)
 
     @property
     def notes(self) -> list[str]:
@@ -292,8 +284,8 @@ class Sampler:
         return {
             "config": config, "model": self._model, "known": list(self._classes.known),
             "training": self.training.snapshot(), "validation": self.validation.snapshot(), "stream": self._stream,
-            "numbers": [self.round, self.rounds, self.labels, self._next], "spent": self.spent,
-            "open": [[ticket, *what] for ticket, what in self._open.items()],
+            "numbers": [self.round, self.rounds, self.labels], "spent": self.spent,
+            "tickets": self._tickets.snapshot(),
             "draws": self._draws, "asked": self._asked, "mask": self._open_mask, "notes": self._notes,
         }  # fmt: skip
 
@@ -308,9 +300,9 @@ class Sampler:
         )
         sampler._model = snapshot["model"].resumed(sampler.training)
         sampler._stream[:] = snapshot["stream"]
-        sampler.round, sampler.rounds, sampler.labels, sampler._next = snapshot["numbers"]
+        sampler.round, sampler.rounds, sampler.labels = snapshot["numbers"]
         sampler.spent, sampler._notes = snapshot["spent"], list(snapshot["notes"])
-        sampler._open = {ticket: (index, count) for ticket, index, count in snapshot["open"]}
+        sampler._tickets.restore(snapshot["tickets"])
         sampler._draws[:], sampler._asked[:] = snapshot["draws"], snapshot["asked"]
         sampler._open_mask[:] = snapshot["mask"]
         return sampler
@@ -333,22 +325,7 @@ class Sampler:
         return int(self.training.by_group[index] + self.validation.by_group[index])
 
     def _reserved(self) -> float:
-        return sum(count * float(self._cost[index]) for index, count in self._open.values())
-
-    def _checked_ticket(self, draw: Draw | int) -> tuple[int, int, int]:
-        ticket = draw.id if isinstance(draw, Draw) else draw
-        if not isinstance(ticket, (int, np.integer)) or isinstance(ticket, bool):
-            raise UnknownTicketError(wanted("draw", "a Draw or its id", draw))
-        found = self._open.get(int(ticket))
-        if found is None:
-            if 0 < ticket < self._next:
-                raise ClosedTicketError(f"ticket {ticket} was told or forgotten before; nothing has changed")
-            raise UnknownTicketError(f"ticket {ticket} was never handed out; the last one was {self._next - 1}")
-        if isinstance(draw, Draw) and draw.index != found[0]:
-            raise TicketError(
-                f"ticket {ticket} is for group {self.groups[found[0]]!r}, not {draw.group!r}: another sampler's?"
-            )
-        return int(ticket), *found
+        return sum(count * float(self._cost[index]) for index, count in self._tickets.open.values())
 
 
 _safe_start = entry(sampling.safe_start)

@@ -1,8 +1,8 @@
 """Synthetic groups whose risk under any linear classifier is known in closed form.
 
 In `SyntheticModel1` every group and label is a Gaussian with identity covariance; in `SyntheticModel2` one group
-has an irreducible risk and the other three clusters a label, so that looking at risks alone starves the group that
-could still improve.
+has a risk that nobody can lower, and each label of the other has three clusters: looking at risks alone starves the
+group that could still improve.
 
 Source: S. Shekhar, G. Fields, M. Ghavamzadeh, T. Javidi, "Adaptive Sampling for Minimax Fair Classification",
 NeurIPS 2021, Section 5.1.
