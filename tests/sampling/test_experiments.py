@@ -71,6 +71,17 @@ def test_pictures(data):
     assert faces.gender.max() == 1
 
 
+def test_absent_files_are_named(tmp_path, monkeypatch):
+    from evenhand.datasets.cifar10 import cifar10
+    from evenhand.datasets.utkface import utkface
+    from evenhand.errors import DatasetError
+
+    monkeypatch.setenv("EVENHAND_DATA", str(tmp_path))
+    for loader in (utkface, lambda: cifar10(subset=True)):
+        with pytest.raises(DatasetError, match="no such file"):
+            loader()
+
+
 def test_an_image_experiment_is_taken_up_where_it_stopped(tmp_path, monkeypatch, capsys):
     pytest.importorskip("torch")
     from evenhand.experiments.sampling import images

@@ -178,6 +178,40 @@ def test_other_losses(loss):
     assert sampler.risks.loc["v", "risk"] == pytest.approx(expected)
 
 
+def test_a_risk_that_stays_unknown_is_noted():
+    sampler = OptimisticSampler(["u", "v"], loss="false_negative", classes=["no", "yes"], seed=0)
+    for _ in range(40):
+        draw = sampler.ask()
+        sampler.tell(
+            draw, np.random.default_rng(draw.id).normal(size=(2, 2)), ["yes" if draw.group == "u" else "no"] * 2
+        )
+    assert any("risk of 'v' is unknown" in note for note in sampler.notes)
+    assert np.isnan(sampler.risks.loc["v", "risk"])
+    assert sampler.training.by_group[0] >= 5
+
+
+def test_three_classes_when_they_are_named():
+    sampler = OptimisticSampler(
+        2, DecisionTreeClassifier(max_depth=4), classes=["a", "b", "c"], batch=2, loss="log", seed=0
+    )
+    rng = np.random.default_rng(0)
+    for _ in range(25):
+        draw = sampler.ask()
+        X = rng.normal(size=(4, 2)) + draw.index
+        sampler.tell(draw, X, np.array(["a", "b", "c"])[np.digitize(X[:, 0], [0.0, 1.0])])
+    assert set(sampler.model.predict(rng.normal(size=(99, 2)))) == {"a", "b", "c"}
+    assert sampler.model.predict_proba(np.zeros((1, 2))).shape == (1, 3)
+
+
+def test_the_trend_may_look_at_every_round():
+    sampler, world = OptimisticSampler(["u", "v"], trend=0.1, trend_series="every", seed=0), begun()
+    talk(sampler, world, 12)
+    assert (sampler._lengths >= 10).all()
+    own = OptimisticSampler(["u", "v"], trend=0.1, seed=0)
+    talk(own, begun(), 12)
+    assert own._lengths.sum() == 12
+
+
 def test_only_the_last_validation_rows_when_asked():
     sampler, world = OptimisticSampler(["u", "v"], validation_rows=5, seed=0), begun()
     talk(sampler, world, 60)

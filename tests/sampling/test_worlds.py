@@ -144,6 +144,8 @@ def test_pairs_of_labels():
         label_pairs(np.zeros((2, 3)), np.array([0, 1]), {"a": (0, 9)})
     with pytest.raises(ArgumentError, match="as many labels"):
         ArrayPool(np.zeros((2, 3)), [0], group=["a", "b"])
+    with pytest.raises(ArgumentError, match="X: wanted rows"):
+        ArrayPool(np.zeros((0, 3)), [], group=[])
 
 
 def test_reweighting_equalises_the_errors():

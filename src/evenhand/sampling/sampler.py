@@ -38,6 +38,8 @@ Costs = Mapping[Label, float] | Sequence[float] | None
 SAFE = ("", "warm-up: every group in turn", "forced exploration: few samples so far")
 SAFE_START = 10
 """Rounds a group at the start where there is no forced exploration."""
+MANY = 10
+"""Validation rows of a group that should have shown its risk."""
 
 
 class Sampler:
@@ -238,11 +240,14 @@ class Sampler:
 
     @property
     def notes(self) -> list[str]:
-        """What a careful user should know: pools that ran dry, a model that waits for a second label."""
+        """What a careful user should know: dry pools, a model that waits for a second label, a risk still unknown."""
         notes = list(self._notes)
         if self.training.count and self._model.constant is not None:
             only = self._classes.known[self._model.constant]
             notes.append(f"the model waits: all {self.training.count} training rows have the label {only!r}")
+        for z in np.flatnonzero((self.validation_losses()[1] == 0) & (self.validation.by_group >= MANY)):
+            rows = int(self.validation.by_group[z])
+            notes.append(f"the risk of {self.groups[z]!r} is unknown: none of its {rows} validation rows counts")
         return notes
 
     @property
