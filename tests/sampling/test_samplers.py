@@ -332,6 +332,7 @@ def test_bad_tickets_are_refused():
         ({"costs": {"u": -1.0, "v": 1.0}}, ArgumentError, r"costs\['u'\]: wanted a finite number >= 0"),
         ({"costs": {"u": 1.0}}, ArgumentError, "costs: wanted a number for each group"),
         ({"costs": {"u": 1.0, "v": 1.0, "w": 1.0}}, UnknownArmError, "costs: wanted one of the groups"),
+        ({"budget": 3.0, "batch": 2}, ArgumentError, "budget: wanted enough for one draw, at least 4"),
         ({"exploration": -0.1}, ArgumentError, "exploration: wanted a finite number >= 0"),
         ({"batch": 0}, ArgumentError, "batch: wanted a whole number >= 1"),
         ({"forced": 2.0}, ArgumentError, "forced: wanted a number in"),

@@ -93,12 +93,13 @@ def _sampler(scheme: str, world: TablePool, options: dict[str, Any], trend: floa
 
 
 def _run(sampler: Sampler, world: TablePool, budget: float, *, quiet: bool) -> Any:
+    from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     from evenhand.sampling import collect
 
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed:.0f} of {task.total:.0f}"))
-    with Progress(*columns, TimeRemainingColumn(), disable=quiet) as progress:
+    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), disable=quiet) as progress:
         task = progress.add_task("worst group's risk ...", total=budget)
 
         def watch(running: Sampler) -> None:

@@ -16,7 +16,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.errors import ExhaustedError, UnknownArmError, wanted
+from evenhand.errors import ArgumentError, ExhaustedError, UnknownArmError, wanted
 from evenhand.kernels import sampling
 from evenhand.kernels.compose import entry
 from evenhand.online import arm_labels
@@ -71,6 +71,9 @@ class Sampler:
         self._model.begin(self._classes.known)
         self._stream = stream(self.seed, 0)
         self._cost = np.ones(m) if self.costs is None else np.array(list(self.costs.values()))
+        least = 2 * self.batch * float(self._cost.min())
+        if self.budget is not None and self.budget < least:
+            raise ArgumentError(wanted("budget", f"enough for one draw, at least {least:g}", self.budget))
         self._first_rounds = self.warmup or (SAFE_START if self.forced is None else 1)
         self.training, self.validation = Rows(m), Rows(m)
         self.round, self.rounds, self.labels, self.spent = 0, 0, 0, 0.0
