@@ -1,0 +1,284 @@
+"""Confidence intervals from regressions of arms and of groups, and the arms that are picked by them: the kernels of this package.
+
+Arm i has the interval  beta_i'x +- w_i,  w_i = |Phi^{-1}(delta / (2 n t))| sigma sqrt(x (X_i'X_i)^+ x').  An arm of a group P that is corrected has
+
+    beta_i'x - psi_P'x + psi_target'x  +-  (w_i + b_P + b_target),   b_P = |Phi^{-1}(delta / (2 (n/|P|) T))| sigma sqrt(x (X_P'X_P)^+ x'),
+
+with psi_P the regression over all pulls of the group, and the target either a reference group, or the regression over all pulls, or a scalar rho
+for psi_target'x (then without a width). With probability t^(-p) a random arm is pulled instead, p = 1/3 in the paper.
+
+Source: Schumann, Lang, Mattei, Dickerson (2022), Algorithms 1 to 3. Printed there is the Gram matrix in b_P where its inverse is meant.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.kernels.compose import kernel
+from evenhand.kernels.least_squares import Regressions, dot, learn, spread
+from evenhand.kernels.normal import quantile
+from evenhand.kernels.random import below, uniform
+from evenhand.online import Kernels, reason
+
+__all__ = ["CHAIN", "CHAIN_WITHIN", "INTERVALS", "TOP", "TWO_SWEEPS", "IntervalParams", "IntervalState", "any_of", "group_of"]
+
+EXPLORED = reason("explored at random")
+HIGHEST = reason("highest upper end of its interval")
+UNKNOWN = reason("no interval yet")
+CHAINED = reason("drawn from intervals that overlap in a chain")
+TOP, CHAIN, CHAIN_WITHIN, TWO_SWEEPS = 0, 1, 2, 3
+"""Who is pulled: the top interval; one of its chain; one of its chain inside its group; one of the authors' program's two sweeps."""
+SAFE = 1.0 + 1e-9
+"""By which factor a bound on a width is raised, far above its rounding."""
+
+
+class IntervalParams(NamedTuple):
+    dimension: int
+    delta: float
+    noise_scale: float
+    exploration: float
+    horizon: int
+    """T, 0 for none."""
+    anytime: bool
+    """Whether an arm's level has t (the paper) or T (the authors' program)."""
+    square_root: bool
+    """Whether a width takes the root of the variance (the paper) or the variance itself (the authors' program)."""
+    needed: int
+    """From how many samples on a regression counts."""
+    fewest: bool
+    """Whether of several arms without an interval the one with fewest samples goes first, or the first."""
+    pick: int
+    groups: NDArray[np.int64]
+    sizes: NDArray[np.float64]
+    """(n_groups + 1,): arms of each group, and of all."""
+    corrected: NDArray[np.bool_]
+    """(n_groups,)"""
+    target: int
+    """Among the groups' regressions that towards which arms are corrected, n_groups for the pooled one, -1 for the scalar `shift`."""
+    shift: float
+
+
+class IntervalState(NamedTuple):
+    stream: NDArray[np.uint64]
+    eligible: NDArray[np.bool_]
+    """(n_arms,): which arms may be pulled; all, unless another rule has decided for a group."""
+    middles: NDArray[np.float64]
+    halves: NDArray[np.float64]
+    chained: NDArray[np.bool_]
+    levels: NDArray[np.float64]
+    """(n_groups + 2,): |Phi^{-1}| at the level of each group, of the pooled regression, and of an arm."""
+    until: NDArray[np.int64]
+    """(1,): the round, or the horizon, for which the groups' levels hold."""
+    fit: Regressions
+    """The arms' regressions, and where arms are corrected the groups' after them and the pooled one."""
+
+
+@kernel
+def choose(params, state, contexts, round, waiting):
+    if uniform(state.stream) < round ** -params.exploration:
+        return any_of(state.stream, state.eligible), EXPLORED
+    set_levels(params, state, round)
+    if params.pick == TOP:
+        top = highest(params, state, contexts, waiting)
+        return top, HIGHEST if state.halves[top] < math.inf else UNKNOWN
+    top = highest_of_all(params, state, contexts, waiting)
+    if params.pick == TWO_SWEEPS:
+        two_sweeps(state, top)
+    else:
+        chain(params, state, contexts, top)
+    return any_of(state.stream, state.chained), CHAINED
+
+
+@kernel
+def update(params, state, contexts, index, reward):
+    x, fit = contexts[index], state.fit
+    learn(fit, index, x, reward)
+    arms, groups = state.middles.size, params.corrected.size
+    if fit.ranks.size > arms:
+        learn(fit, arms + group_of(params, contexts, index), x, reward)
+    if fit.ranks.size > arms + groups:
+        learn(fit, arms + groups, x, reward)
+
+
+@kernel
+def group_of(params, contexts, arm):
+    """Return the arm's group: contexts of rounds with another membership carry it in a last column."""
+    if contexts.shape[1] > params.dimension:
+        return int(contexts[arm, params.dimension])
+    return params.groups[arm]
+
+
+@kernel
+def any_of(stream, wanted):
+    """Return one of the arms that are wanted, each equally likely."""
+    count = 0
+    for arm in range(wanted.size):
+        if wanted[arm]:
+            count += 1
+    left = below(stream, count)
+    for arm in range(wanted.size):
+        if wanted[arm]:
+            if left == 0:
+                return arm
+            left -= 1
+    return 0
+
+
+@kernel
+def set_levels(params, state, round):
+    groups, arms = params.corrected.size, state.middles.size
+    latest = max(params.horizon, round)
+    state.levels[groups + 1] = abs(quantile(params.delta / (2.0 * arms * (round if params.anytime else latest))))
+    if state.until[0] != latest and state.fit.ranks.size > arms:
+        state.until[0] = latest
+        for group in range(groups + 1):
+            state.levels[group] = abs(quantile(params.delta * params.sizes[group] / (2.0 * arms * latest)))
+
+
+@kernel
+def width(params, state, row, level, x):
+    if state.fit.samples[row] < params.needed:
+        return math.inf
+    variance = spread(state.fit, row, x)
+    return state.levels[level] * params.noise_scale * (math.sqrt(variance) if params.square_root else variance)
+
+
+@kernel
+def width_at_most(params, state, row, level, length):
+    if state.fit.samples[row] < params.needed:
+        return math.inf
+    deviation = state.fit.lengths[row] * length
+    return state.levels[level] * params.noise_scale * (deviation if params.square_root else deviation * deviation)
+
+
+@kernel
+def middle(params, state, contexts, arm):
+    x, arms = contexts[arm], state.middles.size
+    centre = dot(state.fit.coefficients[arm], x)
+    group = group_of(params, contexts, arm)
+    if params.corrected[group]:
+        centre -= dot(state.fit.coefficients[arms + group], x)
+        centre += params.shift if params.target < 0 else dot(state.fit.coefficients[arms + params.target], x)
+    return centre
+
+
+@kernel
+def half(params, state, contexts, arm):
+    x, arms, groups = contexts[arm], state.middles.size, params.corrected.size
+    total = width(params, state, arm, groups + 1, x)
+    group = group_of(params, contexts, arm)
+    if params.corrected[group]:
+        total += width(params, state, arms + group, group, x)
+        if params.target >= 0:
+            total += width(params, state, arms + params.target, params.target, x)
+    return total
+
+
+@kernel
+def half_at_most(params, state, contexts, arm):
+    arms, groups = state.middles.size, params.corrected.size
+    length = 0.0
+    for j in range(params.dimension):
+        length += contexts[arm, j] * contexts[arm, j]
+    length = math.sqrt(length) * SAFE
+    total = width_at_most(params, state, arm, groups + 1, length)
+    group = group_of(params, contexts, arm)
+    if params.corrected[group]:
+        total += width_at_most(params, state, arms + group, group, length)
+        if params.target >= 0:
+            total += width_at_most(params, state, arms + params.target, params.target, length)
+    return total
+
+
+@kernel
+def ahead(params, state, waiting, arm, best):
+    """Say whether the arm's upper end is above that of the best so far; among ends at infinity the fewest samples win."""
+    if best < 0:
+        return True
+    if state.halves[arm] == math.inf and state.halves[best] == math.inf:
+        mine, theirs = waiting[arm], waiting[best]
+        if params.fewest:
+            mine += state.fit.samples[arm]
+            theirs += state.fit.samples[best]
+        return mine < theirs
+    return state.middles[arm] + state.halves[arm] > state.middles[best] + state.halves[best]
+
+
+@kernel
+def highest_of_all(params, state, contexts, waiting):
+    """Set the intervals of all eligible arms and return the arm with the largest upper end."""
+    best = -1
+    for arm in range(state.middles.size):
+        if state.eligible[arm]:
+            state.middles[arm] = middle(params, state, contexts, arm)
+            state.halves[arm] = half(params, state, contexts, arm)
+            if ahead(params, state, waiting, arm, best):
+                best = arm
+    return best
+
+
+@kernel
+def highest(params, state, contexts, waiting):
+    """Return the arm with the largest upper end, the exact width found only of arms that a quick bound leaves in the race."""
+    best, leader, reach = -1, -1, -math.inf
+    for arm in range(state.middles.size):
+        if state.eligible[arm]:
+            state.middles[arm] = middle(params, state, contexts, arm)
+            state.halves[arm] = half_at_most(params, state, contexts, arm)
+            if leader < 0 or state.middles[arm] > state.middles[leader]:
+                leader = arm
+    state.halves[leader] = half(params, state, contexts, leader)
+    best = leader
+    reach = state.middles[best] + state.halves[best]
+    for arm in range(state.middles.size):
+        if state.eligible[arm] and arm != leader and state.middles[arm] + state.halves[arm] >= reach:
+            state.halves[arm] = half(params, state, contexts, arm)
+            if ahead(params, state, waiting, arm, best) or (arm < best and not ahead(params, state, waiting, best, arm)):
+                best = arm
+                reach = state.middles[best] + state.halves[best]
+    return best
+
+
+@kernel
+def chain(params, state, contexts, top):
+    """Mark the arms whose intervals overlap with that of `top`, or with one that is marked: the transitive closure."""
+    low = state.middles[top] - state.halves[top]
+    group = group_of(params, contexts, top)
+    for arm in range(state.middles.size):
+        state.chained[arm] = arm == top
+    grown = True
+    while grown:
+        grown = False
+        for arm in range(state.middles.size):
+            joins = state.eligible[arm] and not state.chained[arm] and state.middles[arm] + state.halves[arm] >= low
+            if joins and (params.pick == CHAIN or group_of(params, contexts, arm) == group):
+                state.chained[arm] = grown = True
+                low = min(low, state.middles[arm] - state.halves[arm])
+
+
+@kernel
+def two_sweeps(state, top):
+    """Mark what the authors' program marks: two sweeps, and a lower end that moves to an upper one."""
+    low, high = state.middles[top] - state.halves[top], state.middles[top] + state.halves[top]
+    for arm in range(state.middles.size):
+        state.chained[arm] = arm == top
+    for _ in range(2):
+        for arm in range(state.middles.size):
+            lower, upper = state.middles[arm] - state.halves[arm], state.middles[arm] + state.halves[arm]
+            if state.eligible[arm]:
+                if low <= lower <= high:
+                    high = max(high, upper)
+                    state.chained[arm] = True
+                elif low <= upper <= high:
+                    low = upper
+                    state.chained[arm] = True
+                elif upper >= high and lower <= low:
+                    low, high = lower, upper
+                    state.chained[arm] = True
+
+
+INTERVALS = Kernels(choose, update)
