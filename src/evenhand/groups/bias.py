@@ -1,9 +1,10 @@
 """The learned bias, feature by feature, with confidence intervals: what a policy's regressions say about its groups.
 
-A regression over n rows with noise sigma has covariance sigma^2 G, G = (X'X)^+. For groups P and R apart from each other the difference of
-their regressions has sigma^2 (G_P + G_R). The pooled regression holds P's rows as well; there it is sigma^2 (G_P - G_pool). The mean over the k arms
-of a group has sigma^2 sum_i G_i / k^2. The noise, where it is not given, is estimated by the residuals of the arms' own regressions:
-s^2 = sum_i RSS_i / sum_i (n_i - rank_i), with Student's quantile in place of the normal one.
+A regression over n rows with noise sigma has covariance sigma^2 G, G = (X'X)^+. For groups P and R apart from each
+other the difference of their regressions has sigma^2 (G_P + G_R). The pooled regression holds P's rows as well; there
+it is sigma^2 (G_P - G_pool). The mean over the k arms of a group has sigma^2 sum_i G_i / k^2. The noise, where it is
+not given, is estimated by the residuals of the arms' own regressions: s^2 = sum_i RSS_i / sum_i (n_i - rank_i), with
+Student's quantile in place of the normal one.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.errors import ArgumentError, wanted
 from evenhand.groups.problem import Groups
+from evenhand.kernels.arrays import Floats
 from evenhand.kernels.least_squares import Regressions
 from evenhand.protocol import Label
 
@@ -29,8 +30,9 @@ Balance = Literal["pulls", "arms"]
 POOLED = "everyone"
 
 
-def variances(fit: Regressions, row: int) -> NDArray[np.float64]:
-    """Return the variance of each coefficient (d,) for noise of variance 1, infinite where the rows seen do not determine it."""
+def variances(fit: Regressions, row: int) -> Floats:
+    """Return the variance of each coefficient (d,) for noise of variance 1, infinite where the rows seen do not
+    determine it."""
     rank, d = int(fit.ranks[row]), fit.coefficients.shape[1]
     variance = (fit.factors[row, :rank] ** 2).sum(axis=0)
     if rank < d:
@@ -38,9 +40,9 @@ def variances(fit: Regressions, row: int) -> NDArray[np.float64]:
     return np.asarray(variance)
 
 
-def mean_over(fit: Regressions, rows: list[int]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def mean_over(fit: Regressions, rows: list[int]) -> tuple[Floats, Floats]:
     """Return the mean of some regressions' coefficients and its variance for noise of variance 1, each (d,)."""
-    return fit.coefficients[rows].mean(axis=0), sum(variances(fit, row) for row in rows) / len(rows) ** 2
+    return fit.coefficients[rows].mean(axis=0), np.sum([variances(fit, row) for row in rows], axis=0) / len(rows) ** 2
 
 
 def deviation(fit: Regressions, arms: int) -> tuple[float, int]:
@@ -78,7 +80,7 @@ def estimate(
         raise ArgumentError(wanted("features", f"{d} names, one a feature", features))
     own = None if reference is None else membership.code(reference, "reference")
 
-    def regression(group: int | None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def regression(group: int | None) -> tuple[Floats, Floats]:
         if balance == "arms":
             return mean_over(fit, [i for i in range(arms) if group in (None, membership.codes[i])])
         return mean_over(fit, [arms + (len(names) if group is None else group)])

@@ -1,15 +1,15 @@
 """GroupFairTopInterval: the top interval after what the regressions say about the groups has been taken off.
 
-Two groups, one of them sensitive: its arms are compared by beta_i'x - psi_sens'x + psi_ref'x, with all three widths added, against the
-reference arms' beta_i'x + w_i. Any number of groups: every arm is corrected towards the pooled regression over all pulls, psi_pool. The
-paper's own form for m groups adds a scalar rho to every arm, which changes no comparison; what is left pulls each group towards its own
-mean. It is `mean_reward=rho`.
+Two groups, one of them sensitive: its arms are compared by beta_i'x - psi_sens'x + psi_ref'x, with all three widths
+added, against the reference arms' beta_i'x + w_i. Any number of groups: every arm is corrected towards the pooled
+regression over all pulls, psi_pool. The paper's own form for m groups adds a scalar rho to every arm, which changes no
+comparison; what is left pulls each group towards its own mean. It is `mean_reward=rho`.
 
-Invariance: adding one vector to a group's bias shifts beta_i and psi_P of its arms alike, once each regression is regular, and so changes
-no decision in the two-group form.
+Invariance: adding one vector to a group's bias shifts beta_i and psi_P of its arms alike, once each regression is
+regular, and so changes no decision in the two-group form.
 
-Source: C. Schumann, Z. Lang, N. Mattei, J. P. Dickerson, "Group Fairness in Bandits with Biased Feedback", AAMAS 2022, Algorithms 1 and 3,
-Theorems 1 and 2.
+Source: C. Schumann, Z. Lang, N. Mattei, J. P. Dickerson, "Group Fairness in Bandits with Biased Feedback", AAMAS 2022,
+Algorithm 1, Theorems 1 and 2.
 """
 
 from __future__ import annotations
@@ -39,16 +39,19 @@ __all__ = ["GroupFairTopInterval"]
 class GroupFairTopInterval(Grouped, KernelPolicy):
     """Pull the arm whose interval ends highest once its group's learned bias is taken off; learn the bias on the way.
 
-    With b_P = |Phi^{-1}(delta |P| / (2 n T))| sigma sqrt(x (X_P'X_P)^+ x') for a regression over all pulls of a group P, a corrected arm has the index
-    beta_i'x + w_i - psi_P'x + b_P + psi_target'x + b_target. Promised is a true regret of O(T^(2/3)) where groups are equal on average
-    (Theorem 1); nothing is promised about shares, for those wrap it in `FairLearn`.
+    With b_P = |Phi^{-1}(delta |P| / (2 n T))| sigma sqrt(x (X_P'X_P)^+ x') for a regression over all pulls of a group
+    P, a corrected arm has the index beta_i'x + w_i - psi_P'x + b_P + psi_target'x + b_target. Promised is a true
+    regret of O(T^(2/3)) where groups are equal on average (Theorem 1); nothing is promised about shares, for those
+    wrap it in `FairLearn`.
 
     Parameters
     ----------
     groups : the group of each arm: a list, or a dict arm -> group; several attributes form one, ("F", "under 25").
-    sensitive : of exactly two groups the one that is corrected, towards the other. None: every group, towards the pooled regression.
+    sensitive : of exactly two groups the one that is corrected, towards the other. None: every group, towards the
+        pooled regression.
     mean_reward : rho, the mean reward over everyone: the paper's form for m groups instead of the pooled one.
-    within : "top", or "chain": among arms of the chosen arm's group whose corrected intervals overlap in a chain each is equally likely.
+    within : "top", or "chain": among arms of the chosen arm's group whose corrected intervals overlap in a chain each
+        is equally likely.
     delta : 1 - delta is the level at which all intervals hold, in (0, 1).
     noise_scale : sigma, the standard deviation of the reward's noise.
     horizon : T of the groups' widths; None for t instead. Past the horizon `ask` refuses, simulations go on with t.
@@ -75,7 +78,8 @@ class GroupFairTopInterval(Grouped, KernelPolicy):
     >>> table.columns.tolist()
     ['group', 'reference', 'feature', 'bias', 'low', 'high']
 
-    Source: Schumann, Lang, Mattei, Dickerson (2022), Algorithm 1 (two groups), Algorithm 3 (`mean_reward`).
+    Source: Schumann, Lang, Mattei, Dickerson (2022), Algorithm 1 and Theorem 1 (two groups), Theorem 2
+    (`mean_reward`).
     """
 
     kernels = INTERVALS
@@ -115,7 +119,8 @@ class GroupFairTopInterval(Grouped, KernelPolicy):
 
     @property
     def reference(self) -> Label | None:
-        """The group towards which the sensitive one is corrected; None where that is the pooled regression or a scalar."""
+        """The group towards which the sensitive one is corrected; None where that is the pooled regression or a
+        scalar."""
         if self.sensitive is None:
             return None
         return next(name for name in self.membership.names if name != self.sensitive)
@@ -134,7 +139,7 @@ class GroupFairTopInterval(Grouped, KernelPolicy):
         )
 
     def memory(self) -> IntervalState:
-        return interval_memory(self, len(self.membership.names) + 1)
+        return interval_memory(self, len(self.membership.names) + (self.sensitive is None))
 
     def bias(
         self,
@@ -147,11 +152,12 @@ class GroupFairTopInterval(Grouped, KernelPolicy):
     ) -> pd.DataFrame:
         """Return the learned bias of each group, feature by feature, with confidence intervals.
 
-        What is estimated, given what was pulled: with `balance="pulls"` the difference of the groups' regressions over all pulls, which is the
-        bias PLUS the difference of the groups' pull-weighted true coefficients, (sum_i X_i'X_i)^-1 sum_i X_i'X_i beta_i over the arms of a group. With
-        `balance="arms"` the difference of the means over arms of each arm's own regression: the bias plus the difference of the plain
-        means of beta_i, whatever was pulled. Either equals the bias only where groups are equal on average. A feature that the pulls
-        so far do not determine has the interval (-inf, inf).
+        What is estimated, given what was pulled: with `balance="pulls"` the difference of the groups' regressions over
+        all pulls, which is the bias PLUS the difference of the groups' pull-weighted true coefficients, (sum_i
+        X_i'X_i)^-1 sum_i X_i'X_i beta_i over the arms of a group. With `balance="arms"` the difference of the means
+        over arms of each arm's own regression: the bias plus the difference of the plain means of beta_i, whatever was
+        pulled. Either equals the bias only where groups are equal on average. A feature that the pulls so far do not
+        determine has the interval (-inf, inf).
 
         Parameters
         ----------

@@ -1,7 +1,8 @@
 """IntervalChaining: nobody is passed over whose interval overlaps, through others, with the best one.
 
-Source: M. Joseph, M. Kearns, J. Morgenstern, A. Roth, "Fairness in Learning: Classic and Contextual Bandits", NeurIPS 2016; as
-compared with in C. Schumann, Z. Lang, N. Mattei, J. P. Dickerson, "Group Fairness in Bandits with Biased Feedback", AAMAS 2022.
+Source: M. Joseph, M. Kearns, J. Morgenstern, A. Roth, "Fairness in Learning: Classic and Contextual Bandits", NeurIPS
+2016; as compared with in C. Schumann, Z. Lang, N. Mattei, J. P. Dickerson, "Group Fairness in Bandits with Biased
+Feedback", AAMAS 2022.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ __all__ = ["IntervalChaining"]
 class IntervalChaining(Grouped, KernelPolicy):
     """Pull a random arm of the chain: the top interval, all that overlap it, all that overlap those, and so on.
 
-    The chain is the transitive closure of overlapping. `preset="authors"` makes two sweeps instead, and moves the lower end to an upper
-    one, as the program published with the paper does.
+    The chain is the transitive closure of overlapping. `preset="authors"` makes two sweeps instead, and moves the
+    lower end to an upper one, as the program published with the paper does.
 
     Parameters
     ----------
@@ -43,7 +44,8 @@ class IntervalChaining(Grouped, KernelPolicy):
     >>> decision = policy.ask([[1.0], [0.2], [0.5]])
     >>> policy.tell(decision, 3.5)
 
-    Source: Joseph, Kearns, Morgenstern, Roth (2016), section 3; Schumann, Lang, Mattei, Dickerson (2022), section 5.
+    Source: Joseph, Kearns, Morgenstern, Roth (2016), section 3; Schumann, Lang, Mattei, Dickerson (2022), as a
+    baseline.
     """
 
     kernels = INTERVALS

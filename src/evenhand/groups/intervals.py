@@ -1,37 +1,50 @@
-"""Confidence intervals from regressions of arms and of groups, and the arms that are picked by them: the kernels of this package.
+"""Intervals from regressions of arms and of groups, and who is picked by them: the kernels of this package.
 
-Arm i has the interval  beta_i'x +- w_i,  w_i = |Phi^{-1}(delta / (2 n t))| sigma sqrt(x (X_i'X_i)^+ x').  An arm of a group P that is corrected has
+Arm i has the interval beta_i'x +- w_i. An arm of a group P that is corrected has beta_i'x - psi_P'x + psi_target'x
++- (w_i + b_P + b_target), with
 
-    beta_i'x - psi_P'x + psi_target'x  +-  (w_i + b_P + b_target),   b_P = |Phi^{-1}(delta / (2 (n/|P|) T))| sigma sqrt(x (X_P'X_P)^+ x'),
+    w_i = |Phi^{-1}(delta / (2 n t))| sigma sqrt(x (X_i'X_i)^+ x'),
+    b_P = |Phi^{-1}(delta / (2 (n/|P|) T))| sigma sqrt(x (X_P'X_P)^+ x'),
 
-with psi_P the regression over all pulls of the group, and the target either a reference group, or the regression over all pulls, or a scalar rho
-for psi_target'x (then without a width). With probability t^(-p) a random arm is pulled instead, p = 1/3 in the paper.
+psi_P the regression over all pulls of the group, and the target either a reference group, or the regression over
+all pulls, or a scalar rho for psi_target'x (then without a width). With probability t^(-p) a random arm is pulled
+instead, p = 1/3 in the paper.
 
-Source: Schumann, Lang, Mattei, Dickerson (2022), Algorithms 1 to 3. Printed there is the Gram matrix in b_P where its inverse is meant.
+Source: Schumann, Lang, Mattei, Dickerson (2022), Algorithm 1. Printed there is the Gram matrix in b_P where its
+inverse is meant.
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from evenhand.kernels.arrays import Bools, Floats, Ints, Words
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.least_squares import Regressions, dot, learn, spread
 from evenhand.kernels.normal import quantile
 from evenhand.kernels.random import below, uniform
 from evenhand.online import Kernels, reason
 
-__all__ = ["CHAIN", "CHAIN_WITHIN", "INTERVALS", "TOP", "TWO_SWEEPS", "IntervalParams", "IntervalState", "any_of", "group_of"]
+__all__ = [
+    "CHAIN",
+    "CHAIN_WITHIN",
+    "INTERVALS",
+    "TOP",
+    "TWO_SWEEPS",
+    "IntervalParams",
+    "IntervalState",
+    "any_of",
+    "group_of",
+]
 
 EXPLORED = reason("explored at random")
 HIGHEST = reason("highest upper end of its interval")
 UNKNOWN = reason("no interval yet")
 CHAINED = reason("drawn from intervals that overlap in a chain")
 TOP, CHAIN, CHAIN_WITHIN, TWO_SWEEPS = 0, 1, 2, 3
-"""Who is pulled: the top interval; one of its chain; one of its chain inside its group; one of the authors' program's two sweeps."""
+"""Who is pulled: the top interval; one of its chain; one of its chain inside its group; one of the authors' program's
+two sweeps."""
 SAFE = 1.0 + 1e-9
 """By which factor a bound on a width is raised, far above its rounding."""
 
@@ -52,34 +65,37 @@ class IntervalParams(NamedTuple):
     fewest: bool
     """Whether of several arms without an interval the one with fewest samples goes first, or the first."""
     pick: int
-    groups: NDArray[np.int64]
-    sizes: NDArray[np.float64]
+    groups: Ints
+    sizes: Floats
     """(n_groups + 1,): arms of each group, and of all."""
-    corrected: NDArray[np.bool_]
+    corrected: Bools
     """(n_groups,)"""
     target: int
-    """Among the groups' regressions that towards which arms are corrected, n_groups for the pooled one, -1 for the scalar `shift`."""
+    """Among the groups' regressions that towards which arms are corrected, n_groups for the pooled one, -1 for the
+    scalar `shift`."""
     shift: float
 
 
 class IntervalState(NamedTuple):
-    stream: NDArray[np.uint64]
-    eligible: NDArray[np.bool_]
+    stream: Words
+    eligible: Bools
     """(n_arms,): which arms may be pulled; all, unless another rule has decided for a group."""
-    middles: NDArray[np.float64]
-    halves: NDArray[np.float64]
-    chained: NDArray[np.bool_]
-    levels: NDArray[np.float64]
+    middles: Floats
+    halves: Floats
+    chained: Bools
+    levels: Floats
     """(n_groups + 2,): |Phi^{-1}| at the level of each group, of the pooled regression, and of an arm."""
-    until: NDArray[np.int64]
+    until: Ints
     """(1,): the round, or the horizon, for which the groups' levels hold."""
     fit: Regressions
     """The arms' regressions, and where arms are corrected the groups' after them and the pooled one."""
 
 
 @kernel
-def choose(params, state, contexts, round, waiting):
-    if uniform(state.stream) < round ** -params.exploration:
+def choose(
+    params: IntervalParams, state: IntervalState, contexts: Floats, round: int, waiting: Ints
+) -> tuple[int, int]:
+    if uniform(state.stream) < round**-params.exploration:
         return any_of(state.stream, state.eligible), EXPLORED
     set_levels(params, state, round)
     if params.pick == TOP:
@@ -94,7 +110,7 @@ def choose(params, state, contexts, round, waiting):
 
 
 @kernel
-def update(params, state, contexts, index, reward):
+def update(params: IntervalParams, state: IntervalState, contexts: Floats, index: int, reward: float) -> None:
     x, fit = contexts[index], state.fit
     learn(fit, index, x, reward)
     arms, groups = state.middles.size, params.corrected.size
@@ -105,7 +121,7 @@ def update(params, state, contexts, index, reward):
 
 
 @kernel
-def group_of(params, contexts, arm):
+def group_of(params: Any, contexts: Floats, arm: int) -> int:
     """Return the arm's group: contexts of rounds with another membership carry it in a last column."""
     if contexts.shape[1] > params.dimension:
         return int(contexts[arm, params.dimension])
@@ -113,7 +129,7 @@ def group_of(params, contexts, arm):
 
 
 @kernel
-def any_of(stream, wanted):
+def any_of(stream: Words, wanted: Bools) -> int:
     """Return one of the arms that are wanted, each equally likely."""
     count = 0
     for arm in range(wanted.size):
@@ -129,7 +145,7 @@ def any_of(stream, wanted):
 
 
 @kernel
-def set_levels(params, state, round):
+def set_levels(params: IntervalParams, state: IntervalState, round: int) -> None:
     groups, arms = params.corrected.size, state.middles.size
     latest = max(params.horizon, round)
     state.levels[groups + 1] = abs(quantile(params.delta / (2.0 * arms * (round if params.anytime else latest))))
@@ -140,7 +156,7 @@ def set_levels(params, state, round):
 
 
 @kernel
-def width(params, state, row, level, x):
+def width(params: IntervalParams, state: IntervalState, row: int, level: int, x: Floats) -> float:
     if state.fit.samples[row] < params.needed:
         return math.inf
     variance = spread(state.fit, row, x)
@@ -148,7 +164,7 @@ def width(params, state, row, level, x):
 
 
 @kernel
-def width_at_most(params, state, row, level, length):
+def width_at_most(params: IntervalParams, state: IntervalState, row: int, level: int, length: float) -> float:
     if state.fit.samples[row] < params.needed:
         return math.inf
     deviation = state.fit.lengths[row] * length
@@ -156,7 +172,7 @@ def width_at_most(params, state, row, level, length):
 
 
 @kernel
-def middle(params, state, contexts, arm):
+def middle(params: IntervalParams, state: IntervalState, contexts: Floats, arm: int) -> float:
     x, arms = contexts[arm], state.middles.size
     centre = dot(state.fit.coefficients[arm], x)
     group = group_of(params, contexts, arm)
@@ -167,7 +183,7 @@ def middle(params, state, contexts, arm):
 
 
 @kernel
-def half(params, state, contexts, arm):
+def half(params: IntervalParams, state: IntervalState, contexts: Floats, arm: int) -> float:
     x, arms, groups = contexts[arm], state.middles.size, params.corrected.size
     total = width(params, state, arm, groups + 1, x)
     group = group_of(params, contexts, arm)
@@ -179,7 +195,7 @@ def half(params, state, contexts, arm):
 
 
 @kernel
-def half_at_most(params, state, contexts, arm):
+def half_at_most(params: IntervalParams, state: IntervalState, contexts: Floats, arm: int) -> float:
     arms, groups = state.middles.size, params.corrected.size
     length = 0.0
     for j in range(params.dimension):
@@ -195,8 +211,9 @@ def half_at_most(params, state, contexts, arm):
 
 
 @kernel
-def ahead(params, state, waiting, arm, best):
-    """Say whether the arm's upper end is above that of the best so far; among ends at infinity the fewest samples win."""
+def ahead(params: IntervalParams, state: IntervalState, waiting: Ints, arm: int, best: int) -> bool:
+    """Say whether the arm's upper end is above that of the best so far; among ends at infinity the fewest samples
+    win."""
     if best < 0:
         return True
     if state.halves[arm] == math.inf and state.halves[best] == math.inf:
@@ -209,7 +226,7 @@ def ahead(params, state, waiting, arm, best):
 
 
 @kernel
-def highest_of_all(params, state, contexts, waiting):
+def highest_of_all(params: IntervalParams, state: IntervalState, contexts: Floats, waiting: Ints) -> int:
     """Set the intervals of all eligible arms and return the arm with the largest upper end."""
     best = -1
     for arm in range(state.middles.size):
@@ -222,8 +239,9 @@ def highest_of_all(params, state, contexts, waiting):
 
 
 @kernel
-def highest(params, state, contexts, waiting):
-    """Return the arm with the largest upper end, the exact width found only of arms that a quick bound leaves in the race."""
+def highest(params: IntervalParams, state: IntervalState, contexts: Floats, waiting: Ints) -> int:
+    """Return the arm with the largest upper end, the exact width found only of arms that a quick bound leaves in the
+    race."""
     best, leader, reach = -1, -1, -math.inf
     for arm in range(state.middles.size):
         if state.eligible[arm]:
@@ -237,14 +255,16 @@ def highest(params, state, contexts, waiting):
     for arm in range(state.middles.size):
         if state.eligible[arm] and arm != leader and state.middles[arm] + state.halves[arm] >= reach:
             state.halves[arm] = half(params, state, contexts, arm)
-            if ahead(params, state, waiting, arm, best) or (arm < best and not ahead(params, state, waiting, best, arm)):
+            if ahead(params, state, waiting, arm, best) or (
+                arm < best and not ahead(params, state, waiting, best, arm)
+            ):
                 best = arm
                 reach = state.middles[best] + state.halves[best]
     return best
 
 
 @kernel
-def chain(params, state, contexts, top):
+def chain(params: IntervalParams, state: IntervalState, contexts: Floats, top: int) -> None:
     """Mark the arms whose intervals overlap with that of `top`, or with one that is marked: the transitive closure."""
     low = state.middles[top] - state.halves[top]
     group = group_of(params, contexts, top)
@@ -261,7 +281,7 @@ def chain(params, state, contexts, top):
 
 
 @kernel
-def two_sweeps(state, top):
+def two_sweeps(state: IntervalState, top: int) -> None:
     """Mark what the authors' program marks: two sweeps, and a lower end that moves to an upper one."""
     low, high = state.middles[top] - state.halves[top], state.middles[top] + state.halves[top]
     for arm in range(state.middles.size):

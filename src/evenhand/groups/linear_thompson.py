@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.groups.problem import TINY, Grouped, Groups, Membership, real
 from evenhand.groups.worlds import BiasedLinearArms
+from evenhand.kernels.arrays import Bools, Floats, Ints, Words
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.least_squares import Regressions, dot, learn, regressions
 from evenhand.kernels.random import normal
@@ -27,7 +27,7 @@ SAMPLED = reason("highest sampled reward")
 
 
 class ThompsonParams(NamedTuple):
-    groups: NDArray[np.int64]
+    groups: Ints
     dimension: int
     delta: float
     noise_scale: float
@@ -37,15 +37,17 @@ class ThompsonParams(NamedTuple):
 
 
 class ThompsonState(NamedTuple):
-    stream: NDArray[np.uint64]
-    eligible: NDArray[np.bool_]
-    sample: NDArray[np.float64]
+    stream: Words
+    eligible: Bools
+    sample: Floats
     """(d,): the standard normal numbers behind a sampled coefficient vector."""
     fit: Regressions
 
 
 @kernel
-def choose(params, state, contexts, round, waiting):
+def choose(
+    params: ThompsonParams, state: ThompsonState, contexts: Floats, round: int, waiting: Ints
+) -> tuple[int, int]:
     spread = params.spread
     if spread == 0.0:
         spread = params.noise_scale * math.sqrt(9.0 * params.dimension * math.log(round / params.delta))
@@ -64,7 +66,7 @@ def choose(params, state, contexts, round, waiting):
 
 
 @kernel
-def update(params, state, contexts, index, reward):
+def update(params: ThompsonParams, state: ThompsonState, contexts: Floats, index: int, reward: float) -> None:
     learn(state.fit, 0 if params.shared else index, contexts[index], reward)
 
 
@@ -72,8 +74,8 @@ def update(params, state, contexts, index, reward):
 class LinearThompson(Grouped, KernelPolicy):
     """Pull the arm whose reward is largest under coefficients sampled from N(beta, v^2 B^-1), B = I + sum x x'.
 
-    v_t = sigma sqrt(9 d ln(t / delta)), the paper's, whose regret bound holds for one coefficient vector that all arms share (`shared=True`). By
-    default each arm has its own, as in the rest of this package.
+    v_t = sigma sqrt(9 d ln(t / delta)), the paper's, whose regret bound holds for one coefficient vector that all arms
+    share (`shared=True`). By default each arm has its own, as in the rest of this package.
 
     Parameters
     ----------
@@ -96,7 +98,8 @@ class LinearThompson(Grouped, KernelPolicy):
     >>> decision.reason
     'highest sampled reward'
 
-    Source: Agrawal and Goyal (2013), Algorithm 1 and Theorem 1: regret O(d^(3/2) sqrt(T) (sqrt(ln T) + sqrt(ln 1/delta))) up to logarithms.
+    Source: Agrawal and Goyal (2013), Algorithm 1 and Theorem 1: regret O(d^(3/2) sqrt(T) (sqrt(ln T) + sqrt(ln
+    1/delta))) up to logarithms.
     """
 
     kernels = Kernels(choose, update)
@@ -114,7 +117,9 @@ class LinearThompson(Grouped, KernelPolicy):
         self.membership = Groups.read(groups)
         self.groups = self.membership.as_dict()
         self.delta = real("delta", delta, TINY, 1.0, "a probability strictly between 0 and 1")
-        self.noise_scale = real("noise_scale", noise_scale, TINY, math.inf, "a finite number > 0, the noise's standard deviation")
+        self.noise_scale = real(
+            "noise_scale", noise_scale, TINY, math.inf, "a finite number > 0, the noise's standard deviation"
+        )
         self.spread = None if spread is None else real("spread", spread, TINY, math.inf, "a finite number > 0, or None")
         self.shared = bool(shared)
         super().__init__(self.membership.arms, seed)

@@ -1,10 +1,12 @@
 """Which arm now, when the reward we see is biased against a group?
 
-Arm i of group g shows the context x and pays beta_i'x + psi_g'x + noise; psi_g is society's bias against the group, zero for a reference
-group. Wanted is a small regret against the true reward beta_i'x, without being told psi. Groups are assumed equal on average in
-truth: their arms' beta_i have the same mean. Where that fails, what is learned is the bias plus the difference of the means.
+Arm i of group g shows the context x and pays beta_i'x + psi_g'x + noise; psi_g is society's bias against the group,
+zero for a reference group. Wanted is a small regret against the true reward beta_i'x, without being told psi. Groups
+are assumed equal on average in truth: their arms' beta_i have the same mean. Where that fails, what is learned is the
+bias plus the difference of the means.
 
-Source: C. Schumann, Z. Lang, N. Mattei, J. P. Dickerson, "Group Fairness in Bandits with Biased Feedback", AAMAS 2022, section 3.
+Source: C. Schumann, Z. Lang, N. Mattei, J. P. Dickerson, "Group Fairness in Bandits with Biased Feedback", AAMAS 2022,
+the model of the paper.
 """
 
 from __future__ import annotations
@@ -15,9 +17,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.errors import ArgumentError, UnknownArmError, wanted
+from evenhand.kernels.arrays import Floats
 from evenhand.online import KernelPolicy, arm_labels
 from evenhand.protocol import Decision, Label
 
@@ -27,7 +29,8 @@ TINY = math.ulp(0.0)
 """The smallest number above zero."""
 
 Membership = Sequence[Any] | Mapping[Label, Any]
-"""The group of each arm: a list, or a dict arm -> group; a group is a label or several attributes, ("F", "under 25")."""
+"""The group of each arm: a list, or a dict arm -> group; a group is a label or several attributes, ("F", "under
+25")."""
 
 
 def group_label(group: Any) -> Label:
@@ -133,8 +136,9 @@ class Groups:
             raise UnknownArmError(wanted(name, f"one of the groups {list(self.names)}", group))
         return self.names.index(label)
 
-    def of_round(self, groups: Any) -> NDArray[np.float64]:
-        """Return the codes (n_arms,) of a membership that holds for one round; arms that a dict leaves out stay where they are.
+    def of_round(self, groups: Any) -> Floats:
+        """Return the codes (n_arms,) of a membership that holds for one round; arms that a dict leaves out stay where
+        they are.
 
         Raises
         ------
@@ -151,10 +155,12 @@ class Groups:
                 codes[self.arms.index(arm)] = self.code(group)
             return codes
         if isinstance(groups, (str, bytes)) or not hasattr(groups, "__len__") or len(groups) != len(self.arms):
-            raise ArgumentError(wanted("groups", f"{len(self.arms)} groups, one an arm, or a dict arm -> group", groups))
+            raise ArgumentError(
+                wanted("groups", f"{len(self.arms)} groups, one an arm, or a dict arm -> group", groups)
+            )
         return np.array([self.code(group) for group in groups], dtype=np.float64)
 
-    def sizes(self) -> NDArray[np.float64]:
+    def sizes(self) -> Floats:
         """Return the number of arms of each group (n_groups,)."""
         return np.bincount(self.codes, minlength=len(self.names)).astype(np.float64)
 
@@ -170,11 +176,15 @@ class Shown(NamedTuple):
     groups: Any
 
 
-Base = KernelPolicy if TYPE_CHECKING else object
+if TYPE_CHECKING:
+    Base = KernelPolicy
+else:
+    Base = object
 
 
 class Grouped(Base):
-    """What the policies of this package have in common, mixed into a KernelPolicy: contexts, arms in groups, rewards on any scale."""
+    """What the policies of this package have in common, mixed into a KernelPolicy: contexts, arms in groups, rewards
+    on any scale."""
 
     contextual = True
     reward_range = (-math.inf, math.inf)
@@ -186,7 +196,8 @@ class Grouped(Base):
         Parameters
         ----------
         contexts : what each arm shows, numbers (n_arms, d).
-        groups : the arms' groups in this round, where they differ from the policy's: a list, or a dict of the arms that differ.
+        groups : the arms' groups in this round, where they differ from the policy's: a list, or a dict of the arms
+            that differ.
 
         Raises
         ------
@@ -199,14 +210,16 @@ class Grouped(Base):
         """
         return super().ask(contexts if groups is None else Shown(contexts, groups))
 
-    def _choose(self, shown: NDArray[np.float64]) -> tuple[int, int]:
+    def _choose(self, shown: Floats) -> tuple[int, int]:
         horizon = getattr(self, "horizon", None)
         if horizon is not None and self.round >= horizon:
             mend = "give a longer horizon, or None for widths that widen with t"
-            raise ArgumentError(wanted("horizon", f"at most {horizon} rounds, as was said", f"round {self.round + 1}", mend))
+            raise ArgumentError(
+                wanted("horizon", f"at most {horizon} rounds, as was said", f"round {self.round + 1}", mend)
+            )
         return super()._choose(shown)
 
-    def _checked_contexts(self, contexts: Any = None) -> NDArray[np.float64]:
+    def _checked_contexts(self, contexts: Any = None) -> Floats:
         if not isinstance(contexts, Shown):
             return super()._checked_contexts(contexts)
         codes = self.membership.of_round(contexts.groups)

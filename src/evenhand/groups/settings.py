@@ -1,8 +1,9 @@
 """What the interval policies can be told, read once, and the arrays that their kernels make of it.
 
-Two readings of the paper are offered. `preset="paper"`: N(0, v) has variance v, so a width is z sqrt(v); an arm's level is delta / (2 n t); a
-regression counts from d samples on, before that its width is infinite. `preset="authors"`, the program published with the paper: a width is
-z v; every level has the horizon T; a regression counts from its first sample on, by the least squares solution of smallest norm; ties go to the first arm.
+Two readings of the paper are offered. `preset="paper"`: N(0, v) has variance v, so a width is z sqrt(v); an arm's
+level is delta / (2 n t); a regression counts from d samples on, before that its width is infinite. `preset="authors"`,
+the program published with the paper: a width is z v; every level has the horizon T; a regression counts from its first
+sample on, by the least squares solution of smallest norm; ties go to the first arm.
 """
 
 from __future__ import annotations
@@ -43,15 +44,21 @@ def settle(
     policy.membership = Groups.read(groups)
     policy.groups = policy.membership.as_dict()
     policy.delta = real("delta", delta, TINY, 1.0, "a probability strictly between 0 and 1")
-    policy.noise_scale = real("noise_scale", noise_scale, TINY, math.inf, "a finite number > 0, the noise's standard deviation")
+    policy.noise_scale = real(
+        "noise_scale", noise_scale, TINY, math.inf, "a finite number > 0, the noise's standard deviation"
+    )
     policy.horizon = None if horizon is None else whole("horizon", horizon, 1, "a number of rounds >= 1, or None")
     if preset not in ("paper", "authors"):
         raise ArgumentError(wanted("preset", "'paper' or 'authors'", preset))
     if preset == "authors" and horizon is None:
-        raise ArgumentError(wanted("horizon", "a number of rounds, as the authors' program has it in every width", horizon))
+        raise ArgumentError(
+            wanted("horizon", "a number of rounds, as the authors' program has it in every width", horizon)
+        )
     policy.preset = preset
     policy.exploration = (
-        math.inf if exploration == math.inf else real("exploration", exploration, TINY, math.inf, "an exponent p > 0 of t^-p")
+        math.inf
+        if exploration == math.inf
+        else real("exploration", exploration, TINY, math.inf, "an exponent p > 0 of t^-p")
     )
     if cold_start not in (None, "infinite", "minimum_norm"):
         raise ArgumentError(wanted("cold_start", "'infinite', 'minimum_norm' or None for the preset's", cold_start))

@@ -1,7 +1,8 @@
 """TopInterval: the arm whose confidence interval ends highest, blind to groups.
 
-Source: C. Schumann, Z. Lang, N. Mattei, J. P. Dickerson, "Group Fairness in Bandits with Biased Feedback", AAMAS 2022, section 4, after
-M. Joseph, M. Kearns, J. Morgenstern, S. Neel, A. Roth, "Fair Algorithms for Infinite and Contextual Bandits" (2018).
+Source: C. Schumann, Z. Lang, N. Mattei, J. P. Dickerson, "Group Fairness in Bandits with Biased Feedback", AAMAS 2022,
+after M. Joseph, M. Kearns, J. Morgenstern, S. Neel, A. Roth, "Fair Algorithms for Infinite and Contextual
+Bandits" (2018).
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ __all__ = ["TopInterval"]
 class TopInterval(Grouped, KernelPolicy):
     """Pull the arm with the largest beta_i'x + w_i, each arm's beta_i by its own least squares.
 
-    w_i = |Phi^{-1}(delta / (2 n t))| sigma sqrt(x (X_i'X_i)^+ x'). Where a design is singular, the solution of smallest norm and the
-    pseudo-inverse stand in. Groups do not enter the decision; a bias in the rewards is learned as if it were worth.
+    w_i = |Phi^{-1}(delta / (2 n t))| sigma sqrt(x (X_i'X_i)^+ x'). Where a design is singular, the solution of
+    smallest norm and the pseudo-inverse stand in. Groups do not enter the decision; a bias in the rewards is learned
+    as if it were worth.
 
     Parameters
     ----------
@@ -35,7 +37,8 @@ class TopInterval(Grouped, KernelPolicy):
     horizon : T; only the authors' program needs it.
     preset : "paper" or "authors": two readings, see `evenhand.groups.settings`.
     exploration : p; with probability t^(-p) a random arm is pulled. `math.inf` for never after round 1.
-    cold_start : "infinite": an arm with fewer than d samples goes first; "minimum_norm": its first sample counts already. None for the preset's.
+    cold_start : "infinite": an arm with fewer than d samples goes first; "minimum_norm": its first sample counts
+        already. None for the preset's.
     seed : seed of the exploration.
 
     Raises
@@ -49,7 +52,7 @@ class TopInterval(Grouped, KernelPolicy):
     >>> decision = policy.ask([[1.0, 0.5], [0.2, 0.9]])
     >>> policy.tell(decision, 31.5)
 
-    Source: Schumann, Lang, Mattei, Dickerson (2022), section 4.
+    Source: Schumann, Lang, Mattei, Dickerson (2022), the algorithm that GroupFairTopInterval is compared with.
     """
 
     kernels = INTERVALS

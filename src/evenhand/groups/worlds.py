@@ -1,6 +1,7 @@
 """Linear arms whose rewards are biased against some groups: the synthetic setting of the paper, with all its knobs.
 
-Source: C. Schumann, Z. Lang, N. Mattei, J. P. Dickerson, "Group Fairness in Bandits with Biased Feedback", AAMAS 2022, section 5.
+Source: C. Schumann, Z. Lang, N. Mattei, J. P. Dickerson, "Group Fairness in Bandits with Biased Feedback", AAMAS 2022,
+section 5.2.
 """
 
 from __future__ import annotations
@@ -10,10 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.errors import ArgumentError, wanted
 from evenhand.groups.problem import Groups, Membership, real, whole
+from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import entry, kernel
 from evenhand.kernels.least_squares import dot
 from evenhand.kernels.random import normal, uniform
@@ -33,24 +34,24 @@ UNITS = {
 
 
 class LinearParams(NamedTuple):
-    groups: NDArray[np.int64]
+    groups: Ints
     noise: float
 
 
 class LinearState(NamedTuple):
-    stream: NDArray[np.uint64]
-    coefficients: NDArray[np.float64]
+    stream: Words
+    coefficients: Floats
     """(n_arms, d): beta_i."""
-    biases: NDArray[np.float64]
+    biases: Floats
     """(n_groups, d): psi_g, as it is added to the reward."""
-    worth: NDArray[np.float64]
+    worth: Floats
     """(2, n_arms): expected biased reward and true reward of each arm in this round."""
-    best: NDArray[np.float64]
+    best: Floats
     """(3,): the largest of either, and this round's noise."""
 
 
 @kernel
-def show(params, state, contexts, round):
+def show(params: LinearParams, state: LinearState, contexts: Floats, round: int) -> None:
     state.best[0] = state.best[1] = -math.inf
     for arm in range(contexts.shape[0]):
         x = contexts[arm]
@@ -65,19 +66,23 @@ def show(params, state, contexts, round):
 
 
 @kernel
-def pay(params, state, contexts, index):
+def pay(params: LinearParams, state: LinearState, contexts: Floats, index: int) -> float:
     return state.worth[0, index] + state.best[2]
 
 
 @kernel
-def score(params, state, contexts, index, reward, totals):
+def score(
+    params: LinearParams, state: LinearState, contexts: Floats, index: int, reward: float, totals: Floats
+) -> None:
     totals[0] += state.best[0] - state.worth[0, index]
     totals[1] += state.best[1] - state.worth[1, index]
     totals[2] += state.best[0] - reward
 
 
 @kernel
-def draw(stream, coefficients, biases, base, spread, levels, width):
+def draw(
+    stream: Words, coefficients: Floats, biases: Floats, base: float, spread: float, levels: Floats, width: float
+) -> None:
     """Draw beta_i from U[base, base + spread]^d and, for groups with a bias, psi_g from -U[level, level + width]^d."""
     arms, d = coefficients.shape
     for arm in range(arms):
@@ -91,10 +96,12 @@ def draw(stream, coefficients, biases, base, spread, levels, width):
 
 @register("groups/biased-linear-arms", "world")
 class BiasedLinearArms(KernelWorld):
-    """Arms worth beta_i'x that pay beta_i'x + psi_g'x + noise, with psi_g < 0 for the groups that society is biased against.
+    """Arms worth beta_i'x that pay beta_i'x + psi_g'x + noise, with psi_g < 0 for the groups that society is biased
+    against.
 
-    beta_i ~ U[base, base + spread]^d and psi_g ~ -U[bias, bias + bias_spread]^d are drawn once in a replication, contexts x ~ U[0, 1]^d for
-    every arm and round. The noise is one normal number a round, whatever is pulled, so policies see common random numbers.
+    beta_i ~ U[base, base + spread]^d and psi_g ~ -U[bias, bias + bias_spread]^d are drawn once in a replication,
+    contexts x ~ U[0, 1]^d for every arm and round. The noise is one normal number a round, whatever is pulled, so
+    policies see common random numbers.
 
     Parameters
     ----------
@@ -165,20 +172,20 @@ class BiasedLinearArms(KernelWorld):
         return self.membership.as_dict()
 
     @property
-    def coefficients(self) -> NDArray[np.float64]:
+    def coefficients(self) -> Floats:
         """The true beta_i (n_arms, d) of the present replication."""
-        found: NDArray[np.float64] = self._core[1].coefficients
+        found: Floats = self._core[1].coefficients
         return found
 
     @property
-    def biases(self) -> dict[Label, NDArray[np.float64]]:
+    def biases(self) -> dict[Label, Floats]:
         """The true psi_g (d,) of each group in the present replication."""
         return dict(zip(self.membership.names, self._core[1].biases, strict=True))
 
     def parameters(self) -> LinearParams:
         return LinearParams(np.array(self.membership.codes, np.int64), self.noise)
 
-    def memory(self, stream: NDArray[np.uint64]) -> LinearState:
+    def memory(self, stream: Words) -> LinearState:
         arms, names = len(self.arms), self.membership.names
         coefficients, biases = np.zeros((arms, self.dimension)), np.zeros((len(names), self.dimension))
         entry(draw)(stream, coefficients, biases, self.base, self.spread, self.levels, self.bias_spread)

@@ -1,18 +1,20 @@
 """Least squares that learns row by row, at a cost that does not grow with the rows: several regressions side by side.
 
-For rows X and answers y a regression keeps beta = X^+ y, the least squares solution of smallest norm, and a square root S of the inverse
-Gram matrix, (X'X)^+ = S S'. A row x that lies in the span of earlier ones is Potter's square root update, with f = S'x and a = 1 + f'f:
+For rows X and answers y a regression keeps beta = X^+ y, the least squares solution of smallest norm, and a square
+root S of the inverse Gram matrix, (X'X)^+ = S S'. A row x that lies in the span of earlier ones is Potter's square
+root update, with f = S'x and a = 1 + f'f:
 
     S <- S - S f f' / (a + sqrt(a)),    beta <- beta + S f (y - x'beta) / a,
 
-which is Sherman and Morrison's in a form where S S' cannot turn negative. A row with a part c outside the span is Greville's step, with
-u = c / |c|^2: S <- [S - u f', u], beta <- beta + u (y - x'beta). Outside means |c| > 1e-10 |x|, c found by orthogonalizing twice. No Gram matrix is
-formed, so features of very different size cost no more digits than the data themselves have.
+which is Sherman and Morrison's in a form where S S' cannot turn negative. A row with a part c outside the span is
+Greville's step, with u = c / |c|^2: S <- [S - u f', u], beta <- beta + u (y - x'beta). Outside means |c| > 1e-10 |x|,
+c found by orthogonalizing twice. No Gram matrix is formed, so features of very different size cost no more digits than
+the data themselves have.
 
 A ridge regression starts from S = I / sqrt(lambda) and full rank; nothing else differs.
 
-Sources: T. N. E. Greville, "Some Applications of the Pseudoinverse of a Matrix", SIAM Review 2 (1960); J. E. Potter's update as in
-G. J. Bierman, "Factorization Methods for Discrete Sequential Estimation" (1977), section II.
+Sources: T. N. E. Greville, "Some Applications of the Pseudoinverse of a Matrix", SIAM Review 2 (1960); J. E. Potter's
+update as in G. J. Bierman, "Factorization Methods for Discrete Sequential Estimation" (1977), section II.
 """
 
 from __future__ import annotations
@@ -21,8 +23,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import kernel
 
 __all__ = ["Regressions", "dot", "learn", "regressions", "spread"]
@@ -34,24 +36,25 @@ OUTSIDE = 1e-20
 class Regressions(NamedTuple):
     """State of m regressions on d features."""
 
-    coefficients: NDArray[np.float64]
+    coefficients: Floats
     """(m, d): beta."""
-    factors: NDArray[np.float64]
+    factors: Floats
     """(m, d, d): the columns of S as rows, `ranks` of them in use."""
-    basis: NDArray[np.float64]
+    basis: Floats
     """(m, d, d): an orthonormal basis of the rows seen, as rows; not needed any more once the rank is d."""
-    ranks: NDArray[np.int64]
-    samples: NDArray[np.int64]
-    squares: NDArray[np.float64]
+    ranks: Ints
+    samples: Ints
+    squares: Floats
     """(m,): the sum of squared residuals."""
-    lengths: NDArray[np.float64]
+    lengths: Floats
     """(m,): the Frobenius norm of S, so that |S'x| <= lengths |x|."""
-    scratch: NDArray[np.float64]
+    scratch: Floats
     """(2, d): f and the direction of the update."""
 
 
 def regressions(count: int, dimension: int, ridge: float = 0.0) -> Regressions:
-    """Return `count` regressions that have seen nothing; `ridge` > 0 penalizes ridge |beta|^2, 0 asks for the smallest norm."""
+    """Return `count` regressions that have seen nothing; `ridge` > 0 penalizes ridge |beta|^2, 0 asks for the smallest
+    norm."""
     factors = np.zeros((count, dimension, dimension))
     if ridge > 0:
         factors[:] = np.eye(dimension) / math.sqrt(ridge)
@@ -68,7 +71,7 @@ def regressions(count: int, dimension: int, ridge: float = 0.0) -> Regressions:
 
 
 @kernel
-def dot(a, x):
+def dot(a: Floats, x: Floats) -> float:
     """Return a'x over the entries of `a`."""
     total = 0.0
     for j in range(a.size):
@@ -77,7 +80,7 @@ def dot(a, x):
 
 
 @kernel
-def spread(fit, row, x):
+def spread(fit: Regressions, row: int, x: Floats) -> float:
     """Return x'(X'X)^+ x, the variance of the prediction at x for noise of variance 1."""
     factors = fit.factors[row]
     total = 0.0
@@ -88,7 +91,7 @@ def spread(fit, row, x):
 
 
 @kernel
-def learn(fit, row, x, y):
+def learn(fit: Regressions, row: int, x: Floats, y: float) -> None:
     """Let the regression see the features x with the answer y."""
     coefficients, factors = fit.coefficients[row], fit.factors[row]
     f, along = fit.scratch[0], fit.scratch[1]
@@ -129,8 +132,9 @@ def learn(fit, row, x, y):
 
 
 @kernel
-def outside(basis, rank, x, part):
-    """Fill `part` with what of x lies outside the span of the basis; return its squared size, 0 where that is rounding."""
+def outside(basis: Floats, rank: int, x: Floats, part: Floats) -> float:
+    """Fill `part` with what of x lies outside the span of the basis; return its squared size, 0 where that is
+    rounding."""
     whole = 0.0
     for j in range(part.size):
         part[j] = x[j]

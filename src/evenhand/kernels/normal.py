@@ -1,6 +1,7 @@
 """The quantile of the standard normal distribution, to the last digits of a double.
 
-Source: M. J. Wichura, "Algorithm AS 241: The Percentage Points of the Normal Distribution", Applied Statistics 37 (1988), routine PPND16.
+Source: M. J. Wichura, "Algorithm AS 241: The Percentage Points of the Normal Distribution", Applied Statistics 37
+(1988), routine PPND16.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ __all__ = ["quantile"]
 
 
 @kernel
-def quantile(p):
+def quantile(p: float) -> float:
     """Return z with Phi(z) = p for p in (0, 1), relative error about 1e-16."""
     q = p - 0.5
     if abs(q) <= 0.425:

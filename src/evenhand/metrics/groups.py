@@ -37,13 +37,16 @@ def group_share(pulls: NDArray[Any], groups: Mapping[Any, Any]) -> Floats:
     """
     belongs = np.array([[group == name for name in group_names(groups)] for group in groups.values()], dtype=np.float64)
     total = pulls.sum(axis=-1, keepdims=True)
-    return np.divide(pulls @ belongs, total, out=np.full((*pulls.shape[:-1], belongs.shape[1]), np.nan), where=total > 0)
+    return np.divide(
+        pulls @ belongs, total, out=np.full((*pulls.shape[:-1], belongs.shape[1]), np.nan), where=total > 0
+    )
 
 
 def selection_rate_ratio(pulls: NDArray[Any], groups: Mapping[Any, Any]) -> NDArray[Any]:
     """Return the smallest over the largest of the groups' selection rates (...), pulls an arm and round.
 
-    Below 0.8 the four-fifths rule of the Uniform Guidelines on Employee Selection Procedures (1978) sees adverse impact.
+    Below 0.8 the four-fifths rule of the Uniform Guidelines on Employee Selection Procedures (1978) sees adverse
+    impact.
 
     >>> float(selection_rate_ratio(np.array([6, 1, 2, 1]), {"a": "F", "b": "M", "c": "M", "d": "M"}).round(3))
     0.222
