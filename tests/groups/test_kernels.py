@@ -34,7 +34,12 @@ def rows_of(rng, count, d, kind):
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)
-@given(st.integers(0, 10**6), st.integers(1, 8), st.integers(1, 25), st.sampled_from(["plain", "incomes", "collinear", "counts"]))
+@given(
+    st.integers(0, 10**6),
+    st.integers(1, 8),
+    st.integers(1, 25),
+    st.sampled_from(["plain", "incomes", "collinear", "counts"]),
+)
 def test_smallest_norm_solution_after_every_row(seed, d, count, kind):
     rng = np.random.default_rng(seed)
     x = rows_of(rng, count, d, kind)
@@ -66,7 +71,9 @@ def test_many_rows_of_incomes_stay_exact():
     np.testing.assert_allclose(x @ fit.coefficients[0], x @ beta, rtol=1e-9)
     scale = np.abs(x).max(axis=0)
     gram = (x / scale).T @ (x / scale)
-    np.testing.assert_allclose(fit.factors[0].T @ fit.factors[0] * np.outer(scale, scale), np.linalg.inv(gram), rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(
+        fit.factors[0].T @ fit.factors[0] * np.outer(scale, scale), np.linalg.inv(gram), rtol=1e-7, atol=1e-9
+    )
 
 
 def test_ridge_is_the_closed_form():

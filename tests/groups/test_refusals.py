@@ -95,7 +95,15 @@ def test_naive_fair():
         NaiveFair(G, inner=UCB1()).ask(groups=["s", "s", "r"])
 
 
-BAD_CONTEXTS = [None, np.ones((2, 2)), np.ones((3, 3)), np.ones(3), [[1, 2], [3, math.nan], [5, 6]], [[1, math.inf]] * 3, "x"]
+BAD_CONTEXTS = [
+    None,
+    np.ones((2, 2)),
+    np.ones((3, 3)),
+    np.ones(3),
+    [[1, 2], [3, math.nan], [5, 6]],
+    [[1, math.inf]] * 3,
+    "x",
+]
 
 
 @pytest.mark.parametrize("contexts", BAD_CONTEXTS)
@@ -200,7 +208,12 @@ def test_linear_world(given, name):
 
 
 def table(**changed):
-    columns = {"age": ["o", "y", "o", "y"], "sex": list("FFMM"), "debt": [1.0, 2.0, 3.0, 4.0], "paid": [9.0, 8.0, 7.0, 6.0]}
+    columns = {
+        "age": ["o", "y", "o", "y"],
+        "sex": list("FFMM"),
+        "debt": [1.0, 2.0, 3.0, 4.0],
+        "paid": [9.0, 8.0, 7.0, 6.0],
+    }
     return pd.DataFrame(columns | changed)
 
 

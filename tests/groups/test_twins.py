@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from tests.reference.groups_twin import Twin
 
 from evenhand.groups import BiasedLinearArms, GroupFairTopInterval, IntervalChaining, TopInterval
-from tests.reference.groups_twin import Twin
 
 ROUNDS = 160
 TWO = BiasedLinearArms(arms=5, sensitive=2, dimension=3)
@@ -21,7 +21,12 @@ CASES = {
     "chain, authors": (TWO, IntervalChaining, AUTHORS, {"pick": "chain"}),
     "fair": (TWO, GroupFairTopInterval, {"sensitive": "sensitive", "horizon": 1000}, {"corrected": [0], "target": 1}),
     "fair, anytime": (TWO, GroupFairTopInterval, {"sensitive": "sensitive"}, {"corrected": [0], "target": 1}),
-    "fair, authors": (TWO, GroupFairTopInterval, {"sensitive": "sensitive", **AUTHORS}, {"corrected": [0], "target": 1}),
+    "fair, authors": (
+        TWO,
+        GroupFairTopInterval,
+        {"sensitive": "sensitive", **AUTHORS},
+        {"corrected": [0], "target": 1},
+    ),
     "fair, other side": (TWO, GroupFairTopInterval, {"sensitive": "reference"}, {"corrected": [1], "target": 0}),
     "fair, within": (
         TWO,

@@ -35,8 +35,22 @@ class Rows:
 class Twin:
     """TopInterval, IntervalChaining and GroupFairTopInterval in one."""
 
-    def __init__(self, codes, *, seed, corrected=(), target=None, shift=0.0, pick="top", preset="paper", delta=0.1,
-                 noise_scale=1.0, horizon=None, exploration=1 / 3, cold_start=None):
+    def __init__(
+        self,
+        codes,
+        *,
+        seed,
+        corrected=(),
+        target=None,
+        shift=0.0,
+        pick="top",
+        preset="paper",
+        delta=0.1,
+        noise_scale=1.0,
+        horizon=None,
+        exploration=1 / 3,
+        cold_start=None,
+    ):
         self.codes, self.n, self.stream = list(codes), len(codes), stream(seed)
         self.corrected, self.target, self.shift, self.pick, self.preset = corrected, target, shift, pick, preset
         self.delta, self.sigma, self.horizon, self.exploration = delta, noise_scale, horizon or 0, exploration
@@ -58,10 +72,14 @@ class Twin:
         half = self.width(self.arms[i], x, self.delta / (2 * self.n * (t if self.preset == "paper" else late)))
         g = self.codes[i]
         if g in self.corrected:
+
             def b(group):
                 size = self.n if group == "pool" else self.codes.count(group)
                 return self.width(self.groups[group], x, self.delta / (2 * (self.n / size) * late))
-            middle += (self.shift if self.target is None else self.groups[self.target].fit(x)[0]) - self.groups[g].fit(x)[0]
+
+            middle += (self.shift if self.target is None else self.groups[self.target].fit(x)[0]) - self.groups[g].fit(
+                x
+            )[0]
             half += b(g) + (0.0 if self.target is None else b(self.target))
         return middle, half
 

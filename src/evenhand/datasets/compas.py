@@ -4,9 +4,9 @@
 values stand there as 0, some of them as -1; every race other than African-American was renamed "Other".
 
 Source: J. Larson, S. Mattu, L. Kirchner, J. Angwin, "How We Analyzed the COMPAS Recidivism Algorithm", ProPublica 2016;
-extract by C. Schumann, Z. Lang, N. Mattei, J. P. Dickerson (2022). Licence: none given; public records. Known harms: the
-scores are the contested product itself, race is what an officer wrote down, and a high score as "reward" is a choice of
-that paper's experiment. Nothing learned from it should decide about anyone.
+extract by C. Schumann, Z. Lang, N. Mattei, J. P. Dickerson (2022). Licence: none given; public records. Known harms:
+the scores are the contested product itself, race is what an officer wrote down, and a high score as "reward" is a
+choice of that paper's experiment. Nothing learned from it should decide about anyone.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ URL = "https://raw.githubusercontent.com/candiceschumann/groupfairtreatment/mast
 
 
 def load_compas() -> pd.DataFrame:
-    """Return the 18,316 rows: the features, `age_cat` (3 bands), `race` (2) and `v_decile_score`, the score for violence.
+    """Return the 18,316 rows: the features, `age_cat` (3 bands), `race` (2) and `v_decile_score`, the score for
+    violence.
 
     Raises
     ------
