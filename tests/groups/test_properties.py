@@ -1,4 +1,4 @@
-"""What must not change a decision: a constant added to a group's bias, the order of the arms, the names of the groups."""
+"""What must not change a decision: a constant added to a group's bias, the order of arms, the names of groups."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_intersections_are_groups():
     assert policy.membership.names == ("F & young", "F & old", "M & young", "M & old")
 
 
-def test_restless_contexts_cost_nothing_more_with_time():
+def test_the_state_does_not_grow():
     """The state has one size whatever was told."""
     policy = GroupFairTopInterval(["s", "r"], "s", seed=1)
     sizes = set()

@@ -1,6 +1,7 @@
 """The interval policies as the paper writes them: every row kept, every inverse computed anew. Slow and obvious.
 
-Random choices come from the same stream as the policy's own, drawn by the same two functions, so that arms can be compared round by round.
+Random choices come from the same stream as the policy's own, drawn by the same two functions, so that arms can be
+compared round by round.
 """
 
 from __future__ import annotations

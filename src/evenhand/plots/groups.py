@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -98,7 +98,7 @@ def plot_sweep(
                 axes.fill_between(own["value"], low, high, color=look["color"], alpha=0.15, linewidth=0)
         if "arm_share" in table:
             own = table.drop_duplicates("value")
-            dashed = {"color": "black", "linewidth": 1.0, "linestyle": (0, (2, 2))}
+            dashed: dict[str, Any] = {"color": "black", "linewidth": 1.0, "linestyle": (0, (2, 2))}
             axes.plot(own["value"], own["arm_share"], label="share of the arms", **dashed)
         if len(measures) > 1:
             for measure, dash in measures.items():

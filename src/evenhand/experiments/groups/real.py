@@ -97,7 +97,7 @@ def real_data(settings: RealData, runner: Runner) -> Report:
                     checkpoints=1,
                     jobs=runner.jobs,
                 )
-                where = {"preset": preset, "delta": delta, "value": rounds}
+                where: dict[str, Any] = {"preset": preset, "delta": delta, "value": rounds}
                 tables.append(summary(history, world.sensitive).assign(**where))
     table = pd.concat(tables, ignore_index=True)
     report = Report(data={"table": table})
