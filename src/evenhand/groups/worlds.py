@@ -172,6 +172,12 @@ class BiasedLinearArms(KernelWorld):
         return self.membership.as_dict()
 
     @property
+    def sensitive(self) -> Label | None:
+        """The group whose rewards are biased, where there is exactly one."""
+        biased = [name for name, level in zip(self.membership.names, self.levels, strict=True) if level == level]
+        return biased[0] if len(biased) == 1 else None
+
+    @property
     def coefficients(self) -> Floats:
         """The true beta_i (n_arms, d) of the present replication."""
         found: Floats = self._core[1].coefficients
