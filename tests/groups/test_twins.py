@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from tests.reference.groups_twin import Twin
 
 from evenhand.groups import BiasedLinearArms, GroupFairTopInterval, IntervalChaining, TopInterval
+from tests.reference.groups_twin import Twin
 
 ROUNDS = 160
 TWO = BiasedLinearArms(arms=5, sensitive=2, dimension=3)

@@ -139,13 +139,11 @@ def test_numbers_as_groups_and_one_column_arms():
 
 @pytest.mark.data
 @pytest.mark.parametrize(("data", "arms", "d"), [("compas", 6, 14), ("family_income", 10, 57)])
-def test_real_data_run_end_to_end(data, arms, d):
+def test_real_data_run_end_to_end(data, arms, d, data_folder, monkeypatch):
     from evenhand.experiments.groups.real import world_of
 
-    try:
-        world = world_of(data)
-    except DatasetError as absent:
-        pytest.skip(str(absent))
+    monkeypatch.setenv("EVENHAND_DATA", str(data_folder))
+    world = world_of(data)
     assert (len(world.arms), world.dimension) == (arms, d)
     policy = GroupFairTopInterval(world.groups, world.sensitive, cold_start="minimum_norm", seed=1)
     world.reset(2)
@@ -162,6 +160,44 @@ def test_real_data_run_end_to_end(data, arms, d):
     row = arms + world.membership.code(world.sensitive)
     scale = np.abs(rows @ beta).max()
     np.testing.assert_allclose(rows @ policy._state.fit.coefficients[row], rows @ beta, atol=1e-6 * scale)
+
+
+def test_an_absent_file_says_where_to_get_it(tmp_path, monkeypatch):
+    from evenhand.datasets.family_income import load_family_income
+
+    monkeypatch.setenv("EVENHAND_DATA", str(tmp_path))
+    with pytest.raises(DatasetError, match="Kaggle"):
+        load_family_income()
+
+
+class ComingAndGoing:
+    """A world in Python whose arms change groups: `observe` shows contexts and the membership of the round."""
+
+    arms, scores = (0, 1, 2), ("regret",)
+    gaps = None
+
+    def reset(self, seed):
+        self.rng, self.totals = np.random.default_rng(seed), np.zeros(1)
+
+    def observe(self):
+        self.shown = self.rng.uniform(0, 1, (3, 2)), self.rng.permutation(["s", "r", "r"]).tolist()
+        return self.shown
+
+    def respond(self, ticket):
+        contexts, groups = self.shown
+        return (float(30 * contexts[ticket.index].sum() - 20 * (groups[ticket.index] == "s")),)
+
+
+def test_simulations_may_change_the_membership():
+    policy = GroupFairTopInterval(["s", "r", "r"], "s", horizon=200)
+    history = eh.simulate(policy, ComingAndGoing(), rounds=200, replications=1, seed=1, jobs=1)
+    assert history.pulls.isel(round=-1).sum() == 200
+    world = ComingAndGoing()
+    world.reset(1)
+    policy = policy.fresh(seed=1)
+    for _ in range(200):
+        policy.tell(decision := policy.ask(*world.observe()), *world.respond(decision))
+    np.testing.assert_allclose(policy.bias()["bias"] * 0.5, [-10.0, -10.0], atol=6.0)
 
 
 def test_experiments_are_listed_and_run():

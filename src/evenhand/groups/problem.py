@@ -190,7 +190,7 @@ class Grouped(Base):
     reward_range = (-math.inf, math.inf)
     membership: Groups
 
-    def ask(self, contexts: Any = None, *, groups: Membership | None = None) -> Decision:
+    def ask(self, contexts: Any = None, groups: Membership | None = None) -> Decision:
         """Take the next decision and hand out its ticket.
 
         Parameters
