@@ -80,7 +80,7 @@ def test_the_integers_of_the_kernels_are_the_shares_or_finer_than_anyone_can_cou
     promise = Promise.read(shares)
     numerators, denominator = promise.fixed_point()
     assert denominator < 1 << 60
-    assert min(numerators) >= 0
+    assert 0 <= min(numerators)
     assert sum(numerators) <= denominator
     for share, numerator in zip(promise.shares, numerators, strict=True):
         assert abs(F(numerator, denominator) - share) <= F(1, 10**12)

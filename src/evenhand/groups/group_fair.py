@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from evenhand.errors import ArgumentError, wanted
 from evenhand.groups.bias import Balance, estimate
-from evenhand.groups.intervals import CHAIN_WITHIN, INTERVALS, TOP, IntervalParams, IntervalState
+from evenhand.groups.intervals import IntervalParams, IntervalState
+from evenhand.groups.picking import CHAIN_WITHIN, INTERVALS, TOP
 from evenhand.groups.problem import Grouped, Membership, real
 from evenhand.groups.settings import ColdStart, Preset, interval_memory, interval_parameters, settle
 from evenhand.groups.worlds import BiasedLinearArms

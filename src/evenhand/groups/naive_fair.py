@@ -17,8 +17,9 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 
 from evenhand.errors import ArgumentError, wanted
-from evenhand.groups.intervals import any_of, group_of
+from evenhand.groups.intervals import group_of
 from evenhand.groups.linear_thompson import LinearThompson
+from evenhand.groups.picking import any_of
 from evenhand.groups.problem import Grouped, Groups, Membership
 from evenhand.groups.top_interval import TopInterval
 from evenhand.groups.worlds import BiasedLinearArms

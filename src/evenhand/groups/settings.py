@@ -14,7 +14,8 @@ from typing import Any, Literal
 import numpy as np
 
 from evenhand.errors import ArgumentError, wanted
-from evenhand.groups.intervals import TOP, IntervalParams, IntervalState
+from evenhand.groups.intervals import IntervalParams, IntervalState
+from evenhand.groups.picking import TOP
 from evenhand.groups.problem import TINY, Groups, real, whole
 from evenhand.kernels.least_squares import regressions
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from evenhand.groups.intervals import INTERVALS, IntervalParams, IntervalState
+from evenhand.groups.intervals import IntervalParams, IntervalState
+from evenhand.groups.picking import INTERVALS
 from evenhand.groups.problem import Grouped, Membership
 from evenhand.groups.settings import ColdStart, Preset, interval_memory, interval_parameters, settle
 from evenhand.groups.worlds import BiasedLinearArms

@@ -105,9 +105,10 @@ def real_data(settings: RealData, runner: Runner) -> Report:
         own = table[table["preset"] == preset]
         report.verdicts += _verdicts(own, preset)
         last = own[own["value"] == own["value"].max()]
+        pooled = panel(last, POOLED, "share").mean()
         report.remarks.append(
-            f"The two-group form adds the groups' widths to the sensitive arms alone, which lifts them while data are few; "
-            f"the pooled form adds them to all: its sensitive share is {panel(last, POOLED, 'share').mean():.3f} ({preset})."
+            "The two-group form adds the groups' widths to the sensitive arms alone, which lifts them while data are "
+            f"few; the pooled form adds them to all arms: its sensitive share is {pooled:.3f} ({preset})."
         )
     report.figures[settings.data] = _draw(table, settings)
     return report
