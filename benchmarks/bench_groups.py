@@ -1,17 +1,25 @@
-"""How fast the group rules are: against a bare compiled LinUCB loop, against the clock as t grows, and against river.
+"""How fast the group rules are: against a bare compiled LinUCB loop, as t grows, and online against river.
 
-Run with `python benchmarks/bench_groups.py`; every row is a ratio within this one run. n = 10 arms, d = 5 features.
+python -m benchmarks.bench_groups [--out DIR] [--quick]
+
+n = 10 arms, d = 5 features, contexts drawn in the loop.
 """
 
 from __future__ import annotations
 
+import argparse
 import math
-import time
+import os
+import statistics
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 from numba import njit
+from river import bandit
 
+from benchmarks.timing import Measure, interleaved, ratio, report, seconds
 from evenhand.groups import BiasedLinearArms, GroupFairTopInterval, IntervalChaining, LinearThompson, TopInterval
 from evenhand.kernels.compose import OPTIONS
 from evenhand.kernels.random import normal, uniform
@@ -19,8 +27,7 @@ from evenhand.rng import stream
 from evenhand.simulation import simulate
 
 ARMS, FEATURES = 10, 5
-ROUNDS, LONG = 300_000, 3_000_000
-REPEATS = 3
+LINUCB, FAIR = "bare LinUCB loop, Sherman-Morrison updates", "GroupFairTopInterval"
 
 
 @njit(**OPTIONS)
@@ -66,76 +73,82 @@ def bare(rounds: int) -> None:
     lin_ucb(stream(1), inverse, zeros.copy(), zeros.copy(), truth, zeros.copy(), np.zeros(FEATURES), rounds)
 
 
-def best_of(function: Callable[[], object]) -> float:
-    """Return the least processor time in seconds of some calls, after one that compiles."""
-    function()
-    times = []
-    for _ in range(REPEATS):
-        start = time.process_time()
-        function()
-        times.append(time.process_time() - start)
-    return min(times)
-
-
-def simulated(policy: object, rounds: int) -> Callable[[], object]:
+def simulated(policy: object, rounds: int) -> None:
     world = BiasedLinearArms(arms=ARMS, sensitive=ARMS // 2, dimension=FEATURES)
-    return lambda: simulate(policy, world, rounds=rounds, seed=1, checkpoints=1, jobs=1)
+    simulate(policy, world, rounds=rounds, seed=1, checkpoints=1, jobs=1)
 
 
-def online_river(rounds: int) -> Callable[[], object] | None:
-    try:
-        from river import bandit
-    except ImportError:
-        return None
-    rng = np.random.default_rng(1)
-    shown = [dict(enumerate(row)) for row in rng.uniform(0, 1, (rounds, FEATURES)).tolist()]
-
-    def talk() -> None:
-        policy = bandit.LinUCBDisjoint(alpha=1.0, seed=1)
-        for context in shown:
-            arm = policy.pull(range(ARMS), context=context)
-            policy.update(arm, context, 1.0)
-
-    return talk
-
-
-def online_ours(rounds: int) -> Callable[[], object]:
-    groups = ["s"] * (ARMS // 2) + ["r"] * (ARMS // 2)
-    shown = np.random.default_rng(1).uniform(0, 1, (rounds, ARMS, FEATURES))
-
-    def talk() -> None:
-        policy = GroupFairTopInterval(groups, "s", horizon=rounds, seed=1)
-        for contexts in shown:
-            policy.tell(policy.ask(contexts), 1.0)
-
-    return talk
-
-
-def main() -> None:
+def compiled(repetitions: int, quick: bool) -> list[Measure]:
+    rounds = 100_000 if quick else 500_000
     groups = BiasedLinearArms(arms=ARMS, sensitive=ARMS // 2).groups
+    fair = GroupFairTopInterval(groups, "sensitive", horizon=10 * rounds)
     policies = {
-        "GroupFairTopInterval, two groups": GroupFairTopInterval(groups, "sensitive", horizon=LONG),
-        "GroupFairTopInterval, no horizon": GroupFairTopInterval(groups, "sensitive"),
-        "GroupFairTopInterval, pooled": GroupFairTopInterval(groups, horizon=LONG),
+        FAIR: fair,
+        f"{FAIR}, no horizon": GroupFairTopInterval(groups, "sensitive"),
+        f"{FAIR}, pooled": GroupFairTopInterval(groups, horizon=rounds),
         "TopInterval": TopInterval(groups),
         "IntervalChaining": IntervalChaining(groups),
         "LinearThompson": LinearThompson(groups),
     }
-    base = best_of(lambda: bare(ROUNDS)) / ROUNDS
-    print(f"{'compiled simulation, one core':40} {'ns a round':>10} {'M rounds/s':>11} {'times LinUCB':>13}")
-    print(f"{'bare LinUCB loop':40} {base * 1e9:10.0f} {1e-6 / base:11.2f} {1.0:13.2f}")
+    cases: dict[str, Callable[[], float]] = {LINUCB: lambda: seconds(lambda: bare(rounds)) / rounds}
     for name, policy in policies.items():
-        each = best_of(simulated(policy, ROUNDS)) / ROUNDS
-        print(f"{name:40} {each * 1e9:10.0f} {1e-6 / each:11.2f} {each / base:13.2f}")
-    fair = policies["GroupFairTopInterval, two groups"]
-    early, late = best_of(simulated(fair, ROUNDS)) / ROUNDS, best_of(simulated(fair, LONG)) / LONG
-    print(f"\na round among {LONG:,} against one among {ROUNDS:,}: {late / early:.2f} times")
-    mine = best_of(online_ours(5000)) / 5000
-    print(f"\n{'online, ask + tell':40} {'us a round':>10}")
-    print(f"{'GroupFairTopInterval':40} {mine * 1e6:10.1f}")
-    if (river := online_river(2000)) is not None:
-        theirs = best_of(river) / 2000
-        print(f"{'river LinUCBDisjoint':40} {theirs * 1e6:10.1f}   {theirs / mine:.1f} times ours")
+        cases[name] = partial(lambda policy: seconds(lambda: simulated(policy, rounds)) / rounds, policy)
+    late = f"{FAIR}, ten times the rounds"
+    cases[late] = lambda: seconds(lambda: simulated(fair, 10 * rounds)) / (10 * rounds)
+    found = interleaved(cases, repetitions)
+    measures = [Measure(LINUCB, 1e9 * statistics.median(found[LINUCB]), "ns a round")]
+    for name in policies:
+        each = statistics.median(found[name])
+        limit = 1.0 if name == FAIR else None
+        measures.append(Measure(name, 1e-6 / each, "million rounds/s", limit, more_is_better=True))
+        times = ratio(found[name], found[LINUCB])
+        measures.append(Measure(f"{name} against the bare loop", times, "times", 4.0 if name == FAIR else None))
+    measures.append(Measure(f"a round of {late} against one", ratio(found[late], found[FAIR]), "times", 1.1))
+    return measures
+
+
+def online_river(shown: list[dict[int, float]]) -> None:
+    policy = bandit.LinUCBDisjoint(alpha=1.0, seed=1)
+    for context in shown:
+        arm = policy.pull(range(ARMS), context=context)
+        policy.update(arm, context, 1.0)
+
+
+def online_ours(shown: np.ndarray) -> None:
+    groups = ["s"] * (ARMS // 2) + ["r"] * (ARMS // 2)
+    policy = GroupFairTopInterval(groups, "s", horizon=len(shown), seed=1)
+    for contexts in shown:
+        policy.tell(policy.ask(contexts), 1.0)
+
+
+def online(repetitions: int, quick: bool) -> list[Measure]:
+    rounds, few = 5000, 500
+    shown = np.random.default_rng(1).uniform(0, 1, (rounds, ARMS, FEATURES))
+    theirs = [dict(enumerate(row)) for row in shown[:few, 0].tolist()]
+    name = "river's LinUCBDisjoint pull + update"
+    cases = {
+        FAIR: lambda: seconds(lambda: online_ours(shown)) / rounds,
+        name: lambda: seconds(lambda: online_river(theirs)) / few,
+    }
+    found = interleaved(cases, repetitions)
+    mine, other = statistics.median(found[FAIR]), statistics.median(found[name])
+    remark = f"river: {1e6 * other:.0f} us"
+    return [
+        Measure(f"{FAIR}.ask + tell", 1e6 * mine, "us", 30.0),
+        Measure(f"{name} against it", ratio(found[name], found[FAIR]), "times", 1.0, True, remark),
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, help="folder for the figures as JSON")
+    parser.add_argument("--quick", action="store_true", help="fewer rounds and repetitions")
+    arguments = parser.parse_args()
+    if arguments.out is not None:
+        os.environ["BENCHMARKS_OUT"] = str(arguments.out)
+    repetitions = 3 if arguments.quick else 10
+    measures = [m for section in (compiled, online) for m in section(repetitions, arguments.quick)]
+    report("groups", "Groups", measures)
 
 
 if __name__ == "__main__":
