@@ -14,6 +14,9 @@ __all__ = ["POLICIES", "group_settings", "learned_bias", "show_bias", "table_wor
 POLICIES = ("group-fair-top-interval", "top-interval", "interval-chaining", "naive-fair")
 """What is compared where the world has groups and no policy is named."""
 
+ENOUGH = 20_000
+"""Rounds after which the bias is shown; a conversation from Python takes a second for these."""
+
 
 def table_world(frame: pd.DataFrame, arm: str, group: str, reward: str, features: str, sensitive: str) -> Any:
     """Return the arms of a user's table; `arm`, `group` and `features` are columns separated by commas."""
@@ -55,12 +58,12 @@ def group_settings(cls: Any, world: Any, horizon: int) -> dict[str, Any]:
 
 
 def learned_bias(world: Any, rounds: int, seed: int) -> pd.DataFrame:
-    """Return what GroupFairTopInterval has learned about the groups after one conversation with the world."""
+    """Return what GroupFairTopInterval has learned after one conversation of at most 20,000 rounds."""
     from evenhand.groups import GroupFairTopInterval
 
     policy = GroupFairTopInterval(**group_settings(GroupFairTopInterval, world, rounds), seed=seed)
     world.reset(seed)
-    for _ in range(rounds):
+    for _ in range(min(rounds, ENOUGH)):
         decision = policy.ask(*world.observe())
         policy.tell(decision, *world.respond(decision))
     return policy.bias(noise="estimated", features=getattr(world, "features", None))
