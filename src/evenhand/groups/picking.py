@@ -51,8 +51,7 @@ def any_of(stream: Words, wanted: Bools) -> int:
 
 @kernel
 def ahead(params: IntervalParams, state: IntervalState, waiting: Ints, arm: int, best: int) -> bool:
-    """Say whether the arm's upper end is above that of the best so far; among ends at infinity the fewest samples
-    win."""
+    """Say whether the arm's upper end is above that of the best so far; among infinite ends the fewest samples win."""
     if best < 0:
         return True
     if state.halves[arm] == math.inf and state.halves[best] == math.inf:
@@ -79,9 +78,8 @@ def highest_of_all(params: IntervalParams, state: IntervalState, contexts: Float
 
 @kernel
 def highest(params: IntervalParams, state: IntervalState, contexts: Floats, waiting: Ints) -> int:
-    """Return the arm with the largest upper end, the exact width found only of arms that a quick bound leaves in the
-    race."""
-    best, leader, reach = -1, -1, -math.inf
+    """Return the arm with the largest upper end, finding widths only of arms that a quick bound leaves in the race."""
+    leader = -1
     for arm in range(state.middles.size):
         if state.eligible[arm]:
             state.middles[arm] = middle(params, state, contexts, arm)
@@ -89,8 +87,7 @@ def highest(params: IntervalParams, state: IntervalState, contexts: Floats, wait
             if leader < 0 or state.middles[arm] > state.middles[leader]:
                 leader = arm
     state.halves[leader] = half(params, state, contexts, leader)
-    best = leader
-    reach = state.middles[best] + state.halves[best]
+    best, reach = leader, state.middles[leader] + state.halves[leader]
     for arm in range(state.middles.size):
         if state.eligible[arm] and arm != leader and state.middles[arm] + state.halves[arm] >= reach:
             state.halves[arm] = half(params, state, contexts, arm)
