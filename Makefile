@@ -33,6 +33,7 @@ check: .venv/ready
 
 figures: .venv/ready
 	$(BIN)/evenhand reproduce quotas --out $(OUT)
+	$(BIN)/evenhand reproduce groups --out $(OUT)
 
 bench: .venv/ready
 	$(BIN)/python -m benchmarks --out $(OUT)/benchmarks

@@ -22,9 +22,9 @@ from evenhand.state import load, save
 from evenhand.version import __version__
 
 if TYPE_CHECKING:
-    from evenhand import interventions, sampling
+    from evenhand import groups, interventions, sampling
 
-PROBLEMS = ("quotas", "interventions", "sampling")
+PROBLEMS = ("quotas", "groups", "interventions", "sampling")
 
 __all__ = [
     "PROBLEMS",
@@ -32,6 +32,7 @@ __all__ = [
     "__version__",
     "check_policy",
     "check_world",
+    "groups",
     "interventions",
     "learners",
     "load",

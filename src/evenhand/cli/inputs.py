@@ -60,13 +60,19 @@ def _json(path: Path) -> dict[str, Any]:
 
 
 def chosen_policies(
-    specs: Sequence[str], arms: Sequence[Label], shares: dict[Label, Any] | None, tolerance: float, horizon: int
+    specs: Sequence[str], world: Any, shares: dict[Label, Any] | None, tolerance: float, horizon: int
 ) -> dict[str, Any]:
     """Build the policies named by `--policy`: a registered name, its last part, or RULE+LEARNER such as fair-
     learn+thompson."""
     if not specs:
-        specs = _default(shares, tolerance)
-    return {spec: _policy(spec, arms, shares, tolerance, horizon) for spec in specs}
+        specs = _for_groups(shares) if hasattr(world, "groups") else _default(shares, tolerance)
+    return {spec: _policy(spec, world, shares, tolerance, horizon) for spec in specs}
+
+
+def _for_groups(shares: dict[Label, Any] | None) -> list[str]:
+    from evenhand.cli.groups import POLICIES
+
+    return [*POLICIES, *(["deadline-learn+group-fair-top-interval"] if shares is not None else [])]
 
 
 def _default(shares: dict[Label, Any] | None, tolerance: float) -> list[str]:
@@ -84,13 +90,13 @@ def _default(shares: dict[Label, Any] | None, tolerance: float) -> list[str]:
     return ["fair-ucb", "deadline-learn+thompson", "ucb1", "thompson"]
 
 
-def _policy(spec: str, arms: Sequence[Label], shares: dict[Label, Any] | None, tolerance: float, horizon: int) -> Any:
+def _policy(spec: str, world: Any, shares: dict[Label, Any] | None, tolerance: float, horizon: int) -> Any:
     rule, _, learner = spec.partition("+")
     cls = _find(rule)
     takes = inspect.signature(cls).parameters
     settings: dict[str, Any] = {}
     if "learner" in takes:
-        settings["learner"] = _find(learner or "ucb1")()
+        settings["learner"] = _learner(learner or "ucb1", world, horizon)
     elif learner:
         raise ArgumentError(wanted("--policy", f"{rule!r} alone, it takes no learner", spec))
     if "shares" in takes:
@@ -102,8 +108,23 @@ def _policy(spec: str, arms: Sequence[Label], shares: dict[Label, Any] | None, t
     if rule.endswith("horizon-fair-ucb"):
         settings["horizon"] = horizon
     if "arms" in takes and "shares" not in takes:
-        settings["arms"] = list(arms)
+        settings["arms"] = list(world.arms)
+    if "groups" in takes:
+        settings |= _grouped(spec, cls, world, horizon)
     return cls(**settings)
+
+
+def _learner(name: str, world: Any, horizon: int) -> Any:
+    cls = _find(name)
+    return cls(**_grouped(name, cls, world, horizon)) if "groups" in inspect.signature(cls).parameters else cls()
+
+
+def _grouped(spec: str, cls: Any, world: Any, horizon: int) -> dict[str, Any]:
+    from evenhand.cli.groups import group_settings
+
+    if not hasattr(world, "groups"):
+        raise ArgumentError(wanted("--policy", "one for arms without groups, or --group COLUMN", spec))
+    return group_settings(cls, world, horizon)
 
 
 def _find(name: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,12 +14,17 @@ if TYPE_CHECKING:
 
 __all__ = ["simulate"]
 
+LOSSES = ("regret", "r_regret", "true_regret", "biased_regret", "perceived_regret")
+
 
 def simulate(
     world: Annotated[str, typer.Argument(help="A registered world, such as quotas/bernoulli-arms.")] = "",
     data: Annotated[Path | None, typer.Option(help="Your own table instead: CSV (also .gz) or Parquet.")] = None,
-    arm: Annotated[str, typer.Option(help="Its column of arms.")] = "arm",
-    reward: Annotated[str, typer.Option(help="Its column of rewards in [0, 1].")] = "reward",
+    arm: Annotated[str, typer.Option(help="Its column of arms; with --group several, separated by commas.")] = "arm",
+    reward: Annotated[str, typer.Option(help="Its column of rewards, in [0, 1] unless there is a --group.")] = "reward",
+    group: Annotated[str, typer.Option(help="Its column of groups: rewards may be biased against one.")] = "",
+    sensitive: Annotated[str, typer.Option(help="The group that is corrected; without it, every group.")] = "",
+    features: Annotated[str, typer.Option(help="Its columns shown as context; all others if not given.")] = "",
     means: Annotated[str, typer.Option(help="Means of Bernoulli arms, 0.7,0.5,0.4.")] = "",
     policy: Annotated[
         list[str] | None,
@@ -39,9 +45,12 @@ def simulate(
     import evenhand as eh
     from evenhand.cli.inputs import chosen_policies, shares_of
 
-    played = _world(world, data, arm, reward, means)
+    if data is not None and group:
+        played = _grouped(world or means, data, arm, group, reward, features, sensitive)
+    else:
+        played = _world(world, data, arm, reward, means)
     owed = shares_of(shares, played.arms) if shares else None
-    policies = chosen_policies(policy or [], played.arms, owed, tolerance, rounds)
+    policies = chosen_policies(policy or [], played, owed, tolerance, rounds)
     history = eh.simulate(
         policies,
         played,
@@ -52,7 +61,22 @@ def simulate(
         progress=not json,
         store=None if out is None else out / "partial",
     )
-    _report(history, out, json)
+    bias = None
+    if hasattr(played, "groups"):
+        from evenhand.cli.groups import learned_bias
+
+        bias = learned_bias(played, rounds, history.attrs["seed"])
+    _report(history, bias, out, json)
+
+
+def _grouped(other: str, data: Path, arm: str, group: str, reward: str, features: str, sensitive: str) -> Any:
+    from evenhand.cli.groups import table_world
+    from evenhand.errors import ArgumentError, wanted
+    from evenhand.tables import read_table
+
+    if other:
+        raise ArgumentError(wanted("WORLD", "a world or --data, not both", other))
+    return table_world(read_table(data), arm, group, reward, features, sensitive)
 
 
 def _world(name: str, data: Path | None, arm: str, reward: str, means: str) -> Any:
@@ -73,22 +97,34 @@ def _world(name: str, data: Path | None, arm: str, reward: str, means: str) -> A
     return next(iter(cls.examples()))
 
 
-def _report(history: xr.Dataset, out: Path | None, json: bool) -> None:
+def _report(history: xr.Dataset, bias: Any, out: Path | None, json: bool) -> None:
     from evenhand.cli.output import as_json, say, table
 
     summary = _summary(history)
     if json:
-        as_json({"seed": history.attrs["seed"], "rounds": history.attrs["rounds"], "policies": summary})
+        body = {"seed": history.attrs["seed"], "rounds": history.attrs["rounds"], "policies": summary}
+        as_json(body if bias is None else body | {"bias": bias.to_dict("records")})
     else:
         runs = f"{history.attrs['rounds']} rounds, {history.sizes['replication']} replications"
         say(f"seed {history.attrs['seed']}, {runs}\n")
         held = {None: "none made", True: "yes", False: "NO"}
-        rows = [[held[v] if k == "promise_kept" else v for k, v in row.items()] for row in summary]
-        columns = [name.replace("_", " ") for name in summary[0]]
-        table("What held at every round, and what it cost (means over replications)", columns, rows)
+        told = [{k: held[v] if k == "promise_kept" else v for k, v in row.items()} for row in summary]
+        of_groups = [k for k in told[0] if k.startswith("share_of_") or k == "selection_rate_ratio"]
+        of_policies = [k for k in told[0] if k not in of_groups]
+        for title, columns in (
+            ("What held at every round, and what it cost (means over replications)", of_policies),
+            ("Shares of the pulls by group; smallest over largest selection rate", ["policy", *of_groups]),
+        ):
+            if len(columns) > 1:
+                table(title, [k.replace("_", " ") for k in columns], [[row[k] for k in columns] for row in told])
         table("Share of the rounds by arm", *_arms(history))
+    learned = []
+    if bias is not None:
+        from evenhand.cli.groups import show_bias
+
+        learned = show_bias(bias, out, quiet=json)
     if out is not None:
-        written = _write(history, summary, out)
+        written = _write(history, summary, out) + learned
         shutil.rmtree(out / "partial", ignore_errors=True)
         if not json:
             say("written: " + ", ".join(str(path) for path in written))
@@ -101,17 +137,20 @@ def _summary(history: xr.Dataset) -> list[dict[str, Any]]:
     for name in history.policy.values:
         own = last.sel(policy=name)
         broken = float(own.violations.max())
-        rows.append(
-            {
-                "policy": str(name),
-                "promise_kept": None if broken != broken else broken == 0,
-                "worst_shortfall": float(own.worst_shortfall.max()),
-                "forced_share": float(own.forced.mean()) / rounds,
-                "reward_a_round": float(own.reward.mean()) / rounds,
-                "regret": float(own.regret.mean()),
-                "r_regret": float(own.r_regret.mean()),
-            }
-        )
+        row = {
+            "policy": str(name),
+            "promise_kept": None if broken != broken else broken == 0,
+            "worst_shortfall": float(own.worst_shortfall.max()),
+            "forced_share": float(own.forced.mean()) / rounds,
+            "reward_a_round": float(own.reward.mean()) / rounds,
+        }
+        row |= {loss: float(own[loss].mean()) for loss in LOSSES if loss in own}
+        if "group_share" in own:
+            shares = own.group_share.mean("replication")
+            rates = shares / own.arm_share
+            row |= {f"share_of_{group}": float(shares.sel(group=group)) for group in own.group.values}
+            row["selection_rate_ratio"] = float(rates.min() / rates.max())
+        rows.append(row)
     return rows
 
 
@@ -143,7 +182,14 @@ def _write(history: xr.Dataset, summary: list[dict[str, Any]], out: Path) -> lis
     columns, rows = _arms(history, most=len(history.arm))
     pd.DataFrame(rows, columns=columns).to_csv(out / "arms.csv", index=False)
     written = [out / "history.nc", out / "summary.csv", out / "arms.csv"]
-    drawings: dict[str, Any] = {"regret": plots.plot_regret, "shares": plots.plot_shares, "cost": plots.plot_cost}
+    drawings: dict[str, Any] = {"shares": plots.plot_shares}
+    if "regret" in history:
+        drawings |= {"regret": plots.plot_regret, "cost": plots.plot_cost}
+    if "group_share" in history:
+        drawings["groups"] = plots.plot_group_share
+    for loss in ("true_regret", "perceived_regret"):
+        if loss in history:
+            drawings[loss] = partial(plots.plot_regret, variable=loss)
     if "share" in history.coords:
         drawings["shortfall"] = plots.plot_shortfall
     for name, draw in drawings.items():

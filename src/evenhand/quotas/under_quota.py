@@ -181,6 +181,7 @@ class UnderQuota(Base):
     def _started(self) -> KernelPolicy:
         learner: KernelPolicy = self.learner.fresh(arms=self.promise.arms, seed=child(self.seed, 1))
         learner.begin(self.dimension or 0)
+        self.learner = learner
         return learner
 
     def _choose(self, shown: Floats) -> tuple[int, int]:

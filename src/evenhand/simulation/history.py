@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.kernels.arrays import Ints
+from evenhand.metrics.groups import arm_share, group_names, group_share
 from evenhand.metrics.regret import fair_regret
 from evenhand.simulation.loop import Trace
 
@@ -23,6 +25,7 @@ UNITS = {
     "regret": "expected reward lost against the best arm, so far",
     "r_regret": "expected reward lost against the best policy that keeps the same promise, so far",
     "reward": "reward received, so far",
+    "group_share": "pulls of the group's arms over all pulls, so far",
     "forced": "rounds decided by the quota, so far",
     "shortfall": "max over arms of r_i t - N_i(t), now, in pulls",
     "worst_shortfall": "largest r_i s - N_i(s) over all arms and all rounds s <= t, in pulls",
@@ -45,6 +48,9 @@ def variables(trace: Trace, world: Any, promise: Any, rounds: Ints) -> Variables
     found["shortfall"] = (("round",), shortfall)
     found["worst_shortfall"] = (("round",), trace.worst.max(axis=1) if owing else nothing)
     found["violations"] = (("round",), trace.violations.sum(axis=1) if owing else nothing)
+    groups = getattr(world, "groups", None)
+    if isinstance(groups, Mapping):
+        found["group_share"] = (("round", "group"), group_share(trace.pulls, groups))
     if world.gaps is not None:
         fair = fair_regret(trace.pulls, world.gaps, promise, rounds) if owing else nothing
         found["r_regret"] = (("round",), fair)
@@ -72,6 +78,8 @@ def assemble(
             data[variable] = (("policy", "replication", *dims), values, {"long_name": note})
     coords: dict[str, Any] = {"policy": names, "replication": whole, "round": rounds, "arm": list(world.arms)}
     coords |= getattr(world, "coordinates", {})
+    if "group_share" in data:
+        coords |= {"group": group_names(world.groups), "arm_share": ("group", arm_share(world.groups))}
     dataset = xr.Dataset(data, coords=coords, attrs=attributes)
     if any(promise is not None for promise in promises.values()):
         none = np.full(len(world.arms), np.nan)

@@ -1,0 +1,88 @@
+"""What `evenhand simulate` knows about groups: tables with a group column, their policies, the bias that is learned."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["POLICIES", "group_settings", "learned_bias", "show_bias", "table_world"]
+
+POLICIES = ("group-fair-top-interval", "top-interval", "interval-chaining", "naive-fair")
+"""What is compared where the world has groups and no policy is named."""
+
+ENOUGH = 20_000
+"""Rounds after which the bias is shown; a conversation from Python takes a second for these."""
+
+
+def table_world(frame: pd.DataFrame, arm: str, group: str, reward: str, features: str, sensitive: str) -> Any:
+    """Return the arms of a user's table; `arm`, `group` and `features` are columns separated by commas."""
+    from evenhand.groups import TableArms
+
+    return TableArms(
+        frame,
+        _columns(arm),
+        group=_columns(group),
+        reward=reward,
+        features=_columns(features) or None,
+        sensitive=_label(frame, group, sensitive) if sensitive else None,
+    )
+
+
+def _columns(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _label(frame: pd.DataFrame, group: str, sensitive: str) -> Any:
+    from evenhand.tables import column
+
+    known = {str(label): label for label in column(frame, group).tolist()} if group in frame.columns else {}
+    return known.get(sensitive, sensitive)
+
+
+def group_settings(cls: Any, world: Any, horizon: int) -> dict[str, Any]:
+    """Return the settings that a policy class of this problem takes from the world."""
+    takes = inspect.signature(cls).parameters
+    settings: dict[str, Any] = {"groups": world.groups}
+    two = len(set(world.groups.values())) == 2
+    if "sensitive" in takes and two and getattr(world, "sensitive", None) is not None:
+        settings["sensitive"] = world.sensitive
+    if "horizon" in takes:
+        settings["horizon"] = horizon
+    if "cold_start" in takes:
+        settings["cold_start"] = "minimum_norm"
+    return settings
+
+
+def learned_bias(world: Any, rounds: int, seed: int) -> pd.DataFrame:
+    """Return what GroupFairTopInterval has learned after one conversation of at most 20,000 rounds."""
+    from evenhand.groups import GroupFairTopInterval
+
+    policy = GroupFairTopInterval(**group_settings(GroupFairTopInterval, world, rounds), seed=seed)
+    world.reset(seed)
+    for _ in range(min(rounds, ENOUGH)):
+        decision = policy.ask(*world.observe())
+        policy.tell(decision, *world.respond(decision))
+    return policy.bias(noise="estimated", features=getattr(world, "features", None))
+
+
+def show_bias(found: pd.DataFrame, out: Path | None, *, quiet: bool) -> list[Path]:
+    """Print the learned bias, write it below `out`, and return what was written."""
+    from evenhand.cli.output import number, picture, table
+    from evenhand.plots import plot_bias
+    from evenhand.plots.style import figure
+
+    if not quiet:
+        rows = [[number(v) if isinstance(v, float) else v for v in row] for row in found.itertuples(index=False)]
+        title = "Learned bias by feature, 95 % intervals (bias plus the difference of the groups' pull-weighted worth)"
+        table(title, list(found.columns), rows)
+    if out is None:
+        return []
+    out.mkdir(parents=True, exist_ok=True)
+    found.to_csv(out / "bias.csv", index=False)
+    drawn, axes = figure(height=max(3.8, 0.25 * found["feature"].nunique()))
+    plot_bias(found, axes)
+    return [out / "bias.csv", picture(drawn, out, "bias")]

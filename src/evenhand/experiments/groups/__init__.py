@@ -1,0 +1,6 @@
+"""Figures 1 to 5 of Schumann, Lang, Mattei and Dickerson (2022)."""
+
+from evenhand.experiments.groups.real import real_data
+from evenhand.experiments.groups.synthetic import regrets, shares
+
+__all__ = ["real_data", "regrets", "shares"]

@@ -1,0 +1,185 @@
+"""Figures 1, 2, 4 and 5: shares and regrets of the synthetic setting, one knob varied at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evenhand.experiments.framework import Claim, Report, Runner, Verdict, experiment
+from evenhand.experiments.groups.settings import QUICK, SWEEPS, Sweep
+from evenhand.experiments.groups.sweep import BLIND, CHAINING, FAIR, NAIVE, NAIVE_SIZE, POOLED, PROMPT, panel, sweep
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+__all__ = ["regrets", "shares"]
+
+NAMES = {
+    "rounds": "horizon T",
+    "arms": "number of arms n",
+    "bias": "mean bias mu",
+    "sensitive": "number of sensitive arms",
+    "spread": "spread c of the coefficients",
+    "dimension": "number of features d",
+    "delta": "delta",
+}
+SETTLED = 200
+"""Horizon from which on claims about a horizon are judged: twenty rounds an arm."""
+
+CLOSE = Claim(
+    "GroupFairTopInterval's share of sensitive pulls is close to the sensitive share of the arms",
+    "section 5.2",
+    "mean share within 0.1 of the share of arms at every value (horizons from 200 on)",
+)
+STARVED = Claim(
+    "TopInterval and IntervalChaining starve sensitive arms as the bias grows",
+    "section 5.2",
+    "both shares at the largest mu at most half of those at the smallest",
+)
+HALF = Claim(
+    "NaiveFair keeps the share at 50 %",
+    "section 5.2",
+    "mean share within 0.03 of one half at every value (horizons from 200 on)",
+)
+BY_SIZE = Claim(
+    "NaiveFair's share follows the sensitive share of the arms",
+    "Figure 1 (d)",
+    "mean share within 0.03 of the share of arms at every value, groups drawn by size as in the authors' program",
+)
+UNIFORM = Claim(
+    "IntervalChaining becomes uniform for many arms",
+    "section 5.2",
+    "mean share within 0.05 of the share of arms at the largest n",
+)
+LIKE_BLIND = Claim(
+    "GroupFairTopInterval's true regret is about TopInterval's biased regret",
+    "section 5.2",
+    "ratio between 1/2 and 2 at every value (horizons from 200 on)",
+)
+GROWS = Claim(
+    "True regret of TopInterval and IntervalChaining grows with the bias",
+    "section 5.2",
+    "both at the largest mu above those at the smallest by more than three standard errors",
+)
+DOUBLES = Claim(
+    "... and at least doubles",
+    "section 5.2, a stricter reading of ours",
+    "both at the largest mu at least twice those at the smallest",
+)
+NAIVE_LOSES = Claim(
+    "NaiveFair has high regret",
+    "section 5.2",
+    "its true regret above GroupFairTopInterval's at every value (horizons from 200 on)",
+)
+
+
+def shares(settings: Sweep, runner: Runner) -> Report:
+    """Draw the sensitive share of the pulls and judge what is said about it."""
+    return _report(settings, runner, {"share": "-"}, "share of sensitive pulls", _about_shares)
+
+
+def regrets(settings: Sweep, runner: Runner) -> Report:
+    """Draw biased and true regret a round and judge what is said about them."""
+    return _report(settings, runner, {"biased regret": "-", "true regret": "--"}, "regret a round", _about_regrets)
+
+
+def _report(
+    settings: Sweep,
+    runner: Runner,
+    measures: dict[str, str],
+    up: str,
+    judge: Callable[[Sweep, pd.DataFrame, str], Iterator[Verdict]],
+) -> Report:
+    table = sweep(settings, runner)
+    report = Report(data={"table": table[table["measure"].isin(measures)]})
+    panels = dict(_panels(settings, table))
+    for title, own in panels.items():
+        settled = own[own["value"] >= SETTLED] if settings.vary == "rounds" else own
+        report.verdicts += judge(settings, settled, title)
+    report.figures[next(iter(measures)).replace(" ", "_")] = _draw(settings, panels, measures, up)
+    return report
+
+
+def _panels(settings: Sweep, table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    for dimension in settings.dimensions:
+        for preset in settings.presets:
+            own = table[(table["dimension"] == dimension) & (table["preset"] == preset)]
+            d = "" if settings.vary == "dimension" else f"d = {dimension}, "
+            yield f"{d}{preset}'s reading".replace("authors's", "authors'"), own
+
+
+def _draw(settings: Sweep, panels: dict[str, Any], measures: dict[str, str], up: str) -> Figure:
+    from evenhand.plots.groups import plot_sweep
+    from evenhand.plots.style import figure
+
+    drawn, axes = figure(width=5.8 * len(panels), height=4.4, columns=len(panels))
+    for axis, (title, own) in zip(np.atleast_1d(axes), panels.items(), strict=True):
+        shown = own if "share" in measures else own.drop(columns="arm_share")
+        plot_sweep(shown, axis, measures=measures, across=NAMES[settings.vary], up=up, title=title)
+    return drawn
+
+
+def _about_shares(settings: Sweep, table: pd.DataFrame, title: str) -> Iterator[Verdict]:
+    owed = table.drop_duplicates("value").sort_values("value")["arm_share"].to_numpy()
+
+    def off(policy: str, goal: Any) -> float:
+        return float(np.abs(panel(table, policy, "share") - goal).max())
+
+    said = f"largest distance {off(FAIR, owed):.3f} ({title}); pooled form {off(POOLED, owed):.3f}"
+    if settings.vary == "dimension":
+        said += f"; with the minimum norm from the first sample on {off(PROMPT, owed):.3f}"
+    yield CLOSE.verdict(off(FAIR, owed) <= 0.1, said)
+    if settings.vary == "sensitive":
+        yield BY_SIZE.verdict(off(NAIVE_SIZE, owed) <= 0.03, f"largest distance {off(NAIVE_SIZE, owed):.3f} ({title})")
+    yield HALF.verdict(off(NAIVE, 0.5) <= 0.03, f"largest distance {off(NAIVE, 0.5):.3f} ({title})")
+    if settings.vary == "bias":
+        ends = {name: panel(table, name, "share")[[0, -1]] for name in (BLIND, CHAINING)}
+        told = ", ".join(f"{name} {first:.3f} to {last:.3f}" for name, (first, last) in ends.items())
+        yield STARVED.verdict(all(last <= first / 2 for first, last in ends.values()), f"{told} ({title})")
+    if settings.vary == "arms":
+        gap = abs(panel(table, CHAINING, "share")[-1] - owed[-1])
+        yield UNIFORM.verdict(gap <= 0.05, f"distance {gap:.3f} at n = {max(settings.values)} ({title})")
+
+
+def _about_regrets(settings: Sweep, table: pd.DataFrame, title: str) -> Iterator[Verdict]:
+    fair, blind = panel(table, FAIR, "true regret"), panel(table, BLIND, "biased regret")
+    ratio = fair / blind
+    said = f"ratios {ratio.min():.2f} to {ratio.max():.2f} ({title})"
+    if settings.vary == "dimension":
+        prompt = panel(table, PROMPT, "true regret")
+        said += (
+            f"; at d = {max(settings.values)} {fair[-1]:.1f}, minimum norm from the first sample on {prompt[-1]:.1f}"
+        )
+    yield LIKE_BLIND.verdict(bool((ratio >= 0.5).all() and (ratio <= 2).all()), said)
+    naive = panel(table, NAIVE, "true regret")
+    yield NAIVE_LOSES.verdict(
+        bool((naive > fair).all()), f"{(naive / fair).min():.2f} to {(naive / fair).max():.2f} times ({title})"
+    )
+    if settings.vary == "bias":
+        ends = {name: panel(table, name, "true regret")[[0, -1]] for name in (BLIND, CHAINING)}
+        errors = {name: np.hypot(*panel(table, name, "true regret", "error")[[0, -1]]) for name in (BLIND, CHAINING)}
+        told = ", ".join(f"{name} {first:.2f} to {last:.2f}" for name, (first, last) in ends.items())
+        rises = all(last - first > 3 * errors[name] for name, (first, last) in ends.items())
+        yield GROWS.verdict(rises, f"{told} ({title})")
+        yield DOUBLES.verdict(all(last >= 2 * first for first, last in ends.values()), f"{told} ({title})")
+
+
+def _enter() -> None:
+    knobs = dict(zip("abc", ("spread", "dimension", "delta"), strict=True))
+    figures = {
+        **{f"1{letter}": ("shares", letter) for letter in "abcd"},
+        **{f"2{letter}": ("regrets", letter) for letter in "abcd"},
+        **{f"4{letter}": ("shares", knob) for letter, knob in knobs.items()},
+        **{f"5{letter}": ("regrets", knob) for letter, knob in knobs.items()},
+    }
+    functions = {"shares": shares, "regrets": regrets}
+    titles = {"shares": "share of sensitive pulls", "regrets": "biased and true regret"}
+    for figure, (what, knob) in figures.items():
+        title = f"{titles[what]} against {NAMES[SWEEPS[knob].vary]}"
+        experiment(f"groups/fig{figure}", title, full=SWEEPS[knob], quick=QUICK[knob])(functions[what])
+
+
+_enter()

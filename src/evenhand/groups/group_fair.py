@@ -1,0 +1,197 @@
+"""GroupFairTopInterval: the top interval after what the regressions say about the groups has been taken off.
+
+Two groups, one of them sensitive: its arms are compared by beta_i'x - psi_sens'x + psi_ref'x, with all three widths
+added, against the reference arms' beta_i'x + w_i. Any number of groups: every arm is corrected towards the pooled
+regression over all pulls, psi_pool. The paper's own form for m groups adds a scalar rho to every arm, which changes no
+comparison; what is left pulls each group towards its own mean. It is `mean_reward=rho`.
+
+Invariance: adding one vector to a group's bias shifts beta_i and psi_P of its arms alike, once each regression is
+regular, and so changes no decision in the two-group form.
+
+Source: C. Schumann, Z. Lang, N. Mattei, J. P. Dickerson, "Group Fairness in Bandits with Biased Feedback", AAMAS 2022,
+Algorithm 1, Theorems 1 and 2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from evenhand.errors import ArgumentError, wanted
+from evenhand.groups.bias import Balance, estimate
+from evenhand.groups.intervals import IntervalParams, IntervalState
+from evenhand.groups.picking import CHAIN_WITHIN, INTERVALS, TOP
+from evenhand.groups.problem import Grouped, Membership, real
+from evenhand.groups.settings import ColdStart, Preset, interval_memory, interval_parameters, settle
+from evenhand.groups.worlds import BiasedLinearArms
+from evenhand.online import KernelPolicy
+from evenhand.protocol import Label
+from evenhand.registry import register
+from evenhand.rng import Seed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["GroupFairTopInterval"]
+
+
+@register("groups/group-fair-top-interval")
+class GroupFairTopInterval(Grouped, KernelPolicy):
+    """Pull the arm whose interval ends highest once its group's learned bias is taken off; learn the bias on the way.
+
+    With b_P = |Phi^{-1}(delta |P| / (2 n T))| sigma sqrt(x (X_P'X_P)^+ x') for a regression over all pulls of a group
+    P, a corrected arm has the index beta_i'x + w_i - psi_P'x + b_P + psi_target'x + b_target. Promised is a true
+    regret of O(T^(2/3)) where groups are equal on average (Theorem 1); nothing is promised about shares, for those
+    wrap it in `FairLearn`.
+
+    Parameters
+    ----------
+    groups : the group of each arm: a list, or a dict arm -> group; several attributes form one, ("F", "under 25").
+    sensitive : of exactly two groups the one that is corrected, towards the other. None: every group, towards the
+        pooled regression.
+    mean_reward : rho, the mean reward over everyone: the paper's form for m groups instead of the pooled one.
+    within : "top", or "chain": among arms of the chosen arm's group whose corrected intervals overlap in a chain each
+        is equally likely.
+    delta : 1 - delta is the level at which all intervals hold, in (0, 1).
+    noise_scale : sigma, the standard deviation of the reward's noise.
+    horizon : T of the groups' widths; None for t instead. Past the horizon `ask` refuses, simulations go on with t.
+    preset, exploration, cold_start : as for `TopInterval`.
+    seed : seed of the exploration.
+
+    Raises
+    ------
+    ArgumentError
+        If a setting cannot be, `sensitive` is given for more or fewer than two groups, or together with `mean_reward`.
+    UnknownArmError
+        If the sensitive group has no arm.
+
+    Examples
+    --------
+    >>> from evenhand.groups import BiasedLinearArms
+    >>> world = BiasedLinearArms(arms=4, sensitive=2, bias=10.0)
+    >>> policy = GroupFairTopInterval(world.groups, "sensitive", horizon=500, seed=1)
+    >>> world.reset(seed=2)
+    >>> for _ in range(500):
+    ...     decision = policy.ask(*world.observe())
+    ...     policy.tell(decision, *world.respond(decision))
+    >>> table = policy.bias()
+    >>> table.columns.tolist()
+    ['group', 'reference', 'feature', 'bias', 'low', 'high']
+
+    Source: Schumann, Lang, Mattei, Dickerson (2022), Algorithm 1 and Theorem 1 (two groups), Theorem 2
+    (`mean_reward`).
+    """
+
+    kernels = INTERVALS
+
+    def __init__(
+        self,
+        groups: Membership,
+        sensitive: Label | None = None,
+        *,
+        mean_reward: float | None = None,
+        within: Literal["top", "chain"] = "top",
+        delta: float = 0.1,
+        noise_scale: float = 1.0,
+        horizon: int | None = None,
+        preset: Preset = "paper",
+        exploration: float = 1 / 3,
+        cold_start: ColdStart | None = None,
+        seed: Seed = None,
+    ) -> None:
+        settle(self, groups, delta, noise_scale, horizon, preset, exploration, cold_start)
+        names = self.membership.names
+        if len(names) < 2:
+            raise ArgumentError(wanted("groups", "at least two groups", list(names)))
+        if sensitive is not None:
+            self.membership.code(sensitive, "sensitive")
+            if len(names) > 2:
+                mend = "leave it out: every group is then corrected"
+                raise ArgumentError(wanted("sensitive", "exactly two groups beside it", f"{len(names)} groups", mend))
+            if mean_reward is not None:
+                raise ArgumentError(wanted("mean_reward", "None beside sensitive=", mean_reward, "give one of the two"))
+        if mean_reward is not None:
+            mean_reward = real("mean_reward", mean_reward, -math.inf, math.inf, "a finite number, or None")
+        if within not in ("top", "chain"):
+            raise ArgumentError(wanted("within", "'top' or 'chain'", within))
+        self.sensitive, self.mean_reward, self.within = sensitive, mean_reward, within
+        super().__init__(self.membership.arms, seed)
+
+    @property
+    def reference(self) -> Label | None:
+        """The group towards which the sensitive one is corrected; None where that is the pooled regression or a
+        scalar."""
+        if self.sensitive is None:
+            return None
+        return next(name for name in self.membership.names if name != self.sensitive)
+
+    def parameters(self) -> IntervalParams:
+        names = self.membership.names
+        target = len(names) if self.mean_reward is None else -1
+        if self.reference is not None:
+            target = names.index(self.reference)
+        return interval_parameters(
+            self,
+            pick=CHAIN_WITHIN if self.within == "chain" else TOP,
+            corrected=[self.sensitive in (None, name) for name in names],
+            target=target,
+            shift=self.mean_reward or 0.0,
+        )
+
+    def memory(self) -> IntervalState:
+        return interval_memory(self, len(self.membership.names) + (self.sensitive is None))
+
+    def bias(
+        self,
+        reference: Label | None = None,
+        *,
+        balance: Balance = "pulls",
+        level: float = 0.95,
+        noise: Literal["given", "estimated"] = "given",
+        features: Sequence[str] | None = None,
+    ) -> pd.DataFrame:
+        """Return the learned bias of each group, feature by feature, with confidence intervals.
+
+        What is estimated, given what was pulled: with `balance="pulls"` the difference of the groups' regressions over
+        all pulls, which is the bias PLUS the difference of the groups' pull-weighted true coefficients, (sum_i
+        X_i'X_i)^-1 sum_i X_i'X_i beta_i over the arms of a group. With `balance="arms"` the difference of the means
+        over arms of each arm's own regression: the bias plus the difference of the plain means of beta_i, whatever was
+        pulled. Either equals the bias only where groups are equal on average. A feature that the pulls so far do not
+        determine has the interval (-inf, inf).
+
+        Parameters
+        ----------
+        reference : the group to compare with; None for the policy's own, or everyone pooled where it has none.
+        balance : "pulls" or "arms", see above.
+        level : the level at which each interval holds.
+        noise : whether sigma is `noise_scale`, or estimated from the residuals of the arms' own regressions.
+        features : names of the d features; None for 0 .. d-1.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns group, reference, feature, bias, low, high; a row for each group but the reference and each feature.
+
+        Raises
+        ------
+        ArgumentError
+            If an argument cannot be, or nothing has been told yet.
+        """
+        chosen = self.reference if reference is None else reference
+        real("level", level, 0.0, 1.0, "a level in [0, 1)")
+        if balance not in ("pulls", "arms"):
+            raise ArgumentError(wanted("balance", "'pulls' or 'arms'", balance))
+        if noise not in ("given", "estimated"):
+            raise ArgumentError(wanted("noise", "'given' or 'estimated'", noise))
+        sigma = self.noise_scale if noise == "given" else None
+        return estimate(self._state.fit, self.membership, chosen, balance, level, sigma, features)
+
+    @classmethod
+    def examples(cls) -> Iterator[tuple[GroupFairTopInterval, Any]]:
+        world = BiasedLinearArms(arms=4, sensitive=2)
+        yield cls(world.groups, "sensitive", horizon=10_000), world
+        yield cls(world.groups, "sensitive", horizon=10_000, preset="authors"), world
+        yield cls(world.groups, mean_reward=30.0, within="chain"), world
+        three = BiasedLinearArms(groups={"a": "x", "b": "y", "c": "z", "d": "x"}, bias={"y": 5.0}, dimension=3)
+        yield cls(three.groups, cold_start="minimum_norm"), three

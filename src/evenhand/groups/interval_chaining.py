@@ -1,0 +1,79 @@
+"""IntervalChaining: nobody is passed over whose interval overlaps, through others, with the best one.
+
+Source: M. Joseph, M. Kearns, J. Morgenstern, A. Roth, "Fairness in Learning: Classic and Contextual Bandits", NeurIPS
+2016; as compared with in C. Schumann, Z. Lang, N. Mattei, J. P. Dickerson, "Group Fairness in Bandits with Biased
+Feedback", AAMAS 2022.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from evenhand.groups.intervals import IntervalParams, IntervalState
+from evenhand.groups.picking import CHAIN, INTERVALS, TWO_SWEEPS
+from evenhand.groups.problem import Grouped, Membership
+from evenhand.groups.settings import ColdStart, Preset, interval_memory, interval_parameters, settle
+from evenhand.groups.worlds import BiasedLinearArms
+from evenhand.online import KernelPolicy
+from evenhand.registry import register
+from evenhand.rng import Seed
+
+__all__ = ["IntervalChaining"]
+
+
+@register("groups/interval-chaining")
+class IntervalChaining(Grouped, KernelPolicy):
+    """Pull a random arm of the chain: the top interval, all that overlap it, all that overlap those, and so on.
+
+    The chain is the transitive closure of overlapping. `preset="authors"` makes two sweeps instead, and moves the
+    lower end to an upper one, as the program published with the paper does.
+
+    Parameters
+    ----------
+    groups, delta, noise_scale, horizon, preset, exploration, cold_start : as for `TopInterval`.
+    seed : seed of the exploration and of the draw from the chain.
+
+    Raises
+    ------
+    ArgumentError
+        If a setting cannot be, or there are fewer than two arms.
+
+    Examples
+    --------
+    >>> policy = IntervalChaining(["F", "M", "M"], seed=1)
+    >>> decision = policy.ask([[1.0], [0.2], [0.5]])
+    >>> policy.tell(decision, 3.5)
+
+    Source: Joseph, Kearns, Morgenstern, Roth (2016), section 3; Schumann, Lang, Mattei, Dickerson (2022), as a
+    baseline.
+    """
+
+    kernels = INTERVALS
+
+    def __init__(
+        self,
+        groups: Membership,
+        delta: float = 0.1,
+        *,
+        noise_scale: float = 1.0,
+        horizon: int | None = None,
+        preset: Preset = "paper",
+        exploration: float = 1 / 3,
+        cold_start: ColdStart | None = None,
+        seed: Seed = None,
+    ) -> None:
+        settle(self, groups, delta, noise_scale, horizon, preset, exploration, cold_start)
+        super().__init__(self.membership.arms, seed)
+
+    def parameters(self) -> IntervalParams:
+        return interval_parameters(self, pick=CHAIN if self.preset == "paper" else TWO_SWEEPS)
+
+    def memory(self) -> IntervalState:
+        return interval_memory(self)
+
+    @classmethod
+    def examples(cls) -> Iterator[tuple[IntervalChaining, Any]]:
+        world = BiasedLinearArms(arms=4, sensitive=2)
+        yield cls(world.groups), world
+        yield cls(world.groups, 0.3, horizon=10_000, preset="authors"), world

@@ -1,0 +1,115 @@
+"""What was lost and who was chosen, in one pass over a stream or at once over a log: one definition for both.
+
+In a round with expected biased rewards m_i and true rewards f_i, arm a pulled and reward y received,
+
+    biased regret  max m - m_a,    true regret  max f - f_a,    perceived regret  max m - y.
+
+The true regret is the one that counts; where nobody knows f, as with real data, the perceived one is all there is.
+
+Source: C. Schumann, Z. Lang, N. Mattei, J. P. Dickerson, "Group Fairness in Bandits with Biased Feedback", AAMAS 2022,
+perceived regret as in the program published with it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from evenhand.errors import UnknownArmError, wanted
+from evenhand.groups.problem import Groups, Membership
+from evenhand.kernels.arrays import Floats, Ints
+from evenhand.metrics.groups import arm_share, group_share, selection_rate_ratio
+from evenhand.protocol import Label
+
+__all__ = ["Ledger", "round_regrets"]
+
+
+def round_regrets(biased: Any, true: Any, index: Any, reward: Any) -> Floats:
+    """Return biased, true and perceived regret (..., 3) of rounds.
+
+    Parameters
+    ----------
+    biased, true : expected biased and true reward of each arm (..., n_arms).
+    index : the arm that was pulled (...).
+    reward : the reward that was received (...).
+
+    Examples
+    --------
+    >>> round_regrets([3.0, 1.0], [3.0, 4.0], 0, 2.5).tolist()
+    [0.0, 1.0, 0.5]
+    """
+    biased, true = np.asarray(biased, dtype=np.float64), np.asarray(true, dtype=np.float64)
+    at = np.asarray(index)[..., None]
+    lost = [means.max(axis=-1) - np.take_along_axis(means, at, axis=-1)[..., 0] for means in (biased, true)]
+    return np.stack([*lost, biased.max(axis=-1) - np.asarray(reward)], axis=-1)
+
+
+class Ledger:
+    """Books over a stream of decisions: pulls, shares of groups, the three regrets.
+
+    Parameters
+    ----------
+    groups : the group of each arm: a list, or a dict arm -> group.
+
+    Examples
+    --------
+    >>> ledger = Ledger({"ann": "F", "bob": "M", "cid": "M"})
+    >>> ledger.add("bob", 2.5, biased=[1.0, 3.0, 2.0], true=[4.0, 3.0, 2.0])
+    >>> ledger.true_regret, ledger.group_share
+    (1.0, {'F': 0.0, 'M': 1.0})
+    """
+
+    def __init__(self, groups: Membership) -> None:
+        self.membership = Groups.read(groups)
+        self.pulls: Ints = np.zeros(len(self.membership.arms), np.int64)
+        self._regrets = np.zeros(3)
+
+    def add(self, arm: Label, reward: float, *, biased: Any = None, true: Any = None) -> None:
+        """Enter one round; without `biased` or `true` (n_arms,) the regrets that need them are not known any more.
+
+        Raises
+        ------
+        UnknownArmError
+            If there is no such arm.
+        """
+        if arm not in self.membership.arms:
+            raise UnknownArmError(wanted("arm", f"one of the arms {list(self.membership.arms)}", arm))
+        index = self.membership.arms.index(arm)
+        unknown = np.full(len(self.pulls), np.nan)
+        self._regrets += round_regrets(
+            unknown if biased is None else biased, unknown if true is None else true, index, reward
+        )
+        self.pulls[index] += 1
+
+    @property
+    def biased_regret(self) -> float:
+        """Expected biased reward lost against the arm with the largest, so far."""
+        return float(self._regrets[0])
+
+    @property
+    def true_regret(self) -> float:
+        """True reward lost against the arm with the largest, so far."""
+        return float(self._regrets[1])
+
+    @property
+    def perceived_regret(self) -> float:
+        """Largest expected biased reward less the reward received, so far."""
+        return float(self._regrets[2])
+
+    @property
+    def group_share(self) -> dict[Label, float]:
+        """Each group's share of the pulls."""
+        return dict(
+            zip(self.membership.names, group_share(self.pulls, self.membership.as_dict()).tolist(), strict=True)
+        )
+
+    @property
+    def arm_share(self) -> dict[Label, float]:
+        """Each group's share of the arms."""
+        return dict(zip(self.membership.names, arm_share(self.membership.as_dict()).tolist(), strict=True))
+
+    @property
+    def selection_rate_ratio(self) -> float:
+        """Smallest over largest selection rate of a group; the four-fifths rule asks for 0.8 and more."""
+        return float(selection_rate_ratio(self.pulls, self.membership.as_dict()))

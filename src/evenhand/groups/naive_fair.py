@@ -1,0 +1,233 @@
+"""NaiveFair: first draw a group, then let a policy decide inside it.
+
+Shares come out fair by force. What the rewards say about a group plays no part, so the true regret does not vanish.
+
+Source: C. Schumann, Z. Lang, N. Mattei, J. P. Dickerson, "Group Fairness in Bandits with Biased Feedback", AAMAS 2022,
+Algorithm 2. The program published with the paper explores over all arms and otherwise draws a group by its share of
+the arms; that is `group_odds="size"`, since a group drawn by its share and an arm drawn inside it make a uniformly
+random arm.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any, Literal, NamedTuple, Self
+
+import numpy as np
+
+from evenhand.errors import ArgumentError, wanted
+from evenhand.groups.intervals import group_of
+from evenhand.groups.linear_thompson import LinearThompson
+from evenhand.groups.picking import any_of
+from evenhand.groups.problem import Grouped, Groups, Membership
+from evenhand.groups.top_interval import TopInterval
+from evenhand.groups.worlds import BiasedLinearArms
+from evenhand.kernels.arrays import Bools, Floats, Ints, Words
+from evenhand.kernels.compose import OPEN, bind, entry, kernel
+from evenhand.kernels.random import below
+from evenhand.online import KernelPolicy, Kernels, reason
+from evenhand.registry import register
+from evenhand.rng import Seed, child
+
+__all__ = ["NaiveFair"]
+
+WISH = reason("the wish of its group's own learner")
+
+
+class NaiveParams(NamedTuple):
+    groups: Ints
+    dimension: int
+    equal: bool
+    """Whether groups are equally likely, or by their share of the arms."""
+    inner: Any
+
+
+class NaiveState(NamedTuple):
+    stream: Words
+    present: Bools
+    """(n_groups,): which groups have an arm in this round."""
+    inner: Any
+
+
+class NoInner(NamedTuple):
+    """Stands where the arrays of a compiled inner policy would be."""
+
+    nothing: Floats
+
+
+inner_choose = inner_update = OPEN
+
+
+@kernel
+def draw_group(params: NaiveParams, state: NaiveState, contexts: Floats) -> int:
+    """Return the group in which this round is decided, one that has an arm."""
+    arms = params.groups.size
+    if not params.equal:
+        return group_of(params, contexts, below(state.stream, arms))
+    for group in range(state.present.size):
+        state.present[group] = False
+    for arm in range(arms):
+        state.present[group_of(params, contexts, arm)] = True
+    return any_of(state.stream, state.present)
+
+
+@kernel
+def choose(params: NaiveParams, state: NaiveState, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
+    group = draw_group(params, state, contexts)
+    for arm in range(params.groups.size):
+        state.inner.eligible[arm] = group_of(params, contexts, arm) == group
+    return inner_choose(params.inner, state.inner, contexts, round, waiting)
+
+
+@kernel
+def update(params: NaiveParams, state: NaiveState, contexts: Floats, index: int, reward: float) -> None:
+    inner_update(params.inner, state.inner, contexts, index, reward)
+
+
+@register("groups/naive-fair")
+class NaiveFair(Grouped, KernelPolicy):
+    """Draw a group, then let an inner policy decide among its arms.
+
+    Policies of this package are asked once, with the arms of the group alone to choose from, and run compiled. Any
+    other object with `choose` and `update` is copied, one copy a group that knows its group's arms alone.
+
+    Parameters
+    ----------
+    groups : the group of each arm: a list, or a dict arm -> group; several attributes form one, ("F", "under 25").
+    group_odds : "equal": each group is equally likely; "size": by its share of the arms.
+    inner : the policy inside the group; None for `TopInterval(groups, delta, noise_scale=noise_scale)`.
+    delta, noise_scale : settings of that one.
+    seed : seed of the groups drawn, and of the inner policy's own choices.
+
+    Raises
+    ------
+    ArgumentError
+        If the odds are neither, or the inner policy has other arms, has decided before, or cannot choose and update.
+
+    Examples
+    --------
+    >>> policy = NaiveFair({"ann": "F", "bob": "M", "cid": "M"}, seed=1)
+    >>> decision = policy.ask([[1.0], [0.2], [0.4]])
+    >>> policy.tell(decision, 30.0)
+
+    Source: Schumann, Lang, Mattei, Dickerson (2022), Algorithm 2.
+    """
+
+    def __init__(
+        self,
+        groups: Membership,
+        group_odds: Literal["equal", "size"] = "equal",
+        *,
+        inner: Any = None,
+        delta: float = 0.1,
+        noise_scale: float = 1.0,
+        seed: Seed = None,
+    ) -> None:
+        if group_odds not in ("equal", "size"):
+            raise ArgumentError(wanted("group_odds", "'equal' or 'size'", group_odds))
+        self.membership = Groups.read(groups)
+        self.groups = self.membership.as_dict()
+        self.group_odds, self.inner, self.delta, self.noise_scale = group_odds, inner, delta, noise_scale
+        self._learner = TopInterval(self.groups, delta, noise_scale=noise_scale) if inner is None else inner
+        self._inside: list[Any] = []
+        self._check_inner(self._learner)
+        super().__init__(self.membership.arms, seed)
+
+    @property
+    def horizon(self) -> int | None:
+        """The inner policy's horizon, where it has one."""
+        found: int | None = getattr(self._learner, "horizon", None)
+        return found
+
+    @property
+    def compiled(self) -> bool:
+        """Whether the inner policy is one of this package, so that the whole runs compiled."""
+        return isinstance(self._learner, Grouped) and not isinstance(self._learner, NaiveFair)
+
+    def _check_inner(self, inner: Any) -> None:
+        if not (callable(getattr(inner, "choose", None)) and callable(getattr(inner, "update", None))):
+            mend = "wrap it in evenhand.learners.Adapter"
+            raise ArgumentError(wanted("inner", "a policy, or an object with choose() and update()", inner, mend))
+        if inner.__dict__.get("round", 0):
+            got = f"one at round {inner.round}"
+            raise ArgumentError(wanted("inner", "one that has not decided yet", got, "pass inner.fresh()"))
+        if isinstance(inner, NaiveFair):
+            raise ArgumentError(wanted("inner", "a policy that does not draw groups itself", inner))
+        if isinstance(inner, Grouped):
+            if inner.membership != self.membership:
+                raise ArgumentError(wanted("inner", f"one for the groups {self.groups}", inner.groups))
+            self.kernels = Kernels(
+                bind(choose, inner_choose=inner.kernels.choose), bind(update, inner_update=inner.kernels.update)
+            )
+            return
+        if getattr(inner, "arms", None) is not None:
+            raise ArgumentError(wanted("inner", "one without arms= yet: each group's copy gets its own", inner.arms))
+        self.contextual = bool(getattr(inner, "contextual", False))
+        self.reward_range = getattr(inner, "reward_range", self.reward_range)
+
+    def _started(self) -> Any:
+        learner = self._learner.fresh(seed=child(self.seed, 1))
+        learner.begin(self.dimension or 0)
+        return learner
+
+    def parameters(self) -> NaiveParams:
+        codes = np.array(self.membership.codes, np.int64)
+        inner = self._started()._params if self.compiled else NoInner(np.zeros(0))
+        return NaiveParams(codes, self.dimension or 0, self.group_odds == "equal", inner)
+
+    def memory(self) -> NaiveState:
+        present = np.zeros(len(self.membership.names), np.bool_)
+        if self.compiled:
+            return NaiveState(self.stream(), present, self._started()._state)
+        self._inside = [self._copy(code) for code in range(len(present))]
+        return NaiveState(self.stream(), present, NoInner(np.zeros(0)))
+
+    def _copy(self, code: int) -> Any:
+        arms = self.membership.members(self.membership.names[code])
+        if len(arms) == 1:
+            return None
+        if hasattr(self._learner, "fresh"):
+            return self._learner.fresh(arms=arms, seed=child(self.seed, 1, code))
+        return copy.deepcopy(self._learner)
+
+    def _choose(self, shown: Floats) -> tuple[int, int]:
+        if self.compiled:
+            return super()._choose(shown)
+        code = int(entry(draw_group)(self._params, self._state, shown))
+        members = [arm for arm, own in enumerate(self.membership.codes) if own == code]
+        inner = self._inside[code]
+        chosen = 0 if inner is None else inner.choose(*([shown[members]] if self.contextual else []))
+        if isinstance(chosen, bool) or not isinstance(chosen, (int, np.integer)) or not 0 <= chosen < len(members):
+            raise ArgumentError(wanted("inner.choose()", f"an arm's index below {len(members)}", chosen))
+        self.round += 1
+        return members[int(chosen)], WISH
+
+    def _update(self, shown: Floats, index: int, reward: float) -> None:
+        if self.compiled:
+            super()._update(shown, index, reward)
+            return
+        code = self.membership.codes[index]
+        members = [arm for arm, own in enumerate(self.membership.codes) if own == code]
+        if self._inside[code] is not None:
+            self._inside[code].update(*([shown[members]] if self.contextual else []), members.index(index), reward)
+
+    def _checked_contexts(self, contexts: Any = None) -> Floats:
+        if not self.compiled and hasattr(contexts, "groups"):
+            raise ArgumentError(wanted("groups", "None: copies of a foreign policy keep their arms", contexts.groups))
+        return super()._checked_contexts(contexts)
+
+    def snapshot(self) -> dict[str, Any]:
+        return super().snapshot() | ({} if self.compiled else {"inside": self._inside})
+
+    @classmethod
+    def restored(cls, snapshot: dict[str, Any]) -> Self:
+        policy = super().restored(snapshot)
+        policy._inside = snapshot.get("inside", [])
+        return policy
+
+    @classmethod
+    def examples(cls) -> Iterator[tuple[NaiveFair, Any]]:
+        world = BiasedLinearArms(arms=5, sensitive=2)
+        yield cls(world.groups), world
+        yield cls(world.groups, "size", inner=LinearThompson(world.groups, spread=1.0)), world

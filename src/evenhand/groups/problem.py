@@ -1,0 +1,226 @@
+"""Which arm now, when the reward we see is biased against a group?
+
+Arm i of group g shows the context x and pays beta_i'x + psi_g'x + noise; psi_g is society's bias against the group,
+zero for a reference group. Wanted is a small regret against the true reward beta_i'x, without being told psi. Groups
+are assumed equal on average in truth: their arms' beta_i have the same mean. Where that fails, what is learned is the
+bias plus the difference of the means.
+
+Source: C. Schumann, Z. Lang, N. Mattei, J. P. Dickerson, "Group Fairness in Bandits with Biased Feedback", AAMAS 2022,
+the model of the paper.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from evenhand.errors import ArgumentError, UnknownArmError, wanted
+from evenhand.kernels.arrays import Floats
+from evenhand.online import KernelPolicy, arm_labels
+from evenhand.protocol import Decision, Label
+
+__all__ = ["TINY", "Grouped", "Groups", "Membership", "group_label", "real", "whole"]
+
+TINY = math.ulp(0.0)
+"""The smallest number above zero."""
+
+Membership = Sequence[Any] | Mapping[Label, Any]
+"""The group of each arm: a list, or a dict arm -> group; a group is a label or several attributes, ("F", "under
+25")."""
+
+
+def group_label(group: Any) -> Label:
+    """Return the label of a group; several attributes together form one intersectional group.
+
+    >>> group_label("F"), group_label(("F", "under 25"))
+    ('F', 'F & under 25')
+
+    Raises
+    ------
+    ArgumentError
+        If it is neither str nor int, nor a tuple or list of such.
+    """
+    if isinstance(group, (tuple, list)) and group:
+        return " & ".join(str(group_label(attribute)) for attribute in group)
+    if isinstance(group, np.generic):
+        group = group.item()
+    if not isinstance(group, (str, int)) or isinstance(group, bool):
+        raise ArgumentError(wanted("groups", "labels that are str or int, or tuples of such", group))
+    return group
+
+
+def real(name: str, value: Any, low: float, high: float, what: str) -> float:
+    """Return a finite number with low <= value < high as a float.
+
+    Raises
+    ------
+    ArgumentError
+        If it is not such a number; `what` words what was wanted.
+    """
+    number = not isinstance(value, (str, bytes, bool)) and hasattr(value, "__float__")
+    if not number or not (math.isfinite(value) and low <= value < high):
+        raise ArgumentError(wanted(name, what, value))
+    return float(value)
+
+
+def whole(name: str, value: Any, low: int, what: str) -> int:
+    """Return a whole number >= low as an int.
+
+    Raises
+    ------
+    ArgumentError
+        If it is not such a number; `what` words what was wanted.
+    """
+    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < low:
+        raise ArgumentError(wanted(name, what, value))
+    return int(value)
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Which arm belongs to which group.
+
+    Attributes
+    ----------
+    arms : the labels of the arms (n_arms,).
+    names : the labels of the groups (n_groups,), in the order in which they first appear.
+    codes : the position in `names` of each arm's group (n_arms,).
+    """
+
+    arms: tuple[Label, ...]
+    names: tuple[Label, ...]
+    codes: tuple[int, ...]
+
+    @classmethod
+    def read(cls, groups: Any) -> Groups:
+        """Read the membership as the user gave it.
+
+        >>> Groups.read({"a": "F", "b": "M", "c": "F"}).members("F")
+        ('a', 'c')
+
+        Raises
+        ------
+        ArgumentError
+            If it is not a list or dict of labels for at least two arms.
+        """
+        if hasattr(groups, "to_dict"):
+            groups = groups.to_dict()
+        if isinstance(groups, Mapping):
+            arms, given = arm_labels(list(groups)), list(groups.values())
+        elif isinstance(groups, (str, bytes)) or not hasattr(groups, "__len__"):
+            raise ArgumentError(wanted("groups", "a list with the group of each arm, or a dict arm -> group", groups))
+        else:
+            arms, given = arm_labels(len(groups)), list(groups)
+        labels = [group_label(group) for group in given]
+        names = tuple(dict.fromkeys(labels))
+        return cls(arms, names, tuple(names.index(label) for label in labels))
+
+    def members(self, group: Label) -> tuple[Label, ...]:
+        """Return the arms of a group."""
+        return tuple(arm for arm, code in zip(self.arms, self.codes, strict=True) if self.names[code] == group)
+
+    def code(self, group: Any, name: str = "groups") -> int:
+        """Return a group's position.
+
+        Raises
+        ------
+        UnknownArmError
+            If there is no such group.
+        """
+        label = group_label(group)
+        if label not in self.names:
+            raise UnknownArmError(wanted(name, f"one of the groups {list(self.names)}", group))
+        return self.names.index(label)
+
+    def of_round(self, groups: Any) -> Floats:
+        """Return the codes (n_arms,) of a membership that holds for one round; arms that a dict leaves out stay where
+        they are.
+
+        Raises
+        ------
+        UnknownArmError
+            If an arm or a group is not known.
+        ArgumentError
+            If a list has not one group for each arm.
+        """
+        codes = np.array(self.codes, dtype=np.float64)
+        if isinstance(groups, Mapping):
+            for arm, group in groups.items():
+                if arm not in self.arms:
+                    raise UnknownArmError(wanted("groups", f"a dict over the arms {list(self.arms)}", arm))
+                codes[self.arms.index(arm)] = self.code(group)
+            return codes
+        if isinstance(groups, (str, bytes)) or not hasattr(groups, "__len__") or len(groups) != len(self.arms):
+            raise ArgumentError(
+                wanted("groups", f"{len(self.arms)} groups, one an arm, or a dict arm -> group", groups)
+            )
+        return np.array([self.code(group) for group in groups], dtype=np.float64)
+
+    def sizes(self) -> Floats:
+        """Return the number of arms of each group (n_groups,)."""
+        return np.bincount(self.codes, minlength=len(self.names)).astype(np.float64)
+
+    def as_dict(self) -> dict[Label, Label]:
+        """Return the membership as a dict arm -> group."""
+        return {arm: self.names[code] for arm, code in zip(self.arms, self.codes, strict=True)}
+
+
+class Shown(NamedTuple):
+    """Contexts with the membership of their round."""
+
+    contexts: Any
+    groups: Any
+
+
+if TYPE_CHECKING:
+    Base = KernelPolicy
+else:
+    Base = object
+
+
+class Grouped(Base):
+    """What the policies of this package have in common, mixed into a KernelPolicy: contexts, arms in groups, rewards
+    on any scale."""
+
+    contextual = True
+    reward_range = (-math.inf, math.inf)
+    membership: Groups
+
+    def ask(self, contexts: Any = None, groups: Membership | None = None) -> Decision:
+        """Take the next decision and hand out its ticket.
+
+        Parameters
+        ----------
+        contexts : what each arm shows, numbers (n_arms, d).
+        groups : the arms' groups in this round, where they differ from the policy's: a list, or a dict of the arms
+            that differ.
+
+        Raises
+        ------
+        ContextError
+            If `contexts` are missing, of another shape, or not finite.
+        UnknownArmError
+            If an arm or a group is not known.
+        ArgumentError
+            If the policy's horizon is over; simulations go on, with t in place of the horizon.
+        """
+        return super().ask(contexts if groups is None else Shown(contexts, groups))
+
+    def _choose(self, shown: Floats) -> tuple[int, int]:
+        horizon = getattr(self, "horizon", None)
+        if horizon is not None and self.round >= horizon:
+            mend = "give a longer horizon, or None for widths that widen with t"
+            raise ArgumentError(
+                wanted("horizon", f"at most {horizon} rounds, as was said", f"round {self.round + 1}", mend)
+            )
+        return super()._choose(shown)
+
+    def _checked_contexts(self, contexts: Any = None) -> Floats:
+        if not isinstance(contexts, Shown):
+            return super()._checked_contexts(contexts)
+        codes = self.membership.of_round(contexts.groups)
+        return np.column_stack([super()._checked_contexts(contexts.contexts), codes])

@@ -1,0 +1,148 @@
+"""Least squares that learns row by row, at a cost that does not grow with the rows: several regressions side by side.
+
+For rows X and answers y a regression keeps beta = X^+ y, the least squares solution of smallest norm, and a square
+root S of the inverse Gram matrix, (X'X)^+ = S S'. A row x that lies in the span of earlier ones is Potter's square
+root update, with f = S'x and a = 1 + f'f:
+
+    S <- S - S f f' / (a + sqrt(a)),    beta <- beta + S f (y - x'beta) / a,
+
+which is Sherman and Morrison's in a form where S S' cannot turn negative. A row with a part c outside the span is
+Greville's step, with u = c / |c|^2: S <- [S - u f', u], beta <- beta + u (y - x'beta). Outside means |c| > 1e-10 |x|,
+c found by orthogonalizing twice. No Gram matrix is formed, so features of very different size cost no more digits than
+the data themselves have.
+
+A ridge regression starts from S = I / sqrt(lambda) and full rank; nothing else differs.
+
+Sources: T. N. E. Greville, "Some Applications of the Pseudoinverse of a Matrix", SIAM Review 2 (1960); J. E. Potter's
+update as in G. J. Bierman, "Factorization Methods for Discrete Sequential Estimation" (1977), section II.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from evenhand.kernels.arrays import Floats, Ints
+from evenhand.kernels.compose import kernel
+
+__all__ = ["Regressions", "dot", "learn", "regressions", "spread"]
+
+OUTSIDE = 1e-20
+"""The square of the relative size from which on a row's part outside the span of earlier rows counts."""
+
+
+class Regressions(NamedTuple):
+    """State of m regressions on d features."""
+
+    coefficients: Floats
+    """(m, d): beta."""
+    factors: Floats
+    """(m, d, d): the columns of S as rows, `ranks` of them in use."""
+    basis: Floats
+    """(m, d, d): an orthonormal basis of the rows seen, as rows; not needed any more once the rank is d."""
+    ranks: Ints
+    samples: Ints
+    squares: Floats
+    """(m,): the sum of squared residuals."""
+    lengths: Floats
+    """(m,): the Frobenius norm of S, so that |S'x| <= lengths |x|."""
+    scratch: Floats
+    """(2, d): f and the direction of the update."""
+
+
+def regressions(count: int, dimension: int, ridge: float = 0.0) -> Regressions:
+    """Return `count` regressions that have seen nothing; `ridge` > 0 penalizes ridge |beta|^2, 0 asks for the smallest
+    norm."""
+    factors = np.zeros((count, dimension, dimension))
+    if ridge > 0:
+        factors[:] = np.eye(dimension) / math.sqrt(ridge)
+    return Regressions(
+        np.zeros((count, dimension)),
+        factors,
+        np.zeros((count, dimension, dimension)),
+        np.full(count, dimension if ridge > 0 else 0, np.int64),
+        np.zeros(count, np.int64),
+        np.zeros(count),
+        np.full(count, math.sqrt(dimension / ridge) if ridge > 0 else 0.0),
+        np.zeros((2, dimension)),
+    )
+
+
+@kernel
+def dot(a: Floats, x: Floats) -> float:
+    """Return a'x over the entries of `a`."""
+    total = 0.0
+    for j in range(a.size):
+        total += a[j] * x[j]
+    return total
+
+
+@kernel
+def spread(fit: Regressions, row: int, x: Floats) -> float:
+    """Return x'(X'X)^+ x, the variance of the prediction at x for noise of variance 1."""
+    factors = fit.factors[row]
+    total = 0.0
+    for i in range(fit.ranks[row]):
+        f = dot(factors[i], x)
+        total += f * f
+    return total
+
+
+@kernel
+def learn(fit: Regressions, row: int, x: Floats, y: float) -> None:
+    """Let the regression see the features x with the answer y."""
+    coefficients, factors = fit.coefficients[row], fit.factors[row]
+    f, along = fit.scratch[0], fit.scratch[1]
+    d, rank = coefficients.size, fit.ranks[row]
+    error = y - dot(coefficients, x)
+    fit.samples[row] += 1
+    a = 1.0
+    for i in range(rank):
+        f[i] = dot(factors[i], x)
+        a += f[i] * f[i]
+    size = outside(fit.basis[row], rank, x, along) if rank < d else 0.0
+    if size > 0.0:
+        for j in range(d):
+            fit.basis[row, rank, j] = along[j] / math.sqrt(size)
+            along[j] /= size
+            factors[rank, j] = along[j]
+        fit.ranks[row] = rank + 1
+        shrink, gain = 1.0, 1.0
+    else:
+        for j in range(d):
+            along[j] = 0.0
+        for i in range(rank):
+            for j in range(d):
+                along[j] += factors[i, j] * f[i]
+        shrink, gain = 1.0 / (a + math.sqrt(a)), 1.0 / a
+        fit.squares[row] += error * error * gain
+    total = 0.0
+    for i in range(rank):
+        step = shrink * f[i]
+        for j in range(d):
+            factors[i, j] -= step * along[j]
+            total += factors[i, j] * factors[i, j]
+    for j in range(d):
+        coefficients[j] += gain * error * along[j]
+        if size > 0.0:
+            total += along[j] * along[j]
+    fit.lengths[row] = math.sqrt(total)
+
+
+@kernel
+def outside(basis: Floats, rank: int, x: Floats, part: Floats) -> float:
+    """Fill `part` with what of x lies outside the span of the basis; return its squared size, 0 where that is
+    rounding."""
+    whole = 0.0
+    for j in range(part.size):
+        part[j] = x[j]
+        whole += x[j] * x[j]
+    for _ in range(2):
+        for i in range(rank):
+            along = dot(basis[i], part)
+            for j in range(part.size):
+                part[j] -= along * basis[i, j]
+    size = dot(part, part)
+    return size if size > OUTSIDE * whole else 0.0

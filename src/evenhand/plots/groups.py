@@ -1,0 +1,106 @@
+"""Pictures of groups and bias: tables and histories in, matplotlib axes out; nothing is computed here but means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evenhand.plots.style import SHADES, figure, finish, looks, style
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+    from matplotlib.axes import Axes
+
+__all__ = ["plot_bias", "plot_group_share", "plot_sweep"]
+
+
+def _axes(axes: Axes | None) -> Axes:
+    return figure()[1] if axes is None else axes
+
+
+def plot_bias(table: pd.DataFrame, axes: Axes | None = None) -> Axes:
+    """Draw the learned bias of each group, feature by feature, with its confidence interval.
+
+    Parameters
+    ----------
+    table : what `GroupFairTopInterval.bias` returns.
+    """
+    axes = _axes(axes)
+    groups, features = list(dict.fromkeys(table["group"])), list(dict.fromkeys(table["feature"]))
+    with style():
+        for i, (group, look) in enumerate(looks([str(group) for group in groups]).items()):
+            own = table[table["group"].astype(str) == group]
+            at = np.array([features.index(f) for f in own["feature"]]) + 0.25 * (i - (len(groups) - 1) / 2)
+            known = np.isfinite(own["low"].to_numpy())
+            low, high = (own["bias"] - own["low"]).where(known, 0.0), (own["high"] - own["bias"]).where(known, 0.0)
+            marks = {"color": look["color"], "marker": look["marker"], "markersize": 5}
+            axes.errorbar(own["bias"], at, xerr=[low, high], linestyle="none", capsize=3, label=group, **marks)
+            if not known.all():
+                axes.plot(own["bias"][~known], at[~known], "x", color="black", label=f"{group}: not determined yet")
+        axes.axvline(0.0, color="black", linewidth=1.0, linestyle=(0, (2, 2)))
+        axes.set_yticks(range(len(features)), [str(feature) for feature in features])
+        axes.set_ylim(len(features) - 0.5, -0.5)
+        axes.grid(axis="y", visible=False)
+        reference = ", ".join(str(r) for r in dict.fromkeys(table["reference"]))
+        return finish(axes, f"Learned bias against {reference}", "reward per unit of the feature", "feature")
+
+
+def plot_group_share(history: xr.Dataset, axes: Axes | None = None) -> Axes:
+    """Draw each group's share of the pulls at the end beside its share of the arms: mean over replications."""
+    axes = _axes(axes)
+    last = history.isel(round=-1)
+    names = [str(name) for name in history.policy.values]
+    across, width = np.arange(history.sizes["group"]), 0.8 / len(names)
+    patterns = ("", "///", "...", "xxx", "\\\\\\", "+++")
+    with style():
+        for i, (name, look) in enumerate(looks(names).items()):
+            share = last.group_share.sel(policy=name).mean("replication")
+            at = across - 0.4 + width * (i + 0.5)
+            dressed = {"color": look["color"], "alpha": 0.75, "hatch": patterns[i % 6], "edgecolor": "white"}
+            axes.bar(at, share, width, label=name, **dressed)
+        own = history.arm_share.values
+        axes.hlines(own, across - 0.45, across + 0.45, color="black", linewidth=2.0, label="share of the arms")
+        axes.set_xticks(across, [str(group) for group in history.group.values])
+        axes.grid(axis="x", visible=False)
+        return finish(axes, "Shares of the pulls against shares of the arms", "group", "share of the pulls")
+
+
+def plot_sweep(
+    table: pd.DataFrame,
+    axes: Axes | None = None,
+    *,
+    measures: Mapping[str, str],
+    across: str,
+    up: str,
+    title: str = "",
+) -> Axes:
+    """Draw measures against what was varied: a line a policy, band of two standard errors.
+
+    Parameters
+    ----------
+    table : columns value, policy, measure, mean, error.
+    measures : which measures, each with its dash; the first is named in the legend, the others share its colour.
+    across, up, title : labels.
+    """
+    axes = _axes(axes)
+    names = list(dict.fromkeys(table["policy"]))
+    with style():
+        for measure, dash in measures.items():
+            for name, look in looks(names).items():
+                own = table[(table["policy"] == name) & (table["measure"] == measure)]
+                first = measure == next(iter(measures))
+                line = look | {"linestyle": look["linestyle"] if len(measures) == 1 else dash}
+                axes.plot(own["value"], own["mean"], label=name if first else None, **line)
+                low, high = own["mean"] - 2 * own["error"], own["mean"] + 2 * own["error"]
+                axes.fill_between(own["value"], low, high, color=look["color"], alpha=0.15, linewidth=0)
+        if "arm_share" in table:
+            own = table.drop_duplicates("value")
+            dashed: dict[str, Any] = {"color": "black", "linewidth": 1.0, "linestyle": (0, (2, 2))}
+            axes.plot(own["value"], own["arm_share"], label="share of the arms", **dashed)
+        if len(measures) > 1:
+            for measure, dash in measures.items():
+                axes.plot([], [], color=SHADES[-1], linestyle=dash, label=measure)
+        return finish(axes, title, across, up)

@@ -1,0 +1,126 @@
+"""The learned bias covers what it says it estimates, at its level, measured over runs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from evenhand.groups import BiasedLinearArms, GroupFairTopInterval
+
+RUNS, ROUNDS, LEVEL = 150, 250, 0.9
+
+
+def played(world, policy, seed, rounds=ROUNDS):
+    """Play and return the rows that each arm was shown in the rounds it was pulled."""
+    world.reset(seed)
+    rows = [[] for _ in world.arms]
+    for _ in range(rounds):
+        (contexts,) = world.observe()
+        decision = policy.ask(contexts)
+        policy.tell(decision, *world.respond(decision))
+        rows[decision.index].append(contexts[decision.index])
+    return [np.array(r).reshape(-1, world.dimension) for r in rows]
+
+
+def targets(world, rows):
+    """Return what the two estimates estimate, for the sensitive group against the reference."""
+    member = np.array(world.membership.codes) == world.membership.code("sensitive")
+    bias = world.biases["sensitive"] - world.biases["reference"]
+
+    def weighted(mask):
+        grams = [rows[i].T @ rows[i] for i in np.flatnonzero(mask)]
+        sums = sum(g @ world.coefficients[i] for g, i in zip(grams, np.flatnonzero(mask), strict=True))
+        return np.linalg.solve(sum(grams), sums)
+
+    plain = world.coefficients[member].mean(axis=0) - world.coefficients[~member].mean(axis=0)
+    return {"pulls": bias + weighted(member) - weighted(~member), "arms": bias + plain}
+
+
+@pytest.mark.slow
+def test_coverage():
+    world = BiasedLinearArms(arms=6, sensitive=3, dimension=2)
+    tries = RUNS * world.dimension
+    inside = {(balance, noise): 0 for balance in ("pulls", "arms") for noise in ("given", "estimated")}
+    for run in range(RUNS):
+        policy = GroupFairTopInterval(world.groups, "sensitive", horizon=ROUNDS, seed=run)
+        wanted = targets(world, played(world, policy, 1000 + run))
+        for balance, noise in inside:
+            table = policy.bias(balance=balance, noise=noise, level=LEVEL)
+            inside[balance, noise] += int(
+                ((table["low"] <= wanted[balance]) & (wanted[balance] <= table["high"])).sum()
+            )
+    low, high = binom.ppf([0.0005, 0.9995], tries, LEVEL)
+    for key, count in inside.items():
+        assert low <= count <= high, (key, count / tries)
+
+
+def test_the_two_targets_differ_where_pulls_are_uneven():
+    """With arms of very unequal worth the two estimates estimate different things, each its own."""
+    world = BiasedLinearArms(arms=4, sensitive=2, dimension=2, spread=40.0, noise=0.01)
+    policy = GroupFairTopInterval(world.groups, "sensitive", noise_scale=0.01, horizon=2000, seed=1)
+    wanted = targets(world, played(world, policy, 7, 2000))
+    for balance in ("pulls", "arms"):
+        table = policy.bias(balance=balance, level=0.9999)
+        np.testing.assert_allclose(table["bias"], wanted[balance], atol=0.05)
+    assert np.abs(wanted["pulls"] - wanted["arms"]).max() > 0.5
+
+
+def test_exact_bias_without_noise_and_equal_arms():
+    world = BiasedLinearArms(
+        groups=["x", "y", "z", "x"], bias={"y": 3.0, "z": -5.0}, dimension=2, spread=0.0, noise=0.0, bias_spread=0.0
+    )
+    policy = GroupFairTopInterval(world.groups, seed=3)
+    played(world, policy, 1, 60)
+    for balance in ("pulls", "arms"):
+        table = policy.bias("x", balance=balance, features=["one", "two"])
+        assert table[["group", "feature"]].to_numpy().tolist() == [
+            ["y", "one"],
+            ["y", "two"],
+            ["z", "one"],
+            ["z", "two"],
+        ]
+        np.testing.assert_allclose(table["bias"], [-3, -3, 5, 5], atol=1e-9)
+        assert set(policy.bias(balance=balance)["reference"]) == {"everyone"}
+
+
+def test_pooled_reference_has_the_covariance_of_the_closed_form():
+    rng = np.random.default_rng(3)
+    policy = GroupFairTopInterval(["x", "y", "y"], noise_scale=2.0)
+    rows = {0: [], 1: [], 2: []}
+    for _ in range(50):
+        x, arm = rng.uniform(0, 1, (3, 2)), int(rng.integers(3))
+        policy.update(x, arm, float(rng.normal()))
+        rows[arm].append(x[arm])
+    own, rest = np.array(rows[0]), np.array(rows[1] + rows[2])
+    everyone = np.vstack([own, rest])
+    change = np.linalg.pinv(own) @ np.eye(len(own), len(everyone)) - np.linalg.pinv(everyone)
+    deviation = 2.0 * np.sqrt((change**2).sum(axis=1))
+    table = policy.bias(level=0.6826894921370859)
+    np.testing.assert_allclose((table["high"] - table["bias"])[:2], deviation, rtol=1e-9)
+    arms = [np.linalg.pinv(np.array(rows[i])) for i in range(3)]
+    variance = sum(((w * p) ** 2).sum(axis=1) for w, p in zip((2 / 3, -1 / 3, -1 / 3), arms, strict=True))
+    table = policy.bias(level=0.6826894921370859, balance="arms")
+    np.testing.assert_allclose((table["high"] - table["bias"])[:2], 2.0 * np.sqrt(variance), rtol=1e-9)
+
+
+def test_undetermined_features_have_no_interval():
+    policy = GroupFairTopInterval(["s", "r"], "s", seed=1)
+    for shift in (0.0, 1.0, 2.0):
+        for arm in (0, 1):
+            policy.update([[1.0, 0.0, 2.0 + shift], [1.0, 0.0, 3.0 + shift]], arm, 1.0 + shift)
+    table = policy.bias()
+    assert np.isinf(table["low"]).tolist() == [False, True, False]
+    assert (table["low"][[0, 2]] <= table["bias"][[0, 2]]).all()
+
+
+def test_picture():
+    from evenhand.plots import plot_bias
+
+    policy = GroupFairTopInterval(["s", "r"], "s", seed=1)
+    for shift in (0.0, 1.0):
+        for arm in (0, 1):
+            policy.update([[1.0, 0.0, shift]] * 2, arm, 1.0 + shift)
+    axes = plot_bias(policy.bias(features=["base", "unseen", "debt"]))
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["base", "unseen", "debt"]
+    assert "r" in axes.get_title(loc="left")

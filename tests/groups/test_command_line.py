@@ -1,0 +1,81 @@
+"""`evenhand simulate` on worlds with groups and on the user's own table."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from evenhand.cli import app
+from evenhand.errors import EvenhandError
+
+SHORT = ["--rounds", "300", "--replications", "2", "--seed", "1", "--jobs", "1"]
+
+
+@pytest.fixture
+def loans(tmp_path):
+    rng = np.random.default_rng(0)
+    n = 400
+    frame = pd.DataFrame({"age_band": rng.choice(["old", "young"], n), "sex": rng.choice(["F", "M"], n)})
+    frame["income"] = rng.gamma(3, 12000, n).round()
+    frame["repaid"] = 0.2 * frame["income"] * np.where(frame["sex"] == "F", 0.8, 1.0) + rng.normal(0, 50, n)
+    path = tmp_path / "loans.csv"
+    frame.to_csv(path, index=False)
+    return ["--data", str(path), "--arm", "age_band,sex", "--group", "sex", "--reward", "repaid"]
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["simulate", *arguments, *SHORT])
+
+
+def test_own_table(loans, tmp_path):
+    done = run(*loans, "--sensitive", "F", "--json", "--out", str(tmp_path / "out"))
+    assert done.exit_code == 0, done.output
+    body = json.loads(done.output)
+    named = [row["policy"] for row in body["policies"]]
+    assert named == ["group-fair-top-interval", "top-interval", "interval-chaining", "naive-fair"]
+    for row in body["policies"]:
+        assert row["share_of_F"] + row["share_of_M"] == pytest.approx(1.0)
+        assert 0 <= row["selection_rate_ratio"] <= 1
+    assert [(b["group"], b["reference"], b["feature"]) for b in body["bias"]] == [("F", "M", "income")]
+    assert body["bias"][0]["low"] < -0.04 < body["bias"][0]["high"] + 0.02
+    written = {path.name for path in (tmp_path / "out").iterdir()}
+    assert {"history.nc", "bias.csv", "bias.png", "groups.png", "perceived_regret.png"} <= written
+
+
+def test_own_table_for_people_under_shares(loans):
+    done = run(*loans, "--shares", "0.1", "-p", "fair-learn+group-fair-top-interval", "-p", "top-interval")
+    assert done.exit_code == 0, done.output
+    assert "Learned bias" in done.output
+    assert "yes" in done.output
+
+
+def test_registered_world():
+    done = run("groups/biased-linear-arms", "--json", "-p", "group-fair-top-interval")
+    assert done.exit_code == 0, done.output
+    body = json.loads(done.output)
+    assert {"true_regret", "biased_regret", "perceived_regret", "share_of_sensitive"} <= set(body["policies"][0])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "match"),
+    [
+        (["--sensitive", "X"], "sensitive"),
+        (["--features", "height"], "height"),
+        (["quotas/bernoulli-arms"], "not both"),
+        (["-p", "ucb1+top-interval"], "takes no learner"),
+    ],
+)
+def test_refusals(loans, arguments, match):
+    done = run(*loans, *arguments)
+    assert isinstance(done.exception, EvenhandError)
+    assert match in str(done.exception)
+
+
+def test_group_rules_need_groups():
+    done = run("quotas/bernoulli-arms", "-p", "top-interval")
+    assert isinstance(done.exception, EvenhandError)
+    assert "--group" in str(done.exception)

@@ -1,0 +1,196 @@
+"""Conversations: membership that changes, tickets, save and load, quotas around a group rule, foreign policies."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import binom, norm
+
+import evenhand as eh
+from evenhand.checks import check_registered
+from evenhand.groups import (
+    BiasedLinearArms,
+    GroupFairTopInterval,
+    IntervalChaining,
+    LinearThompson,
+    NaiveFair,
+    TopInterval,
+)
+from evenhand.learners import KLUCB, UCB1, Adapter
+from evenhand.quotas import DeadlineLearn, FairLearn
+from evenhand.registry import entries
+from evenhand.state import from_bytes, to_bytes
+
+
+@pytest.mark.parametrize("name", [e.name for e in entries(prefix="groups/")])
+def test_contract(name):
+    assert check_registered(name)
+
+
+def test_membership_of_the_round_decides_who_learns():
+    policy = GroupFairTopInterval({"a": "s", "b": "r", "c": "r"}, "s", exploration=math.inf, seed=1)
+    rng = np.random.default_rng(1)
+    for t in range(30):
+        decision = policy.ask(rng.uniform(0, 1, (3, 2)), groups=["r", "s", "s"] if t % 2 else None)
+        policy.tell(decision, 1.0)
+    samples = policy._state.fit.samples
+    assert samples[:3].sum() == samples[3:].sum() == 30
+    assert samples[3] != samples[0]
+
+
+def test_membership_of_the_round_decides_who_is_corrected():
+    """A dict names the arms that differ; with arms otherwise alike the one that is called sensitive is lifted."""
+    policy = GroupFairTopInterval(["s", "r", "r"], "s", exploration=math.inf, horizon=10**6, seed=1)
+    rng = np.random.default_rng(0)
+    policy.ask(np.ones((3, 2)))
+    for _ in range(400):
+        x = rng.uniform(0, 1, (3, 2))
+        for arm, worth in enumerate((-20.0, 10.0, 10.0)):
+            policy.update(x, arm, worth * x[arm].sum())
+    x = np.full((3, 2), 0.5)
+    assert policy.ask(x, groups={0: "r", 1: "s"}).index == 1
+    assert policy.ask(x, groups={0: "r", 2: "s"}).index == 2
+
+
+def test_late_tells_use_the_membership_of_their_round():
+    policies = [GroupFairTopInterval(["s", "r"], "s", seed=5) for _ in range(2)]
+    rng = np.random.default_rng(2)
+    rounds = [(rng.uniform(0, 1, (2, 2)), ["r", "s"] if t % 3 else ["s", "r"]) for t in range(6)]
+    tickets = [policies[0].ask(x, groups=g) for x, g in rounds]
+    saved = from_bytes(to_bytes(policies[0]))
+    for one in (policies[0], saved):
+        for ticket in reversed(tickets):
+            one.tell(ticket, float(ticket.id))
+    for mine, loaded in zip(policies[0]._state.fit, saved._state.fit, strict=True):
+        np.testing.assert_array_equal(mine, loaded)
+    late = rng.uniform(0, 1, (2, 2))
+    assert policies[0].ask(late).index == saved.ask(late).index
+
+
+def test_many_open_tickets_do_not_stay_with_one_cold_arm():
+    policy = TopInterval(["s", "r", "r"], exploration=50.0, seed=1)
+    asked = [policy.ask(np.ones((3, 2))).index for _ in range(7)]
+    assert sorted(asked.count(arm) for arm in range(3)) == [2, 2, 3]
+
+
+@pytest.mark.parametrize("rule", [FairLearn, DeadlineLearn])
+def test_quotas_compose_and_both_promises_hold(rule):
+    """Every arm has its share at every round, and the bias is seen through: true regret far below the blind one's."""
+    world = BiasedLinearArms(arms=6, sensitive=3, dimension=2, bias=15.0)
+    shares = [0.08] * 6
+    policies = {
+        "both": rule(GroupFairTopInterval(world.groups, "sensitive", horizon=4000), shares),
+        "fair alone": GroupFairTopInterval(world.groups, "sensitive", horizon=4000),
+        "quota alone": rule(TopInterval(world.groups), shares),
+    }
+    assert all(policy.kernels is not None and getattr(policy, "compiled", True) for policy in policies.values())
+    history = eh.simulate(policies, world, rounds=4000, replications=20, seed=3, jobs=1)
+    assert float(history.violations.sel(policy=["both", "quota alone"]).max()) == 0
+    assert float(history.worst_shortfall.sel(policy="both").max()) < 1
+    assert float(history.violations.sel(policy="fair alone").max()) > 0
+    last = history.isel(round=-1).mean("replication")
+    lost = {name: float(last.true_regret.sel(policy=name)) for name in policies}
+    assert lost["both"] < 0.7 * lost["quota alone"]
+    share = last.group_share.sel(group="sensitive")
+    assert abs(float(share.sel(policy="both")) - 0.5) < 0.1 < 0.5 - float(share.sel(policy="quota alone"))
+
+
+def test_a_quota_lets_its_learner_report_the_bias():
+    world = BiasedLinearArms(arms=4, sensitive=2, spread=0.0, bias_spread=0.0, bias=7.0, noise=0.1)
+    policy = FairLearn(GroupFairTopInterval(world.groups, "sensitive", noise_scale=0.1), [0.2] * 4, seed=1)
+    world.reset(4)
+    for _ in range(200):
+        policy.tell(decision := policy.ask(*world.observe()), *world.respond(decision))
+    np.testing.assert_allclose(policy.learner.bias()["bias"], [-7.0, -7.0], atol=0.3)
+    loaded = from_bytes(to_bytes(policy))
+    assert loaded.learner.bias().equals(policy.learner.bias())
+
+
+@pytest.mark.parametrize(("odds", "chance"), [("equal", 1 / 2), ("size", 1 / 4)])
+@pytest.mark.parametrize("compiled", [True, False])
+def test_odds_of_naive_fair(odds, chance, compiled):
+    groups = ["s", "r", "r", "r"]
+    inner = None if compiled else Adapter(object(), choose=lambda _: 0, update=lambda *_: None)
+    policy = NaiveFair(groups, odds, inner=inner, seed=3)
+    n = 2000
+    shown = [np.ones((4, 1))] if compiled else []
+    drawn = sum(policy.ask(*shown).index == 0 for _ in range(n))
+    low, high = binom.ppf([0.0005, 0.9995], n, chance)
+    assert low <= drawn <= high
+
+
+@pytest.mark.parametrize("inner", [UCB1(), KLUCB()])
+def test_naive_fair_over_other_learners(inner):
+    """Each group's copy learns from its own arms alone, and saves with the whole."""
+    policy = NaiveFair({"a": "s", "b": "s", "c": "r", "d": "s"}, inner=inner, seed=2)
+    pays = {"a": 0.1, "b": 0.9, "c": 0.0, "d": 0.1}
+    for _ in range(300):
+        policy.tell(decision := policy.ask(), pays[decision.arm])
+    policy = from_bytes(to_bytes(policy))
+    pulled = [policy.ask().arm for _ in range(1)]
+    for _ in range(400):
+        policy.tell(decision := policy.ask(), pays[decision.arm])
+        pulled.append(decision.arm)
+    assert 0.4 < pulled.count("c") / len(pulled) < 0.6
+    assert pulled.count("b") > 3 * (pulled.count("a") + pulled.count("d"))
+
+
+def test_naive_fair_asks_the_inner_policy_for_its_group_alone():
+    groups = {"a": "s", "b": "r", "c": "r"}
+    for inner in (
+        TopInterval(groups),
+        IntervalChaining(groups),
+        LinearThompson(groups),
+        GroupFairTopInterval(groups, "s"),
+    ):
+        policy = NaiveFair(groups, inner=inner, seed=1)
+        one = [policy.ask(np.ones((3, 2)), groups=["s", "s", "s"]).index for _ in range(40)]
+        assert set(one) == {0, 1, 2}
+        alone = [policy.ask(np.ones((3, 2)), groups={"a": "r", "b": "s"}).index for _ in range(60)]
+        assert 10 < alone.count(1) < 50
+
+
+def test_chain_within_stays_in_its_group():
+    """Without exploration the arm is drawn from the chain of the winner's group, and from more than one arm of it."""
+    groups = ["s", "s", "r", "r"]
+    top = GroupFairTopInterval(groups, "s", exploration=math.inf, noise_scale=50.0, seed=1)
+    within = GroupFairTopInterval(groups, "s", within="chain", exploration=math.inf, noise_scale=50.0, seed=1)
+    rng = np.random.default_rng(3)
+    for _ in range(60):
+        x, arm, reward = rng.uniform(0, 1, (4, 2)), int(rng.integers(4)), float(rng.normal(10, 1))
+        for policy in (top, within):
+            policy.update(x, arm, reward)
+    x = rng.uniform(0, 1, (4, 2))
+    top.ask(x), within.ask(x)
+    winner = top.ask(x)
+    drawn = {within.ask(x).index for _ in range(60)}
+    assert drawn == ({0, 1} if winner.index < 2 else {2, 3})
+
+
+def test_linear_thompson_draws_from_its_posterior():
+    """With one shared vector an arm is chosen with the posterior probability that it is the best."""
+    policy = LinearThompson(["s", "r"], shared=True, spread=1.0, seed=8)
+    rng = np.random.default_rng(0)
+    rows, answers = rng.normal(size=(30, 2)), rng.normal(size=30)
+    for row, answer in zip(rows, answers, strict=True):
+        policy.update(np.array([row, row]), 0, float(answer))
+    gram = np.eye(2) + rows.T @ rows
+    beta = np.linalg.solve(gram, rows.T @ answers)
+    x = np.array([[1.0, 0.2], [0.3, 1.0]])
+    gap = x[0] - x[1]
+    chance = norm.cdf(gap @ beta / math.sqrt(gap @ np.linalg.solve(gram, gap)))
+    n = 3000
+    first = sum(policy.choose(x) == 0 for _ in range(n))
+    low, high = binom.ppf([0.0005, 0.9995], n, chance)
+    assert low <= first <= high
+    assert 0.02 < chance < 0.98
+
+
+def test_exploration_has_its_probability():
+    policy = TopInterval(["s", "r"], seed=4)
+    explored = [policy.ask(np.ones((2, 1))).reason == "explored at random" for _ in range(3000)]
+    expected = sum(t ** (-1 / 3) for t in range(1, 3001))
+    deviation = math.sqrt(sum(t ** (-1 / 3) * (1 - t ** (-1 / 3)) for t in range(1, 3001)))
+    assert abs(sum(explored) - expected) < 3.5 * deviation

@@ -1,0 +1,249 @@
+"""What cannot be is refused once, by name, and nothing has changed."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from evenhand.errors import ArgumentError, ContextError, RewardError, TableError, UnknownArmError
+from evenhand.groups import (
+    BiasedLinearArms,
+    GroupFairTopInterval,
+    IntervalChaining,
+    Ledger,
+    LinearThompson,
+    NaiveFair,
+    TableArms,
+    TopInterval,
+)
+from evenhand.learners import UCB1
+from evenhand.state import to_bytes
+
+G = {"a": "s", "b": "r", "c": "r"}
+
+
+@pytest.mark.parametrize("cls", [TopInterval, IntervalChaining, GroupFairTopInterval, LinearThompson, NaiveFair])
+@pytest.mark.parametrize("delta", [0.0, 1.0, -0.1, 2, math.nan, "0.1", None, True])
+def test_delta(cls, delta):
+    with pytest.raises(ArgumentError, match="delta"):
+        cls(G, delta=delta)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("noise_scale", 0.0),
+        ("noise_scale", math.inf),
+        ("horizon", 0),
+        ("horizon", 10.5),
+        ("preset", "mine"),
+        ("exploration", 0.0),
+        ("exploration", "often"),
+        ("cold_start", "warm"),
+    ],
+)
+def test_settings(name, value):
+    with pytest.raises(ArgumentError, match=name):
+        TopInterval(G, **{name: value})
+
+
+def test_authors_need_a_horizon():
+    with pytest.raises(ArgumentError, match="horizon"):
+        TopInterval(G, preset="authors")
+
+
+@pytest.mark.parametrize("groups", ["abc", 5, None, {}, ["s"], {"a": 1.5, "b": "r"}, {"a": None, "b": "r"}, [[], "r"]])
+def test_groups(groups):
+    with pytest.raises(ArgumentError):
+        TopInterval(groups)
+
+
+def test_group_fair():
+    with pytest.raises(UnknownArmError, match="sensitive"):
+        GroupFairTopInterval(G, "nobody")
+    with pytest.raises(ArgumentError, match="exactly two groups"):
+        GroupFairTopInterval(["x", "y", "z"], "x")
+    with pytest.raises(ArgumentError, match="at least two groups"):
+        GroupFairTopInterval(["x", "x"])
+    with pytest.raises(ArgumentError, match="mean_reward"):
+        GroupFairTopInterval(G, "s", mean_reward=3.0)
+    with pytest.raises(ArgumentError, match="mean_reward"):
+        GroupFairTopInterval(G, mean_reward=math.nan)
+    with pytest.raises(ArgumentError, match="within"):
+        GroupFairTopInterval(G, within="ring")
+
+
+def test_naive_fair():
+    with pytest.raises(ArgumentError, match="group_odds"):
+        NaiveFair(G, "fair")
+    with pytest.raises(ArgumentError, match="inner"):
+        NaiveFair(G, inner=3)
+    with pytest.raises(ArgumentError, match="inner"):
+        NaiveFair(G, inner=TopInterval(["s", "r"]))
+    with pytest.raises(ArgumentError, match="inner"):
+        NaiveFair(G, inner=NaiveFair(G))
+    with pytest.raises(ArgumentError, match="without arms"):
+        NaiveFair(G, inner=UCB1(arms=3))
+    begun = TopInterval(G)
+    begun.ask(np.ones((3, 2)))
+    with pytest.raises(ArgumentError, match="not decided yet"):
+        NaiveFair(G, inner=begun)
+    with pytest.raises(ArgumentError, match="groups"):
+        NaiveFair(G, inner=UCB1()).ask(groups=["s", "s", "r"])
+
+
+BAD_CONTEXTS = [
+    None,
+    np.ones((2, 2)),
+    np.ones((3, 3)),
+    np.ones(3),
+    [[1, 2], [3, math.nan], [5, 6]],
+    [[1, math.inf]] * 3,
+    "x",
+]
+
+
+@pytest.mark.parametrize("contexts", BAD_CONTEXTS)
+@pytest.mark.parametrize("groups", [None, ["r", "s", "s"]])
+def test_contexts(contexts, groups):
+    policy = GroupFairTopInterval(G, "s", seed=1)
+    policy.tell(policy.ask(np.ones((3, 2))), 1.0)
+    before = to_bytes(policy)
+    with pytest.raises(ContextError, match="contexts"):
+        policy.ask(contexts, groups=groups)
+    assert to_bytes(policy) == before
+
+
+@pytest.mark.parametrize(
+    ("groups", "error"),
+    [
+        (["s", "r"], ArgumentError),
+        ("srr", UnknownArmError),
+        (7, ArgumentError),
+        (["s", "r", "q"], UnknownArmError),
+        ({"z": "s"}, UnknownArmError),
+        ({"a": "q"}, UnknownArmError),
+    ],
+)
+def test_membership_of_a_round(groups, error):
+    policy = GroupFairTopInterval(G, "s", seed=1)
+    policy.tell(policy.ask(np.ones((3, 2))), 1.0)
+    before = to_bytes(policy)
+    with pytest.raises(error if groups != "srr" else ArgumentError, match="groups"):
+        policy.ask(np.ones((3, 2)), groups=groups)
+    assert to_bytes(policy) == before
+
+
+@pytest.mark.parametrize("reward", [math.nan, math.inf, -math.inf, "1", None, [1.0, 2.0]])
+def test_rewards(reward):
+    policy = TopInterval(G, seed=1)
+    decision = policy.ask(np.ones((3, 2)))
+    before = to_bytes(policy)
+    with pytest.raises(RewardError, match="reward"):
+        policy.tell(decision, reward)
+    assert to_bytes(policy) == before
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: GroupFairTopInterval(G, "s", horizon=3, seed=1),
+        lambda: NaiveFair(G, inner=TopInterval(G, horizon=3), seed=1),
+    ],
+)
+def test_beyond_the_horizon(make):
+    policy = make()
+    for _ in range(3):
+        policy.tell(policy.ask(np.ones((3, 2))), 1.0)
+    before = to_bytes(policy)
+    with pytest.raises(ArgumentError, match="horizon"):
+        policy.ask(np.ones((3, 2)))
+    assert to_bytes(policy) == before
+
+
+def test_bias():
+    policy = GroupFairTopInterval(G, "s", seed=1)
+    with pytest.raises(ArgumentError, match="contexts"):
+        policy.bias()
+    policy.begin(2)
+    with pytest.raises(ArgumentError, match="nothing has been told"):
+        policy.bias()
+    policy.tell(policy.ask(np.ones((3, 2))), 1.0)
+    with pytest.raises(UnknownArmError, match="reference"):
+        policy.bias("q")
+    with pytest.raises(ArgumentError, match="level"):
+        policy.bias(level=1.0)
+    with pytest.raises(ArgumentError, match="balance"):
+        policy.bias(balance="rows")
+    with pytest.raises(ArgumentError, match="noise"):
+        policy.bias(noise="guessed")
+    with pytest.raises(ArgumentError, match="noise"):
+        policy.bias(noise="estimated")
+    with pytest.raises(ArgumentError, match="features"):
+        policy.bias(features=["one"])
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ({"arms": 1}, "arms"),
+        ({"arms": 3, "sensitive": 4}, "sensitive"),
+        ({"sensitive": -1}, "sensitive"),
+        ({"dimension": 0}, "dimension"),
+        ({"bias": math.nan}, "bias"),
+        ({"spread": -1.0}, "spread"),
+        ({"base": math.inf}, "base"),
+        ({"bias_spread": -1.0}, "bias_spread"),
+        ({"noise": -1.0}, "noise"),
+        ({"groups": ["x", "y"], "sensitive": "z"}, "sensitive"),
+        ({"groups": ["x", "y"], "bias": {"z": 1.0}}, "sensitive"),
+    ],
+)
+def test_linear_world(given, name):
+    with pytest.raises(ArgumentError, match=name):
+        BiasedLinearArms(**given)
+
+
+def table(**changed):
+    columns = {
+        "age": ["o", "y", "o", "y"],
+        "sex": list("FFMM"),
+        "debt": [1.0, 2.0, 3.0, 4.0],
+        "paid": [9.0, 8.0, 7.0, 6.0],
+    }
+    return pd.DataFrame(columns | changed)
+
+
+@pytest.mark.parametrize(
+    ("frame", "given", "match"),
+    [
+        (table(), {"arm": ["age", "race"]}, "race"),
+        (table(), {"arm": []}, "arm"),
+        (table(), {"features": []}, "features"),
+        (table(), {"arm": ["age"]}, "one group"),
+        (table(paid=[1, 2, None, 4]), {}, "row 3"),
+        (table(paid=[1, 2, math.inf, 4]), {}, "row 3"),
+        (table(debt=[1, math.nan, 3, 4]), {}, "row 2"),
+        (table(), {"features": ["height"]}, "height"),
+        (table(), {"sensitive": "X"}, "sensitive"),
+        (table(), {"noise": -1}, "noise"),
+        ("table.csv", {}, "DataFrame"),
+    ],
+)
+def test_table_world(frame, given, match):
+    with pytest.raises(ArgumentError, match=match):
+        TableArms(frame, **({"arm": ["age", "sex"], "group": "sex", "reward": "paid"} | given))
+    assert issubclass(TableError, ArgumentError)
+
+
+def test_ledger():
+    with pytest.raises(UnknownArmError, match="arm"):
+        Ledger(G).add("z", 1.0)
+
+
+def test_thompson_spread():
+    with pytest.raises(ArgumentError, match="spread"):
+        LinearThompson(G, spread=0.0)

@@ -1,0 +1,212 @@
+"""Worlds show and pay what they say and count what was lost; measures agree between stream, log and history."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import evenhand as eh
+from evenhand.errors import DatasetError
+from evenhand.experiments.framework import find
+from evenhand.groups import (
+    BiasedLinearArms,
+    GroupFairTopInterval,
+    Ledger,
+    NaiveFair,
+    TableArms,
+    TopInterval,
+    round_regrets,
+)
+from evenhand.metrics.groups import arm_share, group_share, selection_rate_ratio
+
+
+def test_draws_of_the_linear_world():
+    world = BiasedLinearArms(arms=200, sensitive=50, dimension=3, bias=10.0, spread=10.0, base=30.0)
+    world.reset(1)
+    assert world.coefficients.min() >= 30
+    assert world.coefficients.max() <= 40
+    assert world.coefficients.std() == pytest.approx(10 / np.sqrt(12), rel=0.05)
+    assert ((world.biases["sensitive"] <= -10) & (world.biases["sensitive"] >= -11)).all()
+    assert not world.biases["reference"].any()
+    (contexts,) = world.observe()
+    assert contexts.min() >= 0
+    assert contexts.max() < 1
+    first = world.coefficients.copy()
+    world.reset(2)
+    assert not np.array_equal(first, world.coefficients)
+    assert list(world.groups.values()).count("sensitive") == 50
+
+
+def test_bias_of_some_groups():
+    world = BiasedLinearArms(groups=["x", "y", "z"], sensitive=["x", "z"], bias=2.0)
+    world.reset(1)
+    assert [bool(bias.any()) for bias in world.biases.values()] == [True, False, True]
+    world = BiasedLinearArms(groups=["x", "y"], sensitive="y", bias=-2.0, bias_spread=0.0)
+    world.reset(1)
+    assert world.biases["y"].tolist() == [2.0, 2.0]
+
+
+def test_history_stream_and_log_agree():
+    world = BiasedLinearArms(arms=5, sensitive=2, dimension=2)
+    policy = TopInterval(world.groups, seed=1)
+    ledger = Ledger(world.groups)
+    world.reset(6)
+    rows = []
+    for _ in range(150):
+        (x,) = world.observe()
+        decision = policy.ask(x)
+        (reward,) = world.respond(decision)
+        policy.tell(decision, reward)
+        true = (world.coefficients * x).sum(axis=1)
+        biased = true + (np.array([world.biases[g] for g in world.groups.values()]) * x).sum(axis=1)
+        ledger.add(decision.arm, reward, biased=biased, true=true)
+        rows.append(round_regrets(biased, true, decision.index, reward))
+    assert np.array([ledger.biased_regret, ledger.true_regret, ledger.perceived_regret]) == pytest.approx(world.totals)
+    assert np.sum(rows, axis=0) == pytest.approx(world.totals)
+    pulls = ledger.pulls
+    share = pulls[:2].sum() / 150
+    assert ledger.group_share == pytest.approx({"sensitive": share, "reference": 1 - share})
+    assert ledger.arm_share == {"sensitive": 0.4, "reference": 0.6}
+    rates = sorted([share / 0.4, (1 - share) / 0.6])
+    assert ledger.selection_rate_ratio == pytest.approx(rates[0] / rates[1])
+
+
+def test_an_unknown_truth_stays_unknown():
+    ledger = Ledger(["s", "r"])
+    ledger.add(0, 1.0, biased=[3.0, 2.0])
+    assert ledger.perceived_regret == 2.0
+    assert np.isnan(ledger.true_regret)
+
+
+def test_group_share_in_histories():
+    world = BiasedLinearArms(arms=4, sensitive=1)
+    history = eh.simulate(NaiveFair(world.groups), world, rounds=300, replications=3, seed=2, checkpoints=5, jobs=1)
+    assert history.group_share.dims == ("policy", "replication", "round", "group")
+    np.testing.assert_allclose(history.group_share.sum("group"), 1.0)
+    own = history.pulls.sel(arm=0) / history.pulls.sum("arm")
+    np.testing.assert_allclose(history.group_share.sel(group="sensitive"), own)
+    assert history.arm_share.sel(group="sensitive") == 0.25
+    assert {"biased_regret", "true_regret", "perceived_regret"} <= set(history)
+    np.testing.assert_allclose(history.group_share, group_share(history.pulls.values, world.groups))
+    assert selection_rate_ratio(history.pulls.values, world.groups).shape == (1, 3, 5)
+    assert arm_share(world.groups).tolist() == [0.25, 0.75]
+    assert np.isnan(group_share(np.zeros(4), world.groups)).all()
+
+
+def frame():
+    return pd.DataFrame(
+        {
+            "age": ["o", "y", "o", "y", "o"],
+            "sex": list("FFMMF"),
+            "job": ["none", "some", "some", "none", "other"],
+            "debt": [1.0, 2.0, 3.0, 4.0, 5.0],
+            "paid": [9, 8, 7, 6, 5],
+        }
+    )
+
+
+def test_table_arms_show_rows_of_their_own():
+    world = TableArms(frame(), ["age", "sex"], group="sex", reward="paid", sensitive="F")
+    assert world.arms == ("o & F", "o & M", "y & F", "y & M")
+    assert world.features == ["job", "debt"]
+    world.reset(1)
+    seen = set()
+    for _ in range(60):
+        (x,) = world.observe()
+        assert x[1:].tolist() == [[1.0, 3.0], [1.0, 2.0], [0.0, 4.0]]
+        seen.add(tuple(x[0]))
+        decision = eh.Decision(1, 1, "o & F", 0, None, "")
+        (reward,) = world.respond(decision)
+        assert reward == {1.0: 9.0, 5.0: 5.0}[x[0, 1]]
+    assert seen == {(0.0, 1.0), (2.0, 5.0)}
+
+
+def test_perceived_regret_of_table_arms():
+    world = TableArms(frame(), ["age", "sex"], group="sex", reward="paid")
+    world.reset(1)
+    (x,) = world.observe()
+    (reward,) = world.respond(eh.Decision(1, 1, "y & M", 3, None, ""))
+    assert reward == 6.0
+    assert world.totals[0] == max({1.0: 9.0, 5.0: 5.0}[x[0, 1]], 8.0) - 6.0
+
+
+def test_numbers_as_groups_and_one_column_arms():
+    table = pd.DataFrame({"site": [1, 2, 1, 3], "kind": [0, 1, 0, 1], "x": [1.0, 2, 3, 4], "y": [1.0, 2, 3, 4]})
+    world = TableArms(table, "site", group="kind", reward="y", sensitive=1)
+    assert world.groups == {1: 0, 2: 1, 3: 1}
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(("data", "arms", "d"), [("compas", 6, 14), ("family_income", 10, 57)])
+def test_real_data_run_end_to_end(data, arms, d, data_folder, monkeypatch):
+    from evenhand.experiments.groups.real import world_of
+
+    monkeypatch.setenv("EVENHAND_DATA", str(data_folder))
+    world = world_of(data)
+    assert (len(world.arms), world.dimension) == (arms, d)
+    policy = GroupFairTopInterval(world.groups, world.sensitive, cold_start="minimum_norm", seed=1)
+    world.reset(2)
+    x, y = [], []
+    for _ in range(150):
+        decision = policy.ask(*(shown := world.observe()))
+        (reward,) = world.respond(decision)
+        policy.tell(decision, reward)
+        if world.groups[decision.arm] == world.sensitive:
+            x.append(shown[0][decision.index])
+            y.append(reward)
+    rows = np.array(x)
+    beta = np.linalg.lstsq(rows, np.array(y), rcond=1e-10)[0]
+    row = arms + world.membership.code(world.sensitive)
+    scale = np.abs(rows @ beta).max()
+    np.testing.assert_allclose(rows @ policy._state.fit.coefficients[row], rows @ beta, atol=1e-6 * scale)
+
+
+def test_an_absent_file_says_where_to_get_it(tmp_path, monkeypatch):
+    from evenhand.datasets.family_income import load_family_income
+
+    monkeypatch.setenv("EVENHAND_DATA", str(tmp_path))
+    with pytest.raises(DatasetError, match="Kaggle"):
+        load_family_income()
+
+
+class ComingAndGoing:
+    """A world in Python whose arms change groups: `observe` shows contexts and the membership of the round."""
+
+    arms, scores = (0, 1, 2), ("regret",)
+    gaps = None
+
+    def reset(self, seed):
+        self.rng, self.totals = np.random.default_rng(seed), np.zeros(1)
+
+    def observe(self):
+        self.shown = self.rng.uniform(0, 1, (3, 2)), self.rng.permutation(["s", "r", "r"]).tolist()
+        return self.shown
+
+    def respond(self, ticket):
+        contexts, groups = self.shown
+        return (float(30 * contexts[ticket.index].sum() - 20 * (groups[ticket.index] == "s")),)
+
+
+def test_simulations_may_change_the_membership():
+    policy = GroupFairTopInterval(["s", "r", "r"], "s", horizon=200)
+    history = eh.simulate(policy, ComingAndGoing(), rounds=200, replications=1, seed=1, jobs=1)
+    assert history.pulls.isel(round=-1).sum() == 200
+    world = ComingAndGoing()
+    world.reset(1)
+    policy = policy.fresh(seed=1)
+    for _ in range(200):
+        policy.tell(decision := policy.ask(*world.observe()), *world.respond(decision))
+    np.testing.assert_allclose(policy.bias()["bias"] * 0.5, [-10.0, -10.0], atol=6.0)
+
+
+def test_experiments_are_listed_and_run():
+    ids = [e.id for e in find("groups")]
+    assert ids == [
+        f"groups/fig{n}"
+        for n in ["1a", "1b", "1c", "1d", "2a", "2b", "2c", "2d", "3a", "3b", "4a", "4b", "4c", "5a", "5b", "5c"]
+    ]
+    report = find("groups/fig1d")[0].run(quick=True)
+    assert all(verdict.reproduced for verdict in report.verdicts)
+    assert set(report.data["table"]["value"]) == {1, 5, 9}
+    assert report.figures.keys() == {"share"}
