@@ -3,6 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 OUT ?= out
+EXTRAS := dask fairlearn peers ray test
 
 .PHONY: help demo test lint check figures bench fuzz coverage lock clean
 
@@ -48,8 +49,8 @@ coverage: .venv/ready
 lock:
 	$(PYTHON) -m venv .venv/lock
 	.venv/lock/bin/pip install -q uv
-	.venv/lock/bin/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --generate-hashes \
-		--no-header --no-annotate --no-emit-index-url --quiet --output-file requirements.lock
+	.venv/lock/bin/uv pip compile pyproject.toml $(EXTRAS:%=--extra %) --universal --python-version 3.11 \
+		--generate-hashes --no-header --no-annotate --no-emit-index-url --quiet --output-file requirements.lock
 
 .venv/ready: requirements.lock pyproject.toml
 	@echo "Setting up .venv from requirements.lock: once, about two minutes."
