@@ -1,0 +1,270 @@
+"""The fair program, solved exactly by a parametric climb over its constraint tree.
+
+    maximise  sum_i a_i p_i   subject to  |p_i - p_j| <= c_ij,  0 <= p_i <= 1  and, for one choice,  sum_i p_i <= 1.
+
+All constraints but the last are differences, if a *floor* with p = 0 counts as one more individual. At a price b of the budget
+the optimum is the highest point that pays: as b falls from max a to 0 it only rises. A basis is a tree of tight constraints rooted at the
+floor. The tree falls apart first at the subtree with the largest mean reward that hangs on a constraint which holds it
+down; that subtree rises until a new constraint holds it, and so on until the budget is spent or nothing pays any more. A step costs O(k^2).
+
+Where a price is zero the optimum is not unique; `nearest_to_uniform` then minimises sum_i (p_i - 1/k)^2 over the optimal
+face by an active-set method over the same kind of tree. Both are capped in their steps: ties could make them cycle.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.kernels.compose import kernel
+
+__all__ = ["CAPPED", "Tree", "climb", "nearest_to_uniform", "prices", "solve", "tree"]
+
+CAPPED = -1
+"""The status of a climb that passed its step cap."""
+
+TIE = 1e-12
+"""A price below this, relative to the largest reward, counts as zero."""
+
+
+class Tree(NamedTuple):
+    """Scratch for k individuals; node k is the floor."""
+
+    parent: NDArray[np.int64]
+    """(k,): the node that each hangs on, k for the floor, -1 for the root of a floating tree."""
+    upper: NDArray[np.int64]
+    """(k,): 1 where the node is the upper end of the constraint to its parent, 0 where it is the lower end."""
+    sums: NDArray[np.float64]
+    """(k,): the subtree's total, of rewards or of gradients."""
+    sizes: NDArray[np.float64]
+    """(k,): the subtree's number of nodes."""
+    root: NDArray[np.int64]
+    """(k,): which component a node belongs to."""
+    shift: NDArray[np.float64]
+    """(k,): the component's move in `nearest_to_uniform`."""
+    start: NDArray[np.float64]
+    """(k,): the point before a move."""
+    rigid: NDArray[np.int64]
+    """(k,): 1 where the constraint to the parent has a price and stays tight."""
+
+
+def tree(k: int) -> Tree:
+    """Return scratch for k individuals."""
+    return Tree(
+        np.zeros(k, np.int64), np.zeros(k, np.int64), np.zeros(k), np.zeros(k),
+        np.zeros(k, np.int64), np.zeros(k), np.zeros(k), np.zeros(k, np.int64),
+    )  # fmt: skip
+
+
+@kernel
+def solve(rewards, distances, one, p, tree):
+    """Write the optimum closest to uniform to `p`; return (steps or CAPPED, the price of the budget)."""
+    steps, price = climb(rewards, distances, one, p, tree)
+    if steps != CAPPED and mark_rigid(rewards, price, tree):
+        nearest_to_uniform(distances, one, price > 0.0, p, tree)
+    return steps, price
+
+
+@kernel
+def climb(rewards, distances, one, p, tree):
+    """Write an optimal vertex to `p` and its basis to `tree`; return (steps or CAPPED, the price of the budget)."""
+    k = rewards.size
+    for i in range(k):
+        p[i] = 0.0
+        tree.parent[i] = k
+        tree.upper[i] = 0
+    left = 1.0
+    for step in range(40 * k + 40):
+        total(rewards, 0.0, tree)
+        best, price = -1, 0.0
+        for i in range(k):
+            if tree.upper[i] == 0 and tree.parent[i] >= 0:
+                mean = tree.sums[i] / tree.sizes[i]
+                if mean > price or (best >= 0 and mean == price and tree.sizes[i] > tree.sizes[best]):
+                    best, price = i, mean
+        if best < 0:
+            return step, 0.0
+        tree.parent[best] = -1
+        colour(tree)
+        rise, above, below = np.inf, -1, k
+        if one:
+            rise = left / tree.sizes[best]
+        for i in range(k):
+            if tree.root[i] == best:
+                if not one and 1.0 - p[i] < rise:
+                    rise, above, below = 1.0 - p[i], i, k
+                for j in range(k):
+                    if tree.root[j] != best and distances[i, j] - p[i] + p[j] < rise:
+                        rise, above, below = distances[i, j] - p[i] + p[j], i, j
+        rise = max(rise, 0.0)
+        for i in range(k):
+            if tree.root[i] == best:
+                p[i] += rise
+        if above < 0:
+            return step, price
+        left -= rise * tree.sizes[best]
+        hang(above, below, 1, tree)
+    return CAPPED, 0.0
+
+
+@kernel
+def total(values, offset, tree):
+    """Sum values - offset and count nodes over every subtree."""
+    k = values.size
+    for i in range(k):
+        tree.sums[i] = 0.0
+        tree.sizes[i] = 0.0
+    for i in range(k):
+        node = i
+        while 0 <= node < k:
+            tree.sums[node] += values[i] - offset
+            tree.sizes[node] += 1.0
+            node = tree.parent[node]
+
+
+@kernel
+def colour(tree):
+    """Name every node's component by its root: k for the floor's, else the floating tree's top."""
+    k = tree.parent.size
+    for i in range(k):
+        node = i
+        while node < k and tree.parent[node] >= 0:
+            node = tree.parent[node]
+        tree.root[i] = node
+
+
+@kernel
+def hang(node, parent, upper, tree):
+    """Turn the floating tree of `node` so that `node` is its top, and hang it on `parent`."""
+    rigid = 0
+    while True:
+        above, side, stiff = tree.parent[node], tree.upper[node], tree.rigid[node]
+        tree.parent[node], tree.upper[node], tree.rigid[node] = parent, upper, rigid
+        if above < 0:
+            return
+        parent, node, upper, rigid = node, above, 1 - side, stiff
+
+
+@kernel
+def prices(rewards, price, tree):
+    """Write to `tree.sums` the price of each node's constraint to its parent; 0 for a floating root."""
+    total(rewards, price, tree)
+    for i in range(rewards.size):
+        if tree.parent[i] < 0:
+            tree.sums[i] = 0.0
+        elif tree.upper[i] == 0:
+            tree.sums[i] = -tree.sums[i]
+
+
+@kernel
+def mark_rigid(rewards, price, tree):
+    """Mark the constraints that have a price; return whether one has none, so that the optimum may not be unique."""
+    prices(rewards, price, tree)
+    scale = 0.0
+    for i in range(rewards.size):
+        scale = max(scale, abs(rewards[i]))
+    tied = False
+    for i in range(rewards.size):
+        tree.rigid[i] = 1 if tree.sums[i] > TIE * scale else 0
+        if tree.parent[i] >= 0 and tree.rigid[i] == 0:
+            tied = True
+    return tied
+
+
+@kernel
+def nearest_to_uniform(distances, one, spent, p, tree):
+    """Move `p` to the point of the optimal face with the least sum_i (p_i - 1/k)^2; `spent` holds the mass at 1."""
+    k = p.size
+    for i in range(k):
+        if tree.parent[i] >= 0 and tree.rigid[i] == 0:
+            tree.parent[i] = -1
+        tree.start[i] = p[i]
+    approach(distances, one, one and spent, p, tree)
+    if one and not spent:
+        mass, before = 0.0, 0.0
+        for i in range(k):
+            mass += p[i]
+            before += tree.start[i]
+        if mass > 1.0:
+            for i in range(k):
+                p[i] = tree.start[i] + (p[i] - tree.start[i]) * (1.0 - before) / (mass - before)
+                if tree.parent[i] >= 0 and tree.rigid[i] == 0:
+                    tree.parent[i] = -1
+            approach(distances, one, True, p, tree)
+
+
+@kernel
+def approach(distances, one, fixed_mass, p, tree):
+    k = p.size
+    target = 1.0 / k
+    for _ in range(40 * k + 40):
+        colour(tree)
+        price = aim(target, fixed_mass, p, tree)
+        part, above, below = 1.0, -1, -1
+        for i in range(k):
+            speed = tree.shift[i]
+            if tree.root[i] != k:
+                if speed < -1e-14 and p[i] < part * -speed:
+                    part, above, below = p[i] / -speed, k, i
+                if not one and speed > 1e-14 and 1.0 - p[i] < part * speed:
+                    part, above, below = (1.0 - p[i]) / speed, i, k
+            for j in range(k):
+                closing = speed - tree.shift[j]
+                if tree.root[i] != tree.root[j] and closing > 1e-14:
+                    slack = distances[i, j] - p[i] + p[j]
+                    if slack < part * closing:
+                        part, above, below = slack / closing, i, j
+        part = max(part, 0.0)
+        for i in range(k):
+            p[i] += part * tree.shift[i]
+        if above < 0 and below < 0:
+            worst = loosest(target - price, p, tree)
+            if worst < 0:
+                return
+            tree.parent[worst] = -1
+        elif above == k or tree.root[min(above, k - 1)] == k:
+            hang(below, above, 0, tree)
+        else:
+            hang(above, below, 1, tree)
+
+
+@kernel
+def aim(target, fixed_mass, p, tree):
+    """Write each component's move to its own optimum to `tree.shift`; return the price of the mass."""
+    k = p.size
+    mass, wish, free = 0.0, 0.0, 0.0
+    for i in range(k):
+        mass += p[i]
+        if tree.root[i] != k:
+            wish += target - p[i]
+            free += 1.0
+    price = 0.0
+    if fixed_mass and free > 0.0:
+        price = (wish - (1.0 - mass)) / free
+    for i in range(k):
+        tree.sums[i] = 0.0
+        tree.sizes[i] = 0.0
+    for i in range(k):
+        if tree.root[i] != k:
+            tree.sums[tree.root[i]] += target - p[i]
+            tree.sizes[tree.root[i]] += 1.0
+    for i in range(k):
+        tree.shift[i] = 0.0
+        if tree.root[i] != k:
+            tree.shift[i] = tree.sums[tree.root[i]] / tree.sizes[tree.root[i]] - price
+    return price
+
+
+@kernel
+def loosest(target, p, tree):
+    """Return the node whose constraint, not rigid, holds it back the most from its own optimum, or -1."""
+    total(p, target, tree)
+    worst, gain = -1, 1e-12
+    for i in range(p.size):
+        if tree.parent[i] >= 0 and tree.rigid[i] == 0:
+            pull = tree.sums[i] if tree.upper[i] == 1 else -tree.sums[i]
+            if pull > gain:
+                worst, gain = i, pull
+    return worst

@@ -1,0 +1,182 @@
+"""The fair program: the best distribution over individuals under which no pair is treated more differently than its distance.
+
+Source: S. Gillen, C. Jung, M. Kearns, A. Roth, "Online Learning with an Unknown Fairness Metric" (NeurIPS 2018), Section 2: the
+linear program of the best fair policy; Appendix A: many choices a round. The solver is `evenhand.kernels.fair_program`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal, NamedTuple, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from evenhand.errors import ArgumentError, wanted
+from evenhand.kernels.compose import entry, kernel
+from evenhand.kernels.fair_program import CAPPED, Tree, prices, solve, tree
+
+__all__ = ["FairProgram", "Select", "checked_select", "fair_distribution"]
+
+Select = Literal["one", "many"]
+
+
+class FairProgram(NamedTuple):
+    """A solved fair program.
+
+    Attributes
+    ----------
+    probabilities : the optimum (k,) that is closest to uniform.
+    value : sum_i p_i rewards_i.
+    budget_price : what one more unit of probability would earn; 0 where the budget is not spent, or `select` is "many".
+    prices : what loosening each pair's distance would earn, (k, k), entry [i, j] where p_i is the larger one.
+    tight : the pairs (i, j), p_i >= p_j, that the optimum's basis holds at their distance, those with a price first.
+    """
+
+    probabilities: NDArray[np.float64]
+    value: float
+    budget_price: float
+    prices: NDArray[np.float64]
+    tight: list[tuple[int, int]]
+
+
+@kernel
+def _solve(rewards, distances, one, p, *arrays):
+    k = rewards.size
+    for i in range(k):
+        if not math.isfinite(rewards[i]):
+            return -2, 0.0
+        for j in range(i + 1, k):
+            if not (distances[i, j] >= 0.0 and distances[j, i] >= 0.0):
+                return -3, 0.0
+            if abs(distances[i, j] - distances[j, i]) > 1e-9 * (distances[i, j] + distances[j, i]):
+                return -4, 0.0
+    return solve(rewards, distances, one, p, Tree(*arrays))
+
+
+@kernel
+def _prices(rewards, price, *arrays):
+    prices(rewards, price, Tree(*arrays))
+
+
+_solve_entry, _prices_entry = entry(_solve), entry(_prices)
+_scratch: dict[int, Tree] = {}
+
+
+@overload
+def fair_distribution(
+    rewards: ArrayLike, distances: ArrayLike, *, select: Select = "one", details: Literal[False] = False
+) -> NDArray[np.float64]: ...
+@overload
+def fair_distribution(
+    rewards: ArrayLike, distances: ArrayLike, *, select: Select = "one", details: Literal[True]
+) -> FairProgram: ...
+def fair_distribution(
+    rewards: ArrayLike, distances: ArrayLike, *, select: Select = "one", details: bool = False
+) -> NDArray[np.float64] | FairProgram:
+    """Return the distribution with the highest expected reward under which similar individuals are treated similarly.
+
+    It maximises sum_i p_i rewards_i subject to |p_i - p_j| <= distances_ij, p >= 0 and sum_i p_i <= 1: mass may stay
+    unused, "nobody". With `select="many"` individuals are drawn independently and p_i <= 1 replaces the sum. Where several
+    distributions are optimal it is the one with the least sum_i (p_i - 1/k)^2.
+
+    Parameters
+    ----------
+    rewards : what each of the k individuals is expected to bring, any sign, (k,).
+    distances : the largest difference of treatment each pair allows, symmetric, >= 0, inf for no limit, (k, k).
+    select : "one" individual a round or "many".
+    details : return the prices and the tight pairs as well, as a `FairProgram`.
+
+    Raises
+    ------
+    ArgumentError
+        If shapes do not match, rewards are not finite, or distances are negative, NaN or asymmetric.
+
+    Examples
+    --------
+    >>> fair_distribution([0.9, 0.5, 0.1], [[0, 0.1, 1], [0.1, 0, 1], [1, 1, 0]])
+    array([0.55, 0.45, 0.  ])
+    >>> fair_distribution([1, 1, 1, 0], [[0, 1, 1, 1], [1, 0, 1, 1], [1, 1, 0, 1], [1, 1, 1, 0]]).round(3)
+    array([0.333, 0.333, 0.333, 0.   ])
+
+    Source: Gillen, Jung, Kearns, Roth (2018), Section 2 and Appendix A. The climb agrees with HiGHS to 1e-12; should it ever pass
+    its step cap, HiGHS solves the program instead.
+    """
+    a = np.ascontiguousarray(rewards, dtype=np.float64)
+    c = np.ascontiguousarray(distances, dtype=np.float64)
+    one = checked_select(select)
+    k = a.size
+    if a.ndim != 1 or k == 0:
+        raise ArgumentError(wanted("rewards", "a list of at least one number", rewards))
+    if c.shape != (k, k):
+        raise ArgumentError(wanted("distances", f"a {k} x {k} table, one row and column a reward", c.shape))
+    scratch = _scratch.get(k)
+    if scratch is None:
+        scratch = _scratch[k] = tree(k)
+    p = np.empty(k)
+    steps, price = _solve_entry(a, c, one, p, *scratch)
+    if steps < 0:
+        if steps == CAPPED:
+            return _by_highs(a, c, one, details)
+        _refuse(steps, a, c)
+    if not details:
+        return p
+    _prices_entry(a, price, *scratch)
+    return _described(a, p, price, scratch)
+
+
+def checked_select(select: str) -> bool:
+    """Return whether one individual is selected a round, refusing anything but "one" and "many"."""
+    if select == "one":
+        return True
+    if select != "many":
+        raise ArgumentError(wanted("select", 'select="one" or select="many"', select))
+    return False
+
+
+def _refuse(status: int, a: NDArray[np.float64], c: NDArray[np.float64]) -> None:
+    if status == -2:
+        raise ArgumentError(wanted("rewards", "finite numbers", a.tolist()))
+    off = ~np.eye(a.size, dtype=bool)
+    if status == -3:
+        i, j = np.argwhere(off & ~(c >= 0))[0]
+        raise ArgumentError(wanted(f"distances[{i}, {j}]", "a number >= 0", float(c[i, j])))
+    with np.errstate(invalid="ignore"):
+        i, j = np.argwhere(off & ~np.isclose(c, c.T, rtol=2e-9, atol=0))[0]
+    raise ArgumentError(
+        wanted(f"distances[{i}, {j}]", f"distances[{j}, {i}] = {c[j, i]:g}", float(c[i, j]), "distances are symmetric")
+    )
+
+
+def _described(a: NDArray[np.float64], p: NDArray[np.float64], price: float, scratch: Tree) -> FairProgram:
+    k = a.size
+    table, tight = np.zeros((k, k)), []
+    for node, parent in enumerate(scratch.parent):
+        if 0 <= parent < k:
+            pair = (node, int(parent)) if scratch.upper[node] else (int(parent), node)
+            table[pair] = max(scratch.sums[node], 0.0)
+            tight.append(pair)
+    tight.sort(key=lambda pair: -table[pair])
+    return FairProgram(p, float(a @ p), price, table, tight)
+
+
+def _by_highs(a: NDArray[np.float64], c: NDArray[np.float64], one: bool, details: bool) -> Any:
+    from scipy.optimize import linprog
+
+    k = a.size
+    pairs = [(i, j) for i in range(k) for j in range(k) if i != j and math.isfinite(c[i, j])]
+    rows = np.zeros((len(pairs) + 1, k))
+    for row, (i, j) in zip(rows, pairs, strict=False):
+        row[i], row[j] = 1.0, -1.0
+    rows[-1] = 1.0
+    limits = np.array([c[pair] for pair in pairs] + [1.0 if one else float(k)])
+    found = linprog(-a, A_ub=rows, b_ub=limits, bounds=(0.0, 1.0), method="highs-ds")
+    p = np.clip(found.x, 0.0, 1.0)
+    if not details:
+        return p
+    table, duals = np.zeros((k, k)), -found.ineqlin.marginals
+    for pair, dual in zip(pairs, duals, strict=False):
+        table[pair] = dual
+    tight = [pair for pair in pairs if p[pair[0]] - p[pair[1]] >= c[pair] - 1e-9]
+    tight.sort(key=lambda pair: -table[pair])
+    return FairProgram(p, float(a @ p), float(duals[-1]) if one else 0.0, table, tight)
