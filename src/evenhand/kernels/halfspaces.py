@@ -1,0 +1,140 @@
+"""A box cut by half-spaces: how far it reaches in a direction, certified, and a random walk inside it.
+
+`support` maximises u.x over {x : low <= x <= high, cuts x <= limits} through the dual program min limits.y + high.y+ - low.y-,
+cuts'y + y+ - y- = u, y >= 0, by the primal simplex method: the box gives the first basis for nothing. Every y on the way proves the bound
+u.x <= (its cost), so that stopping early is loose but never wrong.
+
+`walk` is hit-and-run (Smith 1984) along directions shaped by a factor of the body's covariance.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.kernels.compose import kernel
+from evenhand.kernels.random import normal, uniform
+
+__all__ = ["EMPTY", "Simplex", "simplex", "support", "walk"]
+
+EMPTY = -np.inf
+"""What `support` returns when nothing satisfies all cuts."""
+
+VIOLATION = 1e-11
+
+
+class Simplex(NamedTuple):
+    """Scratch in m dimensions; after `support`, `point` is where the bound is attained."""
+
+    inverse: NDArray[np.float64]
+    """(m, m): of the basis, whose columns are cuts and sides of the box."""
+    duals: NDArray[np.float64]
+    """(m,): y of the basis."""
+    costs: NDArray[np.float64]
+    """(m,): limits of the basis."""
+    point: NDArray[np.float64]
+    """(m,): x of the basis."""
+    column: NDArray[np.float64]
+    """(m,): the entering constraint in terms of the basis."""
+
+
+def simplex(m: int) -> Simplex:
+    """Return scratch for m dimensions."""
+    return Simplex(np.zeros((m, m)), np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m))
+
+
+@kernel
+def support(cuts, limits, count, low, high, u, work):
+    """Return an upper bound of u.x over the set, attained unless the step cap was passed; EMPTY if the set is."""
+    m = u.size
+    for i in range(m):
+        for j in range(m):
+            work.inverse[i, j] = 0.0
+        sign = 1.0 if u[i] >= 0.0 else -1.0
+        work.inverse[i, i] = sign
+        work.duals[i] = abs(u[i])
+        work.costs[i] = high[i] if sign > 0.0 else -low[i]
+    for _ in range(20 * m + 20):
+        for j in range(m):
+            work.point[j] = 0.0
+        for i in range(m):
+            for j in range(m):
+                work.point[j] += work.costs[i] * work.inverse[i, j]
+        entering, side, worst = -1, 0, VIOLATION
+        for r in range(count):
+            excess = -limits[r]
+            for j in range(m):
+                excess += cuts[r, j] * work.point[j]
+            if excess > worst:
+                entering, side, worst = r, 0, excess
+        for j in range(m):
+            if work.point[j] - high[j] > worst:
+                entering, side, worst = j, 1, work.point[j] - high[j]
+            if low[j] - work.point[j] > worst:
+                entering, side, worst = j, -1, low[j] - work.point[j]
+        if entering < 0:
+            break
+        leaving, ratio = -1, np.inf
+        for i in range(m):
+            if side == 0:
+                entry = 0.0
+                for j in range(m):
+                    entry += work.inverse[i, j] * cuts[entering, j]
+            else:
+                entry = side * work.inverse[i, entering]
+            work.column[i] = entry
+            if entry > 1e-12 and work.duals[i] < ratio * entry:
+                leaving, ratio = i, work.duals[i] / entry
+        if leaving < 0:
+            return EMPTY
+        pivot = 1.0 / work.column[leaving]
+        for j in range(m):
+            work.inverse[leaving, j] *= pivot
+        for i in range(m):
+            if i != leaving:
+                work.duals[i] = max(work.duals[i] - ratio * work.column[i], 0.0)
+                for j in range(m):
+                    work.inverse[i, j] -= work.column[i] * work.inverse[leaving, j]
+        work.duals[leaving] = ratio
+        if side == 0:
+            work.costs[leaving] = limits[entering]
+        else:
+            work.costs[leaving] = high[entering] if side > 0 else -low[entering]
+    bound = 0.0
+    for i in range(m):
+        bound += work.costs[i] * work.duals[i]
+    return bound
+
+
+@kernel
+def walk(cuts, limits, count, low, high, factor, x, direction, stream):
+    """Take one step of hit-and-run from `x`, along `factor` times a normal vector; stay where the chord is not finite."""
+    m = x.size
+    for i in range(m):
+        direction[i] = 0.0
+    for j in range(m):
+        z = normal(stream)
+        for i in range(m):
+            direction[i] += factor[i, j] * z
+    back, ahead = -np.inf, np.inf
+    for i in range(m):
+        if direction[i] > 1e-300:
+            back, ahead = max(back, (low[i] - x[i]) / direction[i]), min(ahead, (high[i] - x[i]) / direction[i])
+        elif direction[i] < -1e-300:
+            back, ahead = max(back, (high[i] - x[i]) / direction[i]), min(ahead, (low[i] - x[i]) / direction[i])
+    for r in range(count):
+        slope, slack = 0.0, limits[r]
+        for j in range(m):
+            slope += cuts[r, j] * direction[j]
+            slack -= cuts[r, j] * x[j]
+        if slope > 1e-300:
+            ahead = min(ahead, slack / slope)
+        elif slope < -1e-300:
+            back = max(back, slack / slope)
+    move = back + (ahead - back) * uniform(stream)
+    if ahead > back and math.isfinite(move):
+        for i in range(m):
+            x[i] += move * direction[i]

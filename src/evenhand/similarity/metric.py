@@ -1,0 +1,253 @@
+"""What every metric learner shares: a guess with an ellipsoid around it, a log of half-spaces, and the log of verdicts.
+
+The unknown metric is d(x, y) = ||A(x - y)||_2. With G = A'A its square is linear, d^2 = <G, (x - y)(x - y)'>, so "d < gap" and "d >= gap"
+are half-spaces in the coordinates of G. A learner keeps a centre c and a factor L; in the direction u of a pair it believes
+that d^2 lies in <c, u> +- reach ||L'u||. Learners differ in `cut` alone: what a half-space does to c and L.
+
+A kernel state has a leading axis of copies: one where all pairs share the learner, k(k-1)/2 where each has its own. Distances are
+never larger than 1, the largest difference two probabilities can have.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.kernels.compose import kernel
+from evenhand.kernels.halfspaces import Simplex, support
+
+__all__ = [
+    "CONTRADICTED", "CUT_ERROR", "GROWTH", "LOGS", "NOTHING", "PROGRAMS", "REACH", "SPREAD", "TAUGHT", "TOLERANCE",
+    "Belief", "append", "certified", "direct", "interval", "learn", "opened", "prior", "project", "squeeze", "width",
+]  # fmt: skip
+
+NOTHING, TAUGHT, CONTRADICTED = 0, 1, -1
+"""What came of a verdict."""
+
+CUT_ERROR, TOLERANCE, GROWTH, LOGS, REACH, SPREAD, PROGRAMS = range(7)
+"""Where `Belief.options` holds: the rate of wrong verdicts; how far d^2 may be from any Mahalanobis distance; how often the radius may
+double; 1 where half-spaces are logged; the reach; the prior's factor relative to its radius; 1 where linear programs certify."""
+
+
+class Belief(NamedTuple):
+    """State of `copies` learners of a metric with m coordinates; capacity half-spaces each."""
+
+    centre: NDArray[np.float64]
+    """(copies, m)"""
+    factor: NDArray[np.float64]
+    """(copies, m, m)"""
+    radius: NDArray[np.float64]
+    """(copies,): at least the Frobenius norm of G."""
+    cuts: NDArray[np.float64]
+    """(copies, capacity, m): unit normals of the half-spaces <cuts, G> <= limits."""
+    limits: NDArray[np.float64]
+    """(copies, capacity)"""
+    counts: NDArray[np.int64]
+    """(copies,): how many half-spaces are logged."""
+    doublings: NDArray[np.int64]
+    """(copies,): how often the radius was doubled."""
+    rows: NDArray[np.int64]
+    columns: NDArray[np.int64]
+    scales: NDArray[np.float64]
+    """(m,): coordinate n of G is scales[n] G[rows[n], columns[n]]."""
+    options: NDArray[np.float64]
+    tally: NDArray[np.int64]
+    """(2,): verdicts that taught, verdicts that contradicted all metrics."""
+    stream: NDArray[np.uint64]
+    u: NDArray[np.float64]
+    """(m,): the direction that was set last, of unit length, and its original length in `length`."""
+    length: NDArray[np.float64]
+    image: NDArray[np.float64]
+    """(m,): scratch, L'u."""
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    """(m,): scratch, the box around all G of the radius."""
+    point: NDArray[np.float64]
+    step: NDArray[np.float64]
+    moments: NDArray[np.float64]
+    """(m,), (m,), (m + 1, m): scratch of random walks."""
+    thin: NDArray[np.float64]
+    """(copies, m, m): orthonormal directions in which the set is thin, one a row."""
+    thin_counts: NDArray[np.int64]
+    simplex: Simplex
+
+
+@kernel
+def direct(state, x, y):
+    """Set `state.u` to the unit direction of the pair and `state.length` to its length, (x - y)'(x - y) for symmetric G."""
+    square = 0.0
+    for n in range(state.u.size):
+        i, j = state.rows[n], state.columns[n]
+        state.u[n] = state.scales[n] * (x[i] - y[i]) * (x[j] - y[j])
+        square += state.u[n] * state.u[n]
+    length = math.sqrt(square)
+    state.length[0] = length
+    if length > 0.0:
+        for n in range(state.u.size):
+            state.u[n] /= length
+
+
+@kernel
+def project(state, copy):
+    """Return (<c, u>, ||L'u||) and leave L'u in `state.image`."""
+    m = state.u.size
+    mid, square = 0.0, 0.0
+    for j in range(m):
+        state.image[j] = 0.0
+    for i in range(m):
+        ui = state.u[i]
+        mid += state.centre[copy, i] * ui
+        for j in range(m):
+            state.image[j] += state.factor[copy, i, j] * ui
+    for j in range(m):
+        square += state.image[j] * state.image[j]
+    return mid, math.sqrt(square)
+
+
+@kernel
+def interval(state, copy):
+    """Return the belief (low, guess, high) about the distance d of the pair that was set."""
+    mid, half = project(state, copy)
+    half *= state.options[REACH]
+    length = state.length[0]
+    slack = state.options[TOLERANCE]
+    low = math.sqrt(min(max((mid - half) * length - slack, 0.0), 1.0))
+    guess = math.sqrt(min(max(mid * length, 0.0), 1.0))
+    high = math.sqrt(min(max((mid + half) * length + slack, 0.0), 1.0))
+    return low, guess, high
+
+
+@kernel
+def opened(state, copy):
+    """Return the certified ends (low, high) of <G, u> over the box and all logged half-spaces, by two linear programs."""
+    radius = state.radius[copy]
+    for n in range(state.u.size):
+        state.high[n] = radius
+        state.low[n] = 0.0 if state.rows[n] == state.columns[n] else -radius
+    args = state.cuts[copy], state.limits[copy], state.counts[copy], state.low, state.high, state.u, state.simplex
+    high = support(*args)
+    for n in range(state.u.size):
+        state.u[n] = -state.u[n]
+    low = -support(*args)
+    for n in range(state.u.size):
+        state.u[n] = -state.u[n]
+    return low, high
+
+
+@kernel
+def certified(state, copy):
+    """Return the certified ends (low, high) of the distance d, and the guess moved between them."""
+    low, guess, high = interval(state, copy)
+    if state.options[PROGRAMS] > 0.0:
+        least, most = opened(state, copy)
+        length, slack = state.length[0], state.options[TOLERANCE]
+        low = math.sqrt(min(max(least * length - slack, 0.0), 1.0))
+        high = math.sqrt(min(max(most * length + slack, 0.0), 1.0))
+        if not low <= guess <= high:
+            guess = 0.5 * (low + high)
+    return low, guess, high
+
+
+@kernel
+def width(low, high):
+    """Return the width of an interval of d^2 measured in d, both ends kept within [0, 1]."""
+    return math.sqrt(min(max(high, 0.0), 1.0)) - math.sqrt(min(max(low, 0.0), 1.0))
+
+
+@kernel
+def squeeze(state, copy, norm, factor):
+    """Scale the ellipsoid by sqrt(1 - factor) in the direction u: L <- L - (1 - sqrt(1 - factor)) L w w', w = L'u / ||L'u||."""
+    m = state.u.size
+    shrink = (1.0 - math.sqrt(1.0 - factor)) / (norm * norm)
+    for i in range(m):
+        along = 0.0
+        for j in range(m):
+            along += state.factor[copy, i, j] * state.image[j]
+        for j in range(m):
+            state.factor[copy, i, j] -= shrink * along * state.image[j]
+
+
+@kernel
+def append(state, copy, value, sign):
+    """Log the half-space sign <G, u> <= sign value."""
+    row = state.counts[copy]
+    for n in range(state.u.size):
+        state.cuts[copy, row, n] = sign * state.u[n]
+    state.limits[copy, row] = sign * value
+    state.counts[copy] = row + 1
+
+
+@kernel
+def prior(state, copy):
+    """Begin with the ball around (radius / d) I that holds every positive semidefinite G with Frobenius norm <= radius."""
+    m = state.u.size
+    d = 0
+    for n in range(m):
+        if state.rows[n] == state.columns[n]:
+            d += 1
+    radius = state.radius[copy]
+    ball = radius * math.sqrt(1.0 - 1.0 / d) if d > 1 else 0.5 * radius
+    for i in range(m):
+        state.centre[copy, i] = 0.0
+        if state.rows[i] == state.columns[i]:
+            state.centre[copy, i] = radius / d if d > 1 else 0.5 * radius
+        for j in range(m):
+            state.factor[copy, i, j] = 0.0
+        state.factor[copy, i, i] = ball * state.options[SPREAD]
+    state.counts[copy] = 0
+    state.thin_counts[copy] = 0
+
+
+@kernel
+def learn(state, copy, gap, unfair, precision):
+    """Take the verdict on the pair that was set, d < gap (unfair) or d >= gap; return what came of it. A template over `cut`.
+
+    Where the verdict contradicts every metric of the radius, the radius is doubled and the log replayed, as often as is allowed.
+    """
+    if state.length[0] == 0.0:
+        return NOTHING
+    sign = 1.0 if unfair else -1.0
+    value = (gap * gap + sign * state.options[TOLERANCE]) / state.length[0]
+    status = cut(state, copy, value, sign, precision)  # noqa: F821
+    if status == TAUGHT:
+        state.tally[0] += 1
+    if status == CONTRADICTED:
+        if state.doublings[copy] < state.options[GROWTH]:
+            append(state, copy, value, sign)
+            status = replay(state, copy)
+        if status == CONTRADICTED:
+            state.tally[1] += 1
+    return status
+
+
+@kernel
+def replay(state, copy):
+    """Double the radius until the log fits; where no radius that is allowed does, drop the newest half-space and go back."""
+    total, first = state.counts[copy], state.doublings[copy]
+    while state.doublings[copy] < state.options[GROWTH]:
+        state.doublings[copy] += 1
+        state.radius[copy] *= 2.0
+        if again(state, copy, total) == TAUGHT:
+            return TAUGHT
+    while state.doublings[copy] > first:
+        state.doublings[copy] -= 1
+        state.radius[copy] *= 0.5
+    again(state, copy, total - 1)
+    return CONTRADICTED
+
+
+@kernel
+def again(state, copy, total):
+    """Begin anew and take the first `total` half-spaces of the log, which stays as it is."""
+    prior(state, copy)
+    for row in range(total):
+        for n in range(state.u.size):
+            state.u[n] = state.cuts[copy, row, n]
+        state.length[0] = 1.0
+        if cut(state, copy, state.limits[copy, row], 1.0, 0.0) == CONTRADICTED:  # noqa: F821
+            return CONTRADICTED
+        state.counts[copy] = row + 1
+    return TAUGHT

@@ -1,0 +1,90 @@
+"""The set of all metrics that agree with the verdicts, guessed at its centroid, thin directions apart.
+
+K is the box cut by all half-spaces. S holds orthonormal directions in which K is thinner than `THIN`, L their complement; the guess is
+the centroid of the cylinder Cyl(K, S), the product of the projection of K on L with the box of K's widths on S. The
+centroid is approximated by hit-and-run; a chord of the projection is a linear program in the thin directions.
+
+Source: I. Lobel, R. Paes Leme, A. Vladu, "Multidimensional Binary Search for Contextual Decision-Making" (EC 2017), Section 4: at most
+O(m log(m/epsilon)) mistakes above epsilon.
+"""
+
+from __future__ import annotations
+
+import math
+
+from evenhand.kernels.compose import kernel
+from evenhand.kernels.halfspaces import support, walk
+from evenhand.similarity.metric import CONTRADICTED, NOTHING, TAUGHT, append, opened, width
+
+__all__ = ["cut"]
+
+BURN, KEEP = 20, 60
+"""Steps of the walk per coordinate: before the first point counts, and those that count."""
+
+
+@kernel
+def cut(state, copy, value, sign, precision):
+    low, high = opened(state, copy)
+    length = state.length[0]
+    if sign * (low if sign > 0.0 else high) > sign * value + 1e-9:
+        return CONTRADICTED
+    if width(low * length, high * length) <= precision or not low < value < high:
+        return NOTHING
+    append(state, copy, value, sign)
+    recentre(state, copy)
+    return TAUGHT
+
+
+@kernel
+def recentre(state, copy):
+    """Set the centre to the centroid and the factor to a root of the covariance, both from a walk inside the set."""
+    m = state.u.size
+    cuts, limits, count = state.cuts[copy], state.limits[copy], state.counts[copy]
+    for i in range(m):
+        state.point[i] = 0.0
+        state.image[i] = 0.0
+    for i in range(m):
+        for sign in (-1.0, 1.0):
+            state.image[i] = sign
+            support(cuts, limits, count, state.low, state.high, state.image, state.simplex)
+            for j in range(m):
+                state.point[j] += state.simplex.point[j] / (2.0 * m)
+        state.image[i] = 0.0
+    for i in range(m + 1):
+        for j in range(m):
+            state.moments[i, j] = 0.0
+    for n in range((BURN + KEEP) * m):
+        walk(cuts, limits, count, state.low, state.high, state.factor[copy], state.point, state.step, state.stream)
+        if n >= BURN * m:
+            for i in range(m):
+                state.moments[m, i] += state.point[i]
+                for j in range(i + 1):
+                    state.moments[i, j] += (state.point[i] - state.centre[copy, i]) * (state.point[j] - state.centre[copy, j])
+    scale = 1.0 / (KEEP * m)
+    for i in range(m):
+        state.image[i] = state.moments[m, i] * scale - state.centre[copy, i]
+    for i in range(m):
+        for j in range(i + 1):
+            state.moments[i, j] = state.moments[i, j] * scale - state.image[i] * state.image[j]
+    for i in range(m):
+        state.centre[copy, i] += state.image[i]
+    root(state.moments, state.factor[copy])
+
+
+@kernel
+def root(covariance, factor):
+    """Write the Cholesky factor of the lower triangle of `covariance`; a pivot that rounding has eaten becomes tiny."""
+    m = factor.shape[0]
+    for i in range(m):
+        for j in range(m):
+            factor[i, j] = 0.0
+    for j in range(m):
+        pivot = covariance[j, j]
+        for n in range(j):
+            pivot -= factor[j, n] * factor[j, n]
+        factor[j, j] = math.sqrt(max(pivot, 1e-12 * covariance[j, j] + 1e-300))
+        for i in range(j + 1, m):
+            rest = covariance[i, j]
+            for n in range(j):
+                rest -= factor[i, n] * factor[j, n]
+            factor[i, j] = rest / factor[j, j]
