@@ -6,6 +6,7 @@
     │   ├── RewardError          a reward that is not finite, or outside the range of the policy
     │   ├── ContextError         contexts of another shape, or not finite
     │   ├── UnknownArmError      an arm (or group, or candidate) that the policy does not have
+    │   ├── VerdictError         a verdict on a pair that was not judged, or that no metric agrees with
     │   ├── TableError           a data frame or file; names the row and the column
     │   └── TicketError          a ticket that cannot be told or forgotten
     │       ├── UnknownTicketError   never handed out by this policy
@@ -43,6 +44,7 @@ __all__ = [
     "TicketError",
     "UnknownArmError",
     "UnknownTicketError",
+    "VerdictError",
     "wanted",
 ]
 
@@ -69,6 +71,10 @@ class ContextError(ArgumentError):
 
 class UnknownArmError(ArgumentError):
     """An arm, group or candidate that the policy does not have."""
+
+
+class VerdictError(ArgumentError):
+    """A verdict is about a pair that was not judged, or no metric agrees with it and those before."""
 
 
 class TableError(ArgumentError):

@@ -13,6 +13,7 @@ from evenhand.errors import RegistryError
 __all__ = ["Entry", "entries", "get", "name_of", "register"]
 
 Kind = Literal["policy", "world", "part"]
+"""A part is neither: it is registered to be saved with what holds it."""
 HOMES = ("learners", "quotas", "groups", "similarity", "interventions", "sampling")
 """The packages that register what they define when they are imported."""
 
