@@ -13,9 +13,13 @@ from __future__ import annotations
 import math
 
 from evenhand.kernels.compose import kernel
+from evenhand.registry import register
+from evenhand.rng import Seed
+from evenhand.similarity.learner import DistanceLearner, Structure
 from evenhand.similarity.metric import CONTRADICTED, LOGS, NOTHING, TAUGHT, append, project, squeeze, width
 
-__all__ = ["cut"]
+__all__ = ["EllipsoidDistance"]
+
 
 DEEPEST = 0.9
 """Cuts deeper than this are taken at this depth, which keeps more, so that no axis collapses in floating point."""
@@ -49,3 +53,53 @@ def cut(state, copy, value, sign, precision):
         for j in range(m):
             state.factor[copy, i, j] *= stretch
     return TAUGHT
+
+
+@register("similarity/ellipsoid-distance", kind="part")
+class EllipsoidDistance(DistanceLearner):
+    """Learn a distance by cutting an ellipsoid of metrics through its centre.
+
+    Parameters
+    ----------
+    radius : at least the Frobenius norm of A'A; None begins at 2d and doubles when the verdicts contradict every metric. Too
+        large costs its logarithm, too small fails almost silently.
+    shared : one learner for all pairs; False keeps one for each pair of places, as in the paper.
+    structure : which entries of A'A are learned, see `coordinates`.
+    tolerance : how far the true d^2 may be from any Mahalanobis distance; every verdict is believed only that far.
+    precision : an interval of d narrower than this is not cut any more.
+    seed : unused by this learner, kept so that learners are interchangeable.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> learner = EllipsoidDistance(radius=2.0)
+    >>> x, y = [1.0, 0.0], [0.0, 0.0]
+    >>> first = learner.verdict(x, y, 0.6, unfair=True)
+    >>> second = learner.verdict(x, y, 0.2, unfair=False)
+    >>> low, guess, high = learner.bounds(x, y)
+    >>> low < guess < high < 0.9
+    True
+
+    Source: Cohen, Lobel, Paes Leme (2016), Theorem 5.1.
+    """
+
+    cut = cut
+
+    def __init__(
+        self,
+        *,
+        radius: float | None = None,
+        shared: bool = True,
+        structure: Structure = "symmetric",
+        tolerance: float = 0.0,
+        precision: float = 0.02,
+        seed: Seed = 0,
+    ) -> None:
+        super().__init__(radius, shared, structure, tolerance, precision, seed)
+
+    def reach(self, m: int) -> tuple[float, float]:
+        return 1.0, 1.0

@@ -12,7 +12,11 @@ from __future__ import annotations
 
 import math
 
+from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.compose import kernel
+from evenhand.registry import register
+from evenhand.rng import Seed
+from evenhand.similarity.learner import DistanceLearner, Structure
 from evenhand.similarity.metric import (
     CONTRADICTED,
     CUT_ERROR,
@@ -26,7 +30,8 @@ from evenhand.similarity.metric import (
     width,
 )
 
-__all__ = ["cut"]
+__all__ = ["MomentDistance"]
+
 
 FAR = 8.0
 """A verdict that was this many standard deviations from being in doubt teaches nothing."""
@@ -79,3 +84,65 @@ def believe(state, copy, value, sign, error):
         state.centre[copy, i] -= sign * pull * along / half
     squeeze(state, copy, half, min(shrink, 0.9999))
     return TAUGHT
+
+
+@register("similarity/moment-distance", kind="part")
+class MomentDistance(DistanceLearner):
+    """Learn a distance by a Gaussian belief over metrics that allows for wrong verdicts.
+
+    Parameters
+    ----------
+    radius : at least the Frobenius norm of A'A; None begins at 2d and doubles when the verdicts contradict every metric.
+    error_rate : the share of verdicts that may be wrong, at least the true one; 0 trusts all, and then intervals are certified.
+    shared : one learner for all pairs; False keeps one for each pair of places, as in the paper.
+    structure : which entries of A'A are learned, see `coordinates`.
+    tolerance : how far the true d^2 may be from any Mahalanobis distance.
+    precision : an interval of d narrower than this is not cut any more.
+    seed : unused by this learner, kept so that learners are interchangeable.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> learner = MomentDistance(radius=2.0, error_rate=0.1)
+    >>> for _ in range(20):
+    ...     number = learner.verdict([1.0, 0.0], [0.0, 0.0], 0.6, unfair=True)
+    ...     number = learner.verdict([1.0, 0.0], [0.0, 0.0], 0.4, unfair=False)
+    >>> 0.4 < learner.bounds([1.0, 0.0], [0.0, 0.0])[1] < 0.6
+    True
+
+    Source: Minka (2001), Section 3.2, for the update; the use for metrics is ours.
+    """
+
+    cut = cut
+
+    def __init__(
+        self,
+        *,
+        radius: float | None = None,
+        error_rate: float = 0.0,
+        shared: bool = True,
+        structure: Structure = "symmetric",
+        tolerance: float = 0.0,
+        precision: float = 0.02,
+        seed: Seed = 0,
+    ) -> None:
+        if not (isinstance(error_rate, (int, float)) and 0 <= error_rate < 0.5):
+            raise ArgumentError(wanted("error_rate", "a share in [0, 0.5)", error_rate))
+        self._error_rate = float(error_rate)
+        super().__init__(radius, shared, structure, tolerance, precision, seed)
+
+    @property
+    def programs(self) -> bool:  # type: ignore[override]
+        """Whether linear programs over the log certify intervals: only where no verdict can be wrong."""
+        return self._error_rate == 0.0
+
+    @property
+    def error_rate(self) -> float:
+        return self._error_rate
+
+    def reach(self, m: int) -> tuple[float, float]:
+        return 3.0, 1.0 / math.sqrt(m + 2.0)

@@ -14,9 +14,13 @@ import math
 
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.halfspaces import support, walk
+from evenhand.registry import register
+from evenhand.rng import Seed
+from evenhand.similarity.learner import DistanceLearner, Structure
 from evenhand.similarity.metric import CONTRADICTED, NOTHING, TAUGHT, append, opened, width
 
-__all__ = ["cut"]
+__all__ = ["ProjectedVolumeDistance"]
+
 
 BURN, KEEP = 20, 60
 """Steps of the walk per coordinate: before the first point counts, and those that count."""
@@ -59,7 +63,9 @@ def recentre(state, copy):
             for i in range(m):
                 state.moments[m, i] += state.point[i]
                 for j in range(i + 1):
-                    state.moments[i, j] += (state.point[i] - state.centre[copy, i]) * (state.point[j] - state.centre[copy, j])
+                    state.moments[i, j] += (state.point[i] - state.centre[copy, i]) * (
+                        state.point[j] - state.centre[copy, j]
+                    )
     scale = 1.0 / (KEEP * m)
     for i in range(m):
         state.image[i] = state.moments[m, i] * scale - state.centre[copy, i]
@@ -88,3 +94,52 @@ def root(covariance, factor):
             for n in range(j):
                 rest -= factor[i, n] * factor[j, n]
             factor[i, j] = rest / factor[j, j]
+
+
+@register("similarity/projected-volume-distance", kind="part")
+class ProjectedVolumeDistance(DistanceLearner):
+    """Learn a distance by halving the volume of all metrics that agree with the verdicts, as the paper does.
+
+    Parameters
+    ----------
+    radius : at least the Frobenius norm of A'A; None begins at 2d and doubles when the verdicts contradict every metric.
+    shared : one learner for all pairs; False keeps one for each pair of places, as in the paper.
+    structure : which entries of A'A are learned, see `coordinates`.
+    tolerance : how far the true d^2 may be from any Mahalanobis distance.
+    precision : an interval of d narrower than this is not cut any more.
+    seed : of the random walk that approximates centroids.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> learner = ProjectedVolumeDistance(radius=2.0, seed=1)
+    >>> number = learner.verdict([1.0, 0.0], [0.0, 0.0], 0.6, unfair=True)
+    >>> number = learner.verdict([1.0, 0.0], [0.0, 0.0], 0.4, unfair=False)
+    >>> low, guess, high = learner.bounds([1.0, 0.0], [0.0, 0.0])
+    >>> round(low, 6), round(high, 6)
+    (0.4, 0.6)
+
+    Source: Lobel, Paes Leme, Vladu (2017), Section 4; Gillen, Jung, Kearns, Roth (2018), Section 3.
+    """
+
+    cut = cut
+    programs = True
+
+    def __init__(
+        self,
+        *,
+        radius: float | None = None,
+        shared: bool = True,
+        structure: Structure = "symmetric",
+        tolerance: float = 0.0,
+        precision: float = 0.02,
+        seed: Seed = None,
+    ) -> None:
+        super().__init__(radius, shared, structure, tolerance, precision, seed)
+
+    def reach(self, m: int) -> tuple[float, float]:
+        return math.sqrt(m + 2.0), 1.0 / math.sqrt(m + 2.0)
