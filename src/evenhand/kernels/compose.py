@@ -25,7 +25,7 @@ last means
 that a kernel allocates nothing: scratch arrays are fields of its state. Kernels are inlined by force for the same
 reason."""
 
-__all__ = ["OPEN", "bind", "direct", "entry", "fingerprint", "interpreted", "kernel"]
+__all__ = ["OPEN", "bind", "direct", "entry", "fingerprint", "interpreted", "kernel", "routine"]
 
 OPEN: Any = None
 """What the open names of a template stand for until `bind` fills them."""
@@ -36,13 +36,19 @@ def kernel(function: Callable[..., Any]) -> Any:
     return njit(**OPTIONS, forceinline=True)(function)
 
 
+def routine(function: Callable[..., Any]) -> Any:
+    """Like `kernel`, but called rather than inlined: for long code with many callers, which would take minutes to compile."""
+    return njit(**OPTIONS)(function)
+
+
 @functools.cache
 def _bind(template: Dispatcher, names: tuple[tuple[str, Any], ...], cached: bool) -> Any:
     source = _python(template)
     clone = _clone(source, {**source.__globals__, **dict(names)})
     digest = fingerprint(clone)
     clone.__qualname__ = f"{source.__name__}_{digest}"
-    return njit(**OPTIONS, cache=cached, forceinline=not cached)(clone)
+    inlined = not cached and bool(template.targetoptions.get("forceinline"))
+    return njit(**OPTIONS, cache=cached, forceinline=inlined)(clone)
 
 
 def bind(template: Any, **names: Any) -> Any:

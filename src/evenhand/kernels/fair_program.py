@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.kernels.compose import kernel
+from evenhand.kernels.compose import kernel, routine
 
 __all__ = ["CAPPED", "Tree", "climb", "nearest_to_uniform", "prices", "solve", "tree"]
 
@@ -58,7 +58,7 @@ def tree(k: int) -> Tree:
     )  # fmt: skip
 
 
-@kernel
+@routine
 def solve(rewards, distances, one, p, tree):
     """Write the optimum closest to uniform to `p`; return (steps or CAPPED, the price of the budget)."""
     steps, price = climb(rewards, distances, one, p, tree)
@@ -67,7 +67,7 @@ def solve(rewards, distances, one, p, tree):
     return steps, price
 
 
-@kernel
+@routine
 def climb(rewards, distances, one, p, tree):
     """Write an optimal vertex to `p` and its basis to `tree`; return (steps or CAPPED, the price of the budget)."""
     k = rewards.size
@@ -173,7 +173,7 @@ def mark_rigid(rewards, price, tree):
     return tied
 
 
-@kernel
+@routine
 def nearest_to_uniform(distances, one, spent, p, tree):
     """Move `p` to the point of the optimal face with the least sum_i (p_i - 1/k)^2; `spent` holds the mass at 1."""
     k = p.size
@@ -195,7 +195,7 @@ def nearest_to_uniform(distances, one, spent, p, tree):
             approach(distances, one, True, p, tree)
 
 
-@kernel
+@routine
 def approach(distances, one, fixed_mass, p, tree):
     k = p.size
     target = 1.0 / k

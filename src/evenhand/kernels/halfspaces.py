@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.kernels.compose import kernel
+from evenhand.kernels.compose import kernel, routine
 from evenhand.kernels.random import normal, uniform
 
 __all__ = ["EMPTY", "Simplex", "simplex", "support", "walk"]
@@ -46,7 +46,7 @@ def simplex(m: int) -> Simplex:
     return Simplex(np.zeros((m, m)), np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m))
 
 
-@kernel
+@routine
 def support(cuts, limits, count, low, high, u, work):
     """Return an upper bound of u.x over the set, attained unless the step cap was passed; EMPTY if the set is."""
     m = u.size
@@ -109,7 +109,7 @@ def support(cuts, limits, count, low, high, u, work):
     return bound
 
 
-@kernel
+@routine
 def walk(cuts, limits, count, low, high, factor, x, direction, stream):
     """Take one step of hit-and-run from `x`, along `factor` times a normal vector; stay where the chord is not finite."""
     m = x.size

@@ -4,8 +4,22 @@ Source: S. Gillen, C. Jung, M. Kearns, A. Roth, "Online Learning with an Unknown
 """
 
 from evenhand.similarity.ellipsoid import EllipsoidDistance
+from evenhand.similarity.known import KnownDistance
+from evenhand.similarity.lipschitz_ucb import KnownRewardLipschitz, LipschitzUCB
 from evenhand.similarity.moments import MomentDistance
+from evenhand.similarity.oracles import MahalanobisOracle, Panel
 from evenhand.similarity.program import FairProgram, fair_distribution
 from evenhand.similarity.projected_volume import ProjectedVolumeDistance
 
-__all__ = ["EllipsoidDistance", "FairProgram", "MomentDistance", "ProjectedVolumeDistance", "fair_distribution"]
+__all__ = [
+    "EllipsoidDistance",
+    "FairProgram",
+    "KnownDistance",
+    "KnownRewardLipschitz",
+    "LipschitzUCB",
+    "MahalanobisOracle",
+    "MomentDistance",
+    "Panel",
+    "ProjectedVolumeDistance",
+    "fair_distribution",
+]

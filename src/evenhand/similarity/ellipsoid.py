@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 
-from evenhand.kernels.compose import kernel
+from evenhand.kernels.compose import kernel, routine
 from evenhand.registry import register
 from evenhand.rng import Seed
 from evenhand.similarity.learner import DistanceLearner, Structure
@@ -25,7 +25,7 @@ DEEPEST = 0.9
 """Cuts deeper than this are taken at this depth, which keeps more, so that no axis collapses in floating point."""
 
 
-@kernel
+@routine
 def cut(state, copy, value, sign, precision):
     m = state.u.size
     mid, half = project(state, copy)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.kernels.compose import kernel
+from evenhand.kernels.compose import kernel, routine
 from evenhand.kernels.halfspaces import Simplex, support
 
 __all__ = [
@@ -120,7 +120,7 @@ def interval(state, copy):
     return low, guess, high
 
 
-@kernel
+@routine
 def opened(state, copy):
     """Return the certified ends (low, high) of <G, u> over the box and all logged half-spaces, by two linear programs."""
     radius = state.radius[copy]
@@ -137,7 +137,7 @@ def opened(state, copy):
     return low, high
 
 
-@kernel
+@routine
 def certified(state, copy):
     """Return the certified ends (low, high) of the distance d, and the guess moved between them."""
     low, guess, high = interval(state, copy)
@@ -180,7 +180,7 @@ def append(state, copy, value, sign):
     state.counts[copy] = row + 1
 
 
-@kernel
+@routine
 def prior(state, copy):
     """Begin with the ball around (radius / d) I that holds every positive semidefinite G with Frobenius norm <= radius."""
     m = state.u.size
@@ -201,7 +201,7 @@ def prior(state, copy):
     state.thin_counts[copy] = 0
 
 
-@kernel
+@routine
 def learn(state, copy, gap, unfair, precision):
     """Take the verdict on the pair that was set, d < gap (unfair) or d >= gap; return what came of it. A template over `cut`.
 
@@ -223,7 +223,7 @@ def learn(state, copy, gap, unfair, precision):
     return status
 
 
-@kernel
+@routine
 def replay(state, copy):
     """Double the radius until the log fits; where no radius that is allowed does, drop the newest half-space and go back."""
     total, first = state.counts[copy], state.doublings[copy]
@@ -239,7 +239,7 @@ def replay(state, copy):
     return CONTRADICTED
 
 
-@kernel
+@routine
 def again(state, copy, total):
     """Begin anew and take the first `total` half-spaces of the log, which stays as it is."""
     prior(state, copy)

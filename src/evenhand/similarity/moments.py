@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 
 from evenhand.errors import ArgumentError, wanted
-from evenhand.kernels.compose import kernel
+from evenhand.kernels.compose import kernel, routine
 from evenhand.registry import register
 from evenhand.rng import Seed
 from evenhand.similarity.learner import DistanceLearner, Structure
@@ -37,7 +37,7 @@ FAR = 8.0
 """A verdict that was this many standard deviations from being in doubt teaches nothing."""
 
 
-@kernel
+@routine
 def cut(state, copy, value, sign, precision):
     error = state.options[CUT_ERROR]
     length = state.length[0]
@@ -63,7 +63,7 @@ def cut(state, copy, value, sign, precision):
     return TAUGHT
 
 
-@kernel
+@routine
 def believe(state, copy, value, sign, error):
     """Match the moments of the belief times the likelihood of the verdict."""
     mid, half = project(state, copy)

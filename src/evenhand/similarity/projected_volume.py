@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 
-from evenhand.kernels.compose import kernel
+from evenhand.kernels.compose import kernel, routine
 from evenhand.kernels.halfspaces import support, walk
 from evenhand.registry import register
 from evenhand.rng import Seed
@@ -26,7 +26,7 @@ BURN, KEEP = 20, 60
 """Steps of the walk per coordinate: before the first point counts, and those that count."""
 
 
-@kernel
+@routine
 def cut(state, copy, value, sign, precision):
     low, high = opened(state, copy)
     length = state.length[0]
@@ -39,7 +39,7 @@ def cut(state, copy, value, sign, precision):
     return TAUGHT
 
 
-@kernel
+@routine
 def recentre(state, copy):
     """Set the centre to the centroid and the factor to a root of the covariance, both from a walk inside the set."""
     m = state.u.size
@@ -77,7 +77,7 @@ def recentre(state, copy):
     root(state.moments, state.factor[copy])
 
 
-@kernel
+@routine
 def root(covariance, factor):
     """Write the Cholesky factor of the lower triangle of `covariance`; a pivot that rounding has eaten becomes tiny."""
     m = factor.shape[0]

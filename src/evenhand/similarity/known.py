@@ -1,0 +1,59 @@
+"""A metric that needs no learning: the yardstick of the experiments, and their extremes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from evenhand.kernels.compose import kernel
+from evenhand.registry import register
+from evenhand.similarity.learner import DistanceLearner
+from evenhand.similarity.metric import NOTHING
+from evenhand.similarity.oracles import checked_matrix
+
+__all__ = ["KnownDistance"]
+
+
+@kernel
+def cut(state, copy, value, sign, precision):
+    return NOTHING
+
+
+@register("similarity/known-distance", kind="part")
+class KnownDistance(DistanceLearner):
+    """The distance ||A(x - y)||_2, known from the start; verdicts change nothing.
+
+    `A = 0` treats everybody alike; a large `A` leaves everybody unconstrained.
+
+    Parameters
+    ----------
+    A : the matrix (r, d).
+
+    Raises
+    ------
+    ArgumentError
+        If A is not a finite matrix.
+
+    Examples
+    --------
+    >>> KnownDistance([[0.3, 0.0]]).bounds([1.0, 0.0], [0.0, 1.0])[1]
+    0.3
+    """
+
+    cut = cut
+
+    def __init__(self, A: ArrayLike) -> None:
+        self.A = checked_matrix(A)
+        super().__init__(1.0, True, "full", 0.0, 0.0, 0)
+
+    def reach(self, m: int) -> tuple[float, float]:
+        return 0.0, 0.0
+
+    def _allocate(self) -> None:
+        super()._allocate()
+        self._state.centre[0] = (self.A.T @ self.A).ravel()
+
+    def config(self) -> dict[str, Any]:
+        return {"A": np.array(self.A)}

@@ -1,0 +1,218 @@
+"""Auditors: who points at the pairs that were treated too differently."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from evenhand.errors import ArgumentError, wanted
+from evenhand.kernels.compose import entry, kernel
+from evenhand.kernels.random import uniform
+from evenhand.rng import Seed, draw_seed, stream
+
+__all__ = ["Auditor", "MahalanobisOracle", "Panel", "Truth", "checked_matrix", "flag", "true_distance"]
+
+Pair = tuple[int, int]
+Auditor = Callable[[NDArray[np.float64], NDArray[np.float64]], list[Pair]]
+"""Anything that takes contexts (k, d) and probabilities (k,) and returns the pairs that were treated too differently."""
+
+TIGHT = 1e-9
+"""A gap exceeds a distance only if it does so by more than this, relatively and absolutely: below, it is rounding."""
+
+
+class Truth(NamedTuple):
+    """What an oracle knows: A (r, d), and the numbers (error rate, distortion, 1 to name one pair only)."""
+
+    A: NDArray[np.float64]
+    numbers: NDArray[np.float64]
+    stream: NDArray[np.uint64]
+
+
+@kernel
+def true_distance(truth, x, y):
+    """Return ||A(x - y)||_2, or with a distortion gamma the root of its square plus gamma sin(20 sum_i |x_i - y_i|)."""
+    square, far = 0.0, 0.0
+    for row in range(truth.A.shape[0]):
+        along = 0.0
+        for a in range(x.size):
+            along += truth.A[row, a] * (x[a] - y[a])
+        square += along * along
+    if truth.numbers[1] > 0.0:
+        for a in range(x.size):
+            far += abs(x[a] - y[a])
+        square += truth.numbers[1] * math.sin(20.0 * far)
+    return math.sqrt(max(square, 0.0))
+
+
+@kernel
+def flag(truth, contexts, p, said):
+    """Write 1 for every pair that is called unfair to `said`, 0 for the others; return how many."""
+    k = p.size
+    named, worst, first, second = 0, -1.0, -1, -1
+    for i in range(k):
+        for j in range(i + 1, k):
+            gap = abs(p[i] - p[j])
+            d = true_distance(truth, contexts[i], contexts[j])
+            unfair = gap > d * (1.0 + TIGHT) + TIGHT
+            if truth.numbers[0] > 0.0 and uniform(truth.stream) < truth.numbers[0] and gap > TIGHT:
+                unfair = not unfair
+            said[i, j] = 1 if unfair else 0
+            if unfair:
+                named += 1
+                if gap - d > worst:
+                    worst, first, second = gap - d, i, j
+    if truth.numbers[2] > 0.0 and named > 0:
+        for i in range(k):
+            for j in range(i + 1, k):
+                said[i, j] = 0
+        said[first, second] = 1
+        named = 1
+    return named
+
+
+@kernel
+def _flag(contexts, p, said, *arrays):
+    return flag(Truth(*arrays), contexts, p, said)
+
+
+@kernel
+def _distances(contexts, out, *arrays):
+    truth = Truth(*arrays)
+    for i in range(contexts.shape[0]):
+        for j in range(contexts.shape[0]):
+            out[i, j] = true_distance(truth, contexts[i], contexts[j])
+
+
+_flag_entry, _distances_entry = entry(_flag), entry(_distances)
+
+
+class MahalanobisOracle:
+    """The auditor of the paper: a pair is treated unfairly when |p_i - p_j| > d(x_i, x_j) = ||A(x_i - x_j)||_2.
+
+    Parameters
+    ----------
+    A : the matrix (r, d), of any rank.
+    names : "all" violated pairs, or only the worst "one" whenever there is one. With "one", a shared learner loses nothing but time: a
+        round with a violation teaches one pair, a round without teaches all.
+    error_rate : each verdict is wrong with this probability. Use `MomentDistance(error_rate=)` at least as large; with other learners
+        nothing is guaranteed.
+    distortion : the true d^2 is only within this of the Mahalanobis form. Give the learner `tolerance` at least as large: then the
+        bounds hold, but no interval of d^2 becomes narrower than twice the tolerance.
+    seed : of the errors.
+
+    Raises
+    ------
+    ArgumentError
+        If A is not a finite matrix, or a number is out of range.
+
+    Examples
+    --------
+    >>> oracle = MahalanobisOracle([[0.5, 0.0]])
+    >>> oracle([[1.0, 0.0], [0.0, 0.0], [1.0, 1.0]], [0.8, 0.2, 0.8])
+    [(0, 1), (1, 2)]
+
+    Source: Gillen, Jung, Kearns, Roth (2018), Definition 3 and Section 2.1.
+    """
+
+    def __init__(
+        self,
+        A: ArrayLike,
+        *,
+        names: Literal["all", "one"] = "all",
+        error_rate: float = 0.0,
+        distortion: float = 0.0,
+        seed: Seed = None,
+    ) -> None:
+        if names not in ("all", "one"):
+            raise ArgumentError(wanted("names", '"all" or "one"', names))
+        if not (isinstance(error_rate, (int, float)) and 0 <= error_rate < 0.5):
+            raise ArgumentError(wanted("error_rate", "a share in [0, 0.5)", error_rate))
+        if not (isinstance(distortion, (int, float)) and 0 <= distortion < 1):
+            raise ArgumentError(wanted("distortion", "a number in [0, 1)", distortion))
+        self.A, self.names, self.seed = checked_matrix(A), names, draw_seed(seed)
+        self.error_rate, self.distortion = float(error_rate), float(distortion)
+        self.reset(self.seed)
+
+    def reset(self, seed: int) -> None:
+        """Start the stream of errors anew."""
+        numbers = np.array([self.error_rate, self.distortion, float(self.names == "one")])
+        self.truth = Truth(self.A, numbers, stream(seed))
+
+    def __call__(self, contexts: ArrayLike, probabilities: ArrayLike) -> list[Pair]:
+        """Return the pairs (i, j), i < j, that are called unfair."""
+        x = np.ascontiguousarray(contexts, dtype=np.float64)
+        p = np.ascontiguousarray(probabilities, dtype=np.float64)
+        self._checked(x)
+        if p.shape != x.shape[:1]:
+            raise ArgumentError(wanted("probabilities", f"{x.shape[0]} numbers, one a context", p.shape))
+        said = np.zeros((p.size, p.size), np.int64)
+        _flag_entry(x, p, said, *self.truth)
+        return [(int(i), int(j)) for i, j in np.argwhere(said)]
+
+    def distances(self, contexts: ArrayLike) -> NDArray[np.float64]:
+        """Return the true distances (k, k)."""
+        x = np.ascontiguousarray(contexts, dtype=np.float64)
+        self._checked(x)
+        out = np.zeros((len(x), len(x)))
+        _distances_entry(x, out, *self.truth)
+        return out
+
+    def _checked(self, x: NDArray[np.float64]) -> None:
+        if x.ndim != 2 or x.shape[1] != self.A.shape[1] or not np.isfinite(x).all():
+            raise ArgumentError(wanted("contexts", f"finite numbers of shape (k, {self.A.shape[1]})", x.shape))
+
+
+class Panel:
+    """Several auditors as one: a pair is unfair if any, most or all of them say so.
+
+    With "any" the panel stands for the smallest of the members' distances, with "all" for the largest. Neither is a Mahalanobis
+    distance unless the members agree: give the learner a `tolerance` that covers how far they differ in d^2, otherwise nothing is
+    guaranteed. With "most" and members who err independently, the panel errs less than each.
+
+    Parameters
+    ----------
+    auditors : callables of contexts and probabilities.
+    rule : "any", "most" (more than half) or "all".
+
+    Raises
+    ------
+    ArgumentError
+        If there is no auditor, or the rule is unknown.
+
+    Examples
+    --------
+    >>> strict, mild = MahalanobisOracle([[0.1]]), MahalanobisOracle([[0.9]])
+    >>> Panel([strict, mild], rule="any")([[0.0], [1.0]], [0.5, 0.0]), Panel([strict, mild], rule="all")([[0.0], [1.0]], [0.5, 0.0])
+    ([(0, 1)], [])
+    """
+
+    def __init__(self, auditors: Sequence[Auditor], *, rule: Literal["any", "most", "all"] = "any") -> None:
+        if not auditors or not all(callable(auditor) for auditor in auditors):
+            raise ArgumentError(wanted("auditors", "a list of callables", auditors))
+        if rule not in ("any", "most", "all"):
+            raise ArgumentError(wanted("rule", '"any", "most" or "all"', rule))
+        self.auditors, self.rule = list(auditors), rule
+
+    def __call__(self, contexts: NDArray[np.float64], probabilities: NDArray[np.float64]) -> list[Pair]:
+        """Return the pairs (i, j), i < j, that the panel calls unfair."""
+        votes: dict[Pair, int] = {}
+        for auditor in self.auditors:
+            for i, j in {(min(pair), max(pair)) for pair in auditor(contexts, probabilities)}:
+                votes[i, j] = votes.get((i, j), 0) + 1
+        enough = {"any": 1, "most": len(self.auditors) // 2 + 1, "all": len(self.auditors)}[self.rule]
+        return sorted(pair for pair, count in votes.items() if count >= enough)
+
+
+def checked_matrix(A: Any) -> NDArray[np.float64]:
+    """Return A as a finite matrix (r, d), refusing anything else."""
+    try:
+        matrix = np.array(A, dtype=np.float64, order="C")
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(wanted("A", "a matrix of numbers", A)) from error
+    if matrix.ndim != 2 or matrix.size == 0 or not np.isfinite(matrix).all():
+        raise ArgumentError(wanted("A", "a finite matrix (r, d)", f"shape {matrix.shape}"))
+    return matrix
