@@ -54,6 +54,8 @@ def recentre(state, copy):
             for j in range(m):
                 state.point[j] += state.simplex.point[j] / (2.0 * m)
         state.image[i] = 0.0
+    for i in range(m):
+        state.centre[copy, i] = state.point[i]
     for i in range(m + 1):
         for j in range(m):
             state.moments[i, j] = 0.0
@@ -88,7 +90,7 @@ def root(covariance, factor):
         pivot = covariance[j, j]
         for n in range(j):
             pivot -= factor[j, n] * factor[j, n]
-        factor[j, j] = math.sqrt(max(pivot, 1e-12 * covariance[j, j] + 1e-300))
+        factor[j, j] = math.sqrt(max(pivot, 1e-10 * covariance[j, j], 1e-20))
         for i in range(j + 1, m):
             rest = covariance[i, j]
             for n in range(j):
