@@ -10,16 +10,19 @@ from evenhand.similarity.moments import MomentDistance
 from evenhand.similarity.oracles import MahalanobisOracle, Panel
 from evenhand.similarity.program import FairProgram, fair_distribution
 from evenhand.similarity.projected_volume import ProjectedVolumeDistance
+from evenhand.similarity.worlds import LinearContexts, TableIndividuals
 
 __all__ = [
     "EllipsoidDistance",
     "FairProgram",
     "KnownDistance",
     "KnownRewardLipschitz",
+    "LinearContexts",
     "LipschitzUCB",
     "MahalanobisOracle",
     "MomentDistance",
     "Panel",
     "ProjectedVolumeDistance",
+    "TableIndividuals",
     "fair_distribution",
 ]

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 
-from evenhand.kernels.compose import kernel, routine
+from evenhand.kernels.compose import routine
 from evenhand.registry import register
 from evenhand.rng import Seed
 from evenhand.similarity.learner import DistanceLearner, Structure

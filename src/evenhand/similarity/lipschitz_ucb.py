@@ -157,8 +157,7 @@ class Lipschitz:
         """
         shown = self._checked_contexts(contexts)
         k = len(shown)
-        if k != self._mind.p.size:
-            self._mind = rule.resized(self._mind, k)
+        self.prepare(k, self.dimension)
         self.metric.make_room(2 * k * k)
         first = int(self._ask_kernel(shown, self.round + 1, *self._params, *self._minds, *self._beliefs))
         self.round += 1
@@ -233,6 +232,27 @@ class Lipschitz:
         sure = np.minimum(gap - low, high - gap)
         pairs = [(int(i), int(j)) for i, j in np.argwhere(np.triu(sure > 0.0, 1)) if gap[i, j] > 0.0]
         return sorted(pairs, key=lambda pair: -sure[pair])
+
+    def undecided(self, decision: Decision | int) -> set[tuple[int, int]]:
+        """Return the pairs of an open decision whose distance was not yet known to the precision when it was taken."""
+        ticket = self._checked_ticket(decision)[1]
+        return {(int(i), int(j)) for i, j in np.argwhere(ticket.undecided)}
+
+    def prepare(self, k: int, dimension: int) -> None:
+        """Make ready for k individuals a round.
+
+        Raises
+        ------
+        ArgumentError
+            If the policy is for another number of individuals, or of features.
+        """
+        if dimension != self.dimension or self.individuals not in (None, k):
+            want = (
+                f"a world that shows {self.individuals or 'any number of'} individuals with {self.dimension} features"
+            )
+            raise ArgumentError(wanted("world", want, f"{k} with {dimension}"))
+        if k != self._mind.p.size:
+            self._mind = rule.resized(self._mind, k)
 
     # ------------------------------------------------------------------ copies and files
 

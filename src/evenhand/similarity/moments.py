@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 
 from evenhand.errors import ArgumentError, wanted
-from evenhand.kernels.compose import kernel, routine
+from evenhand.kernels.compose import routine
 from evenhand.registry import register
 from evenhand.rng import Seed
 from evenhand.similarity.learner import DistanceLearner, Structure
