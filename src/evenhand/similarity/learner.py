@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evenhand.errors import ArgumentError, VerdictError, wanted
-from evenhand.kernels.compose import bind, entry, kernel
+from evenhand.kernels.compose import OPEN, bind, entry, kernel
 from evenhand.kernels.halfspaces import simplex
 from evenhand.online import packer
 from evenhand.rng import Seed, draw_seed, stream
 from evenhand.similarity import metric
-from evenhand.similarity.metric import CONTRADICTED, Belief
+from evenhand.similarity.metric import CONTRADICTED, Belief, certified, direct
 
 __all__ = ["DistanceLearner", "Structure", "Verdict", "coordinates"]
 
@@ -25,6 +25,9 @@ Structure = Literal["symmetric", "full", "diagonal"] | Sequence[Sequence[int]]
 
 DOUBLINGS = 12
 """How often a radius that was not given may double before verdicts count as contradictory: a factor of 4096."""
+
+pack = OPEN
+learn = OPEN
 
 
 class Verdict(NamedTuple):
@@ -76,18 +79,18 @@ def coordinates(
 
 @kernel
 def _bounds(x, y, index, *arrays):
-    state = pack(*arrays)  # noqa: F821
-    direct(state, x, y)  # noqa: F821
+    state = pack(*arrays)
+    direct(state, x, y)
     if state.length[0] == 0.0:
         return 0.0, 0.0, 0.0
-    return certified(state, index)  # noqa: F821
+    return certified(state, index)
 
 
 @kernel
 def _verdict(x, y, index, gap, unfair, precision, *arrays):
-    state = pack(*arrays)  # noqa: F821
-    direct(state, x, y)  # noqa: F821
-    return learn(state, index, gap, unfair, precision)  # noqa: F821
+    state = pack(*arrays)
+    direct(state, x, y)
+    return learn(state, index, gap, unfair, precision)
 
 
 class DistanceLearner:
@@ -302,8 +305,8 @@ class DistanceLearner:
         self._state = state
         self._arrays = (*state[:-1], *state.simplex)
         pack = packer(state)
-        self._bounds_kernel = entry(_bounds, pack=pack, direct=metric.direct, certified=metric.certified)
-        self._verdict_kernel = entry(_verdict, pack=pack, direct=metric.direct, learn=self.learn_kernel())
+        self._bounds_kernel = entry(_bounds, pack=pack)
+        self._verdict_kernel = entry(_verdict, pack=pack, learn=self.learn_kernel())
 
     @classmethod
     def learn_kernel(cls) -> Any:

@@ -27,7 +27,7 @@ from evenhand.errors import (
     VerdictError,
     wanted,
 )
-from evenhand.kernels.compose import entry, kernel
+from evenhand.kernels.compose import OPEN, entry, kernel
 from evenhand.kernels.fair_program import Tree
 from evenhand.online import packer
 from evenhand.protocol import Decision
@@ -66,11 +66,15 @@ MIND = OWN + len(Tree._fields)
 
 pack_mind = packer(rule.mind(1, 2, 1.0, stream(0)))
 
+pack = OPEN
+decide = OPEN
+judge = OPEN
+
 
 @kernel
 def _ask(contexts, round, numbers, theta, *arrays):
     params, state = RuleParams(numbers, theta), pack_mind(*arrays[:MIND])
-    decide(params, state, pack(*arrays[MIND:]), contexts, round)  # noqa: F821
+    decide(params, state, pack(*arrays[MIND:]), contexts, round)
     return draw(params, state)
 
 
@@ -81,7 +85,7 @@ def _gain(x, reward, *arrays):
 
 @kernel
 def _judge(contexts, p, undecided, said, status, numbers, theta, *arrays):
-    return judge(RuleParams(numbers, theta), pack(*arrays), contexts, p, undecided, said, status)  # noqa: F821
+    return judge(RuleParams(numbers, theta), pack(*arrays), contexts, p, undecided, said, status)
 
 
 class Lipschitz:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.kernels.compose import kernel, routine
+from evenhand.kernels.compose import OPEN, kernel, routine
 from evenhand.kernels.halfspaces import Simplex, support
 
 __all__ = [
@@ -30,6 +30,8 @@ NOTHING, TAUGHT, CONTRADICTED = 0, 1, -1
 CUT_ERROR, TOLERANCE, GROWTH, LOGS, REACH, SPREAD, PROGRAMS = range(7)
 """Where `Belief.options` holds: the rate of wrong verdicts; how far d^2 may be from any Mahalanobis distance; how often the radius may
 double; 1 where half-spaces are logged; the reach; the prior's factor relative to its radius; 1 where linear programs certify."""
+
+cut = OPEN
 
 
 class Belief(NamedTuple):
@@ -211,7 +213,7 @@ def learn(state, copy, gap, unfair, precision):
         return NOTHING
     sign = 1.0 if unfair else -1.0
     value = (gap * gap + sign * state.options[TOLERANCE]) / state.length[0]
-    status = cut(state, copy, value, sign, precision)  # noqa: F821
+    status = cut(state, copy, value, sign, precision)
     if status == TAUGHT:
         state.tally[0] += 1
     if status == CONTRADICTED:
@@ -247,7 +249,7 @@ def again(state, copy, total):
         for n in range(state.u.size):
             state.u[n] = state.cuts[copy, row, n]
         state.length[0] = 1.0
-        if cut(state, copy, state.limits[copy, row], 1.0, 0.0) == CONTRADICTED:  # noqa: F821
+        if cut(state, copy, state.limits[copy, row], 1.0, 0.0) == CONTRADICTED:
             return CONTRADICTED
         state.counts[copy] = row + 1
     return TAUGHT

@@ -109,7 +109,7 @@ def appear(stage: Any, belief: Any) -> None:
     for i in range(k):
         x = stage.contexts[i]
         row = 0
-        if kind == CLUSTERED or kind == TABLE:
+        if kind >= CLUSTERED and kind != ADVERSARIAL:
             row = below(stage.stream, stage.centres.shape[0])
             square = 0.0
             for a in range(d):

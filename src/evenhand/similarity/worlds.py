@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -53,7 +53,7 @@ class Individuals:
     """
 
     scores = SCORES
-    units = {
+    units: ClassVar[dict[str, str]] = {
         "regret": "expected reward lost against the best fair distribution, so far",
         "violations": "pairs treated more differently than their distance plus the precision, so far",
         "violated_rounds": "rounds with such a pair, so far",
