@@ -49,7 +49,7 @@ def _solve(rewards, distances, one, p, *arrays):
         for j in range(i + 1, k):
             if not (distances[i, j] >= 0.0 and distances[j, i] >= 0.0):
                 return -3, 0.0
-            if abs(distances[i, j] - distances[j, i]) > 1e-9 * (distances[i, j] + distances[j, i]):
+            if abs(distances[i, j] - distances[j, i]) > 1e-9 * min(distances[i, j], distances[j, i]) + 1e-12:
                 return -4, 0.0
     return solve(rewards, distances, one, p, Tree(*arrays))
 
@@ -142,7 +142,7 @@ def _refuse(status: int, a: NDArray[np.float64], c: NDArray[np.float64]) -> None
         i, j = np.argwhere(off & ~(c >= 0))[0]
         raise ArgumentError(wanted(f"distances[{i}, {j}]", "a number >= 0", float(c[i, j])))
     with np.errstate(invalid="ignore"):
-        i, j = np.argwhere(off & ~np.isclose(c, c.T, rtol=2e-9, atol=0))[0]
+        i, j = np.argwhere(off & (np.abs(c - c.T) > 1e-9 * np.minimum(c, c.T) + 1e-12))[0]
     raise ArgumentError(
         wanted(f"distances[{i}, {j}]", f"distances[{j}, {i}] = {c[j, i]:g}", float(c[i, j]), "distances are symmetric")
     )

@@ -1,0 +1,152 @@
+"""The fair program against HiGHS, its tie rule against a quadratic program, and what it refuses."""
+
+import numpy as np
+import pytest
+from tests.reference.similarity_program import HighsProgram, nearest_to_uniform
+
+from evenhand.errors import ArgumentError
+from evenhand.similarity import fair_distribution, program
+
+KINDS = ("general", "tied rewards", "tied distances", "all tied", "zeros", "negative", "metric", "wide")
+
+
+def instance(rng, kind, k):
+    a = rng.normal(size=k)
+    c = rng.uniform(0, 0.5, size=(k, k))
+    if kind in ("tied rewards", "all tied"):
+        a = rng.integers(-2, 3, size=k).astype(float)
+    if kind in ("tied distances", "all tied"):
+        c = rng.integers(0, 4, size=(k, k)) / 8
+    if kind == "zeros":
+        a, c = a * (rng.random(k) < 0.5), c * (rng.random((k, k)) < 0.5)
+    if kind == "negative":
+        a = -np.abs(a) * (rng.random(k) < 0.8)
+    if kind == "metric":
+        x = rng.normal(size=(k, 3))
+        c = 0.2 * np.linalg.norm(x[:, None] - x[None], axis=2)
+    if kind == "wide":
+        c = c * 6
+    c = np.triu(c, 1)
+    return a, c + c.T
+
+
+@pytest.mark.parametrize("select", ["one", "many"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_equals_highs_on_1500_instances_of_each_kind_and_stays_feasible(kind, select):
+    rng = np.random.default_rng([KINDS.index(kind), select == "one"])
+    programs = {k: HighsProgram(k, select == "one") for k in range(1, 11)}
+    for n in range(1500):
+        k = 1 + n % 10
+        a, c = instance(rng, kind, k)
+        p = fair_distribution(a, c, select=select)
+        value, _ = programs[k].solve(a, c)
+        assert a @ p == pytest.approx(value, abs=1e-9)
+        assert (np.abs(p[:, None] - p[None]) <= c + 1e-12 + np.eye(k)).all()
+        assert p.min() >= -1e-12
+        assert p.max() <= 1 + 1e-12
+        assert select == "many" or p.sum() <= 1 + 1e-12
+
+
+@pytest.mark.parametrize("select", ["one", "many"])
+def test_ties_go_to_the_optimum_closest_to_uniform(select):
+    rng = np.random.default_rng(5)
+    compared = 0
+    for n in range(400):
+        k = 2 + n % 5
+        a, c = instance(rng, ("tied rewards", "all tied", "zeros")[n % 3], k)
+        p = fair_distribution(a, c, select=select)
+        slow = nearest_to_uniform(a, c, select == "one", a @ p)
+        if slow is not None:
+            compared += 1
+            assert ((p - 1 / k) ** 2).sum() == pytest.approx(((slow - 1 / k) ** 2).sum(), abs=1e-5)
+    assert compared > 300
+
+
+def test_the_untied_optimum_of_many_individuals_never_passes_the_step_cap(monkeypatch):
+    monkeypatch.setattr(program, "_by_highs", lambda *args: pytest.fail("the climb gave up"))
+    rng = np.random.default_rng(6)
+    for kind in KINDS:
+        for k in (20, 40):
+            for _ in range(100):
+                a, c = instance(rng, kind, k)
+                fair_distribution(a, c)
+
+
+@pytest.mark.parametrize("select", ["one", "many"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_prices_prove_the_value_by_duality(kind, select):
+    rng = np.random.default_rng(7)
+    for n in range(100):
+        k = 1 + n % 8
+        a, c = instance(rng, kind, k)
+        solved = fair_distribution(a, c, select=select, details=True)
+        surplus = a - solved.budget_price - solved.prices.sum(axis=1) + solved.prices.sum(axis=0)
+        cap = 1.0 if select == "many" else 0.0
+        bound = solved.budget_price + (solved.prices * c).sum() + cap * np.maximum(surplus, 0).sum()
+        if select == "one":
+            assert surplus.max() <= 1e-9
+        assert bound == pytest.approx(solved.value, abs=1e-9)
+        assert (solved.prices >= 0).all()
+        for i, j in np.argwhere(solved.prices > 1e-9):
+            assert solved.probabilities[i] - solved.probabilities[j] == pytest.approx(c[i, j], abs=1e-9)
+            assert (i, j) in solved.tight
+        gaps = [solved.prices[pair] for pair in solved.tight]
+        assert gaps == sorted(gaps, reverse=True)
+
+
+def test_the_fallback_gives_the_same_optimum_and_prices():
+    rng = np.random.default_rng(8)
+    for n in range(60):
+        a, c = instance(rng, "general", 2 + n % 6)
+        for select, one in (("one", True), ("many", False)):
+            mine = fair_distribution(a, c, select=select, details=True)
+            other = program._by_highs(a, c, one, True)
+            assert other.value == pytest.approx(mine.value, abs=1e-9)
+            assert np.abs(other.probabilities - mine.probabilities).max() < 1e-7
+            assert np.abs(other.prices - mine.prices).max() < 1e-7
+            assert np.array_equal(program._by_highs(a, c, one, False), other.probabilities)
+
+
+def test_equal_individuals_get_exactly_equal_probabilities():
+    c = np.array([[0, 0, 0.3, 0.2], [0, 0, 0.3, 0.2], [0.3, 0.3, 0, 0], [0.2, 0.2, 0, 0]])
+    p = fair_distribution([0.9, 0.1, 0.7, -0.2], c)
+    assert p[0] == p[1]
+    assert p[2] == p[3]
+
+
+@pytest.mark.parametrize(
+    ("rewards", "distances", "select", "expected"),
+    [
+        ([2.0], [[0]], "one", [1.0]),
+        ([-2.0], [[0]], "one", [0.0]),
+        ([-1, -2], [[0, 1], [1, 0]], "one", [0, 0]),
+        ([-1, -2], [[0, 1], [1, 0]], "many", [0, 0]),
+        ([3, 1], [[0, 9], [9, 0]], "one", [1, 0]),
+        ([3, 1], [[0, np.inf], [np.inf, 0]], "many", [1, 1]),
+        ([3, -1], [[0, 0.25], [0.25, 0]], "many", [1, 0.75]),
+        ([0, 0, 0, 0], np.zeros((4, 4)), "one", [0.25] * 4),
+        ([1, 1, 1, 1], np.ones((4, 4)), "one", [0.25] * 4),
+    ],
+)
+def test_small_cases_by_hand(rewards, distances, select, expected):
+    assert fair_distribution(rewards, distances, select=select) == pytest.approx(np.array(expected, dtype=float))
+
+
+@pytest.mark.parametrize(
+    ("rewards", "distances", "select", "says"),
+    [
+        ([], np.zeros((0, 0)), "one", "rewards: wanted a list of at least one"),
+        ([[1.0]], [[0]], "one", "rewards: wanted a list"),
+        ([1, np.nan], np.zeros((2, 2)), "one", "rewards: wanted finite"),
+        ([1, np.inf], np.zeros((2, 2)), "one", "rewards: wanted finite"),
+        ([1, 2], np.zeros((3, 3)), "one", "distances: wanted a 2 x 2"),
+        ([1, 2], [[0, -0.1], [-0.1, 0]], "one", r"distances\[0, 1\]: wanted a number >= 0, got -0.1"),
+        ([1, 2], [[0, np.nan], [0.1, 0]], "one", r"distances\[0, 1\]: wanted a number >= 0, got nan"),
+        ([1, 2], [[0, 0.2], [0.1, 0]], "one", r"distances\[0, 1\]: wanted distances\[1, 0\] = 0.1, got 0.2"),
+        ([1, 2], [[0, np.inf], [0.1, 0]], "one", r"distances\[0, 1\]"),
+        ([1, 2], np.zeros((2, 2)), "some", "select: wanted"),
+    ],
+)
+def test_refusals(rewards, distances, select, says):
+    with pytest.raises(ArgumentError, match=says):
+        fair_distribution(rewards, distances, select=select)
