@@ -24,10 +24,11 @@ class HighsProgram:
             self.highs.addRow(-np.inf, 1.0, k, np.arange(k), np.ones(k))
 
     def solve(self, rewards: np.ndarray, distances: np.ndarray) -> tuple[float, np.ndarray]:
-        for i in range(self.k):
-            self.highs.changeColCost(i, float(rewards[i]))
-        for row, pair in enumerate(self.pairs):
-            self.highs.changeRowBounds(row, -float(distances[pair]), float(distances[pair]))
+        limits = np.array([distances[pair] for pair in self.pairs])
+        n = len(self.pairs)
+        self.highs.changeColsCost(self.k, np.arange(self.k, dtype=np.int32), np.asarray(rewards, dtype=float))
+        if n:
+            self.highs.changeRowsBounds(n, np.arange(n, dtype=np.int32), -limits, limits)
         self.highs.run()
         return self.highs.getInfo().objective_function_value, np.array(self.highs.getSolution().col_value)
 

@@ -2,18 +2,20 @@
 
     maximise  sum_i a_i p_i   subject to  |p_i - p_j| <= c_ij,  0 <= p_i <= 1  and, for one choice,  sum_i p_i <= 1.
 
-All constraints but the last are differences, if a *floor* with p = 0 counts as one more individual. At a price b of the budget
-the optimum is the highest point that pays: as b falls from max a to 0 it only rises. A basis is a tree of tight constraints rooted at the
-floor. The tree falls apart first at the subtree with the largest mean reward that hangs on a constraint which holds it
-down; that subtree rises until a new constraint holds it, and so on until the budget is spent or nothing pays any more. A step costs O(k^2).
+All constraints but the last are differences, if a *floor* with p = 0 counts as one more individual. At a price b of
+the budget the optimum is the highest point that pays: as b falls from max a to 0 it only rises. A basis is a tree of
+tight constraints rooted at the floor. The tree falls apart first at the subtree with the largest mean reward that
+hangs on a constraint which holds it down; that subtree rises until a new constraint holds it, and so on until the
+budget is spent or nothing pays any more. A step costs O(k^2).
 
-Where a price is zero the optimum is not unique; `nearest_to_uniform` then minimises sum_i (p_i - 1/k)^2 over the optimal
-face by an active-set method over the same kind of tree. Both are capped in their steps: ties could make them cycle.
+Where a price is zero the optimum is not unique; `nearest_to_uniform` then minimises sum_i (p_i - 1/k)^2 over the
+optimal face by an active-set method over the same kind of tree. Both are capped in their steps: ties could make them
+cycle.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,7 +61,7 @@ def tree(k: int) -> Tree:
 
 
 @routine
-def solve(rewards, distances, one, p, tree):
+def solve(rewards: Any, distances: Any, one: Any, p: Any, tree: Any) -> Any:
     """Write the optimum closest to uniform to `p`; return (steps or CAPPED, the price of the budget)."""
     steps, price = climb(rewards, distances, one, p, tree)
     if steps != CAPPED and mark_rigid(rewards, price, tree):
@@ -68,7 +70,7 @@ def solve(rewards, distances, one, p, tree):
 
 
 @routine
-def climb(rewards, distances, one, p, tree):
+def climb(rewards: Any, distances: Any, one: Any, p: Any, tree: Any) -> Any:
     """Write an optimal vertex to `p` and its basis to `tree`; return (steps or CAPPED, the price of the budget)."""
     k = rewards.size
     for i in range(k):
@@ -110,7 +112,7 @@ def climb(rewards, distances, one, p, tree):
 
 
 @kernel
-def total(values, offset, tree):
+def total(values: Any, offset: Any, tree: Any) -> Any:
     """Sum values - offset and count nodes over every subtree."""
     k = values.size
     for i in range(k):
@@ -125,7 +127,7 @@ def total(values, offset, tree):
 
 
 @kernel
-def colour(tree):
+def colour(tree: Any) -> Any:
     """Name every node's component by its root: k for the floor's, else the floating tree's top."""
     k = tree.parent.size
     for i in range(k):
@@ -136,7 +138,7 @@ def colour(tree):
 
 
 @kernel
-def hang(node, parent, upper, tree):
+def hang(node: Any, parent: Any, upper: Any, tree: Any) -> Any:
     """Turn the floating tree of `node` so that `node` is its top, and hang it on `parent`."""
     rigid = 0
     while True:
@@ -148,7 +150,7 @@ def hang(node, parent, upper, tree):
 
 
 @kernel
-def prices(rewards, price, tree):
+def prices(rewards: Any, price: Any, tree: Any) -> Any:
     """Write to `tree.sums` the price of each node's constraint to its parent; 0 for a floating root."""
     total(rewards, price, tree)
     for i in range(rewards.size):
@@ -159,7 +161,7 @@ def prices(rewards, price, tree):
 
 
 @kernel
-def mark_rigid(rewards, price, tree):
+def mark_rigid(rewards: Any, price: Any, tree: Any) -> Any:
     """Mark the constraints that have a price; return whether one has none, so that the optimum may not be unique."""
     prices(rewards, price, tree)
     scale = 0.0
@@ -174,7 +176,7 @@ def mark_rigid(rewards, price, tree):
 
 
 @routine
-def nearest_to_uniform(distances, one, spent, p, tree):
+def nearest_to_uniform(distances: Any, one: Any, spent: Any, p: Any, tree: Any) -> Any:
     """Move `p` to the point of the optimal face with the least sum_i (p_i - 1/k)^2; `spent` holds the mass at 1."""
     k = p.size
     for i in range(k):
@@ -196,7 +198,7 @@ def nearest_to_uniform(distances, one, spent, p, tree):
 
 
 @routine
-def approach(distances, one, fixed_mass, p, tree):
+def approach(distances: Any, one: Any, fixed_mass: Any, p: Any, tree: Any) -> Any:
     k = p.size
     target = 1.0 / k
     for _ in range(40 * k + 40):
@@ -231,7 +233,7 @@ def approach(distances, one, fixed_mass, p, tree):
 
 
 @kernel
-def aim(target, fixed_mass, p, tree):
+def aim(target: Any, fixed_mass: Any, p: Any, tree: Any) -> Any:
     """Write each component's move to its own optimum to `tree.shift`; return the price of the mass."""
     k = p.size
     mass, wish, free = 0.0, 0.0, 0.0
@@ -258,7 +260,7 @@ def aim(target, fixed_mass, p, tree):
 
 
 @kernel
-def loosest(target, p, tree):
+def loosest(target: Any, p: Any, tree: Any) -> Any:
     """Return the node whose constraint, not rigid, holds it back the most from its own optimum, or -1."""
     total(p, target, tree)
     worst, gain = -1, 1e-12

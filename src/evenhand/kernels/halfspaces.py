@@ -1,8 +1,8 @@
 """A box cut by half-spaces: how far it reaches in a direction, certified, and a random walk inside it.
 
-`support` maximises u.x over {x : low <= x <= high, cuts x <= limits} through the dual program min limits.y + high.y+ - low.y-,
-cuts'y + y+ - y- = u, y >= 0, by the primal simplex method: the box gives the first basis for nothing. Every y on the way proves the bound
-u.x <= (its cost), so that stopping early is loose but never wrong.
+`support` maximises u.x over {x : low <= x <= high, cuts x <= limits} through the dual program min limits.y + high.y+
+- low.y-, cuts'y + y+ - y- = u, y >= 0, by the primal simplex method: the box gives the first basis for nothing.
+Every y on the way proves the bound u.x <= (its cost), so that stopping early is loose but never wrong.
 
 `walk` is hit-and-run (Smith 1984) along directions shaped by a factor of the body's covariance.
 """
@@ -10,7 +10,7 @@ u.x <= (its cost), so that stopping early is loose but never wrong.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,9 +46,23 @@ def simplex(m: int) -> Simplex:
     return Simplex(np.zeros((m, m)), np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m))
 
 
+@kernel
+def compare(cuts: Any, limits: Any, count: Any, x: Any, excess: Any) -> Any:
+    """Write to `excess` by how much x breaks each cut."""
+    for r in range(count):
+        excess[r] = -limits[r]
+    for j in range(x.size):
+        for r in range(count):
+            excess[r] += cuts[j, r] * x[j]
+
+
 @routine
-def support(cuts, limits, count, low, high, u, work):
-    """Return an upper bound of u.x over the set, attained unless the step cap was passed; EMPTY if the set is."""
+def support(cuts: Any, limits: Any, count: Any, low: Any, high: Any, u: Any, excess: Any, work: Any) -> Any:
+    """Return an upper bound of u.x over the set, attained unless the step cap was passed; EMPTY if the set is.
+
+    `cuts` is (m, capacity), a column each of `count` half-spaces, so that all are compared at once; `excess`
+    (capacity,) is scratch.
+    """
     m = u.size
     for i in range(m):
         for j in range(m):
@@ -64,17 +78,15 @@ def support(cuts, limits, count, low, high, u, work):
             for j in range(m):
                 work.point[j] += work.costs[i] * work.inverse[i, j]
         entering, side, worst = -1, 0, VIOLATION
-        for r in range(count):
-            excess = -limits[r]
-            for j in range(m):
-                excess += cuts[r, j] * work.point[j]
-            if excess > worst:
-                entering, side, worst = r, 0, excess
         for j in range(m):
             if work.point[j] - high[j] > worst:
                 entering, side, worst = j, 1, work.point[j] - high[j]
             if low[j] - work.point[j] > worst:
                 entering, side, worst = j, -1, low[j] - work.point[j]
+        compare(cuts, limits, count, work.point, excess)
+        for r in range(count):
+            if excess[r] > worst:
+                entering, side, worst = r, 0, excess[r]
         if entering < 0:
             break
         leaving, ratio = -1, np.inf
@@ -82,7 +94,7 @@ def support(cuts, limits, count, low, high, u, work):
             if side == 0:
                 entry = 0.0
                 for j in range(m):
-                    entry += work.inverse[i, j] * cuts[entering, j]
+                    entry += work.inverse[i, j] * cuts[j, entering]
             else:
                 entry = side * work.inverse[i, entering]
             work.column[i] = entry
@@ -110,8 +122,21 @@ def support(cuts, limits, count, low, high, u, work):
 
 
 @routine
-def walk(cuts, limits, count, low, high, factor, x, direction, stream):
-    """Take one step of hit-and-run from `x`, along `factor` times a normal vector; stay where the chord is not finite."""
+def walk(
+    cuts: Any,
+    limits: Any,
+    count: Any,
+    low: Any,
+    high: Any,
+    factor: Any,
+    x: Any,
+    direction: Any,
+    excess: Any,
+    slopes: Any,
+    stream: Any,
+) -> Any:
+    """Take one step of hit-and-run from `x`, along `factor` times a normal vector; stay where the chord is not
+    finite."""
     m = x.size
     for i in range(m):
         direction[i] = 0.0
@@ -125,15 +150,17 @@ def walk(cuts, limits, count, low, high, factor, x, direction, stream):
             back, ahead = max(back, (low[i] - x[i]) / direction[i]), min(ahead, (high[i] - x[i]) / direction[i])
         elif direction[i] < -1e-300:
             back, ahead = max(back, (high[i] - x[i]) / direction[i]), min(ahead, (low[i] - x[i]) / direction[i])
+    compare(cuts, limits, count, x, excess)
     for r in range(count):
-        slope, slack = 0.0, limits[r]
-        for j in range(m):
-            slope += cuts[r, j] * direction[j]
-            slack -= cuts[r, j] * x[j]
-        if slope > 1e-300:
-            ahead = min(ahead, slack / slope)
-        elif slope < -1e-300:
-            back = max(back, slack / slope)
+        slopes[r] = 0.0
+    for j in range(m):
+        for r in range(count):
+            slopes[r] += cuts[j, r] * direction[j]
+    for r in range(count):
+        if slopes[r] > 1e-300:
+            ahead = min(ahead, -excess[r] / slopes[r])
+        elif slopes[r] < -1e-300:
+            back = max(back, -excess[r] / slopes[r])
     move = back + (ahead - back) * uniform(stream)
     if ahead > back and math.isfinite(move):
         for i in range(m):

@@ -1,16 +1,19 @@
 """An ellipsoid around all metrics that agree with the verdicts, cut through its middle and wrapped anew.
 
-With depth alpha = sign (<c, u> - value) / ||L'u|| the half-space sign <G, u> <= sign value leaves a part of {c + L z : |z| <= 1}
-whose smallest enclosing ellipsoid has the centre c - sign tau L w and the axes sqrt(delta) (L - (1 - sqrt(1 - sigma)) L w w'), w = L'u / ||L'u||,
-tau = (1 + m alpha)/(m + 1), sigma = 2 (1 + m alpha)/((m + 1)(1 + alpha)), delta = m^2 (1 - alpha^2)/(m^2 - 1). Its volume shrinks when alpha > -1/m.
+With depth alpha = sign (<c, u> - value) / ||L'u|| the half-space sign <G, u> <= sign value leaves a part of {c + L z
+: |z| <= 1} whose smallest enclosing ellipsoid has the centre c - sign tau L w and the axes sqrt(delta) (L - (1 -
+sqrt(1 - sigma)) L w w'), w = L'u / ||L'u||, tau = (1 + m alpha)/(m + 1), sigma = 2 (1 + m alpha)/((m + 1)(1 +
+alpha)), delta = m^2 (1 - alpha^2)/(m^2 - 1). Its volume shrinks when alpha > -1/m.
 
-Source: M. C. Cohen, I. Lobel, R. Paes Leme, "Feature-based Dynamic Pricing" (EC 2016): O(m^2 log(m/epsilon)) mistakes above
-epsilon; M. Grötschel, L. Lovász, A. Schrijver, "Geometric Algorithms and Combinatorial Optimization" (1988), (3.1.16): the formulas.
+Source: M. C. Cohen, I. Lobel, R. Paes Leme, "Feature-based Dynamic Pricing" (EC 2016): O(m^2 log(m/epsilon))
+mistakes above epsilon; M. Grötschel, L. Lovász, A. Schrijver, "Geometric Algorithms and Combinatorial Optimization"
+(1988), (3.1.16): the formulas.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from evenhand.kernels.compose import routine
 from evenhand.registry import register
@@ -26,7 +29,7 @@ DEEPEST = 0.9
 
 
 @routine
-def cut(state, copy, value, sign, precision):
+def cut(state: Any, copy: Any, value: Any, sign: Any, precision: Any) -> Any:
     m = state.u.size
     mid, half = project(state, copy)
     depth = sign * (mid - value)
@@ -61,7 +64,8 @@ class EllipsoidDistance(DistanceLearner):
 
     Parameters
     ----------
-    radius : at least the Frobenius norm of A'A; None begins at 2d and doubles when the verdicts contradict every metric. Too
+    radius : at least the Frobenius norm of A'A; None begins at 2d and doubles when the verdicts contradict every
+    metric. Too
         large costs its logarithm, too small fails almost silently.
     shared : one learner for all pairs; False keeps one for each pair of places, as in the paper.
     structure : which entries of A'A are learned, see `coordinates`.

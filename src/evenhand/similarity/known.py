@@ -17,7 +17,7 @@ __all__ = ["KnownDistance"]
 
 
 @kernel
-def cut(state, copy, value, sign, precision):
+def cut(state: Any, copy: Any, value: Any, sign: Any, precision: Any) -> Any:
     return NOTHING
 
 

@@ -1,4 +1,5 @@
-"""The object over a metric learner's kernels: bounds and verdicts, the log of verdicts as ground truth, withdrawal, save and load."""
+"""The object over a metric learner's kernels: bounds and verdicts, the log of verdicts as ground truth, withdrawal,
+save and load."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ learn = OPEN
 
 
 class Verdict(NamedTuple):
-    """One answer of the auditor: the pair x, y was treated differently by `gap`, and that was unfair, d(x, y) < gap, or not."""
+    """One answer of the auditor: the pair x, y was treated differently by `gap`, and that was unfair, d(x, y) < gap,
+    or not."""
 
     id: int
     x: NDArray[np.float64]
@@ -46,8 +48,8 @@ def coordinates(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
     """Return (rows, columns, scales) of the coordinates of G under a structure.
 
-    "symmetric" has d(d+1)/2, off-diagonal ones scaled by sqrt 2 so that norms agree; "full" has d^2 as in the paper; "diagonal" has d;
-    a list of blocks, each a list of features, is symmetric within blocks and zero between them.
+    "symmetric" has d(d+1)/2, off-diagonal ones scaled by sqrt 2 so that norms agree; "full" has d^2 as in the paper;
+    "diagonal" has d; a list of blocks, each a list of features, is symmetric within blocks and zero between them.
 
     >>> [len(coordinates(4, s)[0]) for s in ("symmetric", "full", "diagonal", [[0, 1], [2, 3]])]
     [10, 16, 4, 6]
@@ -78,7 +80,7 @@ def coordinates(
 
 
 @kernel
-def _bounds(x, y, index, *arrays):
+def _bounds(x: Any, y: Any, index: Any, *arrays: Any) -> Any:
     state = pack(*arrays)
     direct(state, x, y)
     if state.length[0] == 0.0:
@@ -87,7 +89,7 @@ def _bounds(x, y, index, *arrays):
 
 
 @kernel
-def _verdict(x, y, index, gap, unfair, precision, *arrays):
+def _verdict(x: Any, y: Any, index: Any, gap: Any, unfair: Any, precision: Any, *arrays: Any) -> Any:
     state = pack(*arrays)
     direct(state, x, y)
     return learn(state, index, gap, unfair, precision)
@@ -115,7 +117,8 @@ class DistanceLearner:
         self._next = 1
 
     def reach(self, m: int) -> tuple[float, float]:
-        """Return how far the belief reaches in standard units, and the prior's factor relative to the ball of the radius."""
+        """Return how far the belief reaches in standard units, and the prior's factor relative to the ball of the
+        radius."""
         raise NotImplementedError
 
     @property
@@ -140,14 +143,16 @@ class DistanceLearner:
         return low, guess, high
 
     def verdict(self, x: ArrayLike, y: ArrayLike, gap: float, unfair: bool, *, pair: int = 0) -> int:
-        """Take the verdict that treating x and y differently by `gap` was unfair (d < gap) or not (d >= gap); return its id.
+        """Take the verdict that treating x and y differently by `gap` was unfair (d < gap) or not (d >= gap); return
+        its id.
 
         Raises
         ------
         ArgumentError
             If x, y, `pair` or `gap` are not what they should be.
         VerdictError
-            If no metric agrees with the verdict and those before; names the verdicts that it contradicts. Nothing has changed.
+            If no metric agrees with the verdict and those before; names the verdicts that it contradicts. Nothing
+            has changed.
         """
         first, second = self._checked_pair(x, y, pair)
         if not (isinstance(gap, (int, float, np.number)) and 0 <= gap <= 1):
@@ -179,7 +184,8 @@ class DistanceLearner:
             self._take(v)
 
     def contradictions(self) -> list[int]:
-        """Return the ids of verdicts that no metric of the radius agrees with together with the rest, few of them; [] if none."""
+        """Return the ids of verdicts that no metric of the radius agrees with together with the rest, few of them;
+        [] if none."""
         slack, _ = self._elastic(self.verdicts)
         return [v.id for v, excess in zip(self.verdicts, slack, strict=True) if excess > 1e-9]
 
@@ -199,7 +205,8 @@ class DistanceLearner:
     # ------------------------------------------------------------------ for policies
 
     def begin(self, dimension: int, copies: int = 1) -> None:
-        """Forget everything and prepare for individuals of this dimension, with a learner for each of `copies` pairs unless shared."""
+        """Forget everything and prepare for individuals of this dimension, with a learner for each of `copies` pairs
+        unless shared."""
         self.dimension, self.copies = dimension, 1 if self.shared else copies
         self.verdicts, self._next = [], 1
         self._allocate()
@@ -223,8 +230,10 @@ class DistanceLearner:
         more = 2 * need - self._state.limits.shape[1]
         self._bind(
             self._state._replace(
-                cuts=np.concatenate([self._state.cuts, np.zeros((self.copies, more, self._state.u.size))], axis=1),
+                cuts=np.concatenate([self._state.cuts, np.zeros((self.copies, self._state.u.size, more))], axis=2),
                 limits=np.concatenate([self._state.limits, np.zeros((self.copies, more))], axis=1),
+                excess=np.zeros(2 * need),
+                slopes=np.zeros(2 * need),
             )
         )
         return True
@@ -290,11 +299,11 @@ class DistanceLearner:
         logs = float(self.programs or growth > 0)
         options = [self.error_rate, self.tolerance, growth, logs, reach, spread, float(self.programs)]
         state = Belief(
-            centre=np.zeros((n, m)), factor=np.zeros((n, m, m)), radius=np.full(n, radius), cuts=np.zeros((n, capacity, m)),
-            limits=np.zeros((n, capacity)), counts=np.zeros(n, np.int64), doublings=np.zeros(n, np.int64), rows=rows,
+            centre=np.zeros((n, m)), factor=np.zeros((n, m, m)), radius=np.full(n, radius), cuts=np.zeros((n, m, capacity)),
+            limits=np.zeros((n, capacity)), excess=np.zeros(capacity), slopes=np.zeros(capacity), counts=np.zeros(n, np.int64), doublings=np.zeros(n, np.int64), rows=rows,
             columns=columns, scales=scales, options=np.array(options), tally=np.zeros(2, np.int64), stream=stream(self.seed),
             u=np.zeros(m), length=np.zeros(1), image=np.zeros(m), low=np.zeros(m), high=np.zeros(m), point=np.zeros(m),
-            step=np.zeros(m), moments=np.zeros((m + 1, m)), thin=np.zeros((n, m, m)), thin_counts=np.zeros(n, np.int64),
+            step=np.zeros(m), moments=np.zeros((m + 1, m)),
             simplex=simplex(m),
         )  # fmt: skip
         for index in range(n):
@@ -330,7 +339,8 @@ class DistanceLearner:
                 mine[...] = before
 
     def _elastic(self, verdicts: list[Verdict]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return how far each verdict must yield so that a metric agrees with all, and the price of each, both (n,)."""
+        """Return how far each verdict must yield so that a metric agrees with all, and the price of each, both
+        (n,)."""
         from scipy.optimize import linprog
 
         n, m = len(verdicts), self._state.u.size if verdicts else 0

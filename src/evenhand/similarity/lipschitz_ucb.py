@@ -1,10 +1,11 @@
 """LipschitzUCB: optimism about rewards under a fairness program whose metric is learned from an auditor's verdicts.
 
-Each round solves the fair program for upper confidence bounds of the rewards and the metric learner's distances, draws from its solution, and
-learns twice: the reward of whoever was drawn, and for each pair whether the gap |p_i - p_j| that was played was above its distance.
+Each round solves the fair program for upper confidence bounds of the rewards and the metric learner's distances,
+draws from its solution, and learns twice: the reward of whoever was drawn, and for each pair whether the gap |p_i -
+p_j| that was played was above its distance.
 
-Source: S. Gillen, C. Jung, M. Kearns, A. Roth, "Online Learning with an Unknown Fairness Metric" (NeurIPS 2018), Algorithms 1
-(L_known) and 2 (L_full), Theorems 1, 3 and 4. `margin` is ours.
+Source: S. Gillen, C. Jung, M. Kearns, A. Roth, "Online Learning with an Unknown Fairness Metric" (NeurIPS 2018),
+Algorithms 1 (L_known) and 2 (L_full), Theorems 1, 3 and 4. `margin` is ours.
 """
 
 from __future__ import annotations
@@ -52,7 +53,8 @@ SILENCES = {"nothing": rule.EXPLICIT, "acceptable": rule.ALL, "acceptable unless
 
 
 class Ticket(NamedTuple):
-    """An open decision: what was shown, with which probabilities it was decided, who was chosen, which pairs were undecided."""
+    """An open decision: what was shown, with which probabilities it was decided, who was chosen, which pairs were
+    undecided."""
 
     contexts: NDArray[np.float64]
     probabilities: NDArray[np.float64]
@@ -72,19 +74,21 @@ judge = OPEN
 
 
 @kernel
-def _ask(contexts, round, numbers, theta, *arrays):
+def _ask(contexts: Any, round: Any, numbers: Any, theta: Any, *arrays: Any) -> Any:
     params, state = RuleParams(numbers, theta), pack_mind(*arrays[:MIND])
     decide(params, state, pack(*arrays[MIND:]), contexts, round)
     return draw(params, state)
 
 
 @kernel
-def _gain(x, reward, *arrays):
+def _gain(x: Any, reward: Any, *arrays: Any) -> Any:
     gain(pack_mind(*arrays), x, reward)
 
 
 @kernel
-def _judge(contexts, p, undecided, said, status, numbers, theta, *arrays):
+def _judge(
+    contexts: Any, p: Any, undecided: Any, said: Any, status: Any, numbers: Any, theta: Any, *arrays: Any
+) -> Any:
     return judge(RuleParams(numbers, theta), pack(*arrays), contexts, p, undecided, said, status)
 
 
@@ -185,7 +189,8 @@ class Lipschitz:
         ----------
         decision : the ticket, or its id; late and out of order is fine.
         reward : of whoever was drawn; with `select="many"` one number for each; None for nobody.
-        violations : pairs (i, j) of positions. What silence about the others means was said by `silence=`. True, "something was
+        violations : pairs (i, j) of positions. What silence about the others means was said by `silence=`. True,
+        "something was
             unfair", is answered with a VerdictError that asks which pair.
         acceptable : pairs that the auditor looked at and found acceptable.
 
@@ -194,7 +199,8 @@ class Lipschitz:
         RewardError
             If there is not one finite number for each individual drawn.
         VerdictError
-            If a pair does not exist, was treated equally, stands on both sides, or contradicts all metrics. Nothing has changed.
+            If a pair does not exist, was treated equally, stands on both sides, or contradicts all metrics. Nothing
+            has changed.
         UnknownTicketError, ClosedTicketError
             If the ticket was never handed out, or was told or forgotten before.
         """
@@ -228,7 +234,8 @@ class Lipschitz:
     def questions(self, decision: Decision | int) -> list[tuple[int, int]]:
         """Return the pairs of an open decision that a verdict would teach about, the most informative first.
 
-        Either verdict leaves of a pair's interval the part on one side of the gap; pairs are sorted by how much both surely take away.
+        Either verdict leaves of a pair's interval the part on one side of the gap; pairs are sorted by how much both
+        surely take away.
         """
         ticket = self._checked_ticket(decision)[1]
         low, _, high = self.distances(ticket.contexts)
@@ -238,7 +245,8 @@ class Lipschitz:
         return sorted(pairs, key=lambda pair: -sure[pair])
 
     def undecided(self, decision: Decision | int) -> set[tuple[int, int]]:
-        """Return the pairs of an open decision whose distance was not yet known to the precision when it was taken."""
+        """Return the pairs of an open decision whose distance was not yet known to the precision when it was
+        taken."""
         ticket = self._checked_ticket(decision)[1]
         return {(int(i), int(j)) for i, j in np.argwhere(ticket.undecided)}
 
@@ -261,7 +269,8 @@ class Lipschitz:
     # ------------------------------------------------------------------ copies and files
 
     def fresh(self, *, arms: Any = None, seed: Seed = None) -> Self:
-        """Return a policy of the same configuration that remembers nothing; `arms` is there for simulations and unused."""
+        """Return a policy of the same configuration that remembers nothing; `arms` is there for simulations and
+        unused."""
         config = {name: copy.deepcopy(value) for name, value in self.config().items()}
         return type(self)(**{**config, "seed": self.seed if seed is None else seed})
 
@@ -439,14 +448,16 @@ class LipschitzUCB(Lipschitz):
     precision : epsilon; a pair whose distance is known this closely needs no verdict any more.
     metric : a metric learner, copied without what it knows; None for `MomentDistance(precision=precision)`.
     select : "one" individual a round, or "many", each drawn independently.
-    margin : play the certified lower end of a distance once it is narrow, so that the remaining error is on the safe side; False is the paper.
+    margin : play the certified lower end of a distance once it is narrow, so that the remaining error is on the safe
+    side; False is the paper.
     delta : the probability with which a confidence bound of a reward may ever fail.
     ridge : lambda of the ridge regression.
     noise_scale : the rewards' noise is sub-Gaussian with this scale.
     individuals : k, where every round shows the same number; needed where each pair has a metric learner of its own.
-    silence : what it means that the auditor does not name a pair: "acceptable" (the paper), "acceptable unless another is named"
-        (an auditor who names one pair whenever there is one), or "nothing" (flags come now and then: only pairs called acceptable
-        teach upward; without any such verdict the policy stays at treating everybody alike).
+    silence : what it means that the auditor does not name a pair: "acceptable" (the paper), "acceptable unless
+    another is named"
+        (an auditor who names one pair whenever there is one), or "nothing" (flags come now and then: only pairs
+        called acceptable teach upward; without any such verdict the policy stays at treating everybody alike).
     norms : what to do with contexts of norm above 1, "refuse" or "scale".
     seed : of the draws.
 
@@ -462,9 +473,9 @@ class LipschitzUCB(Lipschitz):
     >>> decision = policy.ask([[1.0, 0.0], [0.0, 1.0]])
     >>> policy.tell(decision, 0.8, violations=oracle([[1.0, 0.0], [0.0, 1.0]], decision.probabilities))
 
-    Source: Gillen, Jung, Kearns, Roth (2018), Algorithm 2, Theorem 4: O(k^2 d^2 log(d ||A'A||_F / epsilon)) violations above
-    epsilon with probability 1; Theorem 3: regret O(k^2 d^2 log(.) + k^3 epsilon T + d sqrt(T) log(T / delta)). With a shared
-    learner the k^2 of the first two terms is not needed.
+    Source: Gillen, Jung, Kearns, Roth (2018), Algorithm 2, Theorem 4: O(k^2 d^2 log(d ||A'A||_F / epsilon))
+    violations above epsilon with probability 1; Theorem 3: regret O(k^2 d^2 log(.) + k^3 epsilon T + d sqrt(T) log(T
+    / delta)). With a shared learner the k^2 of the first two terms is not needed.
     """
 
     def __init__(

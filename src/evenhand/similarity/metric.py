@@ -1,17 +1,19 @@
-"""What every metric learner shares: a guess with an ellipsoid around it, a log of half-spaces, and the log of verdicts.
+"""What every metric learner shares: a guess with an ellipsoid around it, a log of half-spaces, and the log of
+verdicts.
 
-The unknown metric is d(x, y) = ||A(x - y)||_2. With G = A'A its square is linear, d^2 = <G, (x - y)(x - y)'>, so "d < gap" and "d >= gap"
-are half-spaces in the coordinates of G. A learner keeps a centre c and a factor L; in the direction u of a pair it believes
-that d^2 lies in <c, u> +- reach ||L'u||. Learners differ in `cut` alone: what a half-space does to c and L.
+The unknown metric is d(x, y) = ||A(x - y)||_2. With G = A'A its square is linear, d^2 = <G, (x - y)(x - y)'>, so "d
+< gap" and "d >= gap" are half-spaces in the coordinates of G. A learner keeps a centre c and a factor L; in the
+direction u of a pair it believes that d^2 lies in <c, u> +- reach ||L'u||. Learners differ in `cut` alone: what a
+half-space does to c and L.
 
-A kernel state has a leading axis of copies: one where all pairs share the learner, k(k-1)/2 where each has its own. Distances are
-never larger than 1, the largest difference two probabilities can have.
+A kernel state has a leading axis of copies: one where all pairs share the learner, k(k-1)/2 where each has its own.
+Distances are never larger than 1, the largest difference two probabilities can have.
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,15 +23,17 @@ from evenhand.kernels.halfspaces import Simplex, support
 
 __all__ = [
     "CONTRADICTED", "CUT_ERROR", "GROWTH", "LOGS", "NOTHING", "PROGRAMS", "REACH", "SPREAD", "TAUGHT", "TOLERANCE",
-    "Belief", "append", "certified", "direct", "interval", "learn", "opened", "prior", "project", "squeeze", "width",
+    "Belief", "append", "certified", "direct", "dull", "interval", "learn", "opened", "prior", "project", "squeeze", "width",
 ]  # fmt: skip
 
 NOTHING, TAUGHT, CONTRADICTED = 0, 1, -1
 """What came of a verdict."""
 
 CUT_ERROR, TOLERANCE, GROWTH, LOGS, REACH, SPREAD, PROGRAMS = range(7)
-"""Where `Belief.options` holds: the rate of wrong verdicts; how far d^2 may be from any Mahalanobis distance; how often the radius may
-double; 1 where half-spaces are logged; the reach; the prior's factor relative to its radius; 1 where linear programs certify."""
+"""Where `Belief.options` holds: the rate of wrong verdicts; how far d^2 may be from any Mahalanobis distance; how
+often the radius may
+double; 1 where half-spaces are logged; the reach; the prior's factor relative to its radius; 1 where linear programs
+certify."""
 
 cut = OPEN
 
@@ -44,7 +48,7 @@ class Belief(NamedTuple):
     radius: NDArray[np.float64]
     """(copies,): at least the Frobenius norm of G."""
     cuts: NDArray[np.float64]
-    """(copies, capacity, m): unit normals of the half-spaces <cuts, G> <= limits."""
+    """(copies, m, capacity): unit normals of the half-spaces <cuts, G> <= limits, a column each."""
     limits: NDArray[np.float64]
     """(copies, capacity)"""
     counts: NDArray[np.int64]
@@ -71,15 +75,16 @@ class Belief(NamedTuple):
     step: NDArray[np.float64]
     moments: NDArray[np.float64]
     """(m,), (m,), (m + 1, m): scratch of random walks."""
-    thin: NDArray[np.float64]
-    """(copies, m, m): orthonormal directions in which the set is thin, one a row."""
-    thin_counts: NDArray[np.int64]
+    excess: NDArray[np.float64]
+    slopes: NDArray[np.float64]
+    """(capacity,): scratch."""
     simplex: Simplex
 
 
 @kernel
-def direct(state, x, y):
-    """Set `state.u` to the unit direction of the pair and `state.length` to its length, (x - y)'(x - y) for symmetric G."""
+def direct(state: Any, x: Any, y: Any) -> Any:
+    """Set `state.u` to the unit direction of the pair and `state.length` to its length, (x - y)'(x - y) for
+    symmetric G."""
     square = 0.0
     for n in range(state.u.size):
         i, j = state.rows[n], state.columns[n]
@@ -93,7 +98,7 @@ def direct(state, x, y):
 
 
 @kernel
-def project(state, copy):
+def project(state: Any, copy: Any) -> Any:
     """Return (<c, u>, ||L'u||) and leave L'u in `state.image`."""
     m = state.u.size
     mid, square = 0.0, 0.0
@@ -110,7 +115,7 @@ def project(state, copy):
 
 
 @kernel
-def interval(state, copy):
+def interval(state: Any, copy: Any) -> Any:
     """Return the belief (low, guess, high) about the distance d of the pair that was set."""
     mid, half = project(state, copy)
     half *= state.options[REACH]
@@ -123,13 +128,23 @@ def interval(state, copy):
 
 
 @routine
-def opened(state, copy):
-    """Return the certified ends (low, high) of <G, u> over the box and all logged half-spaces, by two linear programs."""
+def opened(state: Any, copy: Any) -> Any:
+    """Return the certified ends (low, high) of <G, u> over the box and all logged half-spaces, by two linear
+    programs."""
     radius = state.radius[copy]
     for n in range(state.u.size):
         state.high[n] = radius
         state.low[n] = 0.0 if state.rows[n] == state.columns[n] else -radius
-    args = state.cuts[copy], state.limits[copy], state.counts[copy], state.low, state.high, state.u, state.simplex
+    args = (
+        state.cuts[copy],
+        state.limits[copy],
+        state.counts[copy],
+        state.low,
+        state.high,
+        state.u,
+        state.excess,
+        state.simplex,
+    )
     high = support(*args)
     for n in range(state.u.size):
         state.u[n] = -state.u[n]
@@ -140,7 +155,7 @@ def opened(state, copy):
 
 
 @routine
-def certified(state, copy):
+def certified(state: Any, copy: Any) -> Any:
     """Return the certified ends (low, high) of the distance d, and the guess moved between them."""
     low, guess, high = interval(state, copy)
     if state.options[PROGRAMS] > 0.0:
@@ -154,14 +169,22 @@ def certified(state, copy):
 
 
 @kernel
-def width(low, high):
+def dull(state: Any, copy: Any, value: Any, sign: Any) -> Any:
+    """Say whether a verdict of "acceptable" is too far below what is believed to be worth two linear programs."""
+    mid, half = project(state, copy)
+    return sign < 0.0 and value < mid - state.options[REACH] * half
+
+
+@kernel
+def width(low: Any, high: Any) -> Any:
     """Return the width of an interval of d^2 measured in d, both ends kept within [0, 1]."""
     return math.sqrt(min(max(high, 0.0), 1.0)) - math.sqrt(min(max(low, 0.0), 1.0))
 
 
 @kernel
-def squeeze(state, copy, norm, factor):
-    """Scale the ellipsoid by sqrt(1 - factor) in the direction u: L <- L - (1 - sqrt(1 - factor)) L w w', w = L'u / ||L'u||."""
+def squeeze(state: Any, copy: Any, norm: Any, factor: Any) -> Any:
+    """Scale the ellipsoid by sqrt(1 - factor) in the direction u: L <- L - (1 - sqrt(1 - factor)) L w w', w = L'u /
+    ||L'u||."""
     m = state.u.size
     shrink = (1.0 - math.sqrt(1.0 - factor)) / (norm * norm)
     for i in range(m):
@@ -173,18 +196,19 @@ def squeeze(state, copy, norm, factor):
 
 
 @kernel
-def append(state, copy, value, sign):
+def append(state: Any, copy: Any, value: Any, sign: Any) -> Any:
     """Log the half-space sign <G, u> <= sign value."""
     row = state.counts[copy]
     for n in range(state.u.size):
-        state.cuts[copy, row, n] = sign * state.u[n]
+        state.cuts[copy, n, row] = sign * state.u[n]
     state.limits[copy, row] = sign * value
     state.counts[copy] = row + 1
 
 
 @routine
-def prior(state, copy):
-    """Begin with the ball around (radius / d) I that holds every positive semidefinite G with Frobenius norm <= radius."""
+def prior(state: Any, copy: Any) -> Any:
+    """Begin with the ball around (radius / d) I that holds every positive semidefinite G with Frobenius norm <=
+    radius."""
     m = state.u.size
     d = 0
     for n in range(m):
@@ -200,14 +224,15 @@ def prior(state, copy):
             state.factor[copy, i, j] = 0.0
         state.factor[copy, i, i] = ball * state.options[SPREAD]
     state.counts[copy] = 0
-    state.thin_counts[copy] = 0
 
 
 @routine
-def learn(state, copy, gap, unfair, precision):
-    """Take the verdict on the pair that was set, d < gap (unfair) or d >= gap; return what came of it. A template over `cut`.
+def learn(state: Any, copy: Any, gap: Any, unfair: Any, precision: Any) -> Any:
+    """Take the verdict on the pair that was set, d < gap (unfair) or d >= gap; return what came of it. A template
+    over `cut`.
 
-    Where the verdict contradicts every metric of the radius, the radius is doubled and the log replayed, as often as is allowed.
+    Where the verdict contradicts every metric of the radius, the radius is doubled and the log replayed, as often as
+    is allowed.
     """
     if state.length[0] == 0.0:
         return NOTHING
@@ -226,8 +251,9 @@ def learn(state, copy, gap, unfair, precision):
 
 
 @routine
-def replay(state, copy):
-    """Double the radius until the log fits; where no radius that is allowed does, drop the newest half-space and go back."""
+def replay(state: Any, copy: Any) -> Any:
+    """Double the radius until the log fits; where no radius that is allowed does, drop the newest half-space and go
+    back."""
     total, first = state.counts[copy], state.doublings[copy]
     while state.doublings[copy] < state.options[GROWTH]:
         state.doublings[copy] += 1
@@ -242,12 +268,12 @@ def replay(state, copy):
 
 
 @routine
-def again(state, copy, total):
+def again(state: Any, copy: Any, total: Any) -> Any:
     """Begin anew and take the first `total` half-spaces of the log, which stays as it is."""
     prior(state, copy)
     for row in range(total):
         for n in range(state.u.size):
-            state.u[n] = state.cuts[copy, row, n]
+            state.u[n] = state.cuts[copy, n, row]
         state.length[0] = 1.0
         if cut(state, copy, state.limits[copy, row], 1.0, 0.0) == CONTRADICTED:
             return CONTRADICTED

@@ -1,16 +1,19 @@
 """A Gaussian belief about the metric, updated by matching moments, with a rate of wrong verdicts.
 
-A verdict that <G, u> lies on one side of a value is believed with probability 1 - q, whatever the truth: the likelihood is
-q + (1 - 2q) 1{the verdict is right}. The posterior's mean and covariance are matched by a Gaussian (assumed-density filtering), a rank-one step.
-With q = 0 the half-spaces are logged as well and linear programs over the log certify intervals, because the Gaussian alone
-can become overconfident; with q > 0 no half-space is certain and the belief is all there is.
+A verdict that <G, u> lies on one side of a value is believed with probability 1 - q, whatever the truth: the
+likelihood is q + (1 - 2q) 1{the verdict is right}. The posterior's mean and covariance are matched by a Gaussian
+(assumed-density filtering), a rank-one step. With q = 0 the half-spaces are logged as well and linear programs over
+the log certify intervals, because the Gaussian alone can become overconfident; with q > 0 no half-space is certain
+and the belief is all there is.
 
-Source: T. Minka, "A family of algorithms for approximate Bayesian inference" (2001), Section 3.2: moment matching of step likelihoods.
+Source: T. Minka, "A family of algorithms for approximate Bayesian inference" (2001), Section 3.2: moment matching of
+step likelihoods.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.compose import routine
@@ -24,6 +27,7 @@ from evenhand.similarity.metric import (
     REACH,
     TAUGHT,
     append,
+    dull,
     opened,
     project,
     squeeze,
@@ -38,11 +42,13 @@ FAR = 8.0
 
 
 @routine
-def cut(state, copy, value, sign, precision):
+def cut(state: Any, copy: Any, value: Any, sign: Any, precision: Any) -> Any:
     error = state.options[CUT_ERROR]
     length = state.length[0]
     if error > 0.0:
         return believe(state, copy, value, sign, error)
+    if dull(state, copy, value, sign):
+        return NOTHING
     low, high = opened(state, copy)
     if sign * (low if sign > 0.0 else high) > sign * value + 1e-9:
         return CONTRADICTED
@@ -64,7 +70,7 @@ def cut(state, copy, value, sign, precision):
 
 
 @routine
-def believe(state, copy, value, sign, error):
+def believe(state: Any, copy: Any, value: Any, sign: Any, error: Any) -> Any:
     """Match the moments of the belief times the likelihood of the verdict."""
     mid, half = project(state, copy)
     doubt = sign * (value - mid) / half
@@ -92,8 +98,10 @@ class MomentDistance(DistanceLearner):
 
     Parameters
     ----------
-    radius : at least the Frobenius norm of A'A; None begins at 2d and doubles when the verdicts contradict every metric.
-    error_rate : the share of verdicts that may be wrong, at least the true one; 0 trusts all, and then intervals are certified.
+    radius : at least the Frobenius norm of A'A; None begins at 2d and doubles when the verdicts contradict every
+    metric.
+    error_rate : the share of verdicts that may be wrong, at least the true one; 0 trusts all, and then intervals are
+    certified.
     shared : one learner for all pairs; False keeps one for each pair of places, as in the paper.
     structure : which entries of A'A are learned, see `coordinates`.
     tolerance : how far the true d^2 may be from any Mahalanobis distance.

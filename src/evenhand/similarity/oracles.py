@@ -18,7 +18,8 @@ __all__ = ["Auditor", "MahalanobisOracle", "Panel", "Truth", "checked_matrix", "
 
 Pair = tuple[int, int]
 Auditor = Callable[[NDArray[np.float64], NDArray[np.float64]], list[Pair]]
-"""Anything that takes contexts (k, d) and probabilities (k,) and returns the pairs that were treated too differently."""
+"""Anything that takes contexts (k, d) and probabilities (k,) and returns the pairs that were treated too
+differently."""
 
 TIGHT = 1e-9
 """A gap exceeds a distance only if it does so by more than this, relatively and absolutely: below, it is rounding."""
@@ -33,8 +34,9 @@ class Truth(NamedTuple):
 
 
 @kernel
-def true_distance(truth, x, y):
-    """Return ||A(x - y)||_2, or with a distortion gamma the root of its square plus gamma sin(20 sum_i |x_i - y_i|)."""
+def true_distance(truth: Any, x: Any, y: Any) -> Any:
+    """Return ||A(x - y)||_2, or with a distortion gamma the root of its square plus gamma sin(20 sum_i |x_i -
+    y_i|)."""
     square, far = 0.0, 0.0
     for row in range(truth.A.shape[0]):
         along = 0.0
@@ -49,7 +51,7 @@ def true_distance(truth, x, y):
 
 
 @kernel
-def flag(truth, contexts, p, said):
+def flag(truth: Any, contexts: Any, p: Any, said: Any) -> Any:
     """Write 1 for every pair that is called unfair to `said`, 0 for the others; return how many."""
     k = p.size
     named, worst, first, second = 0, -1.0, -1, -1
@@ -75,12 +77,12 @@ def flag(truth, contexts, p, said):
 
 
 @kernel
-def _flag(contexts, p, said, *arrays):
+def _flag(contexts: Any, p: Any, said: Any, *arrays: Any) -> Any:
     return flag(Truth(*arrays), contexts, p, said)
 
 
 @kernel
-def _distances(contexts, out, *arrays):
+def _distances(contexts: Any, out: Any, *arrays: Any) -> Any:
     truth = Truth(*arrays)
     for i in range(contexts.shape[0]):
         for j in range(contexts.shape[0]):
@@ -96,11 +98,14 @@ class MahalanobisOracle:
     Parameters
     ----------
     A : the matrix (r, d), of any rank.
-    names : "all" violated pairs, or only the worst "one" whenever there is one. With "one", a shared learner loses nothing but time: a
+    names : "all" violated pairs, or only the worst "one" whenever there is one. With "one", a shared learner loses
+    nothing but time: a
         round with a violation teaches one pair, a round without teaches all.
-    error_rate : each verdict is wrong with this probability. Use `MomentDistance(error_rate=)` at least as large; with other learners
+    error_rate : each verdict is wrong with this probability. Use `MomentDistance(error_rate=)` at least as large;
+    with other learners
         nothing is guaranteed.
-    distortion : the true d^2 is only within this of the Mahalanobis form. Give the learner `tolerance` at least as large: then the
+    distortion : the true d^2 is only within this of the Mahalanobis form. Give the learner `tolerance` at least as
+    large: then the
         bounds hold, but no interval of d^2 becomes narrower than twice the tolerance.
     seed : of the errors.
 
@@ -169,9 +174,10 @@ class MahalanobisOracle:
 class Panel:
     """Several auditors as one: a pair is unfair if any, most or all of them say so.
 
-    With "any" the panel stands for the smallest of the members' distances, with "all" for the largest. Neither is a Mahalanobis
-    distance unless the members agree: give the learner a `tolerance` that covers how far they differ in d^2, otherwise nothing is
-    guaranteed. With "most" and members who err independently, the panel errs less than each.
+    With "any" the panel stands for the smallest of the members' distances, with "all" for the largest. Neither is a
+    Mahalanobis distance unless the members agree: give the learner a `tolerance` that covers how far they differ in
+    d^2, otherwise nothing is guaranteed. With "most" and members who err independently, the panel errs less than
+    each.
 
     Parameters
     ----------

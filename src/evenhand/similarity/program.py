@@ -1,7 +1,9 @@
-"""The fair program: the best distribution over individuals under which no pair is treated more differently than its distance.
+"""The fair program: the best distribution over individuals under which no pair is treated more differently than its
+distance.
 
-Source: S. Gillen, C. Jung, M. Kearns, A. Roth, "Online Learning with an Unknown Fairness Metric" (NeurIPS 2018), Section 2: the
-linear program of the best fair policy; Appendix A: many choices a round. The solver is `evenhand.kernels.fair_program`.
+Source: S. Gillen, C. Jung, M. Kearns, A. Roth, "Online Learning with an Unknown Fairness Metric" (NeurIPS 2018),
+Section 2: the linear program of the best fair policy; Appendix A: many choices a round. The solver is
+`evenhand.kernels.fair_program`.
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ class FairProgram(NamedTuple):
     ----------
     probabilities : the optimum (k,) that is closest to uniform.
     value : sum_i p_i rewards_i.
-    budget_price : what one more unit of probability would earn; 0 where the budget is not spent, or `select` is "many".
+    budget_price : what one more unit of probability would earn; 0 where the budget is not spent, or `select` is
+    "many".
     prices : what loosening each pair's distance would earn, (k, k), entry [i, j] where p_i is the larger one.
     tight : the pairs (i, j), p_i >= p_j, that the optimum's basis holds at their distance, those with a price first.
     """
@@ -41,7 +44,7 @@ class FairProgram(NamedTuple):
 
 
 @kernel
-def _solve(rewards, distances, one, p, *arrays):
+def _solve(rewards: Any, distances: Any, one: Any, p: Any, *arrays: Any) -> Any:
     k = rewards.size
     for i in range(k):
         if not math.isfinite(rewards[i]):
@@ -55,7 +58,7 @@ def _solve(rewards, distances, one, p, *arrays):
 
 
 @kernel
-def _prices(rewards, price, *arrays):
+def _prices(rewards: Any, price: Any, *arrays: Any) -> Any:
     prices(rewards, price, Tree(*arrays))
 
 
@@ -77,8 +80,8 @@ def fair_distribution(
     """Return the distribution with the highest expected reward under which similar individuals are treated similarly.
 
     It maximises sum_i p_i rewards_i subject to |p_i - p_j| <= distances_ij, p >= 0 and sum_i p_i <= 1: mass may stay
-    unused, "nobody". With `select="many"` individuals are drawn independently and p_i <= 1 replaces the sum. Where several
-    distributions are optimal it is the one with the least sum_i (p_i - 1/k)^2.
+    unused, "nobody". With `select="many"` individuals are drawn independently and p_i <= 1 replaces the sum. Where
+    several distributions are optimal it is the one with the least sum_i (p_i - 1/k)^2.
 
     Parameters
     ----------
@@ -99,8 +102,8 @@ def fair_distribution(
     >>> fair_distribution([1, 1, 1, 0], [[0, 1, 1, 1], [1, 0, 1, 1], [1, 1, 0, 1], [1, 1, 1, 0]]).round(3)
     array([0.333, 0.333, 0.333, 0.   ])
 
-    Source: Gillen, Jung, Kearns, Roth (2018), Section 2 and Appendix A. The climb agrees with HiGHS to 1e-12; should it ever pass
-    its step cap, HiGHS solves the program instead.
+    Source: Gillen, Jung, Kearns, Roth (2018), Section 2 and Appendix A. The climb agrees with HiGHS to 1e-12; should
+    it ever pass its step cap, HiGHS solves the program instead.
     """
     a = np.ascontiguousarray(rewards, dtype=np.float64)
     c = np.ascontiguousarray(distances, dtype=np.float64)

@@ -1,23 +1,28 @@
-"""The set of all metrics that agree with the verdicts, guessed at its centroid, thin directions apart.
+"""The set of all metrics that agree with the verdicts, guessed at its centroid.
 
-K is the box cut by all half-spaces. S holds orthonormal directions in which K is thinner than `THIN`, L their complement; the guess is
-the centroid of the cylinder Cyl(K, S), the product of the projection of K on L with the box of K's widths on S. The
-centroid is approximated by hit-and-run; a chord of the projection is a linear program in the thin directions.
+K is the box cut by all half-spaces; a guess at its centroid makes every verdict take away a constant part of its
+volume. The centroid is approximated by hit-and-run, which also measures how wide K is in each direction; linear
+programs certify the ends.
 
-Source: I. Lobel, R. Paes Leme, A. Vladu, "Multidimensional Binary Search for Contextual Decision-Making" (EC 2017), Section 4: at most
-O(m log(m/epsilon)) mistakes above epsilon.
+The published algorithm also splits off directions in which K has become thinner than delta = epsilon^2 / (16 m^2 (m
++ 1)^2). No pair is cut any more once its interval is narrower than epsilon, and at the epsilons that make sense for
+probabilities such a delta lies near the rounding of double precision; that step is left out here.
+
+Source: I. Lobel, R. Paes Leme, A. Vladu, "Multidimensional Binary Search for Contextual Decision-Making" (EC 2017),
+Section 4: at most O(m log(m/epsilon)) mistakes above epsilon.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from evenhand.kernels.compose import routine
 from evenhand.kernels.halfspaces import support, walk
 from evenhand.registry import register
 from evenhand.rng import Seed
 from evenhand.similarity.learner import DistanceLearner, Structure
-from evenhand.similarity.metric import CONTRADICTED, NOTHING, TAUGHT, append, opened, width
+from evenhand.similarity.metric import CONTRADICTED, NOTHING, TAUGHT, append, dull, opened, width
 
 __all__ = ["ProjectedVolumeDistance"]
 
@@ -27,7 +32,9 @@ BURN, KEEP = 20, 60
 
 
 @routine
-def cut(state, copy, value, sign, precision):
+def cut(state: Any, copy: Any, value: Any, sign: Any, precision: Any) -> Any:
+    if dull(state, copy, value, sign):
+        return NOTHING
     low, high = opened(state, copy)
     length = state.length[0]
     if sign * (low if sign > 0.0 else high) > sign * value + 1e-9:
@@ -40,7 +47,7 @@ def cut(state, copy, value, sign, precision):
 
 
 @routine
-def recentre(state, copy):
+def recentre(state: Any, copy: Any) -> Any:
     """Set the centre to the centroid and the factor to a root of the covariance, both from a walk inside the set."""
     m = state.u.size
     cuts, limits, count = state.cuts[copy], state.limits[copy], state.counts[copy]
@@ -50,7 +57,7 @@ def recentre(state, copy):
     for i in range(m):
         for sign in (-1.0, 1.0):
             state.image[i] = sign
-            support(cuts, limits, count, state.low, state.high, state.image, state.simplex)
+            support(cuts, limits, count, state.low, state.high, state.image, state.excess, state.simplex)
             for j in range(m):
                 state.point[j] += state.simplex.point[j] / (2.0 * m)
         state.image[i] = 0.0
@@ -60,7 +67,19 @@ def recentre(state, copy):
         for j in range(m):
             state.moments[i, j] = 0.0
     for n in range((BURN + KEEP) * m):
-        walk(cuts, limits, count, state.low, state.high, state.factor[copy], state.point, state.step, state.stream)
+        walk(
+            cuts,
+            limits,
+            count,
+            state.low,
+            state.high,
+            state.factor[copy],
+            state.point,
+            state.step,
+            state.excess,
+            state.slopes,
+            state.stream,
+        )
         if n >= BURN * m:
             for i in range(m):
                 state.moments[m, i] += state.point[i]
@@ -80,8 +99,9 @@ def recentre(state, copy):
 
 
 @routine
-def root(covariance, factor):
-    """Write the Cholesky factor of the lower triangle of `covariance`; a pivot that rounding has eaten becomes tiny."""
+def root(covariance: Any, factor: Any) -> Any:
+    """Write the Cholesky factor of the lower triangle of `covariance`; a pivot that rounding has eaten becomes
+    tiny."""
     m = factor.shape[0]
     for i in range(m):
         for j in range(m):
@@ -104,7 +124,8 @@ class ProjectedVolumeDistance(DistanceLearner):
 
     Parameters
     ----------
-    radius : at least the Frobenius norm of A'A; None begins at 2d and doubles when the verdicts contradict every metric.
+    radius : at least the Frobenius norm of A'A; None begins at 2d and doubles when the verdicts contradict every
+    metric.
     shared : one learner for all pairs; False keeps one for each pair of places, as in the paper.
     structure : which entries of A'A are learned, see `coordinates`.
     tolerance : how far the true d^2 may be from any Mahalanobis distance.

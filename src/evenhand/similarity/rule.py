@@ -1,7 +1,9 @@
-"""The rule of a round, as kernels: what to expect of each individual, how differently pairs may be treated, whom to draw, what was learned.
+"""The rule of a round, as kernels: what to expect of each individual, how differently pairs may be treated, whom to
+draw, what was learned.
 
-Source: S. Gillen, C. Jung, M. Kearns, A. Roth, "Online Learning with an Unknown Fairness Metric" (NeurIPS 2018), Algorithms 1 and 2;
-Y. Abbasi-Yadkori, D. Pal, C. Szepesvari, "Improved Algorithms for Linear Stochastic Bandits" (NeurIPS 2011), Theorem 2: the bounds.
+Source: S. Gillen, C. Jung, M. Kearns, A. Roth, "Online Learning with an Unknown Fairness Metric" (NeurIPS 2018),
+Algorithms 1 and 2; Y. Abbasi-Yadkori, D. Pal, C. Szepesvari, "Improved Algorithms for Linear Stochastic Bandits"
+(NeurIPS 2011), Theorem 2: the bounds.
 """
 
 from __future__ import annotations
@@ -46,7 +48,8 @@ class RuleParams(NamedTuple):
 
 
 ONE, MARGIN, PRECISION, DELTA, RIDGE, NOISE, SHARED, SILENCE = range(8)
-"""Where `RuleParams.numbers` holds: 1 to select one; 1 to play certified lower bounds of narrow pairs; epsilon; the failure
+"""Where `RuleParams.numbers` holds: 1 to select one; 1 to play certified lower bounds of narrow pairs; epsilon; the
+failure
 probability; lambda; the noise scale; 1 where pairs share a learner; what silence about a pair means."""
 
 EXPLICIT, ALL, FIRST = range(3)
@@ -95,7 +98,7 @@ def resized(old: Mind, k: int) -> Mind:
 
 
 @routine
-def expect(params, mind, contexts, round):
+def expect(params: Any, mind: Any, contexts: Any, round: Any) -> Any:
     """Write what each individual is expected to bring: known, or the ridge estimate plus its width, at most 1."""
     d = contexts.shape[1]
     known = params.theta.size > 0
@@ -114,14 +117,14 @@ def expect(params, mind, contexts, round):
 
 
 @kernel
-def narrow(belief, low, high, precision):
+def narrow(belief: Any, low: Any, high: Any, precision: Any) -> Any:
     """Say whether an interval is as narrow as verdicts can make it."""
     slack = belief.options[TOLERANCE]
     return width(low * low + slack, high * high - slack) <= precision
 
 
 @kernel
-def limit(params, mind, belief, i, j, low, guess, high):
+def limit(params: Any, mind: Any, belief: Any, i: Any, j: Any, low: Any, guess: Any, high: Any) -> Any:
     """Enter how differently a pair may be treated: the guess, or the lower end once the pair is narrow."""
     settled = narrow(belief, low, high, params.numbers[PRECISION])
     allowed = low if settled and params.numbers[MARGIN] > 0.0 else guess
@@ -131,12 +134,12 @@ def limit(params, mind, belief, i, j, low, guess, high):
 
 
 @kernel
-def pair_number(params, k, i, j):
+def pair_number(params: Any, k: Any, i: Any, j: Any) -> Any:
     return 0 if params.numbers[SHARED] > 0.0 else i * (2 * k - i - 1) // 2 + j - i - 1
 
 
 @routine
-def decide(params, mind, belief, contexts, round):
+def decide(params: Any, mind: Any, belief: Any, contexts: Any, round: Any) -> Any:
     """Write the round's distribution to `mind.p`. A template over `learn`."""
     k = contexts.shape[0]
     precision = params.numbers[PRECISION]
@@ -164,8 +167,9 @@ def decide(params, mind, belief, contexts, round):
 
 
 @routine
-def certify(params, mind, belief, contexts):
-    """Certify the pairs of the program's basis that were not certified in this round; return whether a limit moved."""
+def certify(params: Any, mind: Any, belief: Any, contexts: Any) -> Any:
+    """Certify the pairs of the program's basis that were not certified in this round; return whether a limit
+    moved."""
     k = contexts.shape[0]
     moved = False
     for node in range(k):
@@ -184,7 +188,7 @@ def certify(params, mind, belief, contexts):
 
 
 @kernel
-def draw(params, mind):
+def draw(params: Any, mind: Any) -> Any:
     """Draw from `mind.p` into `mind.chosen`; return the first who was drawn, or -1 for nobody."""
     first = -1
     one = params.numbers[ONE] > 0.0
@@ -204,7 +208,7 @@ def draw(params, mind):
 
 
 @kernel
-def gain(mind, x, reward):
+def gain(mind: Any, x: Any, reward: Any) -> Any:
     """Learn a reward: one step of ridge regression (Sherman and Morrison 1950)."""
     d = x.size
     square = 1.0
@@ -226,8 +230,9 @@ def gain(mind, x, reward):
 
 
 @routine
-def judge(params, belief, contexts, p, undecided, said, status):
-    """Learn the auditor's verdicts, said (k, k): 1 unfair, -1 acceptable, 0 silent; write what came of each to `status`.
+def judge(params: Any, belief: Any, contexts: Any, p: Any, undecided: Any, said: Any, status: Any) -> Any:
+    """Learn the auditor's verdicts, said (k, k): 1 unfair, -1 acceptable, 0 silent; write what came of each to
+    `status`.
 
     Returns how many contradicted every metric. A template over `learn`.
     """

@@ -1,4 +1,5 @@
-"""What happens around a policy in a simulation, as kernels: individuals appear, rewards come, an oracle judges, the measures add up."""
+"""What happens around a policy in a simulation, as kernels: individuals appear, rewards come, an oracle judges, the
+measures add up."""
 
 from __future__ import annotations
 
@@ -197,7 +198,8 @@ def play(
     last: int,
     row: int,
 ) -> tuple[int, int]:
-    """Play rounds first .. last and write the totals at the checkpoints on the way to `trace`; stop early when a log is nearly full.
+    """Play rounds first .. last and write the totals at the checkpoints on the way to `trace`; stop early when a log
+    is nearly full.
 
     Returns the last round that was played and the next checkpoint's row. A template over `decide` and `judge`.
     """

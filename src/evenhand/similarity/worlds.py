@@ -49,7 +49,8 @@ def _appear(stage: Any, *belief: Any) -> None:
 class Individuals:
     """The common part of the worlds: k individuals a round, an oracle, and the measures of fairness and regret.
 
-    A policy of evenhand with a `MahalanobisOracle` runs compiled; everything else is stepped through the same kernels.
+    A policy of evenhand with a `MahalanobisOracle` runs compiled; everything else is stepped through the same
+    kernels.
     """
 
     scores = SCORES
@@ -201,7 +202,8 @@ class LinearContexts(Individuals):
     theta : the weights (d,): an individual with context x brings <x, theta> plus normal noise.
     oracle : the auditor, usually a `MahalanobisOracle`.
     individuals : k, shown every round.
-    contexts : how they appear. "orthant": |N(0, I)| scaled to length 1; "ball": uniform in the unit ball; "clustered": around one of the
+    contexts : how they appear. "orthant": |N(0, I)| scaled to length 1; "ball": uniform in the unit ball;
+    "clustered": around one of the
         `clusters` points; "adversarial": pairs that the policy knows least, the widest of 16 random ones.
     noise : standard deviation of rewards.
     select : "one" individual a round or "many", as the policy does.
@@ -271,8 +273,9 @@ class LinearContexts(Individuals):
 class TableIndividuals(Individuals):
     """Real individuals: k random rows of a table a round, with replacement.
 
-    Features are centred and scaled so that the longest row has length 1; rewards are the table's, plus noise if wanted. Regret is measured
-    against the best fair distribution for the rows' own rewards, which no linear rule may reach.
+    Features are centred and scaled so that the longest row has length 1; rewards are the table's, plus noise if
+    wanted. Regret is measured against the best fair distribution for the rows' own rewards, which no linear rule may
+    reach.
 
     Parameters
     ----------
