@@ -1,0 +1,223 @@
+"""The metric learners: sound intervals, few verdicts, the log as ground truth, and what they refuse."""
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from evenhand.errors import ArgumentError, VerdictError
+from evenhand.kernels.compose import entry, kernel
+from evenhand.kernels.halfspaces import EMPTY, Simplex, simplex, support
+from evenhand.similarity import EllipsoidDistance, KnownDistance, MomentDistance, ProjectedVolumeDistance
+from evenhand.similarity.learner import coordinates
+from evenhand.state import from_bytes, to_bytes
+
+LEARNERS = {
+    "ellipsoid": EllipsoidDistance,
+    "moments": MomentDistance,
+    "projected volume": lambda **given: ProjectedVolumeDistance(**{"seed": 3, **given}),
+}
+every = pytest.mark.parametrize("make", LEARNERS.values(), ids=LEARNERS)
+
+
+@kernel
+def _support(cuts, limits, count, low, high, u, excess, *work):
+    return support(cuts, limits, count, low, high, u, excess, Simplex(*work))
+
+
+def test_support_equals_a_linear_program_and_sees_empty_sets():
+    function, rng, empty = entry(_support), np.random.default_rng(0), 0
+    for n in range(400):
+        m, count = 1 + n % 7, int(rng.integers(0, 40))
+        a = rng.normal(size=(count, m))
+        a /= np.linalg.norm(a, axis=1, keepdims=True)
+        inside = a @ rng.uniform(-0.3, 0.3, size=m) + rng.uniform(0, 0.3, size=count)
+        b = inside if n % 3 else rng.uniform(-0.2, 0.5, size=count)
+        low, high, u = -np.ones(m), np.ones(m), rng.normal(size=m)
+        mine = function(np.ascontiguousarray(a.T), b, count, low, high, u, np.zeros(count), *simplex(m))
+        slow = linprog(-u, A_ub=a if count else None, b_ub=b if count else None, bounds=(-1, 1))
+        if slow.status == 2:
+            empty += 1
+            assert mine == EMPTY
+        else:
+            assert mine == pytest.approx(-slow.fun, abs=1e-9)
+    assert 20 < empty < 200
+
+
+def train(learner, A, rounds, *, rng, error=0.0, width=0.02, distortion=0.0):
+    """Ask about the guess of random pairs while they are wide; return how many verdicts were given, and the last pairs."""
+    given, pairs = 0, []
+    for _ in range(rounds):
+        x, y = rng.uniform(-0.6, 0.6, size=(2, A.shape[1]))
+        low, guess, high = learner.bounds(x, y)
+        true = min(np.sqrt(max(((A @ (x - y)) ** 2).sum() + distortion * np.sin(9 * x[0]), 0)), 1)
+        pairs.append((low, guess, high, true))
+        if high - low > width:
+            given += 1
+            unfair = true < guess
+            if error and guess > 0:
+                unfair = unfair != (rng.random() < error)
+            learner.verdict(x, y, guess, unfair)
+    return given, np.array(pairs)
+
+
+@every
+@pytest.mark.parametrize("structure", ["symmetric", "full", "diagonal", [[0, 1], [2]]], ids=str)
+def test_certified_intervals_hold_the_truth_and_close_around_it(make, structure):
+    A = np.diag([0.5, 0.3, 0.2]) if structure == "diagonal" else np.array([[0.4, 0.1, 0], [0, 0.3, 0], [0, 0, 0.2]])
+    learner = make(radius=1.0, structure=structure)
+    _, pairs = train(learner, A, 1500, rng=np.random.default_rng(1))
+    low, guess, high, true = pairs.T
+    assert (low <= true + 1e-9).all()
+    assert (true <= high + 1e-9).all()
+    assert np.mean(high[-200:] - low[-200:] <= 0.02) > 0.9
+    assert np.abs(guess - true)[-200:].max() < 0.06
+
+
+def test_moments_and_projected_volume_need_far_fewer_verdicts_than_the_ellipsoid():
+    A = np.array([[0.4, 0.1, 0], [0, 0.3, 0], [0, 0, 0.2]])
+    given = {name: train(make(radius=1.0), A, 3000, rng=np.random.default_rng(2))[0] for name, make in LEARNERS.items()}
+    assert given["ellipsoid"] > 2 * given["moments"]
+    assert given["ellipsoid"] > 2 * given["projected volume"]
+    assert given["ellipsoid"] < 40 * 36
+
+
+def test_one_dimension_is_bisection():
+    learner = EllipsoidDistance(radius=1.0, precision=1e-9)
+    widths = []
+    for _ in range(8):
+        low, guess, high = learner.bounds([1.0], [0.0])
+        widths.append(high**2 - low**2)
+        learner.verdict([1.0], [0.0], guess, unfair=guess > 0.37)
+    assert np.allclose(np.array(widths[1:]) / widths[:-1], 0.5)
+
+
+def test_wrong_verdicts_spoil_hard_cuts_and_not_the_belief():
+    A = np.array([[0.4, 0.1], [0, 0.3]])
+    _, pairs = train(MomentDistance(radius=1.0, error_rate=0.1), A, 4000, rng=np.random.default_rng(3), error=0.1)
+    off = np.abs(pairs[-300:, 1] - pairs[-300:, 3])
+    assert off.mean() < 0.01
+    _, pairs = train(EllipsoidDistance(radius=1.0), A, 4000, rng=np.random.default_rng(3), error=0.1)
+    low, _, high, true = pairs[-300:].T
+    assert np.mean((low <= true) & (true <= high)) < 0.7
+
+
+@every
+def test_a_tolerance_keeps_intervals_true_when_the_metric_is_only_nearly_mahalanobis(make):
+    A = np.array([[0.5, 0.1], [0, 0.4]])
+    learner = make(radius=1.0, tolerance=0.01)
+    _, pairs = train(learner, A, 1500, rng=np.random.default_rng(4), distortion=0.01)
+    assert ((pairs[:, 0] <= pairs[:, 3] + 1e-9) & (pairs[:, 3] <= pairs[:, 2] + 1e-9)).all()
+
+
+@every
+def test_a_radius_that_was_too_small_doubles_and_replays(make):
+    A = 6.0 * np.eye(2)
+    learner = make()
+    x, y, rng = np.array([0.1, 0.05]), np.zeros(2), np.random.default_rng(5)
+    for _ in range(400):
+        scaled = x * rng.uniform(0.2, 1.0)
+        guess = learner.bounds(scaled, y)[1]
+        learner.verdict(scaled, y, guess, unfair=np.linalg.norm(A @ scaled) < guess)
+    assert learner.state.doublings[0] >= 3
+    low, _, high = learner.bounds(x, y)
+    assert low - 1e-9 <= np.linalg.norm(A @ x) <= high + 1e-9
+
+
+@every
+def test_a_contradiction_is_refused_by_name_and_changes_nothing(make):
+    learner = make(radius=1.0)
+    first = learner.verdict([1.0, 0.0], [0.0, 0.0], 0.5, unfair=False)
+    learner.verdict([0.0, 1.0], [0.0, 0.0], 0.9, unfair=True)
+    before = to_bytes(learner)
+    with pytest.raises(VerdictError, match=rf"verdicts \[{first}\]; nothing has changed"):
+        learner.verdict([1.0, 0.0], [0.0, 0.0], 0.4, unfair=True)
+    assert to_bytes(learner) == before
+    learner.withdraw(first)
+    learner.verdict([1.0, 0.0], [0.0, 0.0], 0.4, unfair=True)
+    assert learner.bounds([1.0, 0.0], [0.0, 0.0])[2] < 0.8
+
+
+def test_a_contradiction_of_the_radius_names_the_radius():
+    with pytest.raises(VerdictError, match="the radius 0.1"):
+        MomentDistance(radius=0.1).verdict([1.0], [0.0], 0.9, unfair=False)
+
+
+def test_contradictions_lists_what_a_robust_learner_swallowed():
+    learner = MomentDistance(radius=1.0, error_rate=0.2)
+    for gap in (0.3, 0.35, 0.4):
+        learner.verdict([1.0, 0.0], [0.0, 0.0], gap, unfair=False)
+    assert learner.contradictions() == []
+    wrong = learner.verdict([1.0, 0.0], [0.0, 0.0], 0.1, unfair=True)
+    assert learner.contradictions() == [wrong]
+
+
+@every
+def test_withdrawing_equals_never_having_said_it(make):
+    said = [([0.5, 0.1], 0.3, True), ([0.1, 0.6], 0.2, False), ([0.4, -0.4], 0.25, True)]
+    one, other = make(radius=1.0), make(radius=1.0)
+    ids = [one.verdict(x, [0.0, 0.0], gap, unfair) for x, gap, unfair in said]
+    one.withdraw(ids[1])
+    for x, gap, unfair in (said[0], said[2]):
+        other.verdict(x, [0.0, 0.0], gap, unfair)
+    assert one.bounds([0.3, 0.3], [0.0, 0.0]) == other.bounds([0.3, 0.3], [0.0, 0.0])
+    assert [v.id for v in one.verdicts] == [ids[0], ids[2]]
+    with pytest.raises(VerdictError, match="an id|the id"):
+        one.withdraw(ids[1])
+
+
+@every
+def test_saved_and_loaded_continues_exactly(make):
+    A, rng = np.array([[0.4, 0.1], [0, 0.3]]), np.random.default_rng(6)
+    learner = make(radius=1.0)
+    train(learner, A, 60, rng=rng)
+    other = from_bytes(to_bytes(learner))
+    assert to_bytes(other) == to_bytes(learner)
+    state = rng.bit_generator.state
+    train(learner, A, 60, rng=rng)
+    rng.bit_generator.state = state
+    train(other, A, 60, rng=rng)
+    assert to_bytes(other) == to_bytes(learner)
+
+
+def test_copies_learn_apart_and_share_nothing():
+    learner = EllipsoidDistance(radius=1.0, shared=False)
+    learner.begin(2, 3)
+    before = learner.bounds([1.0, 0.0], [0.0, 0.0], pair=1)
+    learner.verdict([1.0, 0.0], [0.0, 0.0], 0.3, unfair=True, pair=2)
+    assert learner.bounds([1.0, 0.0], [0.0, 0.0], pair=1) == before
+    assert learner.bounds([1.0, 0.0], [0.0, 0.0], pair=2)[2] < before[2]
+    with pytest.raises(ArgumentError, match="pair: wanted the number of a pair below 3"):
+        learner.bounds([1.0, 0.0], [0.0, 0.0], pair=3)
+
+
+def test_the_coordinates_reproduce_the_squared_distance():
+    rng = np.random.default_rng(7)
+    A, z = rng.normal(size=(3, 4)), rng.normal(size=4)
+    G = A.T @ A
+    for structure in ("symmetric", "full"):
+        rows, columns, scales = coordinates(4, structure)
+        assert (scales * G[rows, columns]) @ (scales * z[rows] * z[columns]) == pytest.approx(((A @ z) ** 2).sum())
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: EllipsoidDistance(radius=0), "radius: wanted"),
+        (lambda: MomentDistance(radius=np.inf), "radius: wanted"),
+        (lambda: MomentDistance(error_rate=0.5), "error_rate: wanted"),
+        (lambda: MomentDistance(tolerance=-0.1), "tolerance: wanted"),
+        (lambda: EllipsoidDistance(precision=2), "precision: wanted"),
+        (lambda: EllipsoidDistance(structure="round").bounds([1], [0]), "structure: wanted"),
+        (lambda: EllipsoidDistance(structure=[[0], [0, 1]]).bounds([1, 2], [0, 0]), "structure: wanted"),
+        (lambda: EllipsoidDistance().bounds([1, np.nan], [0, 0]), "x: wanted finite"),
+        (lambda: EllipsoidDistance().bounds([1, 2], [0, 0, 0]), "y: wanted finite features, 2"),
+        (lambda: EllipsoidDistance().verdict([1], [0], 1.5, True), "gap: wanted"),
+        (lambda: EllipsoidDistance().verdict([1], [0], 0.0, True), "equal treatment is never unfair"),
+        (lambda: EllipsoidDistance().verdict([1], [1], 0.5, False), "no metric calls"),
+        (lambda: KnownDistance([1, 2]), "A: wanted"),
+        (lambda: KnownDistance([[np.nan]]), "A: wanted"),
+    ],
+)
+def test_refusals(call, says):
+    with pytest.raises(ArgumentError, match=says):
+        call()

@@ -1,0 +1,347 @@
+"""The policies: one kernel for both callers, what they promise, what they refuse; oracles and worlds."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import evenhand as eh
+from evenhand.checks import check_policy, check_world, examples
+from evenhand.errors import ArgumentError, ContextError, RewardError, TableError, VerdictError
+from evenhand.rng import child
+from evenhand.similarity import (
+    EllipsoidDistance,
+    KnownDistance,
+    KnownRewardLipschitz,
+    LinearContexts,
+    LipschitzUCB,
+    MahalanobisOracle,
+    MomentDistance,
+    Panel,
+    ProjectedVolumeDistance,
+    TableIndividuals,
+    fair_distribution,
+)
+
+A = np.array([[0.4, 0.1], [0.0, 0.3]])
+THETA = np.array([0.7, 0.4])
+PAIR = [[1.0, 0.0], [0.0, 1.0]]
+
+
+def world(**given):
+    oracle = given.pop("oracle", MahalanobisOracle(A, seed=1))
+    return LinearContexts(THETA, oracle, **{"individuals": 4, **given})
+
+
+def run(policy, place, rounds, **given):
+    history = eh.simulate(policy, place, rounds=rounds, seed=7, jobs=1, checkpoints=5, **given)
+    return history.isel(policy=0, replication=0)
+
+
+@pytest.mark.parametrize("cls", [LipschitzUCB, KnownRewardLipschitz])
+def test_the_contract(cls):
+    for policy, place in examples(cls):
+        check_policy(policy, place, rounds=60)
+
+
+@pytest.mark.parametrize("cls", [LinearContexts, TableIndividuals])
+def test_the_contract_of_worlds(cls):
+    for place in examples(cls):
+        check_world(place, rounds=50)
+
+
+@pytest.mark.parametrize(
+    ("policy", "place"),
+    [
+        (LipschitzUCB(2), world()),
+        (LipschitzUCB(2, metric=EllipsoidDistance(shared=False), individuals=4, margin=False), world(contexts="ball")),
+        (LipschitzUCB(2, metric=ProjectedVolumeDistance(seed=2), select="many"), world(select="many", contexts="clustered")),
+        (
+            LipschitzUCB(2, metric=MomentDistance(error_rate=0.1)),
+            world(oracle=MahalanobisOracle(A, error_rate=0.1, seed=3), contexts="adversarial"),
+        ),
+        (
+            KnownRewardLipschitz(THETA, silence="acceptable unless another is named"),
+            world(oracle=MahalanobisOracle(A, names="one", seed=3)),
+        ),
+    ],
+    ids=["moments", "one learner a pair", "many", "adversary and errors", "one pair named"],
+)
+def test_the_compiled_loop_and_the_conversation_are_one(policy, place):
+    kept = np.array([1, 10, 40, 120])
+    seeds = {"policy_seed": child(1, 1), "world_seed": child(1, 0), "checkpoints": kept, "stop": lambda done: None}
+    fast, slow = place.replicate(policy, **seeds), place.replicate(policy, **seeds, compiled=False)
+    for name, (_, values) in fast.items():
+        assert np.array_equal(values, slow[name][1]), name
+
+
+def test_violations_stop_and_the_margin_keeps_them_from_coming_back():
+    safe = run(LipschitzUCB(2), world(), 20_000)
+    paper = run(LipschitzUCB(2, margin=False), world(), 20_000)
+    assert safe.violations[-1] == safe.violations[1] < 100
+    assert safe.violations_above_zero[-1] < 200
+    assert paper.violations_above_zero[-1] > 5 * safe.violations_above_zero[-1]
+    assert paper.violations[-1] < 100
+
+
+def test_known_metric_and_known_rewards_have_no_regret_and_no_violation():
+    found = run(KnownRewardLipschitz(THETA, metric=KnownDistance(A)), world(), 2000)
+    assert abs(float(found.regret[-1])) < 1e-6
+    assert found.violations_above_zero[-1] == 0
+
+
+def test_the_ridge_estimate_is_that_of_the_textbook():
+    place, policy = world(noise=0.5), LipschitzUCB(2, seed=3)
+    place.reset(5)
+    rows, outcomes = [], []
+    for _ in range(50):
+        (x,) = place.observe()
+        decision = policy.ask(x)
+        reward, violations = place.respond(decision)
+        policy.tell(decision, reward, violations)
+        if decision.index >= 0:
+            rows.append(x[decision.index])
+            outcomes.append(reward)
+    X = np.array(rows)
+    assert np.allclose(policy._mind.theta, np.linalg.solve(X.T @ X + np.eye(2), X.T @ outcomes))
+    t, d = policy.round + 1, 2
+    shown = np.array(PAIR)
+    spread = np.sqrt(2 * d * np.log((1 + t) / 0.05)) + 1
+    width = np.sqrt(np.einsum("ia,ab,ib->i", shown, np.linalg.inv(X.T @ X + np.eye(2)), shown))
+    policy.ask(shown)
+    assert np.allclose(policy._mind.rewards, shown @ policy._mind.theta + np.minimum(1, spread * width))
+
+
+def test_probabilities_solve_the_fair_program_for_the_distances_played():
+    policy = KnownRewardLipschitz(THETA, metric=KnownDistance(A), seed=1)
+    x = np.random.default_rng(1).uniform(-0.7, 0.7, size=(6, 2))
+    expected = fair_distribution(x @ THETA, MahalanobisOracle(A).distances(x))
+    assert np.allclose(policy.ask(x).probabilities, expected)
+
+
+def test_draws_follow_the_probabilities_and_leave_the_rest_to_nobody():
+    policy = KnownRewardLipschitz([1.0, 0.0], metric=KnownDistance([[0.3, 0.0]]), seed=4)
+    drawn = [policy.ask([[1.0, 0.0], [-0.5, 0.0]]) for _ in range(4000)]
+    p = drawn[0].probabilities
+    assert p == pytest.approx([0.725, 0.275], abs=1e-9)
+    only = [policy.ask([[1.0, 0.0], [-1.0, 0.0], [-1.0, 0.1]]) for _ in range(4000)]
+    p = only[0].probabilities
+    rest = 1 - p.sum()
+    share = np.mean([decision.index == -1 for decision in only])
+    assert abs(share - rest) < 4 * np.sqrt(0.25 / 4000)
+    nobody = next(decision for decision in only if decision.index == -1)
+    assert nobody.reason.startswith("nobody")
+    policy.tell(nobody, None)
+
+
+def test_many_draws_are_told_a_reward_each():
+    policy = KnownRewardLipschitz([1.0, 0.2], metric=KnownDistance(9 * np.eye(2)), select="many", seed=1)
+    decision = policy.ask(PAIR)
+    assert decision.arm == (0, 1)
+    with pytest.raises(RewardError, match="2 finite numbers"):
+        policy.tell(decision, 1.0)
+    policy.tell(decision, [1.0, 0.5])
+
+
+def test_baselines_are_special_cases():
+    place = world()
+    alike = run(KnownRewardLipschitz(np.zeros(2), metric=KnownDistance(np.zeros((1, 2)))), place, 500)
+    free = run(LipschitzUCB(2, metric=KnownDistance(1e6 * np.eye(2))), place, 500)
+    assert alike.violations_above_zero[-1] == 0
+    assert alike.regret[-1] > 10
+    assert free.regret[-1] < 0
+    assert free.violated_rounds[-1] > 450
+
+
+def test_one_named_pair_a_round_is_enough_for_a_shared_learner():
+    oracle = MahalanobisOracle(A, names="one", seed=1)
+    found = run(LipschitzUCB(2, silence="acceptable unless another is named"), world(oracle=oracle), 5000)
+    assert found.violations[-1] == found.violations[2] < 100
+
+
+def test_silence_that_means_nothing_teaches_only_explicit_verdicts():
+    policy, oracle = LipschitzUCB(2, silence="nothing", seed=1), MahalanobisOracle(A)
+    place = world()
+    place.reset(3)
+    for _ in range(300):
+        (x,) = place.observe()
+        decision = policy.ask(x)
+        reward, violations = place.respond(decision)
+        fine = [pair for pair in policy.questions(decision) if pair not in violations]
+        policy.tell(decision, reward, violations, acceptable=fine)
+    low, _, high = policy.distances(PAIR)
+    assert low[0, 1] <= oracle.distances(PAIR)[0, 1] <= high[0, 1]
+    assert high[0, 1] - low[0, 1] < 0.1
+    mute = LipschitzUCB(2, silence="nothing", seed=1)
+    decision = mute.ask(PAIR)
+    mute.tell(decision, 0.5 if decision.index >= 0 else None)
+    assert mute.metric.verdicts == []
+
+
+def test_errors_of_the_auditor_need_the_belief():
+    oracle = MahalanobisOracle(A, error_rate=0.1, seed=1)
+    robust = run(LipschitzUCB(2, metric=MomentDistance(error_rate=0.1)), world(oracle=oracle), 10_000)
+    hard = run(LipschitzUCB(2, metric=EllipsoidDistance(radius=1.0)), world(oracle=oracle), 10_000)
+    assert robust.violations[-1] < 300 < hard.violations[-1]
+
+
+def test_several_auditors():
+    mild, strict = MahalanobisOracle(2 * A), MahalanobisOracle(A)
+    p = np.array([0.6, 0.0])
+    gap = MahalanobisOracle(A).distances(PAIR)[0, 1]
+    assert gap < 0.6 < 2 * gap
+    assert Panel([mild, strict])(np.array(PAIR), p) == [(0, 1)]
+    assert Panel([mild, strict, strict], rule="most")(np.array(PAIR), p) == [(0, 1)]
+    assert Panel([mild, strict], rule="all")(np.array(PAIR), p) == []
+    assert Panel([lambda x, p: [(1, 0)]])(np.array(PAIR), p) == [(0, 1)]
+    found = run(LipschitzUCB(2), world(oracle=Panel([mild, strict]), truth=strict), 400)
+    assert found.violations[-1] == found.violations[1]
+
+
+def test_something_was_unfair_asks_which_pair():
+    policy = LipschitzUCB(2, seed=1)
+    decision = policy.ask([[1.0, 0.0], [0.0, 1.0], [0.6, 0.6]])
+    policy.tell(decision, 1.0 if decision.index >= 0 else None)
+    decision = policy.ask([[1.0, 0.0], [0.0, 1.0], [0.6, 0.6]])
+    with pytest.raises(VerdictError, match="which pair was it"):
+        policy.tell(decision, 1.0, True)
+    assert policy.open_tickets == [decision.id]
+    policy.tell(decision, 1.0 if decision.index >= 0 else None, False)
+
+
+def test_a_contradiction_in_tell_changes_nothing():
+    policy = LipschitzUCB(2, metric=MomentDistance(radius=0.3), seed=2, silence="nothing")
+    x = [[1.0, 0.0], [0.0, 0.0]]
+    policy._params.numbers[1] = 0.0
+    policy.metric.verdict(*x, 0.2, unfair=False)
+    decision = next(d for d in (policy.ask(x) for _ in range(20)) if abs(np.subtract(*d.probabilities)) > 0)
+    gap = abs(np.subtract(*decision.probabilities))
+    policy.metric.verdict(*x, min(1.0, gap + 0.01), unfair=False)
+    before = eh.state.to_bytes(policy)
+    with pytest.raises(VerdictError, match=r"pair \(0, 1\): .*no metric calls a gap"):
+        policy.tell(decision, 0.1 if decision.index >= 0 else None, [(0, 1)])
+    assert eh.state.to_bytes(policy) == before
+
+
+def test_contexts_are_scaled_where_the_user_wants_it():
+    big = LipschitzUCB(2, norms="scale", seed=1).ask([[3.0, 4.0], [0.1, 0.0]])
+    same = LipschitzUCB(2, seed=1).ask([[0.6, 0.8], [0.1, 0.0]])
+    assert np.array_equal(big.probabilities, same.probabilities)
+
+
+def test_the_number_of_individuals_may_change_from_round_to_round():
+    policy = LipschitzUCB(2, seed=1)
+    decisions = [policy.ask(np.full((k, 2), 0.1) * np.arange(1, k + 1)[:, None] / k) for k in (2, 5, 1, 3)]
+    for decision in reversed(decisions):
+        policy.tell(decision, 0.5 if decision.index >= 0 else None)
+    assert [len(d.probabilities) for d in decisions] == [2, 5, 1, 3]
+
+
+@pytest.mark.parametrize(
+    ("contexts", "says"),
+    [
+        ([[3.0, 4.0], [0.1, 0.0]], "norms of at most 1, got '5 for individual 0'"),
+        ([[np.nan, 0.0]], "finite numbers, got 'nan for individual 0, feature 0'"),
+        ([[1.0]], "a row an individual"),
+        ([1.0, 0.0], "a row an individual"),
+        (np.zeros((0, 2)), "a row an individual"),
+        ("abc", "a row an individual"),
+    ],
+)
+def test_bad_contexts_are_refused(contexts, says):
+    policy = LipschitzUCB(2, seed=1)
+    before = eh.state.to_bytes(policy)
+    with pytest.raises(ContextError, match=says):
+        policy.ask(contexts)
+    assert eh.state.to_bytes(policy) == before
+
+
+@pytest.mark.parametrize(
+    ("violations", "acceptable", "says"),
+    [
+        ([(0, 5)], (), "two different positions below 3"),
+        ([(1, 1)], (), "two different positions"),
+        ([(0, "b")], (), "two different positions"),
+        ([3], (), r"pairs \(i, j\)"),
+        ([(0, 1, 2)], (), r"pairs \(i, j\)"),
+        ([(0, 1)], (), "both had the same probability"),
+        ([(0, 2)], [(2, 0)], "each pair on one side"),
+    ],
+)
+def test_bad_verdicts_are_refused(violations, acceptable, says):
+    policy = KnownRewardLipschitz([1.0, 0.0], metric=KnownDistance([[0.3, 0.0]]), seed=1)
+    decision = policy.ask([[1.0, 0.0], [1.0, 0.0], [0.0, 0.0]])
+    with pytest.raises(VerdictError, match=says):
+        policy.tell(decision, 1.0 if decision.index >= 0 else None, violations, acceptable=acceptable)
+    assert policy.open_tickets == [decision.id]
+
+
+@pytest.mark.parametrize("reward", [np.nan, np.inf, "much", [1.0, 2.0]])
+def test_bad_rewards_are_refused(reward):
+    policy = LipschitzUCB(1, seed=1)
+    decision = policy.ask([[1.0]])
+    assert decision.index == 0
+    with pytest.raises(RewardError):
+        policy.tell(decision, reward)
+    assert policy.open_tickets == [decision.id]
+
+
+TABLE = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": [0.0, 1.0, 0.5], "r": [0, 1, 1]})
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: LipschitzUCB(0), "dimension: wanted"),
+        (lambda: LipschitzUCB(2, precision=0), "precision: wanted"),
+        (lambda: LipschitzUCB(2, delta=1.0), "delta: wanted"),
+        (lambda: LipschitzUCB(2, ridge=-1), "ridge: wanted"),
+        (lambda: LipschitzUCB(2, select="two"), "select: wanted"),
+        (lambda: LipschitzUCB(2, norms="ignore"), "norms: wanted"),
+        (lambda: LipschitzUCB(2, silence="gold"), "silence: wanted"),
+        (lambda: LipschitzUCB(2, metric=A), "metric: wanted"),
+        (lambda: LipschitzUCB(2, metric=EllipsoidDistance(shared=False)), "individuals: wanted"),
+        (lambda: LipschitzUCB(2, individuals=3).ask(PAIR), "wanted 3 individuals"),
+        (lambda: KnownRewardLipschitz([np.nan]), "theta: wanted"),
+        (lambda: KnownRewardLipschitz([[1.0]]), "theta: wanted"),
+        (lambda: MahalanobisOracle(A, error_rate=0.5), "error_rate: wanted"),
+        (lambda: MahalanobisOracle(A, distortion=-1), "distortion: wanted"),
+        (lambda: MahalanobisOracle(A, names="two"), "names: wanted"),
+        (lambda: MahalanobisOracle(A)([[1.0]], [1.0]), "contexts: wanted"),
+        (lambda: MahalanobisOracle(A)(PAIR, [1.0]), "probabilities: wanted"),
+        (lambda: Panel([]), "auditors: wanted"),
+        (lambda: Panel([MahalanobisOracle(A)], rule="none"), "rule: wanted"),
+        (lambda: world(individuals=0), "individuals: wanted"),
+        (lambda: world(contexts="cube"), "contexts: wanted"),
+        (lambda: world(noise=-1), "noise: wanted"),
+        (lambda: world(oracle=3), "oracle: wanted"),
+        (lambda: world(oracle=lambda x, p: []), "truth: wanted"),
+        (lambda: LinearContexts([1.0], MahalanobisOracle(A)), "oracle: wanted a matrix A with 1 columns"),
+        (lambda: world(contexts="clustered", clusters=[[1.0]]), "clusters: wanted"),
+        (lambda: run(LipschitzUCB(3), world(), 10), "world: wanted"),
+        (lambda: TableIndividuals(TABLE, features=["a"], reward="r", oracle=MahalanobisOracle(A)), "oracle: wanted"),
+    ],
+)
+def test_bad_arguments_are_refused(call, says):
+    with pytest.raises(ArgumentError, match=says):
+        call()
+
+
+@pytest.mark.parametrize(("features", "reward"), [(["a", "c"], "r"), (["a", "b"], "q"), ("ab", "r"), ([], "r")])
+def test_bad_tables_are_refused(features, reward):
+    with pytest.raises(TableError):
+        TableIndividuals(TABLE, features=features, reward=reward, oracle=MahalanobisOracle(A))
+
+
+def test_the_table_shows_its_own_rows():
+    place = TableIndividuals(TABLE, features=["a", "b"], reward="r", oracle=MahalanobisOracle(A), individuals=2)
+    place.reset(2)
+    rows = {tuple(row): value for row, value in zip(place.rows.round(12), place.rewards, strict=True)}
+    policy = LipschitzUCB(2, seed=1)
+    for _ in range(40):
+        (x,) = place.observe()
+        decision = policy.ask(x)
+        reward, violations = place.respond(decision)
+        assert all(tuple(row) in rows for row in x.round(12))
+        assert decision.index < 0 or reward == rows[tuple(x[decision.index].round(12))]
+        policy.tell(decision, reward, violations)
+    assert np.linalg.norm(place.rows, axis=1).max() == pytest.approx(1.0)
