@@ -54,7 +54,10 @@ def test_the_contract_of_worlds(cls):
     [
         (LipschitzUCB(2), world()),
         (LipschitzUCB(2, metric=EllipsoidDistance(shared=False), individuals=4, margin=False), world(contexts="ball")),
-        (LipschitzUCB(2, metric=ProjectedVolumeDistance(seed=2), select="many"), world(select="many", contexts="clustered")),
+        (
+            LipschitzUCB(2, metric=ProjectedVolumeDistance(seed=2), select="many"),
+            world(select="many", contexts="clustered"),
+        ),
         (
             LipschitzUCB(2, metric=MomentDistance(error_rate=0.1)),
             world(oracle=MahalanobisOracle(A, error_rate=0.1, seed=3), contexts="adversarial"),
@@ -123,7 +126,7 @@ def test_draws_follow_the_probabilities_and_leave_the_rest_to_nobody():
     drawn = [policy.ask([[1.0, 0.0], [-0.5, 0.0]]) for _ in range(4000)]
     p = drawn[0].probabilities
     assert p == pytest.approx([0.725, 0.275], abs=1e-9)
-    only = [policy.ask([[1.0, 0.0], [-1.0, 0.0], [-1.0, 0.1]]) for _ in range(4000)]
+    only = [policy.ask([[1.0, 0.0], [-1.0, 0.0], [-0.9, 0.1]]) for _ in range(4000)]
     p = only[0].probabilities
     rest = 1 - p.sum()
     share = np.mean([decision.index == -1 for decision in only])
@@ -145,11 +148,11 @@ def test_many_draws_are_told_a_reward_each():
 def test_baselines_are_special_cases():
     place = world()
     alike = run(KnownRewardLipschitz(np.zeros(2), metric=KnownDistance(np.zeros((1, 2)))), place, 500)
-    free = run(LipschitzUCB(2, metric=KnownDistance(1e6 * np.eye(2))), place, 500)
+    free = run(LipschitzUCB(2, metric=KnownDistance(1e6 * np.eye(2)), noise_scale=0.1), place, 3000)
     assert alike.violations_above_zero[-1] == 0
     assert alike.regret[-1] > 10
     assert free.regret[-1] < 0
-    assert free.violated_rounds[-1] > 450
+    assert free.violated_rounds[-1] > 2700
 
 
 def test_one_named_pair_a_round_is_enough_for_a_shared_learner():

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from tests.reference.similarity_program import HighsProgram, nearest_to_uniform
 
 from evenhand.errors import ArgumentError
 from evenhand.similarity import fair_distribution, program
+from tests.reference.similarity_program import HighsProgram, nearest_to_uniform
 
 KINDS = ("general", "tied rewards", "tied distances", "all tied", "zeros", "negative", "metric", "wide")
 

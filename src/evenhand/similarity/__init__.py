@@ -3,6 +3,7 @@
 Source: S. Gillen, C. Jung, M. Kearns, A. Roth, "Online Learning with an Unknown Fairness Metric" (NeurIPS 2018).
 """
 
+from evenhand.similarity.bounds import regret_bound, violations_bound
 from evenhand.similarity.ellipsoid import EllipsoidDistance
 from evenhand.similarity.known import KnownDistance
 from evenhand.similarity.lipschitz_ucb import KnownRewardLipschitz, LipschitzUCB
@@ -25,4 +26,6 @@ __all__ = [
     "ProjectedVolumeDistance",
     "TableIndividuals",
     "fair_distribution",
+    "regret_bound",
+    "violations_bound",
 ]

@@ -186,7 +186,9 @@ class DistanceLearner:
     def contradictions(self) -> list[int]:
         """Return the ids of verdicts that no metric of the radius agrees with together with the rest, few of them;
         [] if none."""
-        slack, _ = self._elastic(self.verdicts)
+        slack = np.zeros(len(self.verdicts))
+        for _ in range(4):
+            slack, _ = self._elastic(self.verdicts, 1.0 / (slack + 0.01))
         return [v.id for v, excess in zip(self.verdicts, slack, strict=True) if excess > 1e-9]
 
     def contradiction(self, newest: Verdict) -> str:
@@ -338,7 +340,9 @@ class DistanceLearner:
             if mine.shape == before.shape:
                 mine[...] = before
 
-    def _elastic(self, verdicts: list[Verdict]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _elastic(
+        self, verdicts: list[Verdict], weights: ArrayLike = 1.0
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return how far each verdict must yield so that a metric agrees with all, and the price of each, both
         (n,)."""
         from scipy.optimize import linprog
@@ -355,7 +359,7 @@ class DistanceLearner:
         radius = float(s.radius.max()) * 2.0 ** float(s.options[metric.GROWTH] - s.doublings.max())
         box = [(0.0 if i == j else -radius, radius) for i, j in zip(s.rows, s.columns, strict=True)]
         found = linprog(
-            np.r_[np.zeros(m), np.ones(n)],
+            np.r_[np.zeros(m), np.broadcast_to(weights, n)],
             A_ub=np.hstack([rows, -np.eye(n)]),
             b_ub=limits,
             bounds=[*box, *[(0.0, None)] * n],
