@@ -11,6 +11,7 @@ import sys
 import typer
 
 from evenhand.cli.audit import audit
+from evenhand.cli.audit_pairs import audit_pairs
 from evenhand.cli.check import check
 from evenhand.cli.demo import demo
 from evenhand.cli.listing import list_all
@@ -34,6 +35,7 @@ app.command()(simulate)
 app.command()(sample)
 app.command()(audit)
 app.command()(recommend)
+app.command("audit-pairs")(audit_pairs)
 app.command()(reproduce)
 app.command("list")(list_all)
 app.command()(check)

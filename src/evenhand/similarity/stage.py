@@ -62,6 +62,8 @@ class Stage(NamedTuple):
     """(k, k): the oracle's verdicts."""
     status: NDArray[np.int64]
     """(k, k): what came of them."""
+    rows: NDArray[np.int64]
+    """(k,): of the table, or the clusters."""
     pair: NDArray[np.float64]
     """(4, d): the adversary's candidate and the pair it keeps."""
     totals: NDArray[np.float64]
@@ -83,7 +85,7 @@ def stage(
     return Stage(
         np.array(numbers), theta, centres, table_rewards, np.array([spread]), stream, np.zeros((k, d)), np.zeros(k),
         np.zeros(k), np.zeros((k, k)), np.zeros(k), np.zeros((k, k), np.int64), np.zeros((k, k), np.int64),
-        np.zeros((4, d)), np.zeros(len(SCORES)), tree(k),
+        np.zeros(k, np.int64), np.zeros((4, d)), np.zeros(len(SCORES)), tree(k),
     )  # fmt: skip
 
 
@@ -112,6 +114,7 @@ def appear(stage: Any, belief: Any) -> None:
         row = 0
         if kind >= CLUSTERED and kind != ADVERSARIAL:
             row = below(stage.stream, stage.centres.shape[0])
+            stage.rows[i] = row
             square = 0.0
             for a in range(d):
                 x[a] = stage.centres[row, a]

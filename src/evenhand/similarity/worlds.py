@@ -332,6 +332,11 @@ class TableIndividuals(Individuals):
         theta = np.zeros(len(self.features))
         return stages.stage(numbers, theta, self.rows, self.rewards, 0.0, self.individuals, stream)
 
+    @property
+    def shown(self) -> NDArray[np.int64]:
+        """The table's rows that the round shows (k,)."""
+        return self._stage.rows.copy()
+
     @classmethod
     def examples(cls) -> Iterator[TableIndividuals]:
         import pandas as pd
