@@ -1,4 +1,5 @@
-"""Similarity: the fair program against scipy and a hot-started HiGHS model, and the speed of whole rounds. Ratios in one run.
+"""Similarity: the fair program against scipy and a hot-started HiGHS model, and the speed of whole rounds. Ratios in
+one run.
 
 Run `python benchmarks/bench_similarity.py`.
 """

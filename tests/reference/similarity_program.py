@@ -1,4 +1,5 @@
-"""The fair program by slow and obvious means: HiGHS for the optimum, a bisection-free quadratic program for the tie rule."""
+"""The fair program by slow and obvious means: HiGHS for the optimum, a bisection-free quadratic program for the tie
+rule."""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ class HighsProgram:
 
 
 def nearest_to_uniform(rewards: np.ndarray, distances: np.ndarray, one: bool, value: float) -> np.ndarray:
-    """Among all p with a.p >= value, the one with the least sum_i (p_i - 1/k)^2, by sequential quadratic programming."""
+    """Among all p with a.p >= value, the one with the least sum_i (p_i - 1/k)^2, by sequential quadratic
+    programming."""
     k = len(rewards)
     rows, limits = [rewards], [value - 1e-10]
     for i in range(k):

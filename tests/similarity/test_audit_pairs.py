@@ -20,9 +20,11 @@ def people(tmp_path):
 
 def test_verdicts_are_taken_kept_and_taken_up_again(people, tmp_path):
     state = tmp_path / "policy.eh"
-    first = RUN.invoke(app, ["audit-pairs", *people, "--rounds", "6", "--state", str(state)], input="a\nu\nwhat\n\n" + "a\n" * 40)
+    first = RUN.invoke(
+        app, ["audit-pairs", *people, "--rounds", "6", "--state", str(state)], input="a\nu\nwhat\n\n" + "a\n" * 40
+    )
     assert first.exit_code == 0, first.output
-    assert "unfair" in first.output
+    assert "[u]nfair" in first.output
     assert "Please answer" in first.output
     assert "probability" in first.output
     assert "repaid" not in first.output.replace("--reward repaid", "")

@@ -78,9 +78,7 @@ def _show(frame: pd.DataFrame, rows: Any, columns: list[str], decision: Decision
     from evenhand.cli.output import table
 
     assert decision.probabilities is not None
-    cells: list[list[Any]] = [
-        [name, *(str(frame[name].iloc[int(row)]) for row in rows)] for name in columns
-    ]
+    cells: list[list[Any]] = [[name, *(str(frame[name].iloc[int(row)]) for row in rows)] for name in columns]
     cells.append(["probability", *(f"{p:.3f}" for p in decision.probabilities)])
     table(f"round {decision.round}", ["", *map(str, range(len(rows)))], cells)
 

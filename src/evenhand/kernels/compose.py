@@ -37,7 +37,8 @@ def kernel(function: Callable[..., Any]) -> Any:
 
 
 def routine(function: Callable[..., Any]) -> Any:
-    """Like `kernel`, but called rather than inlined: for long code with many callers, which would take minutes to compile."""
+    """Like `kernel`, but called rather than inlined: for long code with many callers, which would take minutes to
+    compile."""
     return njit(**OPTIONS)(function)
 
 

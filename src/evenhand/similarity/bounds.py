@@ -1,6 +1,7 @@
 """The theorems' bounds, to stand beside what was measured. Constants that the theorems leave open are taken as one.
 
-Source: S. Gillen, C. Jung, M. Kearns, A. Roth, "Online Learning with an Unknown Fairness Metric" (NeurIPS 2018), Theorems 1, 3, 4
+Source: S. Gillen, C. Jung, M. Kearns, A. Roth, "Online Learning with an Unknown Fairness Metric" (NeurIPS 2018),
+Theorems 1, 3, 4
 and Appendix A.
 """
 
@@ -18,7 +19,8 @@ __all__ = ["regret_bound", "violations_bound"]
 
 
 def violations_bound(A: ArrayLike, *, individuals: int, precision: float, many: bool = False) -> float:
-    """Return k^2 d^2 log(d ||A'A||_F / epsilon), another k for many choices: violations above epsilon, with probability one.
+    """Return k^2 d^2 log(d ||A'A||_F / epsilon), another k for many choices: violations above epsilon, with
+    probability one.
 
     Raises
     ------

@@ -200,8 +200,8 @@ class DistanceLearner:
             f"verdicts {against}" if against else f"the radius {float(self._state.radius[self._copy(newest.pair)]):g}"
         )
         return (
-            f"verdict: no metric calls a gap of {newest.gap:.4g} {said} here and agrees with {with_whom}; nothing has changed; "
-            "withdraw a wrong verdict, give a larger radius, or use MomentDistance(error_rate=...)"
+            f"verdict: no metric calls a gap of {newest.gap:.4g} {said} here and agrees with {with_whom}; "
+            "nothing has changed; withdraw a wrong verdict, give a larger radius, or use MomentDistance(error_rate=...)"
         )
 
     # ------------------------------------------------------------------ for policies
@@ -271,7 +271,7 @@ class DistanceLearner:
         if snapshot["dimension"] is not None:
             learner.begin(snapshot["dimension"], snapshot["copies"])
             own, inner = snapshot["state"][: len(Belief._fields) - 1], snapshot["state"][len(Belief._fields) - 1 :]
-            learner._bind(Belief(*own, type(learner._state.simplex)(*inner)))
+            learner._bind(Belief._make([*own, type(learner._state.simplex)._make(inner)]))
             learner.verdicts = [Verdict(*v) for v in snapshot["verdicts"]]
             learner._next = snapshot["next"]
         return learner
@@ -301,13 +301,31 @@ class DistanceLearner:
         logs = float(self.programs or growth > 0)
         options = [self.error_rate, self.tolerance, growth, logs, reach, spread, float(self.programs)]
         state = Belief(
-            centre=np.zeros((n, m)), factor=np.zeros((n, m, m)), radius=np.full(n, radius), cuts=np.zeros((n, m, capacity)),
-            limits=np.zeros((n, capacity)), excess=np.zeros(capacity), slopes=np.zeros(capacity), counts=np.zeros(n, np.int64), doublings=np.zeros(n, np.int64), rows=rows,
-            columns=columns, scales=scales, options=np.array(options), tally=np.zeros(2, np.int64), stream=stream(self.seed),
-            u=np.zeros(m), length=np.zeros(1), image=np.zeros(m), low=np.zeros(m), high=np.zeros(m), point=np.zeros(m),
-            step=np.zeros(m), moments=np.zeros((m + 1, m)),
+            centre=np.zeros((n, m)),
+            factor=np.zeros((n, m, m)),
+            radius=np.full(n, radius),
+            cuts=np.zeros((n, m, capacity)),
+            limits=np.zeros((n, capacity)),
+            counts=np.zeros(n, np.int64),
+            doublings=np.zeros(n, np.int64),
+            rows=rows,
+            columns=columns,
+            scales=scales,
+            options=np.array(options),
+            tally=np.zeros(2, np.int64),
+            stream=stream(self.seed),
+            u=np.zeros(m),
+            length=np.zeros(1),
+            image=np.zeros(m),
+            low=np.zeros(m),
+            high=np.zeros(m),
+            point=np.zeros(m),
+            step=np.zeros(m),
+            moments=np.zeros((m + 1, m)),
+            excess=np.zeros(capacity),
+            slopes=np.zeros(capacity),
             simplex=simplex(m),
-        )  # fmt: skip
+        )
         for index in range(n):
             metric.prior.py_func(state, index)
         self._bind(state)

@@ -297,7 +297,7 @@ class Lipschitz:
         policy.metric = snapshot["metric"]
         policy.round, policy._next = snapshot["round"], snapshot["next"]
         policy._open = {number: Ticket(*ticket) for number, *ticket in snapshot["open"]}
-        policy._mind = Mind(*snapshot["mind"][:OWN], Tree(*snapshot["mind"][OWN:]))
+        policy._mind = Mind._make([*snapshot["mind"][:OWN], Tree._make(snapshot["mind"][OWN:])])
         return policy
 
     def __repr__(self) -> str:
@@ -358,8 +358,8 @@ class Lipschitz:
                 violations = ()
             else:
                 raise VerdictError(
-                    f"violations: that something was unfair teaches too little; which pair was it? Candidates, most telling first: "
-                    f"{self.questions(number)}; nothing has changed"
+                    "violations: that something was unfair teaches too little; which pair was it? "
+                    f"Candidates, most telling first: {self.questions(number)}; nothing has changed"
                 )
         said = np.zeros((len(ticket.contexts),) * 2, np.int64)
         for name, pairs, value in (("violations", violations, 1), ("acceptable", acceptable, -1)):
@@ -398,7 +398,7 @@ class Lipschitz:
 
     def _checked_rewards(self, reward: Any, ticket: Ticket) -> list[float]:
         drawn = int(ticket.chosen.sum())
-        given = [] if reward is None else [reward] if np.isscalar(reward) else list(reward)
+        given: list[Any] = [] if reward is None else [reward] if np.isscalar(reward) else list(reward)
         if drawn == 0 and all(value == 0 for value in given):
             return []
         try:
@@ -495,7 +495,8 @@ class LipschitzUCB(Lipschitz):
         seed: Seed = None,
     ) -> None:
         super().__init__(
-            dimension, np.zeros(0), precision, metric, select, margin, delta, ridge, noise_scale, individuals, silence, norms, seed
+            dimension, np.zeros(0), precision, metric, select, margin, delta, ridge, noise_scale, individuals,
+            silence, norms, seed
         )  # fmt: skip
 
     @classmethod
@@ -545,7 +546,8 @@ class KnownRewardLipschitz(Lipschitz):
     ) -> None:
         self.theta = checked_theta(theta)
         super().__init__(
-            self.theta.size, self.theta, precision, metric, select, margin, 0.05, 1.0, 1.0, individuals, silence, norms, seed
+            self.theta.size, self.theta, precision, metric, select, margin, 0.05, 1.0, 1.0, individuals, silence,
+            norms, seed
         )  # fmt: skip
 
     @classmethod

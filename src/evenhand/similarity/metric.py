@@ -23,7 +23,8 @@ from evenhand.kernels.halfspaces import Simplex, support
 
 __all__ = [
     "CONTRADICTED", "CUT_ERROR", "GROWTH", "LOGS", "NOTHING", "PROGRAMS", "REACH", "SPREAD", "TAUGHT", "TOLERANCE",
-    "Belief", "append", "certified", "direct", "dull", "interval", "learn", "opened", "prior", "project", "squeeze", "width",
+    "Belief", "append", "certified", "direct", "dull", "interval", "learn", "opened", "prior", "project", "squeeze",
+    "width",
 ]  # fmt: skip
 
 NOTHING, TAUGHT, CONTRADICTED = 0, 1, -1

@@ -192,8 +192,10 @@ class Panel:
     Examples
     --------
     >>> strict, mild = MahalanobisOracle([[0.1]]), MahalanobisOracle([[0.9]])
-    >>> Panel([strict, mild], rule="any")([[0.0], [1.0]], [0.5, 0.0]), Panel([strict, mild], rule="all")([[0.0], [1.0]], [0.5, 0.0])
-    ([(0, 1)], [])
+    >>> Panel([strict, mild], rule="any")([[0.0], [1.0]], [0.5, 0.0])
+    [(0, 1)]
+    >>> Panel([strict, mild], rule="all")([[0.0], [1.0]], [0.5, 0.0])
+    []
     """
 
     def __init__(self, auditors: Sequence[Auditor], *, rule: Literal["any", "most", "all"] = "any") -> None:

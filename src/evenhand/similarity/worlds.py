@@ -118,6 +118,11 @@ class Individuals:
         """The scores so far."""
         return self._stage.totals
 
+    @property
+    def expected(self) -> NDArray[np.float64]:
+        """What each individual of the round is expected to bring (k,)."""
+        return self._stage.rewards.copy()
+
     def observe(self) -> tuple[NDArray[np.float64]]:
         """Begin a round and return the contexts (k, d)."""
         belief = self._watched.state
@@ -294,7 +299,8 @@ class TableIndividuals(Individuals):
     --------
     >>> import pandas as pd
     >>> table = pd.DataFrame({"age": [30, 40, 50], "income": [1.0, 2.0, 4.0], "repaid": [0, 1, 1]})
-    >>> world = TableIndividuals(table, features=["age", "income"], reward="repaid", oracle=MahalanobisOracle([[0.5, 0.5]]), individuals=2)
+    >>> oracle = MahalanobisOracle([[0.5, 0.5]])
+    >>> world = TableIndividuals(table, features=["age", "income"], reward="repaid", oracle=oracle, individuals=2)
     >>> world.reset(1)
     >>> world.observe()[0].shape
     (2, 2)

@@ -40,7 +40,9 @@ def noise(settings: Single, runner: Runner) -> Report:
             metric=MomentDistance(error_rate=0.1, precision=settings.precision),
             noise_scale=0.1,
         ),
-        "hard cuts": LipschitzUCB(d, precision=settings.precision, metric=MomentDistance(radius=2.0 * d), noise_scale=0.1),
+        "hard cuts": LipschitzUCB(
+            d, precision=settings.precision, metric=MomentDistance(radius=2.0 * d), noise_scale=0.1
+        ),
         "hard cuts, ellipsoid": LipschitzUCB(
             d, precision=settings.precision, metric=EllipsoidDistance(radius=2.0 * d), noise_scale=0.1
         ),
@@ -59,7 +61,10 @@ def noise(settings: Single, runner: Runner) -> Report:
     counts = history.violations.sel(policy="belief").mean("replication")
     end, half = float(counts[-1]), float(counts.sel(round=settings.rounds // 2, method="nearest"))
     report.verdicts = [
-        ROBUST.verdict(belief.mean() <= hard.mean() / 10, f"{spread(belief)} against {spread(hard)}; the ellipsoid {spread(wrapped)}"),
+        ROBUST.verdict(
+            belief.mean() <= hard.mean() / 10,
+            f"{spread(belief)} against {spread(hard)}; the ellipsoid {spread(wrapped)}",
+        ),
         STILL.verdict(end - half <= 0.1 * end, f"{half:.1f} in the first half, {end - half:.1f} in the second"),
     ]
     report.figures["noise"] = plot_total(history, "violations", log=True)

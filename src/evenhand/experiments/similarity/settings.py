@@ -1,4 +1,5 @@
-"""Settings of the similarity experiments as data; the paper has no experiments, these test its theorems and our additions.
+"""Settings of the similarity experiments as data; the paper has no experiments, these test its theorems and our
+additions.
 
 Source: S. Gillen, C. Jung, M. Kearns, A. Roth, "Online Learning with an Unknown Fairness Metric" (NeurIPS 2018).
 """
@@ -40,7 +41,8 @@ class Single:
 
 
 def instance(dimension: int, seed: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return (theta, A) of an instance: theta of length 1 in the positive orthant, A of rank ceil(d / 2) with normal entries of deviation 0.3."""
+    """Return (theta, A) of an instance: theta of length 1 in the positive orthant, A of rank ceil(d / 2) with normal
+    entries of deviation 0.3."""
     rng = np.random.default_rng([seed, dimension])
     theta = np.abs(rng.normal(size=dimension))
     return theta / np.linalg.norm(theta), 0.3 * rng.normal(size=((dimension + 1) // 2, dimension))
