@@ -97,8 +97,9 @@ def test_wrong_verdicts_spoil_hard_cuts_and_not_the_belief():
     _, pairs = train(MomentDistance(radius=1.0, error_rate=0.1), A, 4000, rng=np.random.default_rng(3), error=0.1)
     off = np.abs(pairs[-300:, 1] - pairs[-300:, 3])
     assert off.mean() < 0.01
-    with pytest.raises(VerdictError, match="no metric calls"):
-        train(MomentDistance(radius=1.0), A, 4000, rng=np.random.default_rng(3), error=0.1)
+    _, pairs = train(MomentDistance(radius=1.0), A, 4000, rng=np.random.default_rng(3), error=0.1)
+    low, _, high, true = pairs[-300:].T
+    assert np.mean((low <= true) & (true <= high)) < 0.7
 
 
 @every

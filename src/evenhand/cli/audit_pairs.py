@@ -95,7 +95,11 @@ def _answer(i: int, j: int, decision: Decision) -> str:
 
 
 def _leave(policy: Any, state: Path | None, asked: int) -> None:
+    from evenhand import save
     from evenhand.cli.output import say
+
+    if state is not None:
+        save(policy, state)
 
     kept = "" if state is None else f" The policy is kept in {state}."
     say(f"{asked} verdicts given, {len(policy.metric.verdicts)} in the log.{kept}")
