@@ -128,8 +128,18 @@ def check_registered(name: str) -> dict[str, list[Check]]:
     outcome = {}
     for number, example in enumerate(examples(entry.cls)):
         label = f"{name} #{number}"
-        outcome[label] = check_world(example) if entry.kind == "world" else check_policy(*example)
+        if entry.kind == "part":
+            outcome[label] = _check_part(example)
+        else:
+            outcome[label] = check_world(example) if entry.kind == "world" else check_policy(*example)
     return outcome
+
+
+def _check_part(part: Any) -> list[Check]:
+    saved = to_bytes(part)
+    if to_bytes(from_bytes(saved)) != saved:
+        raise ContractError(f"{type(part).__name__} breaks the contract: saved again right after loading, it differs")
+    return [Check("save and load")]
 
 
 def examples(cls: Any) -> list[Any]:
