@@ -225,6 +225,20 @@ def test_a_contradiction_in_tell_changes_nothing():
     assert eh.state.to_bytes(policy) == before
 
 
+@pytest.mark.parametrize("metric", [MomentDistance(), EllipsoidDistance(), ProjectedVolumeDistance(seed=1)], ids=repr)
+def test_the_same_people_every_round_do_not_leave_the_policy_stuck_at_treating_all_alike(metric):
+    policy, oracle = LipschitzUCB(2, metric=metric, seed=1), MahalanobisOracle([[0.3, 0.0]])
+    people = [[0.9, 0.1], [0.2, 0.8], [0.9, 0.4], [0.1, 0.1]]
+    for _ in range(60):
+        decision = policy.ask(people)
+        reward = [0.8, 0.5, 0.6, 0.1][decision.index] if decision.index >= 0 else None
+        policy.tell(decision, reward, oracle(people, decision.probabilities))
+    assert np.ptp(decision.probabilities) > 0.1
+    low, _, high = policy.distances(people)
+    true = oracle.distances(people)
+    assert ((low <= true + 1e-9) & (true <= high + 1e-9)).all()
+
+
 def test_contexts_are_scaled_where_the_user_wants_it():
     big = LipschitzUCB(2, norms="scale", seed=1).ask([[3.0, 4.0], [0.1, 0.0]])
     same = LipschitzUCB(2, seed=1).ask([[0.6, 0.8], [0.1, 0.0]])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,10 @@ class KnownDistance(DistanceLearner):
     def __init__(self, A: ArrayLike) -> None:
         self.A = checked_matrix(A)
         super().__init__(1.0, True, "full", 0.0, 0.0, 0)
+
+    @classmethod
+    def examples(cls) -> Iterator[KnownDistance]:
+        yield cls([[0.3, 0.0]])
 
     def reach(self, m: int) -> tuple[float, float]:
         return 0.0, 0.0

@@ -6,7 +6,7 @@ from __future__ import annotations
 import copy
 import inspect
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -125,6 +125,14 @@ class DistanceLearner:
     def error_rate(self) -> float:
         """The rate of wrong verdicts that the learner is prepared for."""
         return 0.0
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """Yield learners to check: one that knows nothing and one that was told something."""
+        yield cls()
+        taught = cls()
+        taught.verdict([0.5, 0.2], [0.1, 0.0], 0.2, True)
+        yield taught
 
     # ------------------------------------------------------------------ questions and answers
 

@@ -157,15 +157,15 @@ def opened(state: Any, copy: Any) -> Any:
 
 @routine
 def certified(state: Any, copy: Any) -> Any:
-    """Return the certified ends (low, high) of the distance d, and the guess moved between them."""
+    """Return the certified ends (low, high) of the distance d, and the guess moved well between them."""
     low, guess, high = interval(state, copy)
     if state.options[PROGRAMS] > 0.0:
         least, most = opened(state, copy)
         length, slack = state.length[0], state.options[TOLERANCE]
         low = math.sqrt(min(max(least * length - slack, 0.0), 1.0))
         high = math.sqrt(min(max(most * length + slack, 0.0), 1.0))
-        if not low <= guess <= high:
-            guess = 0.5 * (low + high)
+        inside = 0.25 * (high - low)
+        guess = min(max(guess, low + inside), high - inside)
     return low, guess, high
 
 

@@ -63,6 +63,10 @@ def cut(state: Any, copy: Any, value: Any, sign: Any, precision: Any) -> Any:
     if reach * half < 0.25 * (high - low):
         squeeze(state, copy, half, 1.0 - ((high - low) / (4.0 * reach * half)) ** 2)
     if not low < value < high:
+        if mid < low:
+            believe(state, copy, low, -1.0, 0.0)
+        elif mid > high:
+            believe(state, copy, high, 1.0, 0.0)
         return NOTHING
     append(state, copy, value, sign)
     believe(state, copy, value, sign, 0.0)

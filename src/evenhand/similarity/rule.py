@@ -153,8 +153,7 @@ def decide(params: Any, mind: Any, belief: Any, contexts: Any, round: Any) -> An
             for _ in range(3):
                 if guess > 0.0 or narrow(belief, low, high, precision):
                     break
-                if learn(belief, copy, 0.0, False, precision) != 1:
-                    break
+                learn(belief, copy, 0.0, False, precision)
                 low, guess, high = interval(belief, copy)
             limit(params, mind, belief, i, j, low, guess, high)
     for _ in range(PASSES):
