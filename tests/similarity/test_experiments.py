@@ -17,7 +17,9 @@ def tiny(settings):
     return replace(settings, rounds=40)
 
 
-@pytest.mark.parametrize("name", ["violations", "shared", "regret", "baselines", "many", "noise", "learners", "adversary", "diabetes"])
+@pytest.mark.parametrize(
+    "name", ["violations", "shared", "regret", "baselines", "many", "noise", "learners", "adversary", "diabetes"]
+)
 def test_runs_small_and_gives_verdicts_and_pictures(name, tmp_path):
     (entry,) = find(f"similarity/{name}")
     report = entry.function(tiny(entry.quick), Runner(jobs=1))

@@ -1,7 +1,10 @@
-"""ProPublica's COMPAS table with two-year recidivism: 7,214 defendants of Broward County, 6,172 after ProPublica's filter.
+"""ProPublica's COMPAS table with two-year recidivism: 7,214 defendants of Broward County, 6,172 after ProPublica's
+filter.
 
-Source: J. Larson, S. Mattu, L. Kirchner, J. Angwin, "How We Analyzed the COMPAS Recidivism Algorithm" (ProPublica, 2016).
-Licence: none stated upstream; public records. Known harms: re-arrest is not re-offence, arrests depend on where the police look,
+Source: J. Larson, S. Mattu, L. Kirchner, J. Angwin, "How We Analyzed the COMPAS Recidivism Algorithm" (ProPublica,
+2016).
+Licence: none stated upstream; public records. Known harms: re-arrest is not re-offence, arrests depend on where the
+police look,
 and people are named in the file: no name, date of birth or case number is returned here. Never decide about people with
 what is learned from it.
 """
@@ -25,7 +28,8 @@ URL = "https://raw.githubusercontent.com/propublica/compas-analysis/master/compa
 def load_compas_two_years() -> pd.DataFrame:
     """Return the 6,172 defendants that ProPublica's analysis keeps, a row each.
 
-    Columns: `age`, `priors`, `juvenile` (all juvenile counts), `felony` (0/1), `male` (0/1), `african_american` (0/1), and
+    Columns: `age`, `priors`, `juvenile` (all juvenile counts), `felony` (0/1), `male` (0/1), `african_american`
+    (0/1), and
     `free` (1 where there was no new arrest within two years).
 
     Raises

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evenhand.errors import ArgumentError, TableError, wanted
-from evenhand.kernels.compose import OPEN, entry, kernel
-from evenhand.online import packer
-from evenhand.protocol import Decision
 from evenhand.registry import register
-from evenhand.rng import stream
-from evenhand.similarity import rule
 from evenhand.similarity import stage as stages
-from evenhand.similarity.known import KnownDistance
-from evenhand.similarity.lipschitz_ucb import Lipschitz, checked_theta
+from evenhand.similarity.individuals import Individuals
+from evenhand.similarity.lipschitz_ucb import checked_theta
 from evenhand.similarity.oracles import Auditor, MahalanobisOracle
-from evenhand.similarity.program import Select, checked_select
-from evenhand.similarity.stage import SCORES, Stage, appear, measure, play
+from evenhand.similarity.program import Select
+from evenhand.similarity.stage import Stage
 from evenhand.tables import numbers
 
 if TYPE_CHECKING:
@@ -36,166 +30,6 @@ KINDS = {
     "clustered": stages.CLUSTERED,
     "adversarial": stages.ADVERSARIAL,
 }
-ROUNDS_A_CALL = 1 << 16
-
-pack = OPEN
-
-
-@kernel
-def _appear(stage: Any, *belief: Any) -> None:
-    appear(stage, pack(*belief))
-
-
-class Individuals:
-    """The common part of the worlds: k individuals a round, an oracle, and the measures of fairness and regret.
-
-    A policy of evenhand with a `MahalanobisOracle` runs compiled; everything else is stepped through the same
-    kernels.
-    """
-
-    scores = SCORES
-    units: ClassVar[dict[str, str]] = {
-        "regret": "expected reward lost against the best fair distribution, so far",
-        "violations": "pairs treated more differently than their distance plus the precision, so far",
-        "violated_rounds": "rounds with such a pair, so far",
-        "violations_above_zero": "pairs treated more differently than their distance, so far",
-        "verdicts": "pairs on which the auditor's verdict was used, so far",
-        "contradictions": "verdicts that contradicted every metric, so far",
-        "metric_updates": "verdicts that taught the metric, so far",
-    }
-
-    def __init__(
-        self,
-        oracle: Auditor,
-        individuals: int,
-        select: Select,
-        precision: float,
-        noise: float,
-        truth: MahalanobisOracle | None,
-    ) -> None:
-        if not isinstance(individuals, (int, np.integer)) or isinstance(individuals, bool) or individuals < 1:
-            raise ArgumentError(wanted("individuals", "a whole number >= 1", individuals))
-        for name, value in (("precision", precision), ("noise", noise)):
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < np.inf:
-                raise ArgumentError(wanted(name, "a number >= 0", value))
-        if not callable(oracle):
-            raise ArgumentError(wanted("oracle", "a callable of contexts and probabilities", oracle))
-        measured = oracle if isinstance(oracle, MahalanobisOracle) else truth
-        if measured is None:
-            raise ArgumentError(
-                wanted("truth", "a MahalanobisOracle to measure against, where the oracle is another callable", truth)
-            )
-        checked_select(select)
-        self.oracle, self.truth, self.individuals, self.select = oracle, measured, int(individuals), select
-        self.precision, self.noise = float(precision), float(noise)
-        self.arms = tuple(range(self.individuals))
-
-    def stage(self, stream: NDArray[np.uint64]) -> Stage:
-        """Return the state before the first round."""
-        raise NotImplementedError
-
-    # ------------------------------------------------------------------ stepped from Python
-
-    def reset(self, seed: int) -> None:
-        """Start anew from a seed."""
-        self._stage = self.stage(stream(seed, 0))
-        judges = [self.oracle, self.truth] if self.oracle is not self.truth else [self.truth]
-        for judge in judges:
-            if hasattr(judge, "reset"):
-                judge.reset(seed + 1)
-        self.watch(None)
-
-    def watch(self, policy: Any) -> None:
-        """Let an adversary see what this policy believes of the metric; None for nothing."""
-        learner = getattr(policy, "metric", None)
-        if learner is None:
-            learner = KnownDistance(np.zeros((1, self._stage.contexts.shape[1])))
-            learner.begin(self._stage.contexts.shape[1])
-        self._watched = learner
-
-    @property
-    def totals(self) -> NDArray[np.float64]:
-        """The scores so far."""
-        return self._stage.totals
-
-    @property
-    def expected(self) -> NDArray[np.float64]:
-        """What each individual of the round is expected to bring (k,)."""
-        return self._stage.rewards.copy()
-
-    def observe(self) -> tuple[NDArray[np.float64]]:
-        """Begin a round and return the contexts (k, d)."""
-        belief = self._watched.state
-        entry(_appear, pack=packer(belief))(self._stage, *belief[:-1], *belief.simplex)
-        return (self._stage.contexts.copy(),)
-
-    def respond(self, ticket: Decision) -> tuple[Any, list[tuple[int, int]]]:
-        """Return the reward of whoever was drawn and the pairs that the oracle calls unfair, for `tell`."""
-        assert ticket.probabilities is not None
-        entry(measure)(self._stage, self.truth.truth, ticket.probabilities)
-        violations = self.oracle(self._stage.contexts.copy(), ticket.probabilities)
-        outcomes = self._stage.rewards + self._stage.noise
-        drawn: Any = ticket.arm
-        if isinstance(drawn, tuple):
-            return [float(outcomes[i]) for i in drawn], violations
-        return (float(outcomes[drawn]) if drawn >= 0 else None), violations
-
-    # ------------------------------------------------------------------ simulated
-
-    def replicate(
-        self,
-        policy: Any,
-        *,
-        policy_seed: int,
-        world_seed: int,
-        checkpoints: NDArray[np.int64],
-        stop: Callable[[int], None],
-        compiled: bool = True,
-    ) -> dict[str, tuple[tuple[str, ...], NDArray[Any]]]:
-        """Run one replication of a fresh copy of `policy`; return the history variables, for `eh.simulate`."""
-        policy = policy.fresh(seed=policy_seed) if hasattr(policy, "fresh") else copy.deepcopy(policy)
-        world = copy.deepcopy(self)
-        world.reset(world_seed)
-        trace = np.zeros((len(checkpoints), len(SCORES)))
-        if compiled and isinstance(policy, Lipschitz) and world.oracle is world.truth:
-            world._play(policy, trace, checkpoints, stop)
-        else:
-            world._step(policy, trace, checkpoints, stop)
-        return {name: (("round",), trace[:, n]) for n, name in enumerate(SCORES)}
-
-    def _play(
-        self, policy: Lipschitz, trace: NDArray[np.float64], checkpoints: NDArray[np.int64], stop: Callable[[int], None]
-    ) -> None:
-        policy.prepare(*self._stage.contexts.shape)
-        decide, judge = rule.rule_kernels(policy.metric.learn_kernel())
-        function = entry(play, decide=decide, judge=judge)
-        done, row, final = 0, 0, int(checkpoints[-1])
-        while done < final:
-            policy.metric.make_room(4 * self.individuals**2)
-            state = policy._params, policy._mind, policy.metric.state, self._stage, self.truth.truth
-            done, row = function(*state, trace, checkpoints, done + 1, min(final, done + ROUNDS_A_CALL), row)
-            stop(done)
-
-    def _step(
-        self, policy: Any, trace: NDArray[np.float64], checkpoints: NDArray[np.int64], stop: Callable[[int], None]
-    ) -> None:
-        self.watch(policy)
-        row, totals = 0, self._stage.totals
-        for round in range(1, int(checkpoints[-1]) + 1):
-            (contexts,) = self.observe()
-            decision = policy.ask(contexts)
-            reward, violations = self.respond(decision)
-            if isinstance(policy, Lipschitz):
-                totals[4] += len(set(violations) | policy.undecided(decision))
-            policy.tell(decision, reward, violations)
-            if round == checkpoints[row]:
-                learner = getattr(policy, "metric", None)
-                totals[6] = np.nan if learner is None else learner.state.tally[0]
-                trace[row] = totals
-                row += 1
-            if round % 1000 == 0:
-                stop(round)
-        stop(int(checkpoints[-1]))
 
 
 @register("similarity/linear-contexts", "world")

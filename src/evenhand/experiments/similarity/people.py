@@ -42,7 +42,8 @@ class People:
 
 
 def watch(frame: pd.DataFrame, settings: People) -> Report:
-    """Let a policy decide about rows of the table; each round one individual has a twin who differs in the attribute."""
+    """Let a policy decide about rows of the table; each round one individual has a twin who differs in the
+    attribute."""
     import pandas as pd
 
     d = len(settings.features)
@@ -54,7 +55,9 @@ def watch(frame: pd.DataFrame, settings: People) -> Report:
         frame, features=settings.features, reward=settings.reward, oracle=oracle, individuals=settings.individuals
     )
     learner = EllipsoidDistance(precision=settings.precision, structure="diagonal")
-    policy = LipschitzUCB(d, precision=settings.precision, metric=learner, noise_scale=0.1, norms="scale", seed=settings.seed)
+    policy = LipschitzUCB(
+        d, precision=settings.precision, metric=learner, noise_scale=0.1, norms="scale", seed=settings.seed
+    )
     world.reset(settings.seed)
     values = np.unique(world.rows[:, place])
     rows, violated = [], 0
@@ -63,11 +66,12 @@ def watch(frame: pd.DataFrame, settings: People) -> Report:
         x[1] = x[0]
         x[1, place] = values[0] if x[0, place] == values[-1] else values[-1]
         decision = policy.ask(x)
-        gap = np.abs(np.subtract.outer(decision.probabilities, decision.probabilities))
+        p = np.asarray(decision.probabilities)
+        gap = np.abs(p[:, None] - p[None, :])
         violated += int(np.triu(gap > oracle.distances(x) + settings.precision, 1).sum())
         rewards = world.expected
         reward = None if decision.index < 0 else float(rewards[0 if decision.index == 1 else decision.index])
-        policy.tell(decision, reward, oracle(x, decision.probabilities))
+        policy.tell(decision, reward, oracle(x, p))
         rows.append({"round": t, "twins": gap[0, 1], "violations": violated})
     table, report = pd.DataFrame(rows), Report()
     tenth = settings.rounds // 10
@@ -75,7 +79,9 @@ def watch(frame: pd.DataFrame, settings: People) -> Report:
     late = 1 - table.violations[settings.rounds // 2] / max(violated, 1)
     report.data["table"] = table
     report.verdicts = [
-        ALIKE.verdict(final <= settings.precision < first, f"twins differ by at most {first:.3f} at first, {final:.4f} at last"),
+        ALIKE.verdict(
+            final <= settings.precision < first, f"twins differ by at most {first:.3f} at first, {final:.4f} at last"
+        ),
         STOPS.verdict(late <= 0.05, f"{violated} violations, {100 * late:.1f} % of them in the second half"),
     ]
     report.figures["twins"] = _draw(table, settings)
@@ -90,7 +96,9 @@ def _draw(table: pd.DataFrame, settings: People) -> Figure:
     drawn, axes = figure()
     with style():
         axes.plot(table["round"], table.twins, ".", color=SHADES[0], markersize=3, label="this round")
-        axes.plot(table["round"], table.twins.rolling(50, min_periods=1).max(), color="black", label="largest of 50 rounds")
+        axes.plot(
+            table["round"], table.twins.rolling(50, min_periods=1).max(), color="black", label="largest of 50 rounds"
+        )
         axes.axhline(settings.precision, color=SHADES[1], linestyle="--", label="epsilon")
         axes.set_xscale("log")
         finish(axes, f"Twins who differ in {settings.protected} alone", "round", "difference of probability")

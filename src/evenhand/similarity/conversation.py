@@ -1,0 +1,428 @@
+"""The conversation of both policies: contexts in, a fair decision out; rewards and verdicts back, checked before
+they count."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from evenhand.errors import (
+    ArgumentError,
+    ClosedTicketError,
+    ContextError,
+    RewardError,
+    UnknownTicketError,
+    VerdictError,
+    wanted,
+)
+from evenhand.kernels.compose import OPEN, entry, kernel
+from evenhand.kernels.fair_program import Tree
+from evenhand.online import packer
+from evenhand.protocol import Decision
+from evenhand.rng import Seed, draw_seed, stream
+from evenhand.similarity import rule
+from evenhand.similarity.learner import DistanceLearner, Verdict
+from evenhand.similarity.metric import CONTRADICTED, TAUGHT
+from evenhand.similarity.moments import MomentDistance
+from evenhand.similarity.program import Select, checked_select
+from evenhand.similarity.rule import Mind, RuleParams, draw, gain
+
+__all__ = ["Lipschitz", "Norms", "Pairs", "Silence"]
+
+DRAWN, NOBODY = "drawn from the round's fair distribution", "nobody: the fair distribution leaves probability unused"
+Pairs = Iterable[tuple[int, int]]
+Norms = Literal["refuse", "scale"]
+Silence = Literal["acceptable", "acceptable unless another is named", "nothing"]
+SILENCES = {"nothing": rule.EXPLICIT, "acceptable": rule.ALL, "acceptable unless another is named": rule.FIRST}
+
+
+class Ticket(NamedTuple):
+    """An open decision: what was shown, with which probabilities it was decided, who was chosen, which pairs were
+    undecided."""
+
+    contexts: NDArray[np.float64]
+    probabilities: NDArray[np.float64]
+    chosen: NDArray[np.int64]
+    undecided: NDArray[np.int64]
+
+
+OWN = len(Mind._fields) - 1
+MIND = OWN + len(Tree._fields)
+"""How many arrays a Mind is, without and with its tree."""
+
+pack_mind = packer(rule.mind(1, 2, 1.0, stream(0)))
+
+pack = OPEN
+decide = OPEN
+judge = OPEN
+
+
+@kernel
+def _ask(contexts: Any, round: Any, numbers: Any, theta: Any, *arrays: Any) -> Any:
+    params, state = RuleParams(numbers, theta), pack_mind(*arrays[:MIND])
+    decide(params, state, pack(*arrays[MIND:]), contexts, round)
+    return draw(params, state)
+
+
+@kernel
+def _gain(x: Any, reward: Any, *arrays: Any) -> Any:
+    gain(pack_mind(*arrays), x, reward)
+
+
+@kernel
+def _judge(
+    contexts: Any, p: Any, undecided: Any, said: Any, status: Any, numbers: Any, theta: Any, *arrays: Any
+) -> Any:
+    return judge(RuleParams(numbers, theta), pack(*arrays), contexts, p, undecided, said, status)
+
+
+class Lipschitz:
+    """The conversation that both policies share; see `LipschitzUCB`."""
+
+    def __init__(
+        self,
+        dimension: int,
+        theta: NDArray[np.float64],
+        precision: float,
+        metric: DistanceLearner | None,
+        select: Select,
+        margin: bool,
+        delta: float,
+        ridge: float,
+        noise_scale: float,
+        individuals: int | None,
+        silence: Silence,
+        norms: Norms,
+        seed: Seed,
+    ) -> None:
+        one = checked_select(select)
+        if not isinstance(dimension, (int, np.integer)) or isinstance(dimension, bool) or dimension < 1:
+            raise ArgumentError(wanted("dimension", "a whole number >= 1", dimension))
+        for name, value, top in (
+            ("precision", precision, 1.0),
+            ("delta", delta, 1.0),
+            ("ridge", ridge, math.inf),
+            ("noise_scale", noise_scale, math.inf),
+        ):
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < top:
+                raise ArgumentError(wanted(name, f"a number > 0 and < {top:g}", value))
+        if silence not in SILENCES:
+            raise ArgumentError(wanted("silence", f"one of {list(SILENCES)}", silence))
+        if norms not in ("refuse", "scale"):
+            raise ArgumentError(wanted("norms", '"refuse" or "scale"', norms))
+        if metric is not None and not isinstance(metric, DistanceLearner):
+            raise ArgumentError(wanted("metric", "a metric learner such as MomentDistance(), or None", metric))
+        self.seed = draw_seed(seed)
+        learner = MomentDistance(precision=precision) if metric is None else metric.fresh()
+        if not learner.shared and individuals is None:
+            raise ArgumentError(
+                wanted("individuals", "how many there are a round, where each pair has a learner", individuals)
+            )
+        self.dimension, self.precision, self.select, self.margin = (
+            int(dimension),
+            float(precision),
+            select,
+            bool(margin),
+        )
+        self.delta, self.ridge, self.noise_scale = float(delta), float(ridge), float(noise_scale)
+        self.individuals, self.silence, self.norms, self.metric = individuals, silence, norms, learner
+        k = 2 if individuals is None else int(individuals)
+        learner.begin(self.dimension, k * (k - 1) // 2)
+        numbers = [one, self.margin, self.precision, self.delta, self.ridge, self.noise_scale, learner.shared]
+        self._params = RuleParams(np.array([*map(float, numbers), float(SILENCES[silence])]), theta)
+        self._mind = rule.mind(self.dimension, k, self.ridge, stream(self.seed))
+        self.round, self._next = 0, 1
+        self._open: dict[int, Ticket] = {}
+
+    # ------------------------------------------------------------------ the conversation
+
+    def ask(self, contexts: ArrayLike) -> Decision:
+        """Decide about the individuals of a round, contexts (k, d) with norms of at most 1.
+
+        The decision's `index` is the position of whoever was drawn, -1 for nobody; its `arm` is the same, or with
+        `select="many"` the tuple of all positions drawn.
+
+        Raises
+        ------
+        ContextError
+            If contexts have another shape, are not finite, or have a norm above 1 and `norms` is "refuse".
+        """
+        shown = self._checked_contexts(contexts)
+        k = len(shown)
+        self.prepare(k, self.dimension)
+        self.metric.make_room(2 * k * k)
+        first = int(self._ask_kernel(shown, self.round + 1, *self._params, *self._minds, *self._beliefs))
+        self.round += 1
+        ticket = Ticket(shown, self._mind.p.copy(), self._mind.chosen.copy(), self._mind.undecided & 1)
+        number, self._next = self._next, self._next + 1
+        self._open[number] = ticket
+        who: Any = first if self.select == "one" else tuple(np.flatnonzero(ticket.chosen).tolist())
+        return Decision(number, self.round, who, first, ticket.probabilities.copy(), DRAWN if first >= 0 else NOBODY)
+
+    def tell(
+        self,
+        decision: Decision | int,
+        reward: float | Sequence[float] | None,
+        violations: Pairs | bool = (),
+        *,
+        acceptable: Pairs = (),
+    ) -> None:
+        """Bring back the reward, and the pairs that the auditor calls treated too differently.
+
+        Parameters
+        ----------
+        decision : the ticket, or its id; late and out of order is fine.
+        reward : of whoever was drawn; with `select="many"` one number for each; None for nobody.
+        violations : pairs (i, j) of positions. What silence about the others means was said by `silence=`. True,
+        "something was
+            unfair", is answered with a VerdictError that asks which pair.
+        acceptable : pairs that the auditor looked at and found acceptable.
+
+        Raises
+        ------
+        RewardError
+            If there is not one finite number for each individual drawn.
+        VerdictError
+            If a pair does not exist, was treated equally, stands on both sides, or contradicts all metrics. Nothing
+            has changed.
+        UnknownTicketError, ClosedTicketError
+            If the ticket was never handed out, or was told or forgotten before.
+        """
+        number, ticket = self._checked_ticket(decision)
+        rewards = self._checked_rewards(reward, ticket)
+        said = self._said(number, ticket, violations, acceptable)
+        self._learn_verdicts(ticket, said)
+        for i, value in zip(np.flatnonzero(ticket.chosen), rewards, strict=True):
+            self._gain_kernel(ticket.contexts[i], value, *self._minds)
+        del self._open[number]
+
+    def forget(self, decision: Decision | int) -> None:
+        """Close a ticket about which nothing will ever be told."""
+        del self._open[self._checked_ticket(decision)[0]]
+
+    @property
+    def open_tickets(self) -> list[int]:
+        """The ids that were handed out and neither told nor forgotten."""
+        return list(self._open)
+
+    def distances(self, contexts: ArrayLike) -> NDArray[np.float64]:
+        """Return what the policy believes of the distances between individuals: (low, guess, high), each (k, k)."""
+        shown = self._checked_contexts(contexts)
+        table = np.zeros((3, len(shown), len(shown)))
+        for i in range(len(shown)):
+            for j in range(i + 1, len(shown)):
+                pair = 0 if self.metric.shared else i * (2 * len(shown) - i - 1) // 2 + j - i - 1
+                table[:, i, j] = table[:, j, i] = self.metric.bounds(shown[i], shown[j], pair=pair)
+        return table
+
+    def questions(self, decision: Decision | int) -> list[tuple[int, int]]:
+        """Return the pairs of an open decision that a verdict would teach about, the most informative first.
+
+        Either verdict leaves of a pair's interval the part on one side of the gap; pairs are sorted by how much both
+        surely take away.
+        """
+        ticket = self._checked_ticket(decision)[1]
+        low, _, high = self.distances(ticket.contexts)
+        gap = np.abs(ticket.probabilities[:, None] - ticket.probabilities[None, :])
+        sure = np.minimum(gap - low, high - gap)
+        pairs = [(int(i), int(j)) for i, j in np.argwhere(np.triu(sure > 0.0, 1)) if gap[i, j] > 0.0]
+        return sorted(pairs, key=lambda pair: -sure[pair])
+
+    def undecided(self, decision: Decision | int) -> set[tuple[int, int]]:
+        """Return the pairs of an open decision whose distance was not yet known to the precision when it was
+        taken."""
+        ticket = self._checked_ticket(decision)[1]
+        return {(int(i), int(j)) for i, j in np.argwhere(ticket.undecided)}
+
+    def prepare(self, k: int, dimension: int) -> None:
+        """Make ready for k individuals a round.
+
+        Raises
+        ------
+        ArgumentError
+            If the policy is for another number of individuals, or of features.
+        """
+        if dimension != self.dimension or self.individuals not in (None, k):
+            want = (
+                f"a world that shows {self.individuals or 'any number of'} individuals with {self.dimension} features"
+            )
+            raise ArgumentError(wanted("world", want, f"{k} with {dimension}"))
+        if k != self._mind.p.size:
+            self._mind = rule.resized(self._mind, k)
+
+    # ------------------------------------------------------------------ copies and files
+
+    def fresh(self, *, arms: Any = None, seed: Seed = None) -> Self:
+        """Return a policy of the same configuration that remembers nothing; `arms` is there for simulations and
+        unused."""
+        config = {name: copy.deepcopy(value) for name, value in self.config().items()}
+        return type(self)(**{**config, "seed": self.seed if seed is None else seed})
+
+    def config(self) -> dict[str, Any]:
+        """Return the constructor's arguments."""
+        values = {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+        return {**values, "metric": self.metric.fresh()}
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return everything that `restored` needs to continue exactly here."""
+        return {
+            "config": {**self.config(), "metric": None},
+            "metric": self.metric,
+            "round": self.round,
+            "next": self._next,
+            "open": [[number, *ticket] for number, ticket in self._open.items()],
+            "mind": list(self._minds),
+        }
+
+    @classmethod
+    def restored(cls, snapshot: dict[str, Any]) -> Self:
+        """Return the policy that `snapshot` was taken of."""
+        policy = cls(**{**snapshot["config"], "metric": snapshot["metric"]})
+        policy.metric = snapshot["metric"]
+        policy.round, policy._next = snapshot["round"], snapshot["next"]
+        policy._open = {number: Ticket(*ticket) for number, *ticket in snapshot["open"]}
+        policy._mind = Mind._make([*snapshot["mind"][:OWN], Tree._make(snapshot["mind"][OWN:])])
+        return policy
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={value!r}" for name, value in self.config().items() if name != "seed")
+        return f"{type(self).__name__}({shown})"
+
+    # ------------------------------------------------------------------ inside
+
+    @property
+    def _minds(self) -> tuple[Any, ...]:
+        return (*self._mind[:-1], *self._mind.tree)
+
+    @property
+    def _beliefs(self) -> tuple[Any, ...]:
+        return (*self.metric.state[:-1], *self.metric.state.simplex)
+
+    @property
+    def _ask_kernel(self) -> Any:
+        decide, _ = rule.rule_kernels(self.metric.learn_kernel())
+        return entry(_ask, decide=decide, pack=packer(self.metric.state))
+
+    @property
+    def _gain_kernel(self) -> Any:
+        return entry(_gain)
+
+    @property
+    def _judge_kernel(self) -> Any:
+        _, judge = rule.rule_kernels(self.metric.learn_kernel())
+        return entry(_judge, judge=judge, pack=packer(self.metric.state))
+
+    def _learn_verdicts(self, ticket: Ticket, said: NDArray[np.int64]) -> None:
+        k = len(said)
+        self.metric.make_room(2 * k * k)
+        before = [array.copy() for array in self._beliefs]
+        status = np.zeros((k, k), np.int64)
+        gaps = np.abs(ticket.probabilities[:, None] - ticket.probabilities[None, :])
+        contradicted = self._judge_kernel(
+            ticket.contexts, ticket.probabilities, ticket.undecided, said, status, *self._params, *self._beliefs
+        )
+        pairs = [(int(i), int(j)) for i, j in np.argwhere(np.triu(np.ones((k, k)), 1))]
+        taken = {
+            (i, j): Verdict(0, ticket.contexts[i], ticket.contexts[j], float(gaps[i, j]), bool(said[i, j] > 0), n)
+            for n, (i, j) in enumerate(pairs)
+            if status[i, j] != 0 or said[i, j] != 0
+        }
+        if contradicted:
+            for mine, old in zip(self._beliefs, before, strict=True):
+                mine[...] = old
+            i, j = next(pair for pair in pairs if status[pair] == CONTRADICTED)
+            raise VerdictError(f"pair ({i}, {j}): {self.metric.contradiction(taken[i, j])}")
+        for (i, j), verdict in taken.items():
+            if status[i, j] == TAUGHT or said[i, j] != 0:
+                self.metric.record(verdict)
+
+    def _said(self, number: int, ticket: Ticket, violations: Pairs | bool, acceptable: Pairs) -> NDArray[np.int64]:
+        if isinstance(violations, bool):
+            if not violations:
+                violations = ()
+            else:
+                raise VerdictError(
+                    "violations: that something was unfair teaches too little; which pair was it? "
+                    f"Candidates, most telling first: {self.questions(number)}; nothing has changed"
+                )
+        said = np.zeros((len(ticket.contexts),) * 2, np.int64)
+        for name, pairs, value in (("violations", violations, 1), ("acceptable", acceptable, -1)):
+            for pair in pairs:
+                i, j = self._checked_pair(name, pair, ticket)
+                if said[i, j] == -value:
+                    raise VerdictError(
+                        wanted(name, "each pair on one side", (i, j), "it is called unfair and acceptable")
+                    )
+                said[i, j] = value
+        return said
+
+    def _checked_pair(self, name: str, pair: Any, ticket: Ticket) -> tuple[int, int]:
+        k = len(ticket.contexts)
+        try:
+            i, j = (int(place) if isinstance(place, (int, np.integer)) else -1 for place in pair)
+        except (TypeError, ValueError) as error:
+            raise VerdictError(wanted(name, "pairs (i, j) of positions", pair)) from error
+        if not (0 <= i < k and 0 <= j < k and i != j):
+            raise VerdictError(wanted(name, f"pairs of two different positions below {k}", pair))
+        if name == "violations" and ticket.probabilities[i] == ticket.probabilities[j]:
+            raise VerdictError(
+                wanted(name, "pairs that were treated differently", pair, "both had the same probability")
+            )
+        return min(i, j), max(i, j)
+
+    def _checked_ticket(self, decision: Decision | int) -> tuple[int, Ticket]:
+        number = decision.id if isinstance(decision, Decision) else decision
+        if not isinstance(number, (int, np.integer)) or isinstance(number, bool):
+            raise UnknownTicketError(wanted("decision", "a Decision or its id", decision))
+        if number not in self._open:
+            if 0 < number < self._next:
+                raise ClosedTicketError(f"ticket {number} was told or forgotten before; nothing has changed")
+            raise UnknownTicketError(f"ticket {number} was never handed out; the last one was {self._next - 1}")
+        return int(number), self._open[int(number)]
+
+    def _checked_rewards(self, reward: Any, ticket: Ticket) -> list[float]:
+        drawn = int(ticket.chosen.sum())
+        given: list[Any] = [] if reward is None else [reward] if np.isscalar(reward) else list(reward)
+        if drawn == 0 and all(value == 0 for value in given):
+            return []
+        try:
+            rewards = [float(value) for value in given]
+        except (TypeError, ValueError) as error:
+            raise RewardError(wanted("reward", "numbers", reward)) from error
+        if (
+            len(rewards) != drawn
+            or any(isinstance(v, (str, bytes)) for v in given)
+            or not all(map(math.isfinite, rewards))
+        ):
+            raise RewardError(wanted("reward", f"{drawn} finite numbers, one for each individual drawn", reward))
+        return rewards
+
+    def _checked_contexts(self, contexts: ArrayLike) -> NDArray[np.float64]:
+        shape = f"numbers of shape (k, {self.dimension}), a row an individual"
+        try:
+            shown = np.array(contexts, dtype=np.float64, order="C")
+        except (TypeError, ValueError) as error:
+            raise ContextError(wanted("contexts", shape, contexts)) from error
+        if shown.ndim != 2 or shown.shape[0] == 0 or shown.shape[1] != self.dimension:
+            raise ContextError(wanted("contexts", shape, f"an array of shape {shown.shape}"))
+        if self.individuals is not None and len(shown) != self.individuals:
+            raise ContextError(wanted("contexts", f"{self.individuals} individuals", len(shown)))
+        if not np.isfinite(shown).all():
+            i, a = np.argwhere(~np.isfinite(shown))[0]
+            raise ContextError(wanted("contexts", "finite numbers", f"{shown[i, a]} for individual {i}, feature {a}"))
+        norms = np.sqrt((shown * shown).sum(axis=1))
+        if norms.max() > 1.0 + 1e-9:
+            if self.norms == "refuse":
+                worst = int(norms.argmax())
+                mend = 'scale the features, or pass norms="scale"'
+                raise ContextError(
+                    wanted("contexts", "norms of at most 1", f"{norms[worst]:.4g} for individual {worst}", mend)
+                )
+            shown /= np.maximum(norms, 1.0)[:, None]
+        return shown
