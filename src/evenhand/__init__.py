@@ -22,9 +22,9 @@ from evenhand.state import load, save
 from evenhand.version import __version__
 
 if TYPE_CHECKING:
-    from evenhand import groups, interventions, sampling
+    from evenhand import groups, interventions, sampling, similarity
 
-PROBLEMS = ("quotas", "groups", "interventions", "sampling")
+PROBLEMS = ("quotas", "groups", "interventions", "sampling", "similarity")
 
 __all__ = [
     "PROBLEMS",
@@ -40,6 +40,7 @@ __all__ = [
     "register",
     "sampling",
     "save",
+    "similarity",
     "simulate",
 ]
 
