@@ -52,7 +52,7 @@ def regret_bound(A: ArrayLike, *, individuals: int, rounds: int, precision: floa
     Examples
     --------
     >>> round(regret_bound([[0.5]], individuals=2, rounds=10_000, precision=1e-5))
-    1233
+    1262
 
     Source: Gillen, Jung, Kearns, Roth (2018), Theorem 3.
     """

@@ -121,10 +121,15 @@ class Individuals:
         return (self._stage.contexts.copy(),)
 
     def respond(self, ticket: Decision) -> tuple[Any, list[tuple[int, int]]]:
-        """Return the reward of whoever was drawn and the pairs that the oracle calls unfair, for `tell`."""
-        assert ticket.probabilities is not None
-        entry(measure)(self._stage, self.truth.truth, ticket.probabilities)
-        violations = self.oracle(self._stage.contexts.copy(), ticket.probabilities)
+        """Return the reward of whoever was drawn and the pairs that the oracle calls unfair, for `tell`.
+
+        A decision without probabilities was certain: probability one for its index, zero for the others.
+        """
+        p = ticket.probabilities
+        if p is None:
+            p = (np.arange(self.individuals) == ticket.index).astype(np.float64)
+        entry(measure)(self._stage, self.truth.truth, p)
+        violations = self.oracle(self._stage.contexts.copy(), p)
         outcomes = self._stage.rewards + self._stage.noise
         drawn: Any = ticket.arm
         if isinstance(drawn, tuple):
