@@ -1,5 +1,7 @@
 """The fair program against HiGHS, its tie rule against a quadratic program, and what it refuses."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -112,6 +114,16 @@ def test_equal_individuals_get_exactly_equal_probabilities():
     p = fair_distribution([0.9, 0.1, 0.7, -0.2], c)
     assert p[0] == p[1]
     assert p[2] == p[3]
+
+
+def test_threads_do_not_disturb_one_another():
+    rng = np.random.default_rng(9)
+    cases = [instance(rng, "general", 12) for _ in range(200)]
+    alone = [fair_distribution(*case) for case in cases]
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(10):
+            together = list(pool.map(lambda case: fair_distribution(*case), cases))
+            assert all(np.array_equal(a, b) for a, b in zip(alone, together, strict=True))
 
 
 @pytest.mark.parametrize(

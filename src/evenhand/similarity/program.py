@@ -9,6 +9,7 @@ Section 2: the linear program of the best fair policy; Appendix A: many choices 
 from __future__ import annotations
 
 import math
+import threading
 from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
@@ -63,7 +64,16 @@ def _prices(rewards: Any, price: Any, *arrays: Any) -> Any:
 
 
 _solve_entry, _prices_entry = entry(_solve), entry(_prices)
-_scratch: dict[int, Tree] = {}
+
+
+class _Scratch(threading.local):
+    """Trees by number of individuals, each thread's own: the kernels run without the interpreter lock."""
+
+    def __init__(self) -> None:
+        self.trees: dict[int, Tree] = {}
+
+
+_scratch = _Scratch()
 
 
 @overload
@@ -113,9 +123,9 @@ def fair_distribution(
         raise ArgumentError(wanted("rewards", "a list of at least one number", rewards))
     if c.shape != (k, k):
         raise ArgumentError(wanted("distances", f"a {k} x {k} table, one row and column a reward", c.shape))
-    scratch = _scratch.get(k)
+    scratch = _scratch.trees.get(k)
     if scratch is None:
-        scratch = _scratch[k] = tree(k)
+        scratch = _scratch.trees[k] = tree(k)
     p = np.empty(k)
     steps, price = _solve_entry(a, c, one, p, *scratch)
     if steps < 0:
