@@ -6,8 +6,8 @@ from __future__ import annotations
 import copy
 import inspect
 import math
-from collections.abc import Iterable, Sequence
-from typing import Any, Literal, NamedTuple, Self
+from collections.abc import Sequence
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,8 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 from evenhand.errors import (
     ArgumentError,
     ClosedTicketError,
-    ContextError,
-    RewardError,
     UnknownTicketError,
     VerdictError,
     wanted,
@@ -31,25 +29,14 @@ from evenhand.similarity.learner import DistanceLearner, Verdict
 from evenhand.similarity.metric import CONTRADICTED, TAUGHT
 from evenhand.similarity.moments import MomentDistance
 from evenhand.similarity.program import Select, checked_select
+from evenhand.similarity.reading import Norms, Pairs, Ticket, read_contexts, read_rewards, read_verdicts
 from evenhand.similarity.rule import Mind, RuleParams, draw, gain
 
-__all__ = ["Lipschitz", "Norms", "Pairs", "Silence"]
+__all__ = ["Lipschitz", "Silence"]
 
 DRAWN, NOBODY = "drawn from the round's fair distribution", "nobody: the fair distribution leaves probability unused"
-Pairs = Iterable[tuple[int, int]]
-Norms = Literal["refuse", "scale"]
 Silence = Literal["acceptable", "acceptable unless another is named", "nothing"]
 SILENCES = {"nothing": rule.EXPLICIT, "acceptable": rule.ALL, "acceptable unless another is named": rule.FIRST}
-
-
-class Ticket(NamedTuple):
-    """An open decision: what was shown, with which probabilities it was decided, who was chosen, which pairs were
-    undecided."""
-
-    contexts: NDArray[np.float64]
-    probabilities: NDArray[np.float64]
-    chosen: NDArray[np.int64]
-    undecided: NDArray[np.int64]
 
 
 OWN = len(Mind._fields) - 1
@@ -153,7 +140,7 @@ class Lipschitz:
         ContextError
             If contexts have another shape, are not finite, or have a norm above 1 and `norms` is "refuse".
         """
-        shown = self._checked_contexts(contexts)
+        shown = read_contexts(contexts, self.dimension, self.individuals, self.norms)
         k = len(shown)
         self.prepare(k, self.dimension)
         self.metric.make_room(2 * k * k)
@@ -195,8 +182,8 @@ class Lipschitz:
             If the ticket was never handed out, or was told or forgotten before.
         """
         number, ticket = self._checked_ticket(decision)
-        rewards = self._checked_rewards(reward, ticket)
-        said = self._said(number, ticket, violations, acceptable)
+        rewards = read_rewards(reward, ticket)
+        said = read_verdicts(ticket, self._named(number, violations), acceptable)
         self._learn_verdicts(ticket, said)
         for i, value in zip(np.flatnonzero(ticket.chosen), rewards, strict=True):
             self._gain_kernel(ticket.contexts[i], value, *self._minds)
@@ -213,7 +200,7 @@ class Lipschitz:
 
     def distances(self, contexts: ArrayLike) -> NDArray[np.float64]:
         """Return what the policy believes of the distances between individuals: (low, guess, high), each (k, k)."""
-        shown = self._checked_contexts(contexts)
+        shown = read_contexts(contexts, self.dimension, self.individuals, self.norms)
         table = np.zeros((3, len(shown), len(shown)))
         for i in range(len(shown)):
             for j in range(i + 1, len(shown)):
@@ -342,40 +329,6 @@ class Lipschitz:
             if status[i, j] == TAUGHT or said[i, j] != 0:
                 self.metric.record(verdict)
 
-    def _said(self, number: int, ticket: Ticket, violations: Pairs | bool, acceptable: Pairs) -> NDArray[np.int64]:
-        if isinstance(violations, bool):
-            if not violations:
-                violations = ()
-            else:
-                raise VerdictError(
-                    "violations: that something was unfair teaches too little; which pair was it? "
-                    f"Candidates, most telling first: {self.questions(number)}; nothing has changed"
-                )
-        said = np.zeros((len(ticket.contexts),) * 2, np.int64)
-        for name, pairs, value in (("violations", violations, 1), ("acceptable", acceptable, -1)):
-            for pair in pairs:
-                i, j = self._checked_pair(name, pair, ticket)
-                if said[i, j] == -value:
-                    raise VerdictError(
-                        wanted(name, "each pair on one side", (i, j), "it is called unfair and acceptable")
-                    )
-                said[i, j] = value
-        return said
-
-    def _checked_pair(self, name: str, pair: Any, ticket: Ticket) -> tuple[int, int]:
-        k = len(ticket.contexts)
-        try:
-            i, j = (int(place) if isinstance(place, (int, np.integer)) else -1 for place in pair)
-        except (TypeError, ValueError) as error:
-            raise VerdictError(wanted(name, "pairs (i, j) of positions", pair)) from error
-        if not (0 <= i < k and 0 <= j < k and i != j):
-            raise VerdictError(wanted(name, f"pairs of two different positions below {k}", pair))
-        if name == "violations" and ticket.probabilities[i] == ticket.probabilities[j]:
-            raise VerdictError(
-                wanted(name, "pairs that were treated differently", pair, "both had the same probability")
-            )
-        return min(i, j), max(i, j)
-
     def _checked_ticket(self, decision: Decision | int) -> tuple[int, Ticket]:
         number = decision.id if isinstance(decision, Decision) else decision
         if not isinstance(number, (int, np.integer)) or isinstance(number, bool):
@@ -386,43 +339,12 @@ class Lipschitz:
             raise UnknownTicketError(f"ticket {number} was never handed out; the last one was {self._next - 1}")
         return int(number), self._open[int(number)]
 
-    def _checked_rewards(self, reward: Any, ticket: Ticket) -> list[float]:
-        drawn = int(ticket.chosen.sum())
-        given: list[Any] = [] if reward is None else [reward] if np.isscalar(reward) else list(reward)
-        if drawn == 0 and all(value == 0 for value in given):
-            return []
-        try:
-            rewards = [float(value) for value in given]
-        except (TypeError, ValueError) as error:
-            raise RewardError(wanted("reward", "numbers", reward)) from error
-        if (
-            len(rewards) != drawn
-            or any(isinstance(v, (str, bytes)) for v in given)
-            or not all(map(math.isfinite, rewards))
-        ):
-            raise RewardError(wanted("reward", f"{drawn} finite numbers, one for each individual drawn", reward))
-        return rewards
-
-    def _checked_contexts(self, contexts: ArrayLike) -> NDArray[np.float64]:
-        shape = f"numbers of shape (k, {self.dimension}), a row an individual"
-        try:
-            shown = np.array(contexts, dtype=np.float64, order="C")
-        except (TypeError, ValueError) as error:
-            raise ContextError(wanted("contexts", shape, contexts)) from error
-        if shown.ndim != 2 or shown.shape[0] == 0 or shown.shape[1] != self.dimension:
-            raise ContextError(wanted("contexts", shape, f"an array of shape {shown.shape}"))
-        if self.individuals is not None and len(shown) != self.individuals:
-            raise ContextError(wanted("contexts", f"{self.individuals} individuals", len(shown)))
-        if not np.isfinite(shown).all():
-            i, a = np.argwhere(~np.isfinite(shown))[0]
-            raise ContextError(wanted("contexts", "finite numbers", f"{shown[i, a]} for individual {i}, feature {a}"))
-        norms = np.sqrt((shown * shown).sum(axis=1))
-        if norms.max() > 1.0 + 1e-9:
-            if self.norms == "refuse":
-                worst = int(norms.argmax())
-                mend = 'scale the features, or pass norms="scale"'
-                raise ContextError(
-                    wanted("contexts", "norms of at most 1", f"{norms[worst]:.4g} for individual {worst}", mend)
-                )
-            shown /= np.maximum(norms, 1.0)[:, None]
-        return shown
+    def _named(self, number: int, violations: Pairs | bool) -> Pairs:
+        if not isinstance(violations, bool):
+            return violations
+        if violations:
+            raise VerdictError(
+                "violations: that something was unfair teaches too little; which pair was it? "
+                f"Candidates, most telling first: {self.questions(number)}; nothing has changed"
+            )
+        return ()

@@ -19,11 +19,12 @@ from numpy.typing import ArrayLike, NDArray
 from evenhand.errors import ArgumentError, wanted
 from evenhand.registry import register
 from evenhand.rng import Seed
-from evenhand.similarity.conversation import Lipschitz, Norms, Silence
+from evenhand.similarity.conversation import Lipschitz, Silence
 from evenhand.similarity.ellipsoid import EllipsoidDistance
 from evenhand.similarity.learner import DistanceLearner
 from evenhand.similarity.oracles import MahalanobisOracle
 from evenhand.similarity.program import Select
+from evenhand.similarity.reading import Norms
 
 __all__ = ["KnownRewardLipschitz", "LipschitzUCB", "checked_theta"]
 
