@@ -235,5 +235,5 @@ def test_progress_changes_nothing(capsys):
     xr.testing.assert_identical(
         eh.simulate(UCB1(), BernoulliArms(ARMS), rounds=100, seed=1, jobs=1, progress=True), quiet
     )
-    assert "rounds" in capsys.readouterr().out
+    assert "rounds" in capsys.readouterr().err
     assert np.isfinite(quiet.regret).all()
