@@ -14,6 +14,7 @@ from evenhand.errors import (
 from evenhand.learners import UCB1, Thompson
 from evenhand.quotas import FairUCB
 from evenhand.state import to_bytes
+from tests.naming import named
 
 
 @pytest.fixture
@@ -55,7 +56,7 @@ def test_a_decision_says_what_when_and_why(policy):
         (np.array([0.5, 0.5]), "wanted one number"),
         (np.float64("nan"), "got nan"),
     ],
-    ids=str,
+    ids=named,
 )
 def test_what_is_no_reward_is_refused(policy, reward, words):
     ticket = policy.ask()
@@ -63,7 +64,7 @@ def test_what_is_no_reward_is_refused(policy, reward, words):
     policy.tell(ticket, 1.0)
 
 
-@pytest.mark.parametrize("reward", [0, 1, True, 0.0, 1.0, np.float32(0.5), np.int64(1), np.array(0.25)], ids=repr)
+@pytest.mark.parametrize("reward", [0, 1, True, 0.0, 1.0, np.float32(0.5), np.int64(1), np.array(0.25)], ids=named)
 def test_any_number_in_range_is_a_reward(policy, reward):
     policy.tell(policy.ask(), reward)
     assert policy.open_tickets == []
@@ -84,7 +85,7 @@ def test_a_ticket_that_was_never_handed_out_is_refused(policy, number):
     refused(policy, lambda: policy.tell(number, 1.0), UnknownTicketError, "never handed out; the last one was 4")
 
 
-@pytest.mark.parametrize("thing", [None, "4", 4.0, True, [4]], ids=repr)
+@pytest.mark.parametrize("thing", [None, "4", 4.0, True, [4]], ids=named)
 def test_what_is_no_ticket_is_refused(thing):
     policy = FairUCB([0.3, 0.3])
     policy.ask()
@@ -143,7 +144,7 @@ def test_update_refuses_an_arm_that_is_not_there(index):
     refused(learner, lambda: learner.update(index, 1.0), ArgumentError, "an arm's index below 2")
 
 
-@pytest.mark.parametrize("arms", [1, 0, [], ["a"], ["a", "a"], [None, "a"], "ab", 2.5, [["a"], ["b"]]], ids=repr)
+@pytest.mark.parametrize("arms", [1, 0, [], ["a"], ["a", "a"], [None, "a"], "ab", 2.5, [["a"], ["b"]]], ids=named)
 def test_arms_must_be_at_least_two_with_a_label_each(arms):
     with pytest.raises(ArgumentError, match="arms: wanted"):
         UCB1(arms=arms)
@@ -156,7 +157,7 @@ def test_a_learner_without_arms_says_so_until_it_has_some():
     assert learner.fresh(arms=["a", "b"]).ask().arm in {"a", "b"}
 
 
-@pytest.mark.parametrize("seed", [-1, 1.5, "1", True, [1]], ids=repr)
+@pytest.mark.parametrize("seed", [-1, 1.5, "1", True, [1]], ids=named)
 def test_what_is_no_seed_is_refused(seed):
     with pytest.raises(ArgumentError, match="seed: wanted an int >= 0, a numpy Generator or None"):
         Thompson(arms=2, seed=seed)

@@ -13,6 +13,7 @@ import evenhand as eh
 from evenhand import registry
 from evenhand.cli import app
 from evenhand.errors import EvenhandError
+from tests.naming import named
 
 SMALL = ["--rounds", "300", "--replications", "2", "--seed", "4", "--jobs", "1"]
 
@@ -222,7 +223,7 @@ def test_simulate_on_a_registered_world_prints_tables():
         (["quotas/bernoulli-arms", "--data", "x.csv"], "a world or --data, not both"),
         (["--data", "nowhere.csv"], "nowhere.csv: no such file"),
     ],
-    ids=str,
+    ids=named,
 )
 def test_what_cannot_be_simulated_is_refused(arguments, words):
     refused(words, "simulate", *arguments)

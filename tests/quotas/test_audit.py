@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from evenhand.errors import ArgumentError, SharesError, TableError, UnknownArmError
 from evenhand.metrics.shares import behind, count, tally, violations, worst
 from evenhand.quotas import FairUCB, Promise, audit
+from tests.naming import named
 from tests.reference import quotas as slow
 from tests.strategies import any_shares, tolerances
 
@@ -123,7 +124,7 @@ def test_rows_are_put_in_order_first():
         ({"item": ["a", "b"]}, 0.5, -1, ArgumentError, "tolerance: wanted"),
         ({"item": ["a", "a"]}, 0.5, 0, ArgumentError, "at least two arms"),
     ],
-    ids=str,
+    ids=named,
 )
 def test_what_cannot_be_audited_is_refused(frame, shares, tolerance, error, words):
     with pytest.raises(error, match=words):

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from evenhand.errors import ArgumentError, SharesError
 from evenhand.quotas import LFG, DeadlineLearn, FairLearn, FairUCB, HorizonFairUCB, Promise
 from evenhand.quotas.problem import read_share, read_tolerance
+from tests.naming import named
 from tests.strategies import Stubborn, any_shares
 
 
@@ -46,7 +47,7 @@ BAD_SHARES = [-0.1, 1.0001, 2, float("nan"), float("inf"), -float("inf"), "much"
 BAD_SHARES += [Decimal("NaN"), Decimal("Infinity"), "nan", "-5%", "101%", np.nan, np.float32(-1), object()]
 
 
-@pytest.mark.parametrize("bad", BAD_SHARES, ids=repr)
+@pytest.mark.parametrize("bad", BAD_SHARES, ids=named)
 def test_what_is_no_share_is_refused_with_the_arm_that_it_was_for(bad):
     with pytest.raises(SharesError, match=r"shares\['b'\]: wanted numbers from 0 to 1"):
         Promise.read({"a": 0.1, "b": bad})
@@ -112,7 +113,7 @@ def test_rounding_above_a_sum_of_one_is_not_held_against_the_user():
         ("0.5", "a list, or a dict arm -> share"),
         (None, "a list, or a dict arm -> share"),
     ],
-    ids=str,
+    ids=named,
 )
 def test_infeasible_shares_are_refused_with_the_sum_and_the_mend(cls, shares, words):
     learner = (Stubborn(0),) if cls in (FairLearn, DeadlineLearn) else ()
@@ -151,7 +152,7 @@ def test_one_number_serves_every_arm():
     assert FairUCB("10%", arms=["x", "y", "z"]).shares == dict.fromkeys("xyz", F(1, 10))
 
 
-@pytest.mark.parametrize("bad", [-1, -0.001, float("nan"), float("inf"), "1", None, True, [1.0]], ids=repr)
+@pytest.mark.parametrize("bad", [-1, -0.001, float("nan"), float("inf"), "1", None, True, [1.0]], ids=named)
 @pytest.mark.parametrize("cls", [FairUCB, HorizonFairUCB, DeadlineLearn])
 def test_a_tolerance_that_is_no_number_from_zero_on_is_refused(cls, bad):
     learner = (Stubborn(0),) if cls is DeadlineLearn else ()
@@ -173,13 +174,13 @@ def test_eta_and_horizon_must_be_positive(bad):
         HorizonFairUCB([0.2, 0.2], bad)
 
 
-@pytest.mark.parametrize("learner", [None, 3, "ucb1", object(), FairUCB], ids=repr)
+@pytest.mark.parametrize("learner", [None, 3, "ucb1", object(), FairUCB], ids=named)
 def test_what_cannot_choose_and_update_is_no_learner(learner):
     with pytest.raises(ArgumentError, match=r"learner: wanted (an object with choose\(\)|a learner, not its class)"):
         FairLearn(learner, [0.2, 0.2])
 
 
-@pytest.mark.parametrize("wish", [2, -1, 1.0, None, True, "a"], ids=repr)
+@pytest.mark.parametrize("wish", [2, -1, 1.0, None, True, "a"], ids=named)
 def test_a_foreign_learner_that_names_no_arm_is_refused_and_the_round_is_not_counted(wish):
     policy = FairLearn(Stubborn(wish), {"a": 0.2, "b": 0.2})
     with pytest.raises(ArgumentError, match=r"learner.choose\(\): wanted an arm's index below 2"):

@@ -10,6 +10,7 @@ from evenhand.kernels.halfspaces import EMPTY, Simplex, simplex, support
 from evenhand.similarity import EllipsoidDistance, KnownDistance, MomentDistance, ProjectedVolumeDistance
 from evenhand.similarity.learner import coordinates
 from evenhand.state import from_bytes, to_bytes
+from tests.naming import named
 
 LEARNERS = {
     "ellipsoid": EllipsoidDistance,
@@ -62,7 +63,7 @@ def train(learner, A, rounds, *, rng, error=0.0, width=0.02, distortion=0.0):
 
 
 @every
-@pytest.mark.parametrize("structure", ["symmetric", "full", "diagonal", [[0, 1], [2]]], ids=str)
+@pytest.mark.parametrize("structure", ["symmetric", "full", "diagonal", [[0, 1], [2]]], ids=named)
 def test_certified_intervals_hold_the_truth_and_close_around_it(make, structure):
     A = np.diag([0.5, 0.3, 0.2]) if structure == "diagonal" else np.array([[0.4, 0.1, 0], [0, 0.3, 0], [0, 0, 0.2]])
     learner = make(radius=1.0, structure=structure)

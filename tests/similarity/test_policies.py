@@ -21,6 +21,7 @@ from evenhand.similarity import (
     TableIndividuals,
     fair_distribution,
 )
+from tests.naming import named
 
 A = np.array([[0.4, 0.1], [0.0, 0.3]])
 THETA = np.array([0.7, 0.4])
@@ -225,7 +226,7 @@ def test_a_contradiction_in_tell_changes_nothing():
     assert eh.state.to_bytes(policy) == before
 
 
-@pytest.mark.parametrize("metric", [MomentDistance(), EllipsoidDistance(), ProjectedVolumeDistance(seed=1)], ids=repr)
+@pytest.mark.parametrize("metric", [MomentDistance(), EllipsoidDistance(), ProjectedVolumeDistance(seed=1)], ids=named)
 def test_the_same_people_every_round_do_not_leave_the_policy_stuck_at_treating_all_alike(metric):
     policy, oracle = LipschitzUCB(2, metric=metric, seed=1), MahalanobisOracle([[0.3, 0.0]])
     people = [[0.9, 0.1], [0.2, 0.8], [0.9, 0.4], [0.1, 0.1]]

@@ -11,6 +11,7 @@ import evenhand as eh
 from evenhand.errors import ArgumentError, MissingExtraError, TableError
 from evenhand.learners import UCB1, Adapter, Thompson
 from evenhand.quotas import LFG, BernoulliArms, DeadlineLearn, FairLearn, FairUCB, LoggedArms, Promise
+from tests.naming import named
 from tests.reference import quotas as slow
 from tests.strategies import Scripted, Stubborn, any_shares
 
@@ -131,7 +132,7 @@ def test_checkpoints(checkpoints, spacing, rounds, kept):
         ({"backend": "no-such"}, "backend: wanted a joblib backend"),
         ({"seed": -3}, "seed: wanted an int >= 0"),
     ],
-    ids=str,
+    ids=named,
 )
 def test_what_cannot_be_simulated_is_refused(settings, words):
     with pytest.raises(ArgumentError, match=words):
@@ -149,7 +150,7 @@ def test_what_cannot_be_simulated_is_refused(settings, words):
         (FairUCB([0.1, 0.1]), "3 arms, as the world has, got '2 arms'"),
         (FairUCB({"a": 0.1, "c": 0.1, "b": 0.1}), "the world's arms"),
     ],
-    ids=str,
+    ids=named,
 )
 def test_policies_that_do_not_fit_are_refused(policies, words):
     with pytest.raises(ArgumentError, match=words):
@@ -319,7 +320,7 @@ LOG = {"item": ["a", "b", "a"], "pay": [0.0, 1.0, 0.5]}
         ({"item": ["a", "a", "a"]}, "at least two arms"),
         ({"item": [], "pay": []}, "no rows"),
     ],
-    ids=str,
+    ids=named,
 )
 def test_a_log_that_cannot_be_resampled_is_refused_with_row_and_column(change, words):
     with pytest.raises(ArgumentError, match=words):
