@@ -71,8 +71,10 @@ def check_policy(policy: Any, world: Any = None, *, rounds: int = 300) -> list[C
     >>> [check.name for check in eh.check_policy(eh.quotas.FairUCB([0.3, 0.3]))][:2]
     ['same seed', 'one kernel']
     """
-    if not (hasattr(policy, "ask") and hasattr(policy, "tell")):
+    if isinstance(policy, type) or not (hasattr(policy, "ask") and hasattr(policy, "tell")):
         raise ArgumentError(wanted("policy", "an object with ask() and tell()", policy))
+    if not isinstance(rounds, int) or rounds < 2:
+        raise ArgumentError(wanted("rounds", "a whole number >= 2", rounds))
     policy, world = _prepared(policy, world)
     checks: dict[str, Callable[[Any, Any, int], None]] = {
         "same seed": _same_seed,
@@ -92,6 +94,9 @@ def check_policy(policy: Any, world: Any = None, *, rounds: int = 300) -> list[C
             done.append(Check(name, str(skip)))
         except AssertionError as error:
             raise ContractError(f"{type(policy).__name__} breaks the contract, {name}: {error}") from error
+        except Exception as error:
+            what = f"{type(error).__name__}: {error}"
+            raise ContractError(f"{type(policy).__name__} breaks the contract, {name}: it raised {what}") from error
     return done
 
 
@@ -316,10 +321,16 @@ def _promise(policy: Any, world: Any, rounds: int) -> None:
 
 
 def _state(policy: Any) -> Any:
+    """Return something that changes when the policy does: its saved bytes, or a digest of its attributes."""
     try:
         return to_bytes(policy)
     except ArgumentError:
-        return None
+        import joblib
+
+        try:
+            return joblib.hash(vars(policy))
+        except Exception as error:
+            raise _Skip(f"its state can be neither saved nor compared: {error}") from error
 
 
 def _refuses(policy: Any, call: Callable[[], Any], what: str, error: type[EvenhandError]) -> None:

@@ -24,7 +24,8 @@ from evenhand.protocol import Label
 __all__ = ["Promise", "read_share", "read_tolerance"]
 
 ROUNDING = Fraction(1, 10**12)
-"""A sum of shares this close above one is rounding in floating point, not a wish."""
+COARSE_ROUNDING = Fraction(1, 10**5)
+"""A sum of shares this close above one is rounding in double precision (in a coarser one), not a wish."""
 SMALLEST = -60
 """Powers of ten below this are a slip of the keyboard, not a share."""
 
@@ -143,15 +144,16 @@ class Promise:
                 raise SharesError(wanted("shares", f"{len(labels)}, one an arm", f"{len(given)} of them"))
         read = [read_share(share, f"shares[{label!r}]") for label, share in zip(labels, given, strict=True)]
         excess = sum(read) - 1
-        if 0 < excess <= ROUNDING:
+        if 0 < excess <= max(map(_rounding, given)):
             roughest = max(range(len(read)), key=lambda i: (read[i] > excess, read[i].denominator))
             read[roughest] -= excess
         elif excess > 0:
             raise SharesError(
-                f"shares: they sum to {float(sum(read)):.6g}, more than 1 by {float(excess):.3g}; "
-                f"no rule can keep that promise: scale them by {1 / float(sum(read)):.6g} or lower"
+                f"shares: they sum to {float(sum(read)):.12g}, more than 1 by {float(excess):.3g}; "
+                f"no rule can keep that promise: scale them by {1 / float(sum(read)):.6f} or lower"
             )
-        return cls(labels, tuple(read), read_tolerance(tolerance))
+        exact = [not isinstance(share, (float, np.floating)) for share in given]
+        return cls(labels, tuple(_countable(read, exact)), read_tolerance(tolerance))
 
     @property
     def slack(self) -> int:
@@ -172,23 +174,9 @@ class Promise:
         return all(n >= owed for n, owed in zip(pulls, self.owed(round), strict=True))
 
     def fixed_point(self) -> tuple[list[int], int]:
-        """Return the shares as numerators over one common denominator below 2^60.
-
-        Shares whose common denominator is larger are rounded up to a grid finer than 10^-12, which promises more, not
-        less; where that would pass a sum of one, those with the largest denominators are rounded down instead.
-        """
+        """Return the shares, exactly, as numerators over one common denominator below 2^60."""
         denominator = math.lcm(*(share.denominator for share in self.shares))
-        if denominator < 1 << 60:
-            return [int(share * denominator) for share in self.shares], denominator
-        simple = math.lcm(*(s.denominator for s in self.shares if s.denominator <= 10**6))
-        denominator = simple if simple < 1 << 18 else 1
-        denominator *= 10 ** int(math.log10((1 << 60) / denominator))
-        numerators = [math.ceil(share * denominator) for share in self.shares]
-        excess = sum(numerators) - denominator
-        roughest = sorted(range(len(numerators)), key=lambda i: -self.shares[i].denominator)
-        for i in roughest[: max(0, excess)]:
-            numerators[i] -= 1
-        return numerators, denominator
+        return [int(share * denominator) for share in self.shares], denominator
 
     def pace(self) -> Pace:
         """Return the shares in the integers that kernels use."""
@@ -201,3 +189,32 @@ class Promise:
     def floats(self) -> Floats:
         """Return the shares (n_arms,) as floats."""
         return np.array([float(share) for share in self.shares])
+
+
+def _rounding(share: Any) -> Fraction:
+    """Return by how much a sum with this share may pass one: rounding in its own precision."""
+    coarse = isinstance(share, np.floating) and np.finfo(share.dtype).eps > ROUNDING
+    return COARSE_ROUNDING if coarse else ROUNDING
+
+
+def _countable(shares: list[Fraction], exact: list[bool]) -> list[Fraction]:
+    """Return the shares with a common denominator below 2^60, as kernels count them.
+
+    Floating point numbers with long decimals are rounded up to a grid no coarser than 10^-9, and usually 10^-17, which
+    promises more, not less; where that would pass a sum of one, some of them are rounded down. What was written exactly
+    is never touched.
+    """
+    if math.lcm(*(share.denominator for share in shares)) < 1 << 60:
+        return shares
+    rough = [not sure and share.denominator > 10**6 for share, sure in zip(shares, exact, strict=True)]
+    common = math.lcm(*(share.denominator for share, is_rough in zip(shares, rough, strict=True) if not is_rough))
+    if common > (1 << 60) // 10**9:
+        raise SharesError(
+            f"shares: wanted fractions with a common denominator below {(1 << 60) // 10**9:.2g}, "
+            f"got one of {common:.2g}; write them with fewer digits, or as floats"
+        )
+    grid = common * 10 ** int(math.log10((1 << 60) / common))
+    units = [math.ceil(share * grid) for share in shares]
+    for i in sorted(range(len(units)), key=lambda i: -shares[i].denominator)[: max(0, sum(units) - grid)]:
+        units[i] -= 1
+    return [Fraction(n, grid) for n in units]
