@@ -67,7 +67,7 @@ def chunks(names: list[str], missing: dict[str, list[int]], size: int) -> Iterat
 
 @contextlib.contextmanager
 def workers(jobs: int, backend: str) -> Iterator[Any]:
-    """Yield the `joblib.Parallel` of that backend, its results unordered as they come.
+    """Yield the `joblib.Parallel` of that backend, its results unordered as they come (with ray, all at the end).
 
     Raises
     ------
@@ -93,7 +93,8 @@ def workers(jobs: int, backend: str) -> Iterator[Any]:
         context = joblib.parallel_config(backend=backend, n_jobs=jobs)
     except ValueError as error:
         raise ArgumentError(wanted("backend", "a joblib backend that is ready to run", backend, str(error))) from error
-    with context, joblib.Parallel(return_as="generator_unordered") as parallel:
+    as_they_come: Any = {"return_as": "list" if backend == "ray" else "generator_unordered"}
+    with context, joblib.Parallel(**as_they_come) as parallel:
         yield parallel
 
 
