@@ -33,8 +33,8 @@ check: .venv/ready
 	$(BIN)/evenhand check $(POLICY)
 
 figures: .venv/ready
-	$(BIN)/evenhand reproduce quotas --out $(OUT)
-	$(BIN)/evenhand reproduce groups --out $(OUT)
+	for paper in quotas groups sampling similarity interventions; do \
+		$(BIN)/evenhand reproduce $$paper --out $(OUT) || exit; done
 
 bench: .venv/ready
 	$(BIN)/python -m benchmarks --out $(OUT)/benchmarks
