@@ -187,5 +187,22 @@ def test_a_newer_format_is_refused_with_the_mend():
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path):
-    with pytest.raises(StateFileError, match="no such file"):
+    with pytest.raises(StateFileError, match="nothing: cannot be read: No such file"):
         eh.load(tmp_path / "nothing")
+
+
+def test_a_folder_is_no_saved_policy_and_a_missing_folder_takes_none(tmp_path):
+    policy = FairUCB([0.2, 0.2])
+    with pytest.raises(StateFileError, match="cannot be read: Is a directory"):
+        eh.load(tmp_path)
+    with pytest.raises(StateFileError, match="cannot be written: Is a directory"):
+        eh.save(policy, tmp_path)
+    with pytest.raises(StateFileError, match="p.state: cannot be written: No such file or directory"):
+        eh.save(policy, tmp_path / "absent" / "p.state")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_saved_policy_is_readable_as_other_files_are(tmp_path):
+    (tmp_path / "plain").touch()
+    eh.save(FairUCB([0.2, 0.2]), tmp_path / "p.state")
+    assert (tmp_path / "p.state").stat().st_mode == (tmp_path / "plain").stat().st_mode

@@ -11,7 +11,7 @@ from __future__ import annotations
 import io
 import json
 import os
-import tempfile
+import secrets
 import zipfile
 from fractions import Fraction
 from pathlib import Path
@@ -37,18 +37,22 @@ def save(policy: Any, path: str | os.PathLike[str]) -> None:
     ------
     ArgumentError
         If the policy, or a learner inside it, is not registered or does not know how to save itself.
+    StateFileError
+        If the file cannot be written, such as into a folder that is not there.
     """
     target = Path(path)
     data = to_bytes(policy)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=target.name, suffix=".part")
+    temporary = target.parent / f"{target.name}.{secrets.token_hex(8)}.part"
     try:
-        with os.fdopen(handle, "wb") as file:
+        with open(temporary, "xb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+    except BaseException as error:
+        temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise StateFileError(f"{target}: cannot be written: {error.strerror}") from error
         raise
 
 
@@ -58,12 +62,14 @@ def load(path: str | os.PathLike[str]) -> Any:
     Raises
     ------
     StateFileError
-        If the file is truncated, was not written by evenhand, or has a newer format.
+        If the file cannot be read, is truncated, was not written by evenhand, or has a newer format.
     """
     source = Path(path)
-    if not source.is_file():
-        raise StateFileError(f"{source}: no such file")
-    return from_bytes(source.read_bytes(), str(source))
+    try:
+        data = source.read_bytes()
+    except OSError as error:
+        raise StateFileError(f"{source}: cannot be read: {error.strerror}") from error
+    return from_bytes(data, str(source))
 
 
 def to_bytes(policy: Any) -> bytes:
