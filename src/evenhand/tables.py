@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +16,17 @@ from evenhand.kernels.arrays import Floats
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["column", "numbers", "read_table"]
+__all__ = ["cells", "column", "numbers", "read_table"]
 
 
-def read_table(path: str | os.PathLike[str]) -> pd.DataFrame:
+def read_table(path: str | os.PathLike[str], *, text: Sequence[str] = ()) -> pd.DataFrame:
     """Read a CSV (also .gz) or Parquet file.
+
+    Parameters
+    ----------
+    path : the file; its ending says what it is.
+    text : columns that a CSV holds as text, exactly as written: 01 is not 1, and NA is a name. Only an empty cell is
+        empty.
 
     Raises
     ------
@@ -31,30 +38,64 @@ def read_table(path: str | os.PathLike[str]) -> pd.DataFrame:
     file = Path(path)
     if not file.is_file():
         raise TableError(f"{file}: no such file")
+    kind = "Parquet" if file.suffix.lower() in (".parquet", ".pq") else "CSV"
     try:
-        frame = pd.read_parquet(file) if file.suffix in (".parquet", ".pq") else pd.read_csv(file)
+        frame = pd.read_parquet(file) if kind == "Parquet" else _read_csv(file, text)
+    except TableError:
+        raise
     except pd.errors.EmptyDataError as error:
         raise TableError(f"{file}: the file is empty; wanted a header line and rows") from error
+    except UnicodeDecodeError as error:
+        raise TableError(f"{file}: is not UTF-8; save it as CSV in UTF-8") from error
     except Exception as error:
-        kind = "Parquet" if file.suffix in (".parquet", ".pq") else "CSV"
         raise TableError(f"{file}: cannot be read as {kind}: {str(error).strip()}") from error
     if frame.empty:
         raise TableError(f"{file}: no rows; wanted at least one below the header")
     return frame
 
 
+def _read_csv(file: Path, text: Sequence[str]) -> pd.DataFrame:
+    import pandas as pd
+
+    header = pd.read_csv(file, header=None, nrows=1, dtype=str, keep_default_na=False).iloc[0].tolist()
+    other = next((mark for mark in (";", "\t", "|") if len(header) == 1 and mark in header[0]), None)
+    if other is not None:
+        raise TableError(f"{file}: looks separated by {other!r}; save it with commas")
+    frame = pd.read_csv(file)
+    if len(frame) and not isinstance(frame.index, pd.RangeIndex):
+        raise TableError(f"{file}: the rows have more cells than the header; name every column")
+    labels = frame.columns.intersection(list(text)).tolist()
+    if labels:
+        written = pd.read_csv(file, usecols=labels, dtype=str, keep_default_na=False)
+        frame[labels] = written[labels].where(written[labels] != "")
+    # pandas calls a second column `x` `x.1`: under its own name it is refused where it is wanted
+    frame.columns = pd.Index([own or made for own, made in zip(header, frame.columns, strict=True)])
+    return frame
+
+
 def column(frame: pd.DataFrame, name: str) -> NDArray[Any]:
     """Return a column of labels (n_rows,): whole numbers as int, everything else as text.
+
+    A column of objects is read cell by cell, so that 1 stays 1 beside "a".
 
     Raises
     ------
     TableError
-        If there is no such column, it stands there twice, or a cell is empty.
+        If there is no such column, it stands there twice, a cell is empty, or an object is neither int nor text.
     """
-    values = _series(frame, name)
-    if values.dtype.kind in "iu":
+    values = cells(frame, name)
+    if values.dtype.kind == "i" or (values.dtype.kind == "u" and values.max() < 2**63):
         return values.to_numpy(dtype=np.int64)
-    return np.array([str(value) for value in values], dtype=object)
+    labels = np.empty(len(values), dtype=object)
+    for row, value in enumerate(values):
+        if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+            labels[row] = int(value)
+        elif isinstance(value, str) or values.dtype != object:
+            labels[row] = str(value)
+        else:
+            where, kind = f"column {name!r}, row {row + 1}", type(value).__name__
+            raise TableError(wanted(where, "a whole number or text", value, f"turn each {kind} into text"))
+    return labels
 
 
 def numbers(frame: pd.DataFrame, name: str, low: float = -np.inf, high: float = np.inf) -> Floats:
@@ -67,18 +108,25 @@ def numbers(frame: pd.DataFrame, name: str, low: float = -np.inf, high: float = 
     """
     import pandas as pd
 
-    values = _series(frame, name)
+    values = cells(frame, name)
     read = pd.to_numeric(values, errors="coerce").to_numpy(dtype=np.float64)
     bad = np.flatnonzero(~(np.isfinite(read) & (read >= low) & (read <= high)))
     if bad.size:
         row = int(bad[0])
         inside = "finite numbers" if np.isinf(low) else f"numbers in [{low:g}, {high:g}]"
-        mend = "" if np.isinf(low) else "scale the column first"
+        mend = "scale the column first" if np.isfinite(read[row]) else ""
         raise TableError(wanted(f"column {name!r}, row {row + 1}", inside, values.iloc[row], mend))
     return read
 
 
-def _series(frame: pd.DataFrame, name: str) -> pd.Series[Any]:
+def cells(frame: pd.DataFrame, name: str) -> pd.Series[Any]:
+    """Return a column as it stands, without an empty cell.
+
+    Raises
+    ------
+    TableError
+        If there is no such column, it stands there twice, it has no rows, or a cell is empty; its row is named.
+    """
     import pandas as pd
 
     if not isinstance(frame, pd.DataFrame):

@@ -130,9 +130,10 @@ class LoggedArms(KernelWorld):
     kernels = WorldKernels(shows_nothing, resample, lose_gap)
 
     def __init__(self, frame: pd.DataFrame, arm: str, reward: str) -> None:
-        labels = column(frame, arm)
+        import pandas as pd
+
         rewards = numbers(frame, reward, low=0.0, high=1.0)
-        kinds, codes = np.unique(labels, return_inverse=True)
+        codes, kinds = pd.factorize(column(frame, arm), sort=True)
         super().__init__(kinds.tolist())
         order = np.argsort(codes, kind="stable")
         self.rewards = rewards[order]
