@@ -129,3 +129,58 @@ def test_rows_are_put_in_order_first():
 def test_what_cannot_be_audited_is_refused(frame, shares, tolerance, error, words):
     with pytest.raises(error, match=words):
         audit(pd.DataFrame(frame), arm="item", shares=shares, tolerance=tolerance)
+
+
+SHARES = {"a": 0.5, "b": 0.5}
+
+
+@pytest.mark.parametrize(
+    "when",
+    [
+        [10, 9, 100, 11],
+        ["10", "9", "100", "11"],
+        ["2026-01-10", "2026-01-09 23:00", "2026-01-20", "2026-01-11T00:00:00"],
+        ["2026-01-10T01:00+02:00", "2026-01-09T22:59Z", "2026-01-10T00:00Z", "2026-01-09T23:30Z"],
+        pd.to_datetime(["2026-01-10", "2026-01-09", "2026-01-20", "2026-01-11"]),
+        pd.Categorical([10, 9, 100, 11]),
+    ],
+    ids=str,
+)
+def test_rows_are_put_in_order_by_numbers_and_by_times(when):
+    log = pd.DataFrame({"item": ["a", "a", "b", "b"], "when": when})
+    finding = audit(log, arm="item", shares=SHARES, order="when")
+    assert finding.first_violation == (2, "b")
+    assert audit(log.iloc[[0, 2, 1, 3]], arm="item", shares=SHARES, order="when").first_violation == (2, "b")
+
+
+@pytest.mark.parametrize(
+    ("when", "words"),
+    [
+        ([1.0, float("nan"), 3.0], "column 'when', row 2: the cell is empty"),
+        (["2026-01-01", 7, "2026-01-02"], "column 'when', row 2: wanted numbers alone or times alone, got 7"),
+        (["2026-01-01", "late", "2026-01-02"], "row 2: wanted numbers alone or times alone, got 'late'"),
+        (["2026-01-01", "03/04/2026", "2026-01-02"], "row 2: wanted numbers alone or times alone"),
+    ],
+)
+def test_an_order_that_is_none_is_refused(when, words):
+    with pytest.raises(TableError, match=words):
+        audit(pd.DataFrame({"item": ["a", "b", "a"], "when": when}), arm="item", shares=SHARES, order="when")
+
+
+def test_an_unknown_arm_is_named_with_its_row_in_the_file():
+    log = pd.DataFrame({"item": ["z", "a", "b"], "when": [3, 2, 1]})
+    with pytest.raises(UnknownArmError, match="column 'item', row 1"):
+        audit(log, arm="item", shares=SHARES, order="when")
+
+
+def test_labels_of_several_types_match_their_shares():
+    mixed = pd.DataFrame({"item": pd.Series([1, "a", 1, "a"], dtype=object)})
+    assert audit(mixed, arm="item", shares={1: 0.5, "a": 0.5}).arms["pulls"].tolist() == [2, 2]
+    assert audit(mixed, arm="item", shares=0.5).arms["arm"].tolist() == [1, "a"]
+    kinds = pd.DataFrame({"item": pd.Categorical([2, 1, 2, 1])})
+    assert audit(kinds, arm="item", shares={1: 0.5, 2: 0.5}).arms["pulls"].tolist() == [2, 2]
+
+
+def test_arms_that_are_promised_and_never_appear_are_named():
+    finding = audit(pd.DataFrame({"item": ["a", "a"]}), arm="item", shares={"a": 0.1, "b": 0.1, "c": 0})
+    assert finding.never_seen == ("b",)

@@ -18,7 +18,7 @@ from evenhand.kernels.compose import entry, kernel
 from evenhand.metrics.shares import Tally, behind, count, tally, violations, worst
 from evenhand.protocol import Label
 from evenhand.quotas.problem import Promise
-from evenhand.tables import column
+from evenhand.tables import cells, column
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,6 +55,12 @@ class Audit:
     timeline: pd.DataFrame
     promise: Promise
 
+    @property
+    def never_seen(self) -> tuple[Label, ...]:
+        """The arms that are promised a share and never appear in the log."""
+        seen = zip(self.promise.arms, self.promise.shares, self.arms["pulls"], strict=True)
+        return tuple(arm for arm, share, pulls in seen if share > 0 and pulls == 0)
+
 
 @kernel
 def follow(books: Tally, codes: Ints, worst_rounds: Ints, summary: Ints, now: Floats) -> None:
@@ -86,12 +92,12 @@ def audit(frame: pd.DataFrame, *, arm: str, shares: Any, tolerance: float = 0.0,
     arm : name of the column that says for whom each decision was.
     shares : the share owed to each arm: a dict arm -> share, or one number for every arm of the log.
     tolerance : alpha >= 0, by how many pulls an arm may be behind.
-    order : a column to sort by first, such as a time stamp; rows with the same value keep their order.
+    order : a column to sort by first, numbers or times (text as in ISO 8601); rows with the same value keep their order.
 
     Raises
     ------
     TableError
-        If a column is missing or has an empty cell, or the log has no rows.
+        If a column is missing or has an empty cell, the log has no rows, or `order` is neither numbers nor times.
     SharesError, ArgumentError
         If shares or tolerance cannot be promised.
     UnknownArmError
@@ -106,11 +112,7 @@ def audit(frame: pd.DataFrame, *, arm: str, shares: Any, tolerance: float = 0.0,
     (False, (2, 'b'), 5)
     """
     labels = column(frame, arm)
-    if order is not None:
-        if order not in frame.columns:
-            raise TableError(wanted("order", f"one of {[str(c) for c in frame.columns]}", order))
-        labels = labels[frame[order].reset_index(drop=True).sort_values(kind="stable").index]
-    kinds = np.unique(labels).tolist()
+    kinds = sorted(set(labels.tolist()), key=lambda label: (isinstance(label, str), label))
     if isinstance(shares, Mapping) or hasattr(shares, "to_dict"):
         promise = Promise.read(shares, tolerance)
     else:
@@ -122,7 +124,27 @@ def audit(frame: pd.DataFrame, *, arm: str, shares: Any, tolerance: float = 0.0,
         mend = "give it a share, 0 if it is owed nothing"
         raise UnknownArmError(wanted(f"column {arm!r}, row {row}", "an arm that has a share", unknown[0], mend))
     codes = np.array([positions[label] for label in labels.tolist()], dtype=np.int64)
-    return _found(promise, codes)
+    return _found(promise, codes if order is None else codes[_sequence(frame, order)])
+
+
+def _sequence(frame: pd.DataFrame, order: str) -> Ints:
+    """Return the positions (n_rows,) of the rows from first to last by a column of numbers or times."""
+    import pandas as pd
+
+    if order not in frame.columns:
+        raise TableError(wanted("order", f"one of {[str(c) for c in frame.columns]}", order))
+    moments = cells(frame, order)
+    if moments.dtype.kind not in "iufM":
+        given = moments.astype(object)
+        read = pd.to_numeric(given, errors="coerce")
+        if read.isna().any():
+            read = pd.to_datetime(given.where(read.isna()), format="ISO8601", errors="coerce", utc=True)
+        bad = np.flatnonzero(read.isna().to_numpy())
+        if bad.size:
+            where, mend = f"column {order!r}, row {bad[0] + 1}", "write times as 2026-11-21 09:30:00"
+            raise TableError(wanted(where, "numbers alone or times alone", moments.iloc[bad[0]], mend))
+        moments = read
+    return np.argsort(moments.to_numpy(), kind="stable")
 
 
 def _found(promise: Promise, codes: Ints) -> Audit:
