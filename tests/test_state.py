@@ -197,7 +197,7 @@ def test_a_folder_is_no_saved_policy_and_a_missing_folder_takes_none(tmp_path):
         eh.load(tmp_path)
     with pytest.raises(StateFileError, match="cannot be written: Is a directory"):
         eh.save(policy, tmp_path)
-    with pytest.raises(StateFileError, match="p.state: cannot be written: No such file or directory"):
+    with pytest.raises(StateFileError, match=r"p\.state: cannot be written: No such file or directory"):
         eh.save(policy, tmp_path / "absent" / "p.state")
     assert list(tmp_path.iterdir()) == []
 

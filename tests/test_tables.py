@@ -89,7 +89,7 @@ def test_an_object_that_is_no_label_is_refused():
 
 
 def test_only_a_number_out_of_range_is_to_be_scaled():
-    with pytest.raises(TableError, match="row 2: wanted numbers in .* got 7.*; scale the column first"):
+    with pytest.raises(TableError, match=r"row 2: wanted numbers in .* got 7.*; scale the column first"):
         numbers(pd.DataFrame({"click": [0, 7]}), "click", low=0, high=1)
     with pytest.raises(TableError, match=r"row 2: wanted numbers in \[0, 1\], got 'x'$"):
         numbers(pd.DataFrame({"click": [0, "x"]}), "click", low=0, high=1)

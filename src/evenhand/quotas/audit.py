@@ -92,7 +92,8 @@ def audit(frame: pd.DataFrame, *, arm: str, shares: Any, tolerance: float = 0.0,
     arm : name of the column that says for whom each decision was.
     shares : the share owed to each arm: a dict arm -> share, or one number for every arm of the log.
     tolerance : alpha >= 0, by how many pulls an arm may be behind.
-    order : a column to sort by first, numbers or times (text as in ISO 8601); rows with the same value keep their order.
+    order : a column to sort by first, numbers or times (text as in ISO 8601); rows with the same value keep their
+        order.
 
     Raises
     ------
