@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import evenhand as eh
 from evenhand import registry
-from evenhand.cli import app
+from evenhand.cli import app, main
 from evenhand.errors import EvenhandError
 from tests.naming import named
 
@@ -161,6 +161,64 @@ def test_a_file_that_is_not_parquet_is_refused(tmp_path):
     refused("cannot be read as Parquet", "audit", tmp_path / "bad.parquet", "--arm", "item", "--shares", "0.1")
 
 
+def written(path, text):
+    path.write_text(text)
+    return path
+
+
+def test_arms_are_read_as_they_are_written(tmp_path):
+    log = written(tmp_path / "log.csv", "arm,x\n01,1\n02,1\n01,1\n007,1\n07,1\nNA,1\n")
+    shares = written(tmp_path / "shares.csv", "arm,share\n01,1/6\n02,0.1\n007,0\n07,0\nNA,0.1\n")
+    for given in (shares, "01=1/6,02=0.1,007=0,07=0,NA=0.1"):
+        result = call("audit", log, "--shares", given, "--json")
+        assert result.exit_code == 0, result.output
+        body = json.loads(result.output)
+        assert {row["arm"]: row["pulls"] for row in body["arms"]} == {"01": 2, "02": 1, "007": 1, "07": 1, "NA": 1}
+        assert body["never_seen"] == []
+
+
+def test_an_arm_that_is_promised_and_never_appears_is_said_loudly(tmp_path):
+    log = written(tmp_path / "log.csv", "arm\n1\n1\n1\n")
+    shares = written(tmp_path / "shares.csv", "arm,share\n1.0,0.1\n")
+    assert json.loads(call("audit", log, "--shares", shares, "--json").output)["never_seen"] == ["1.0"]
+    said = call("audit", log, "--shares", shares).output
+    assert "arm 1.0 is promised a share and never appears in the log" in said
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("", "a=0.2,a=0.3", "--shares: wanted each name once, got 'a, twice'"),
+        ("s.csv", "arm,share\na,0.2\na,0.3\n", "s.csv: wanted each name once, got 'a, twice'"),
+        ("s.json", '{"a": 0.2, "a": 0.3}', "s.json: wanted each name once, got 'a, twice'"),
+        ("s.csv", "arm,share\na,0.2\nb,\n", "column 'share', row 2: the cell is empty"),
+        ("s.csv", "arm,arm,share\na,b,0.2\n", "column 'arm': stands there 2 times"),
+    ],
+)
+def test_shares_that_say_two_things_or_nothing_are_refused(name, text, words, log, tmp_path):
+    shares = written(tmp_path / name, text) if name else text
+    refused(words, "audit", log, "--arm", "item", "--shares", shares)
+
+
+def test_labels_are_no_markup(tmp_path):
+    log = written(tmp_path / "log.csv", "arm\n[/x]\n[bold]\n:smile:\n[/x]\n")
+    result = call("audit", log, "--shares", "[/x]=0.2,[absent]=0.1")
+    assert result.exit_code == 0, result.output
+    for label in ("[/x]", "[bold]", ":smile:", "arm [absent] is promised"):
+        assert label in result.output
+
+
+@pytest.mark.parametrize("below", ["", "deeper"])
+@pytest.mark.parametrize(
+    "arguments",
+    [["audit", "LOG", "--arm", "item", "--shares", "0.1"], ["simulate", "quotas/bernoulli-arms", *SMALL], ["demo"]],
+    ids=lambda arguments: arguments[0],
+)
+def test_out_that_is_a_file_is_refused(arguments, below, log):
+    given = [log if argument == "LOG" else argument for argument in arguments]
+    refused("--out: wanted a folder", *given, "--out", log / below)
+
+
 # ---------------------------------------------------------------------------- simulate
 
 
@@ -256,6 +314,37 @@ def test_exit_codes_of_the_real_command(log, tmp_path):
     assert len(wrong.stderr.strip().splitlines()) == 1
     assert process("audit").returncode == 2
     assert process("no-such-command").returncode == 2
+
+
+@pytest.mark.parametrize(("raised", "code"), [(ZeroDivisionError(), 70), (KeyboardInterrupt(), 130)], ids=str)
+def test_a_crash_and_an_interruption_are_no_answer(raised, code, monkeypatch, capsys):
+    def fails():
+        raise raised
+
+    monkeypatch.setattr("evenhand.cli.app", fails)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == code
+    assert ("Traceback" in capsys.readouterr().err) == (code == 70)
+
+
+def test_leaving_at_a_question_is_130(tmp_path):
+    people = written(tmp_path / "people.csv", "age,pay\n1,0\n2,1\n3,0\n4,1\n5,1\n")
+    result = call("audit-pairs", people, "--features", "age", "--reward", "pay", "--seed", "1")
+    assert result.exit_code == 130, result.output
+
+
+@pytest.mark.parametrize(("share", "code"), [("0.3", 0), ("0.5", 1)])
+@pytest.mark.parametrize("form", [[], ["--json"]], ids=str)
+def test_a_reader_who_leaves_changes_nothing(share, code, form, log, tmp_path):
+    out = tmp_path / "out"
+    audited = ["audit", log, "--arm", "item", "--shares", share, "--out", out, *form]
+    command = [sys.executable, "-m", "evenhand", *map(str, audited)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+        running.stdout.close()
+        said = running.stderr.read()
+        assert (running.wait(120), said) == (code, b"")
+    assert (out / "audit.csv").is_file()
 
 
 @pytest.mark.data

@@ -1,12 +1,13 @@
 """The command `evenhand`: each command a few lines over library calls.
 
 Exit codes: 0 done; 1 the answer is no (a promise was broken, a contract is not kept); 2 the input was refused;
-130 interrupted.
+70 evenhand itself failed; 130 interrupted.
 """
 
 from __future__ import annotations
 
 import sys
+import traceback
 
 import typer
 
@@ -60,3 +61,9 @@ def main() -> None:
     except EvenhandError as error:
         typer.secho(f"evenhand: {error}", err=True, fg="red")
         sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except Exception:
+        traceback.print_exc()
+        typer.secho("evenhand: this is a defect of evenhand, not an answer", err=True, fg="red")
+        sys.exit(70)

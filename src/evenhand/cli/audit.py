@@ -22,28 +22,39 @@ def audit(
     json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
     """Check a decision log against promised shares; exit code 1 when the promise was broken."""
-    import numpy as np
-
     from evenhand import quotas
     from evenhand.cli.inputs import named_shares, shares_of
-    from evenhand.cli.output import as_json, number, picture, say, table
+    from evenhand.cli.output import as_json, folder, number, picture, say, table
     from evenhand.tables import column, read_table
 
-    frame = read_table(log)
-    arms = np.unique(column(frame, arm)).tolist()
-    arms += [name for name in named_shares(shares) or {} if name not in map(str, arms)]
+    frame = read_table(log, text=[arm])
+    seen = {str(label): label for label in column(frame, arm).tolist()}
+    arms = [seen[name] for name in sorted(seen)] + [name for name in named_shares(shares) or {} if name not in seen]
     owed = shares_of(shares, arms)
     finding = quotas.audit(frame, arm=arm, shares=owed, tolerance=tolerance, order=order or None)
+    if out is not None:
+        from evenhand.plots import plot_audit
+        from evenhand.plots.style import figure
+
+        folder(out)
+        finding.arms.to_csv(out / "audit.csv", index=False)
+        finding.timeline.to_csv(out / "timeline.csv", index=False)
+        drawn, axes = figure()
+        plot_audit(finding, axes)
+        picture(drawn, out, "audit")
     if json:
         body = {
             name: getattr(finding, name) for name in ("kept", "rounds", "worst_shortfall", "worst_arm", "worst_round")
         }
         body |= {"rounds_in_violation": finding.rounds_in_violation, "first_violation": finding.first_violation}
+        body["never_seen"] = finding.never_seen
         as_json(body | {"arms": finding.arms.to_dict("records")})
     else:
         worst = finding.arms.sort_values("worst_shortfall", ascending=False)
         rows = [[number(v) if isinstance(v, float) else v for v in row] for row in worst.itertuples(index=False)]
         table(f"{log}: {finding.rounds} decisions", [str(c).replace("_", " ") for c in worst.columns], rows)
+        for name in finding.never_seen:
+            say(f"ATTENTION: arm {name} is promised a share and never appears in the log.")
         when = (
             f"worst shortfall {finding.worst_shortfall:.4g}, arm {finding.worst_arm}, after row {finding.worst_round}"
         )
@@ -55,15 +66,5 @@ def audit(
                 f"The promise was BROKEN after {finding.rounds_in_violation} of {finding.rounds} rows, "
                 f"first after row {row}, to arm {first}; {when}."
             )
-    if out is not None:
-        from evenhand.plots import plot_audit
-        from evenhand.plots.style import figure
-
-        out.mkdir(parents=True, exist_ok=True)
-        finding.arms.to_csv(out / "audit.csv", index=False)
-        finding.timeline.to_csv(out / "timeline.csv", index=False)
-        drawn, axes = figure()
-        plot_audit(finding, axes)
-        picture(drawn, out, "audit")
     if not finding.kept:
         raise typer.Exit(1)

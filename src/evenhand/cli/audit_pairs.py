@@ -88,7 +88,10 @@ def _answer(i: int, j: int, decision: Decision) -> str:
     gap = abs(decision.probabilities[i] - decision.probabilities[j])
     prompt = f"{i} and {j} differ by {gap:.3f}: [u]nfair, [a]cceptable, unsure [Enter], [q]uit"
     while True:
-        answer = typer.prompt(prompt, default="", show_default=False).strip().lower()
+        try:
+            answer = typer.prompt(prompt, default="", show_default=False).strip().lower()
+        except typer.Abort as interrupted:
+            raise typer.Exit(130) from interrupted
         if answer in ("", "u", "a", "q", "unfair", "acceptable", "unsure", "quit"):
             return answer[:1] if answer != "unsure" else ""
         typer.echo("Please answer u, a, q or nothing.")

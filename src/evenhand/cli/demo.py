@@ -15,10 +15,13 @@ def demo(
     seed: Annotated[int, typer.Option(help="Seed of the demonstration.")] = 442,
 ) -> None:
     """Give away 1,000 places in a programme for 442 diabetes patients, each group owed its share; no download."""
-    from evenhand.cli.output import picture, say, table
+    from evenhand.cli.output import folder, picture, say, table
     from evenhand.experiments.quotas.programme import GUARANTEE, draw, run
 
+    folder(out)
     shown = run(seed=seed)
+    shown.log.to_csv(out / "decisions.csv", index=False)
+    path = picture(draw(shown), out, "demo")
     places = len(shown.log)
     say(f"Who gets the next of {places} places? 442 patients, six groups, reward = need of the patient in [0, 1].")
     say(f"Promised: at every moment each group has at least {GUARANTEE} of its part among the patients.\n")
@@ -53,9 +56,6 @@ def demo(
     )
     broken = int((last.violations.sel(policy="without") > 0).sum())
     say(f"Without it the same promise would have been broken in {broken} of {runs} replications.")
-    out.mkdir(parents=True, exist_ok=True)
-    shown.log.to_csv(out / "decisions.csv", index=False)
-    path = picture(draw(shown), out, "demo")
     say(f"Written: {out / 'decisions.csv'}, {path}")
     if not shown.finding.kept:
         raise typer.Exit(1)

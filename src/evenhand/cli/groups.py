@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["POLICIES", "group_settings", "learned_bias", "show_bias", "table_world"]
+__all__ = ["POLICIES", "columns_of", "group_settings", "learned_bias", "show_bias", "table_world", "write_bias"]
 
 POLICIES = ("group-fair-top-interval", "top-interval", "interval-chaining", "naive-fair")
 """What is compared where the world has groups and no policy is named."""
@@ -24,15 +24,16 @@ def table_world(frame: pd.DataFrame, arm: str, group: str, reward: str, features
 
     return TableArms(
         frame,
-        _columns(arm),
-        group=_columns(group),
+        columns_of(arm),
+        group=columns_of(group),
         reward=reward,
-        features=_columns(features) or None,
+        features=columns_of(features) or None,
         sensitive=_label(frame, group, sensitive) if sensitive else None,
     )
 
 
-def _columns(text: str) -> list[str]:
+def columns_of(text: str) -> list[str]:
+    """Read names of columns separated by commas."""
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
@@ -69,19 +70,21 @@ def learned_bias(world: Any, rounds: int, seed: int) -> pd.DataFrame:
     return policy.bias(noise="estimated", features=getattr(world, "features", None))
 
 
-def show_bias(found: pd.DataFrame, out: Path | None, *, quiet: bool) -> list[Path]:
-    """Print the learned bias, write it below `out`, and return what was written."""
-    from evenhand.cli.output import number, picture, table
+def show_bias(found: pd.DataFrame) -> None:
+    """Print the learned bias."""
+    from evenhand.cli.output import number, table
+
+    rows = [[number(v) if isinstance(v, float) else v for v in row] for row in found.itertuples(index=False)]
+    title = "Learned bias by feature, 95 % intervals (bias plus the difference of the groups' pull-weighted worth)"
+    table(title, list(found.columns), rows)
+
+
+def write_bias(found: pd.DataFrame, out: Path) -> list[Path]:
+    """Write the learned bias into a folder and return what was written."""
+    from evenhand.cli.output import picture
     from evenhand.plots import plot_bias
     from evenhand.plots.style import figure
 
-    if not quiet:
-        rows = [[number(v) if isinstance(v, float) else v for v in row] for row in found.itertuples(index=False)]
-        title = "Learned bias by feature, 95 % intervals (bias plus the difference of the groups' pull-weighted worth)"
-        table(title, list(found.columns), rows)
-    if out is None:
-        return []
-    out.mkdir(parents=True, exist_ok=True)
     found.to_csv(out / "bias.csv", index=False)
     drawn, axes = figure(height=max(3.8, 0.25 * found["feature"].nunique()))
     plot_bias(found, axes)

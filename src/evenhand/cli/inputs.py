@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,31 +27,49 @@ def shares_of(text: str, arms: Sequence[Label]) -> dict[Label, Any]:
     return {arm: given.get(str(arm), 0) for arm in arms}
 
 
-def named_shares(text: str) -> dict[str, Any] | None:
-    """Return the shares by the arms' names, or None where one number serves every arm."""
+def named_shares(text: str, option: str = "--shares") -> dict[str, Any] | None:
+    """Return the shares by the arms' names, or None where one number serves every arm.
+
+    Raises
+    ------
+    SharesError, TableError
+        If it cannot be read, a cell of a file is empty, or an arm is named twice.
+    """
     if "=" in text:
-        given = {}
+        pairs = []
         for part in text.split(","):
             name, _, share = part.rpartition("=")
             if not name.strip() or not share.strip():
-                raise SharesError(wanted("--shares", "ARM=SHARE,ARM=SHARE", part))
-            given[name.strip()] = share.strip()
-        return given
-    if text.endswith(".json"):
+                raise SharesError(wanted(option, "ARM=SHARE,ARM=SHARE", part))
+            pairs.append((name.strip(), share.strip()))
+        return _once(pairs, option)
+    if text.lower().endswith(".json"):
         return _json(Path(text))
-    if text.endswith((".csv", ".parquet")):
-        from evenhand.tables import column, read_table
+    if text.lower().endswith((".csv", ".csv.gz", ".parquet", ".pq")):
+        from evenhand.tables import cells, column, read_table
 
-        frame = read_table(text)
+        frame = read_table(text, text=["arm", "share"])
         if "arm" not in frame.columns or "share" not in frame.columns:
             raise TableError(f"{text}: wanted the columns 'arm' and 'share', got {[str(c) for c in frame.columns]}")
-        return {str(a): s for a, s in zip(column(frame, "arm"), frame["share"].tolist(), strict=True)}
+        return _once(zip(map(str, column(frame, "arm")), cells(frame, "share").tolist(), strict=True), text)
     return None
+
+
+def _once(pairs: Iterable[tuple[str, Any]], source: str) -> dict[str, Any]:
+    """Return what is given by name, each name once."""
+    given: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in given:
+            raise SharesError(wanted(source, "each name once", f"{name}, twice"))
+        given[name] = value
+    return given
 
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        body = json.loads(path.read_text())
+        body = json.loads(path.read_text(), object_pairs_hook=lambda pairs: _once(pairs, str(path)))
+    except SharesError:
+        raise
     except (OSError, ValueError) as error:
         raise TableError(f"{path}: cannot be read as JSON: {error}") from error
     if not isinstance(body, dict):

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evenhand.errors import ArgumentError, wanted
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from rich.console import Console
 
-__all__ = ["as_json", "number", "picture", "say", "table"]
+__all__ = ["as_json", "folder", "number", "picture", "say", "table"]
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     """Print a table, numbers to the right."""
-    from rich.console import Console
     from rich.table import Table
 
     drawn = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
@@ -25,7 +29,7 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> 
         drawn.add_column(column, justify="right" if right else "left", overflow="fold")
     for row in rows:
         drawn.add_row(*(number(cell) if isinstance(cell, float) else str(cell) for cell in row))
-    Console().print(drawn)
+    _console().print(drawn)
 
 
 def number(value: float) -> str:
@@ -35,22 +39,47 @@ def number(value: float) -> str:
 
 def say(line: str) -> None:
     """Print a line for people."""
-    from rich.console import Console
-
-    Console(highlight=False).print(line, soft_wrap=True)
+    _console().print(line, soft_wrap=True)
 
 
 def as_json(body: Any) -> None:
     """Print one JSON document; numbers that are not finite become null."""
-    print(json.dumps(_clean(body), indent=2))
+    _console().out(json.dumps(_clean(body), indent=2))
+
+
+def folder(out: Path) -> Path:
+    """Return the folder named by --out, made where it is not there.
+
+    Raises
+    ------
+    ArgumentError
+        If it is a file, or nothing can be written there.
+    """
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ArgumentError(wanted("--out", "a folder", str(out), error.strerror or "")) from error
+    if not os.access(out, os.W_OK | os.X_OK):
+        raise ArgumentError(wanted("--out", "a folder that can be written to", str(out)))
+    return out
 
 
 def picture(figure: Figure, folder: Path, name: str) -> Path:
     """Write a picture and return its path."""
-    folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.png"
     figure.savefig(path, dpi=150)
     return path
+
+
+def _console() -> Console:
+    """Return standard output as it is written: labels are no markup, and a reader who leaves changes nothing."""
+    from rich.console import Console
+
+    class Output(Console):
+        def on_broken_pipe(self) -> None:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+    return Output(markup=False, emoji=False, highlight=False)
 
 
 def _clean(value: Any) -> Any:

@@ -48,8 +48,8 @@ def recommend(
     out: Annotated[Path | None, typer.Option(help="Folder for the table and the picture.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
-    """Name the best candidate among the fair ones. With --ask, --tell or --log it guides a real trial, else it "
-    "simulates one."""
+    """Name the best candidate among the fair ones. With --ask, --tell or --log it guides a real trial, else it
+    simulates one."""
     from evenhand import state
 
     real = ask is not None or tell is not None or log is not None
@@ -133,7 +133,7 @@ def _simulate(running: Search, seed: int | None) -> int:
 
 
 def _show(running: Search, seed: int | None, ask: Path | None, out: Path | None, json: bool) -> None:
-    from evenhand.cli.output import as_json, picture, say, table
+    from evenhand.cli.output import as_json, folder, picture, say, table
 
     problem: Problem = running.problem
     found = running.recommend()
@@ -141,7 +141,7 @@ def _show(running: Search, seed: int | None, ask: Path | None, out: Path | None,
     if out is not None:
         from evenhand.plots.interventions import plot_candidates, plot_outcomes
 
-        out.mkdir(parents=True, exist_ok=True)
+        folder(out)
         rows.to_csv(out / "candidates.csv", index=False)
         if running.tolerance is None:
             picture(plot_outcomes(found).get_figure(), out, "candidates")  # type: ignore[arg-type]

@@ -22,27 +22,27 @@ def reproduce(
     """Reproduce a paper's figure: data, picture, and a verdict a claim. Interrupted, the same command goes on."""
     import time
 
-    from evenhand.cli.output import as_json, say, table
+    from evenhand.cli.output import as_json, folder, say, table
     from evenhand.experiments.framework import Runner, find
 
     bodies = []
     missed = False
     for one in find(experiment):
-        folder = out / one.id / ("quick" if quick else "full")
+        place = folder(out / one.id / ("quick" if quick else "full"))
         started = time.perf_counter()
-        report = one.run(quick=quick, runner=Runner(jobs=jobs, progress=not json, store=folder / "partial"))
-        one.write(report, folder, quick=quick)
-        shutil.rmtree(folder / "partial", ignore_errors=True)
+        report = one.run(quick=quick, runner=Runner(jobs=jobs, progress=not json, store=place / "partial"))
+        one.write(report, place, quick=quick)
+        shutil.rmtree(place / "partial", ignore_errors=True)
         verdicts = [verdict.as_dict() for verdict in report.verdicts]
         missed |= any(not verdict.reproduced for verdict in report.verdicts)
         seconds = time.perf_counter() - started
-        bodies.append({"id": one.id, "verdicts": verdicts, "folder": str(folder), "seconds": round(seconds, 1)})
+        bodies.append({"id": one.id, "verdicts": verdicts, "folder": str(place), "seconds": round(seconds, 1)})
         if not json:
             rows = [(v["claim"], v["where"], v["measured"], v["verdict"]) for v in verdicts]
             table(f"{one.id}: {one.title}", ("claim", "where", "measured", "verdict"), rows)
             for remark in report.remarks:
                 say(f"- {remark}")
-            say(f"{seconds:.0f} s; written to {folder}\n")
+            say(f"{seconds:.0f} s; written to {place}\n")
     if json:
         as_json(bodies)
     if strict and missed:

@@ -33,26 +33,27 @@ def sample(
 ) -> None:
     """Choose rows of a pool so that the worst-off group's risk gets low; write them, the mixture and a picture."""
     from evenhand.cli.inputs import named_shares
-    from evenhand.cli.output import as_json, number, picture, say, table
+    from evenhand.cli.output import as_json, folder, number, picture, say, table
     from evenhand.plots.sampling import plot_collection
     from evenhand.plots.style import figure
     from evenhand.sampling import TablePool
     from evenhand.state import save
     from evenhand.tables import read_table
 
-    frame = read_table(pool)
     columns = [name.strip() for name in features.split(",")] if features else None
-    world = TablePool(frame, group=[name.strip() for name in group.split(",")], label=label, features=columns)
-    prices = named_shares(costs) if costs else None
+    groups = [name.strip() for name in group.split(",")]
+    frame = read_table(pool, text=[name for name in groups if name not in (columns or ())])
+    world = TablePool(frame, group=groups, label=label, features=columns)
+    prices = named_shares(costs, "--costs") if costs else None
     paid = None if prices is None else {_group(world, name): _price(name, value) for name, value in prices.items()}
     classes = sorted(set(world.y.tolist()))
     options: dict[str, Any] = {"batch": batch, "loss": loss, "costs": paid, "budget": budget, "classes": classes}
     sampler = _sampler(scheme, world, options | {"seed": seed}, trend)
+    folder(out)
     world.reset(sampler.seed)
     history = _run(sampler, world, budget, quiet=json)
     finished: Collected = sampler.finish(reweighted=reweighted)
 
-    out.mkdir(parents=True, exist_ok=True)
     chosen = frame.iloc[world.chosen]
     chosen.to_csv(out / "rows.csv", index_label="row")
     risks = sampler.risks.assign(share=finished.mixture).reset_index()
@@ -98,7 +99,11 @@ def _run(sampler: Sampler, world: TablePool, budget: float, *, quiet: bool) -> A
 
     from evenhand.sampling import collect
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed:.0f} of {task.total:.0f}"))
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.completed:.0f} of {task.total:.0f}"),
+    )
     with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), disable=quiet) as progress:
         task = progress.add_task("worst group's risk ...", total=budget)
 

@@ -44,6 +44,7 @@ def simulate(
     """Simulate policies and show what was promised, what held, and what it cost."""
     import evenhand as eh
     from evenhand.cli.inputs import chosen_policies, shares_of
+    from evenhand.cli.output import folder
 
     if data is not None and group:
         played = _grouped(world or means, data, arm, group, reward, features, sensitive)
@@ -59,7 +60,7 @@ def simulate(
         seed=seed,
         jobs=jobs,
         progress=not json,
-        store=None if out is None else out / "partial",
+        store=None if out is None else folder(out) / "partial",
     )
     bias = None
     if hasattr(played, "groups"):
@@ -70,13 +71,14 @@ def simulate(
 
 
 def _grouped(other: str, data: Path, arm: str, group: str, reward: str, features: str, sensitive: str) -> Any:
-    from evenhand.cli.groups import table_world
+    from evenhand.cli.groups import columns_of, table_world
     from evenhand.errors import ArgumentError, wanted
     from evenhand.tables import read_table
 
     if other:
         raise ArgumentError(wanted("WORLD", "a world or --data, not both", other))
-    return table_world(read_table(data), arm, group, reward, features, sensitive)
+    text = {*columns_of(arm), *columns_of(group)} - {*columns_of(features)}
+    return table_world(read_table(data, text=sorted(text)), arm, group, reward, features, sensitive)
 
 
 def _world(name: str, data: Path | None, arm: str, reward: str, means: str) -> Any:
@@ -88,7 +90,7 @@ def _world(name: str, data: Path | None, arm: str, reward: str, means: str) -> A
     if data is not None:
         if name or means:
             raise ArgumentError(wanted("WORLD", "a world or --data, not both", name or means))
-        return quotas.LoggedArms(read_table(data), arm=arm, reward=reward)
+        return quotas.LoggedArms(read_table(data, text=[arm]), arm=arm, reward=reward)
     if not name:
         raise ArgumentError(wanted("WORLD", "a registered world, or --data FILE", "neither", "see `evenhand list`"))
     cls = registry.get(name, "world").cls
@@ -98,9 +100,16 @@ def _world(name: str, data: Path | None, arm: str, reward: str, means: str) -> A
 
 
 def _report(history: xr.Dataset, bias: Any, out: Path | None, json: bool) -> None:
+    from evenhand.cli.groups import show_bias, write_bias
     from evenhand.cli.output import as_json, say, table
 
     summary = _summary(history)
+    written: list[Path] = []
+    if out is not None:
+        written = _write(history, summary, out)
+        if bias is not None:
+            written += write_bias(bias, out)
+        shutil.rmtree(out / "partial", ignore_errors=True)
     if json:
         body = {"seed": history.attrs["seed"], "rounds": history.attrs["rounds"], "policies": summary}
         as_json(body if bias is None else body | {"bias": bias.to_dict("records")})
@@ -118,15 +127,9 @@ def _report(history: xr.Dataset, bias: Any, out: Path | None, json: bool) -> Non
             if len(columns) > 1:
                 table(title, [k.replace("_", " ") for k in columns], [[row[k] for k in columns] for row in told])
         table("Share of the rounds by arm", *_arms(history))
-    learned = []
-    if bias is not None:
-        from evenhand.cli.groups import show_bias
-
-        learned = show_bias(bias, out, quiet=json)
-    if out is not None:
-        written = _write(history, summary, out) + learned
-        shutil.rmtree(out / "partial", ignore_errors=True)
-        if not json:
+        if bias is not None:
+            show_bias(bias)
+        if written:
             say("written: " + ", ".join(str(path) for path in written))
 
 
@@ -176,7 +179,6 @@ def _write(history: xr.Dataset, summary: list[dict[str, Any]], out: Path) -> lis
     from evenhand.cli.output import picture
     from evenhand.plots.style import figure
 
-    out.mkdir(parents=True, exist_ok=True)
     history.to_netcdf(out / "history.nc", engine="h5netcdf")
     pd.DataFrame(summary).to_csv(out / "summary.csv", index=False)
     columns, rows = _arms(history, most=len(history.arm))
