@@ -30,6 +30,7 @@ lint: .venv/ready
 	$(BIN)/lint-imports
 
 check: .venv/ready
+	@test -n "$(POLICY)" || { echo "make check: say which, such as make check POLICY=quotas/fair-ucb"; exit 2; }
 	$(BIN)/evenhand check $(POLICY)
 
 figures: .venv/ready
