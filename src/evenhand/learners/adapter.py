@@ -59,3 +59,7 @@ class Adapter:
     def update(self, *contexts_index_reward: Any) -> None:
         """Tell the wrapped learner a reward."""
         self._update(self.learner, *contexts_index_reward)
+
+    def config(self) -> dict[str, Any]:
+        """Return the constructor's arguments."""
+        return {"learner": self.learner, "choose": self._choose, "update": self._update}

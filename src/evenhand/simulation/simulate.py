@@ -14,7 +14,8 @@ from evenhand.kernels.arrays import Ints
 from evenhand.rng import Seed, draw_seed
 from evenhand.simulation.history import Variables, assemble
 from evenhand.simulation.loop import runs_compiled
-from evenhand.simulation.tasks import IN_PROCESS, Halt, Store, chunks, interruptible, run_chunk, workers
+from evenhand.simulation.store import Store, remembered_seed, signature
+from evenhand.simulation.tasks import IN_PROCESS, Halt, chunks, interruptible, run_chunk, workers
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -95,16 +96,16 @@ def simulate(
         backend = "threading" if quick else "loky"
     if not isinstance(jobs, int) or jobs == 0:
         raise ArgumentError(wanted("jobs", "a number of workers, or -1 for all cores", jobs))
-    given = seed if seed is not None or store is None else _remembered_seed(Path(store))
+    given = seed if seed is not None or store is None else remembered_seed(Path(store))
     number = draw_seed(given)
-    keep = None if store is None else Store(Path(store), _signature(named, world, number, kept))
+    keep = None if store is None else Store(Path(store), signature(named, world, number, kept))
 
     names = list(named)
     results: dict[tuple[str, int], Variables] = {}
     if keep is not None:
-        for i, name in enumerate(names):
+        for name in names:
             for r in range(replications):
-                if (found := keep.read(i, r)) is not None:
+                if (found := keep.read(name, r)) is not None:
                     results[name, r] = found
     missing = {name: [r for r in range(replications) if (name, r) not in results] for name in names}
     size = max(1, min(ROUNDS_A_TASK // int(rounds), replications // (4 * (jobs if jobs > 0 else os.cpu_count() or 1))))
@@ -135,7 +136,7 @@ def simulate(
                     for r, result in found.items():
                         results[name, r] = result
                         if keep is not None:
-                            keep.write(names.index(name), r, result)
+                            keep.write(name, r, result)
                     if not inside:
                         advance(rounds * len(found))
         except (KeyboardInterrupt, Halt):
@@ -195,34 +196,6 @@ def _promises(named: dict[str, Any]) -> dict[str, Any]:
     made = [promise for promise in own.values() if promise is not None]
     common = made[0] if made and all(promise == made[0] for promise in made) else None
     return {name: common if promise is None else promise for name, promise in own.items()}
-
-
-def _remembered_seed(store: Path) -> int:
-    store.mkdir(parents=True, exist_ok=True)
-    file = store / "seed"
-    if not file.exists():
-        file.write_text(str(draw_seed(None)))
-    return int(file.read_text())
-
-
-def _signature(named: dict[str, Any], world: Any, seed: int, kept: Ints) -> str:
-    import joblib
-
-    described = {name: _described(policy) for name, policy in named.items()}
-    try:
-        return str(joblib.hash((described, type(world).__qualname__, vars(world), seed, kept)))
-    except Exception as error:
-        raise ArgumentError(
-            f"store: a policy or the world cannot be told from others, it does not pickle ({error})"
-        ) from error
-
-
-def _described(policy: Any) -> Any:
-    """Return what results depend on: class and configuration, those of learners inside too, but no seed."""
-    if not hasattr(policy, "config"):
-        return policy
-    settings = {name: _described(value) for name, value in policy.config().items() if name != "seed"}
-    return type(policy).__qualname__, settings
 
 
 class _bar:
