@@ -238,7 +238,12 @@ def test_what_the_quota_decided_is_counted():
 
 def test_a_compiled_and_a_stepped_fair_ucb_are_the_same_policy():
     """UCB1 as a foreign learner, called round by round, decides as the compiled composition does."""
-    foreign = Adapter(UCB1(arms=3), choose=lambda one: one.choose(), update=lambda one, i, r: one.update(i, r))
+    foreign = Adapter(
+        UCB1(arms=3),
+        choose=lambda one: one.choose(),
+        update=lambda one, i, r: one.update(i, r),
+        seed=lambda one, number: None,
+    )
     history = eh.simulate(
         {"compiled": FairUCB(SHARES), "stepped": FairLearn(foreign, SHARES)},
         WORLD,

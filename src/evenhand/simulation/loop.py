@@ -14,9 +14,10 @@ from evenhand.kernels.compose import OPEN, entry, interpreted, kernel
 from evenhand.metrics.shares import Tally, count, tally, violations, worst
 from evenhand.online import REASONS, KernelPolicy, reason
 from evenhand.protocol import Decision
+from evenhand.rng import child
 from evenhand.simulation.world import KernelWorld
 
-__all__ = ["Trace", "replicate", "runs_compiled"]
+__all__ = ["Trace", "foreign_learner", "replicate", "runs_compiled"]
 
 FORCED = reason("owed its share")
 NO_SUCH_ARM = -1
@@ -115,6 +116,9 @@ def replicate(
     `compiled=False` runs the very same kernels as plain Python, for checks.
     """
     policy = policy.fresh(arms=world.arms, seed=policy_seed) if hasattr(policy, "fresh") else copy.deepcopy(policy)
+    foreign = foreign_learner(policy)
+    if getattr(foreign, "reseed", None) is not None:
+        foreign.reseed(child(policy_seed, 1))
     world = copy.copy(world) if isinstance(world, KernelWorld) else copy.deepcopy(world)
     world.reset(world_seed)
     arms, scores, rows = len(world.arms), len(world.scores), len(checkpoints)
@@ -139,6 +143,13 @@ def replicate(
 def runs_compiled(policy: Any, world: Any) -> bool:
     """Say whether policy and world both have kernels."""
     return isinstance(policy, KernelPolicy) and isinstance(world, KernelWorld) and getattr(policy, "compiled", True)
+
+
+def foreign_learner(policy: Any) -> Any:
+    """Return the learner from elsewhere that the policy is or is built on, or None; such a one is copied as it is."""
+    while hasattr(policy, "fresh"):
+        policy = getattr(policy, "learner", None)
+    return policy
 
 
 def _play(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,7 +14,7 @@ from evenhand.errors import ArgumentError, SimulationInterrupted, wanted
 from evenhand.kernels.arrays import Ints
 from evenhand.rng import Seed, draw_seed
 from evenhand.simulation.history import Variables, assemble
-from evenhand.simulation.loop import runs_compiled
+from evenhand.simulation.loop import foreign_learner, runs_compiled
 from evenhand.simulation.store import Store, remembered_seed, signature
 from evenhand.simulation.tasks import IN_PROCESS, Halt, chunks, interruptible, run_chunk, workers
 
@@ -42,8 +43,10 @@ def simulate(
 ) -> xr.Dataset:
     """Play policies in a world and return the history of every replication at its checkpoints.
 
-    Policies start without memory. All see common random numbers: the world's stream depends on `seed` and the
-    replication alone. The dataset depends on neither `jobs` nor `backend`. Memory does not grow with `rounds`.
+    Policies of evenhand start without memory; learners from elsewhere are copied as they are, with what they have
+    learned, and seeded by `Adapter(seed=)` or a method `reseed(seed)` of their own. All see common random numbers: the
+    world's stream depends on `seed` and the replication alone. The dataset depends on neither `jobs` nor `backend`.
+    Memory does not grow with `rounds`.
 
     Parameters
     ----------
@@ -75,6 +78,11 @@ def simulate(
     SimulationInterrupted
         On Ctrl-C; its `partial` holds the replications that were done.
 
+    Warns
+    -----
+    UserWarning
+        If replications of a learner from elsewhere share its randomness, because nothing seeds it.
+
     Examples
     --------
     >>> import evenhand as eh
@@ -90,6 +98,7 @@ def simulate(
         if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
             raise ArgumentError(wanted(name, "a whole number >= 1", value))
     kept = _checkpoints(checkpoints, spacing, int(rounds))
+    _warn_of_shared_randomness(named, world, int(replications))
     promises = _promises(named)
     if backend is None:
         quick = all(runs_compiled(policy, world) or hasattr(world, "replicate") for policy in named.values())
@@ -175,6 +184,19 @@ def _check_arms(named: dict[str, Any], world: Any) -> None:
             got = f"{list(arms)[:5]}" if both else f"{len(arms)} arms"
             want = f"the world's arms {list(world.arms)[:5]}" if both else f"{len(world.arms)} arms, as the world has"
             raise ArgumentError(wanted(f"policies[{name!r}]", want, got))
+
+
+def _warn_of_shared_randomness(named: dict[str, Any], world: Any, replications: int) -> None:
+    if replications == 1 or hasattr(world, "replicate"):
+        return
+    foreign = {name: foreign_learner(policy) for name, policy in named.items()}
+    shared = [name for name, one in foreign.items() if one is not None and getattr(one, "reseed", None) is None]
+    if shared:
+        warnings.warn(
+            f"all replications of {', '.join(map(repr, shared))} share the randomness of a learner that evenhand "
+            "cannot seed; pass seed= to its Adapter, or give it a method reseed(seed)",
+            stacklevel=3,
+        )
 
 
 def _checkpoints(checkpoints: int | Sequence[int], spacing: str, rounds: int) -> Ints:
