@@ -51,7 +51,7 @@ def variables(trace: Trace, world: Any, promise: Any, rounds: Ints) -> Variables
     groups = getattr(world, "groups", None)
     if isinstance(groups, Mapping):
         found["group_share"] = (("round", "group"), group_share(trace.pulls, groups))
-    if world.gaps is not None:
+    if getattr(world, "gaps", None) is not None:
         fair = fair_regret(trace.pulls, world.gaps, promise, rounds) if owing else nothing
         found["r_regret"] = (("round",), fair)
     return found

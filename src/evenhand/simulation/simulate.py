@@ -54,7 +54,8 @@ def simulate(
     world : a world of evenhand, or any object with `arms`, `scores`, `totals`, `reset`, `observe` and `respond`.
     rounds : the number of rounds T.
     replications : independent repetitions.
-    seed : int, Generator or None; the number that was used is the attribute `seed` of the result.
+    seed : int, Generator or None; the number that was used is the attribute `seed` of the result, as text from 2^63 on,
+        where files know no such integers.
     checkpoints : how many rounds to keep, or which.
     spacing : whether a number of checkpoints is spread evenly or logarithmically.
     jobs : workers; -1 for all cores.
@@ -93,6 +94,7 @@ def simulate(
     (3, True)
     """
     named = _named(policies)
+    _check_world(world)
     _check_arms(named, world)
     for name, value in (("rounds", rounds), ("replications", replications)):
         if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
@@ -103,8 +105,11 @@ def simulate(
     if backend is None:
         quick = all(runs_compiled(policy, world) or hasattr(world, "replicate") for policy in named.values())
         backend = "threading" if quick else "loky"
-    if not isinstance(jobs, int) or jobs == 0:
+    if not isinstance(backend, str):
+        raise ArgumentError(wanted("backend", "the name of a joblib backend", backend))
+    if not isinstance(jobs, (int, np.integer)) or isinstance(jobs, bool) or jobs == 0:
         raise ArgumentError(wanted("jobs", "a number of workers, or -1 for all cores", jobs))
+    jobs = int(jobs)
     given = seed if seed is not None or store is None else remembered_seed(Path(store))
     number = draw_seed(given)
     keep = None if store is None else Store(Path(store), signature(named, world, number, kept))
@@ -118,7 +123,11 @@ def simulate(
                     results[name, r] = found
     missing = {name: [r for r in range(replications) if (name, r) not in results] for name in names}
     size = max(1, min(ROUNDS_A_TASK // int(rounds), replications // (4 * (jobs if jobs > 0 else os.cpu_count() or 1))))
-    attributes = {"seed": number, "world": type(world).__name__, "rounds": int(rounds)}
+    attributes = {
+        "seed": number if number < 1 << 63 else str(number),
+        "world": type(world).__name__,
+        "rounds": int(rounds),
+    }
 
     def assembled() -> xr.Dataset:
         return assemble(results, names, replications, kept, world, promises, attributes)
@@ -176,10 +185,18 @@ def _named(policies: Any) -> dict[str, Any]:
     return dict(policies)
 
 
+def _check_world(world: Any) -> None:
+    needs = ("arms", "replicate") if hasattr(world, "replicate") else ("arms", "scores", "reset", "observe", "respond")
+    if isinstance(world, type) or not all(hasattr(world, name) for name in needs):
+        what = f"an object with {', '.join(needs[:-1])} and {needs[-1]}"
+        mend = "make one of that class" if isinstance(world, type) else ""
+        raise ArgumentError(wanted("world", what, world, mend))
+
+
 def _check_arms(named: dict[str, Any], world: Any) -> None:
     for name, policy in named.items():
         arms = getattr(policy, "arms", None)
-        if arms is not None and hasattr(world, "arms") and tuple(arms) != tuple(world.arms):
+        if arms is not None and tuple(arms) != tuple(world.arms):
             both = len(arms) == len(world.arms)
             got = f"{list(arms)[:5]}" if both else f"{len(arms)} arms"
             want = f"the world's arms {list(world.arms)[:5]}" if both else f"{len(world.arms)} arms, as the world has"
@@ -203,14 +220,19 @@ def _checkpoints(checkpoints: int | Sequence[int], spacing: str, rounds: int) ->
     if spacing not in ("even", "log"):
         raise ArgumentError(wanted("spacing", "'even' or 'log'", spacing))
     if isinstance(checkpoints, (int, np.integer)) and not isinstance(checkpoints, bool) and checkpoints >= 1:
+        if checkpoints >= rounds:
+            return np.arange(1, rounds + 1)
         spread = np.geomspace if spacing == "log" else np.linspace
         first = 1 if spacing == "log" and checkpoints > 1 else rounds / checkpoints
         points = spread(first, rounds, int(checkpoints))
         return np.unique(np.clip(np.rint(points), 1, rounds).astype(np.int64))
-    kept = np.unique(np.atleast_1d(np.asarray(checkpoints)))
-    if kept.dtype.kind not in "iu" or kept.size == 0 or kept[0] < 1 or kept[-1] > rounds:
+    try:
+        given = np.asarray(checkpoints)
+    except ValueError:
+        given = np.zeros(0)
+    if given.dtype.kind not in "iu" or given.size == 0 or given.min() < 1 or given.max() > rounds:
         raise ArgumentError(wanted("checkpoints", f"a number >= 1, or rounds from 1 to {rounds}", checkpoints))
-    return np.append(kept, rounds).astype(np.int64) if kept[-1] < rounds else kept.astype(np.int64)
+    return np.unique(np.append(given, rounds)).astype(np.int64)
 
 
 def _promises(named: dict[str, Any]) -> dict[str, Any]:
