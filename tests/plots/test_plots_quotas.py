@@ -106,7 +106,7 @@ def test_without_a_reference_nothing_is_said_of_the_promise(history):
     _, axes = figure()
     plots.plot_cost(history, axes)
     regret = history.regret.isel(round=-1).mean("replication")
-    best = str(regret.policy[int(regret.argmin())].values)
+    best = str(regret.policy[int(np.argmin(regret.values))].values)
     assert axes.get_title(loc="left") == f"Expected reward lost a round, against {best}"
     assert min(bar.get_width() for bar in axes.patches) == 0
 
