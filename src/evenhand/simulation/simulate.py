@@ -160,11 +160,13 @@ def simulate(
         except (KeyboardInterrupt, Halt):
             partial = assembled()
             done = partial.sizes["replication"]
-            again = (
-                " call again with the same store to go on" if keep is not None else " pass store= to keep them on disk"
+            where = (
+                "on disk, the same call goes on from there"
+                if keep is not None
+                else "not on disk, no folder was given for it"
             )
             raise SimulationInterrupted(
-                f"interrupted after {done} of {replications} replications;{again}", partial
+                f"interrupted after {done} of {replications} replications; what was done is {where}", partial
             ) from None
     return assembled()
 
