@@ -72,6 +72,9 @@ class Scripted:
     def update(self, index, reward):
         pass
 
+    def reseed(self, seed):
+        pass
+
 
 class Stubborn(Scripted):
     """A learner that wants one arm and no other."""

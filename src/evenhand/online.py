@@ -324,7 +324,7 @@ class KernelPolicy:
                 raise RewardError(wanted("reward", "a number", reward))
             try:
                 reward = float(reward)
-            except (TypeError, ValueError) as error:
+            except (TypeError, ValueError, OverflowError) as error:
                 raise RewardError(wanted("reward", "one number", reward)) from error
         if not (low <= reward <= high and math.isfinite(reward)):
             inside = "a finite number" if math.isinf(high) else f"a number in [{low:g}, {high:g}]"

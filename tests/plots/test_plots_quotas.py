@@ -70,7 +70,17 @@ def test_the_shortfall_shown_is_the_largest_of_any_replication_and_the_limit_is_
     np.testing.assert_allclose(lines["fair"].get_ydata(), history.worst_shortfall.sel(policy="fair").max("replication"))
     limits = [line for line in axes.get_lines() if list(line.get_ydata()) == [1.0, 1.0]]
     assert len(limits) == 1
-    assert any("surely broken from 1 on" in text.get_text() for text in axes.texts)
+    assert any("above this line the promise is broken" in text.get_text() for text in axes.texts)
+
+
+def test_an_axis_that_is_logarithmic_says_so(history):
+    _, axes = figure()
+    assert plots.plot_shortfall(history, axes).get_ylabel() == "pulls behind the share (symlog: logarithmic above 1)"
+    assert axes.get_yscale() == "symlog"
+    _, axes = figure()
+    kept = history.sel(policy=["fair"])
+    assert plots.plot_shortfall(kept, axes).get_ylabel() == "pulls behind the share"
+    assert axes.get_yscale() == "linear"
 
 
 def test_bars_are_the_shares_and_the_lines_what_is_owed(history):
@@ -89,6 +99,16 @@ def test_the_cost_is_the_regret_a_round_against_the_reference(history):
     regret = history.regret.isel(round=-1).mean("replication")
     expected = [(float(regret.sel(policy=n)) - float(regret.sel(policy="free"))) / 400 for n in history.policy.values]
     np.testing.assert_allclose([bar.get_width() for bar in axes.patches], expected, atol=1e-12)
+    assert axes.get_title(loc="left") == "Cost of the promise, against free"
+
+
+def test_without_a_reference_nothing_is_said_of_the_promise(history):
+    _, axes = figure()
+    plots.plot_cost(history, axes)
+    regret = history.regret.isel(round=-1).mean("replication")
+    best = str(regret.policy[int(np.argmin(regret.values))].values)
+    assert axes.get_title(loc="left") == f"Expected reward lost a round, against {best}"
+    assert min(bar.get_width() for bar in axes.patches) == 0
 
 
 def test_an_audit_is_drawn_with_its_verdict(finding, tmp_path):

@@ -51,7 +51,9 @@ def run(world, store=None, **more):
 def test_an_interruption_leaves_whole_replications_in_partial(impatient, backend):
     whole = run(impatient)
     Impatient.observed, Impatient.stops_at = 0, 230  # in the third of the replications of two policies
-    with pytest.raises(SimulationInterrupted, match=r"interrupted after 2 of 4 replications; pass store=") as stopped:
+    with pytest.raises(
+        SimulationInterrupted, match=r"after 2 of 4 replications; what was done is not on disk"
+    ) as stopped:
         run(impatient, backend=backend)
     xr.testing.assert_identical(stopped.value.partial, whole.isel(replication=slice(2)))
 
@@ -66,7 +68,7 @@ def test_an_interruption_before_anything_is_done_has_an_empty_partial(impatient)
 def test_a_store_takes_up_what_was_done_and_ends_as_if_nothing_had_happened(impatient, tmp_path):
     whole = run(impatient)
     Impatient.observed, Impatient.stops_at = 0, 230
-    with pytest.raises(SimulationInterrupted, match="call again with the same store to go on"):
+    with pytest.raises(SimulationInterrupted, match="done is on disk, the same call goes on from there"):
         run(impatient, store=tmp_path)
     Impatient.observed, Impatient.stops_at = 0, None
     xr.testing.assert_identical(run(impatient, store=tmp_path), whole)

@@ -65,6 +65,13 @@ def test_the_history_has_the_named_dimensions_and_units(history):
     assert (history.attrs["seed"], history.attrs["world"], history.attrs["rounds"]) == (7, "BernoulliArms", 400)
 
 
+def test_arms_of_numbers_and_texts_keep_their_labels():
+    history = eh.simulate(Stubborn(1), BernoulliArms({"a": 0.5, 1: 0.4, 2: 0.3}), rounds=5, seed=1, jobs=1)
+    assert history.arm.values.tolist() == ["a", 1, 2]
+    assert history.pulls.sel(arm=1).isel(round=-1).item() == 5
+    assert history.pulls.sel(arm="a").isel(round=-1).item() == 0
+
+
 def test_every_round_is_a_pull_and_the_gaps_make_the_regret(history):
     assert (history.pulls.sum("arm") == history["round"]).all()
     gaps = xr.DataArray([0.0, 0.2, 0.3], dims="arm")
@@ -238,7 +245,12 @@ def test_what_the_quota_decided_is_counted():
 
 def test_a_compiled_and_a_stepped_fair_ucb_are_the_same_policy():
     """UCB1 as a foreign learner, called round by round, decides as the compiled composition does."""
-    foreign = Adapter(UCB1(arms=3), choose=lambda one: one.choose(), update=lambda one, i, r: one.update(i, r))
+    foreign = Adapter(
+        UCB1(arms=3),
+        choose=lambda one: one.choose(),
+        update=lambda one, i, r: one.update(i, r),
+        seed=lambda one, number: None,
+    )
     history = eh.simulate(
         {"compiled": FairUCB(SHARES), "stepped": FairLearn(foreign, SHARES)},
         WORLD,

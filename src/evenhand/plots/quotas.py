@@ -88,11 +88,13 @@ def plot_shortfall(history: xr.Dataset, axes: Axes | None = None, *, variable: s
         _lines(history, variable, axes, over="max")
         limits = sorted({float(np.floor(t)) + 1 for t in history.tolerance.values if np.isfinite(t)})
         _forbid(axes, limits)
-        if float(history[variable].max()) > 20 * max(limits, default=1.0):
-            axes.set_yscale("symlog", linthresh=max(limits, default=1.0))
+        label, highest = "pulls behind the share", max(limits, default=1.0)
+        if float(history[variable].max()) > 20 * highest:
+            label += f" (symlog: logarithmic above {highest:g})"
+            axes.set_yscale("symlog", linthresh=highest)
             axes.set_ylim(bottom=min(0.0, float(history[variable].min())))
         when = "at any round so far" if variable == "worst_shortfall" else "now"
-        return finish(axes, f"Worst shortfall {when}", "round", "pulls behind the share")
+        return finish(axes, f"Worst shortfall {when}", "round", label)
 
 
 def plot_audit(finding: Audit, axes: Axes | None = None) -> Axes:
@@ -119,7 +121,7 @@ def _forbid(axes: Axes, limits: list[float]) -> None:
     for limit in limits:
         axes.axhline(limit, color="black", linewidth=1.0, linestyle=(0, (2, 2)))
         axes.annotate(
-            f"surely broken from {limit:g} on",
+            "above this line the promise is broken",
             (0.99, limit),
             xycoords=("axes fraction", "data"),
             ha="right",
@@ -129,13 +131,16 @@ def _forbid(axes: Axes, limits: list[float]) -> None:
 
 
 def plot_cost(history: xr.Dataset, axes: Axes | None = None, *, against: Any = None) -> Axes:
-    """Draw what the promise costs: expected reward a round given up against the policy named `against` (default: the
-    best)."""
+    """Draw what the promise costs: expected reward a round given up against the policy named `against`.
+
+    Without `against` it is the loss against the best of the policies, whatever they promise.
+    """
     axes = _axes(axes)
     names = [str(name) for name in history.policy.values]
     last = history.isel(round=-1)
     losses = {n: last.regret.sel(policy=n).mean("replication").item() / float(last["round"]) for n in names}
-    base = losses[against] if against is not None else min(losses.values())
+    reference = min(losses, key=lambda name: losses[name]) if against is None else against
+    base = losses[reference]
     with style():
         for i, (name, look) in enumerate(looks(names).items()):
             axes.barh(
@@ -150,7 +155,5 @@ def plot_cost(history: xr.Dataset, axes: Axes | None = None, *, against: Any = N
         axes.set_yticks(range(len(names)), names)
         axes.invert_yaxis()
         axes.margins(x=0.18)
-        reference = against or min(losses, key=lambda name: losses[name])
-        return finish(
-            axes, f"Cost of the promise, against {reference}", "expected reward lost a round", "", legend=False
-        )
+        what = "Expected reward lost a round" if against is None else "Cost of the promise"
+        return finish(axes, f"{what}, against {reference}", "expected reward lost a round", "", legend=False)

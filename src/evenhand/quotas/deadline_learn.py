@@ -39,6 +39,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.pace import NEVER, advance
@@ -207,7 +208,8 @@ class DeadlineLearn(UnderQuota, KernelPolicy):
     SharesError
         If a share is not in [0, 1], there is not one an arm, or they sum to more than one.
     ArgumentError
-        If the tolerance is negative, or the learner has decided before or cannot choose and update.
+        If the tolerance is negative or beyond any conversation, or the learner has decided before or cannot choose and
+        update.
 
     Warns
     -----
@@ -239,6 +241,8 @@ class DeadlineLearn(UnderQuota, KernelPolicy):
         seed: Seed = None,
     ) -> None:
         promise = read_promise(shares, tolerance, arms, learner)
+        if (promise.slack + 1) * len(promise.arms) >= NEVER:
+            raise ArgumentError(wanted("tolerance", f"less than 2^61 / {len(promise.arms)} pulls", tolerance))
         if sum(promise.shares) == 1 and 0 in promise.shares:
             never = promise.arms[promise.shares.index(Fraction(0))]
             warnings.warn(

@@ -102,8 +102,8 @@ class HorizonFairUCB(UnderQuota, KernelPolicy):
         arms: int | Sequence[Label] | None = None,
         seed: Seed = None,
     ) -> None:
-        if not isinstance(horizon, (int, np.integer)) or isinstance(horizon, bool) or horizon < 1:
-            raise ArgumentError(wanted("horizon", "a number of rounds >= 1", horizon))
+        if not isinstance(horizon, (int, np.integer)) or isinstance(horizon, bool) or not 1 <= horizon < NEVER:
+            raise ArgumentError(wanted("horizon", "a number of rounds >= 1, below 2^61", horizon))
         self.horizon = int(horizon)
         self._set_up(UCB1(), read_promise(shares, tolerance, arms), seed)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -67,11 +66,13 @@ class BernoulliArms(KernelWorld):
     kernels = WorldKernels(shows_nothing, toss, lose_gap)
 
     def __init__(self, means: Sequence[float] | Mapping[Label, float]) -> None:
+        if isinstance(means, str) or not hasattr(means, "__len__"):
+            raise ArgumentError(wanted("means", "a probability for each arm: a list, or a dict arm -> mean", means))
         labels = list(means) if isinstance(means, Mapping) else len(means)
         super().__init__(labels)
         values = list(means.values()) if isinstance(means, Mapping) else list(means)
         for arm, mean in zip(self.arms, values, strict=True):
-            if isinstance(mean, (str, bool)) or not (math.isfinite(mean) and 0 <= mean <= 1):
+            if isinstance(mean, (str, bool)) or not hasattr(mean, "__float__") or not 0 <= mean <= 1:
                 raise ArgumentError(wanted(f"means[{arm!r}]", "a probability in [0, 1]", mean))
         self.means = np.array(values, dtype=np.float64)
         self.gaps = self.means.max() - self.means

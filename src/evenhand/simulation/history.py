@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,10 +51,16 @@ def variables(trace: Trace, world: Any, promise: Any, rounds: Ints) -> Variables
     groups = getattr(world, "groups", None)
     if isinstance(groups, Mapping):
         found["group_share"] = (("round", "group"), group_share(trace.pulls, groups))
-    if world.gaps is not None:
+    if getattr(world, "gaps", None) is not None:
         fair = fair_regret(trace.pulls, world.gaps, promise, rounds) if owing else nothing
         found["r_regret"] = (("round",), fair)
     return found
+
+
+def _labels(arms: Sequence[Any]) -> Any:
+    """Return the labels as a coordinate; numpy would turn numbers among texts into texts."""
+    mixed = any(isinstance(arm, str) for arm in arms) and not all(isinstance(arm, str) for arm in arms)
+    return np.array(arms, dtype=object) if mixed else list(arms)
 
 
 def assemble(
@@ -76,7 +82,7 @@ def assemble(
             values = np.stack([np.stack([results[name, r][variable][1] for r in whole]) for name in names])
             note = UNITS.get(variable, getattr(world, "units", {}).get(variable, ""))
             data[variable] = (("policy", "replication", *dims), values, {"long_name": note})
-    coords: dict[str, Any] = {"policy": names, "replication": whole, "round": rounds, "arm": list(world.arms)}
+    coords: dict[str, Any] = {"policy": names, "replication": whole, "round": rounds, "arm": _labels(world.arms)}
     coords |= getattr(world, "coordinates", {})
     if "group_share" in data:
         coords |= {"group": group_names(world.groups), "arm_share": ("group", arm_share(world.groups))}

@@ -8,15 +8,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenhand.errors import ContractError
+from evenhand.errors import ContractError, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import OPEN, entry, interpreted, kernel
 from evenhand.metrics.shares import Tally, count, tally, violations, worst
 from evenhand.online import REASONS, KernelPolicy, reason
 from evenhand.protocol import Decision
+from evenhand.rng import child
 from evenhand.simulation.world import KernelWorld
 
-__all__ = ["Trace", "replicate", "runs_compiled"]
+__all__ = ["Trace", "foreign_learner", "replicate", "runs_compiled"]
 
 FORCED = reason("owed its share")
 NO_SUCH_ARM = -1
@@ -115,6 +116,9 @@ def replicate(
     `compiled=False` runs the very same kernels as plain Python, for checks.
     """
     policy = policy.fresh(arms=world.arms, seed=policy_seed) if hasattr(policy, "fresh") else copy.deepcopy(policy)
+    foreign = foreign_learner(policy)
+    if getattr(foreign, "reseed", None) is not None:
+        foreign.reseed(child(policy_seed, 1))
     world = copy.copy(world) if isinstance(world, KernelWorld) else copy.deepcopy(world)
     world.reset(world_seed)
     arms, scores, rows = len(world.arms), len(world.scores), len(checkpoints)
@@ -139,6 +143,13 @@ def replicate(
 def runs_compiled(policy: Any, world: Any) -> bool:
     """Say whether policy and world both have kernels."""
     return isinstance(policy, KernelPolicy) and isinstance(world, KernelWorld) and getattr(policy, "compiled", True)
+
+
+def foreign_learner(policy: Any) -> Any:
+    """Return the learner from elsewhere that the policy is or is built on, or None; such a one is copied as it is."""
+    while hasattr(policy, "fresh"):
+        policy = getattr(policy, "learner", None)
+    return policy
 
 
 def _play(
@@ -183,16 +194,18 @@ def _step(
         observed = world.observe()
         if asks:
             decision = policy.ask(*observed)
+            index = _index(policy, decision, getattr(decision, "index", None), world.arms)
         else:
-            index = policy.choose(*observed)
+            chosen = policy.choose(*observed)
+            index = _index(policy, chosen, chosen, world.arms)
             decision = Decision(round, round, world.arms[index], index, None, "")
-        (reward,) = world.respond(decision)
+        reward = _reward(world, world.respond(decision))
         if asks:
             policy.tell(decision, reward)
         else:
-            policy.update(*observed, decision.index, reward)
-        enter(books, decision.index, round)
-        running.forced[0] += decision.reason == REASONS[FORCED]
+            policy.update(*observed, index, reward)
+        enter(books, index, round)
+        running.forced[0] += getattr(decision, "reason", "") == REASONS[FORCED]
         running.reward[0] += reward
         running.totals[:] = world.totals
         if round == checkpoints[row]:
@@ -201,3 +214,19 @@ def _step(
         if round % 1000 == 0:
             stop(round)
     stop(int(checkpoints[-1]))
+
+
+def _index(policy: Any, said: Any, index: Any, arms: Any) -> int:
+    if isinstance(index, bool) or not isinstance(index, (int, np.integer)) or not 0 <= index < len(arms):
+        what = f"a decision whose index is a whole number from 0 to {len(arms) - 1}"
+        raise ContractError(wanted(type(policy).__name__, what, said))
+    return int(index)
+
+
+def _reward(world: Any, happened: Any) -> float:
+    try:
+        (reward,) = happened
+        return float(reward)
+    except (TypeError, ValueError, OverflowError) as error:
+        what = "respond to return a tuple of one number, the reward"
+        raise ContractError(wanted(type(world).__name__, what, happened)) from error

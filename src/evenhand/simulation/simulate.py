@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,8 +14,9 @@ from evenhand.errors import ArgumentError, SimulationInterrupted, wanted
 from evenhand.kernels.arrays import Ints
 from evenhand.rng import Seed, draw_seed
 from evenhand.simulation.history import Variables, assemble
-from evenhand.simulation.loop import runs_compiled
-from evenhand.simulation.tasks import IN_PROCESS, Halt, Store, chunks, interruptible, run_chunk, workers
+from evenhand.simulation.loop import foreign_learner, runs_compiled
+from evenhand.simulation.store import Store, remembered_seed, signature
+from evenhand.simulation.tasks import IN_PROCESS, Halt, chunks, interruptible, run_chunk, workers
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -41,8 +43,10 @@ def simulate(
 ) -> xr.Dataset:
     """Play policies in a world and return the history of every replication at its checkpoints.
 
-    Policies start without memory. All see common random numbers: the world's stream depends on `seed` and the
-    replication alone. The dataset depends on neither `jobs` nor `backend`. Memory does not grow with `rounds`.
+    Policies of evenhand start without memory; learners from elsewhere are copied as they are, with what they have
+    learned, and seeded by `Adapter(seed=)` or a method `reseed(seed)` of their own. All see common random numbers: the
+    world's stream depends on `seed` and the replication alone. The dataset depends on neither `jobs` nor `backend`.
+    Memory does not grow with `rounds`.
 
     Parameters
     ----------
@@ -50,7 +54,8 @@ def simulate(
     world : a world of evenhand, or any object with `arms`, `scores`, `totals`, `reset`, `observe` and `respond`.
     rounds : the number of rounds T.
     replications : independent repetitions.
-    seed : int, Generator or None; the number that was used is the attribute `seed` of the result.
+    seed : int, Generator or None; the number that was used is the attribute `seed` of the result, as text from 2^63 on,
+        where files know no such integers.
     checkpoints : how many rounds to keep, or which.
     spacing : whether a number of checkpoints is spread evenly or logarithmically.
     jobs : workers; -1 for all cores.
@@ -74,6 +79,11 @@ def simulate(
     SimulationInterrupted
         On Ctrl-C; its `partial` holds the replications that were done.
 
+    Warns
+    -----
+    UserWarning
+        If replications of a learner from elsewhere share its randomness, because nothing seeds it.
+
     Examples
     --------
     >>> import evenhand as eh
@@ -84,31 +94,40 @@ def simulate(
     (3, True)
     """
     named = _named(policies)
+    _check_world(world)
     _check_arms(named, world)
     for name, value in (("rounds", rounds), ("replications", replications)):
         if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
             raise ArgumentError(wanted(name, "a whole number >= 1", value))
     kept = _checkpoints(checkpoints, spacing, int(rounds))
+    _warn_of_shared_randomness(named, world, int(replications))
     promises = _promises(named)
     if backend is None:
         quick = all(runs_compiled(policy, world) or hasattr(world, "replicate") for policy in named.values())
         backend = "threading" if quick else "loky"
-    if not isinstance(jobs, int) or jobs == 0:
+    if not isinstance(backend, str):
+        raise ArgumentError(wanted("backend", "the name of a joblib backend", backend))
+    if not isinstance(jobs, (int, np.integer)) or isinstance(jobs, bool) or jobs == 0:
         raise ArgumentError(wanted("jobs", "a number of workers, or -1 for all cores", jobs))
-    given = seed if seed is not None or store is None else _remembered_seed(Path(store))
+    jobs = int(jobs)
+    given = seed if seed is not None or store is None else remembered_seed(Path(store))
     number = draw_seed(given)
-    keep = None if store is None else Store(Path(store), _signature(named, world, number, kept))
+    keep = None if store is None else Store(Path(store), signature(named, world, number, kept))
 
     names = list(named)
     results: dict[tuple[str, int], Variables] = {}
     if keep is not None:
-        for i, name in enumerate(names):
+        for name in names:
             for r in range(replications):
-                if (found := keep.read(i, r)) is not None:
+                if (found := keep.read(name, r)) is not None:
                     results[name, r] = found
     missing = {name: [r for r in range(replications) if (name, r) not in results] for name in names}
     size = max(1, min(ROUNDS_A_TASK // int(rounds), replications // (4 * (jobs if jobs > 0 else os.cpu_count() or 1))))
-    attributes = {"seed": number, "world": type(world).__name__, "rounds": int(rounds)}
+    attributes = {
+        "seed": number if number < 1 << 63 else str(number),
+        "world": type(world).__name__,
+        "rounds": int(rounds),
+    }
 
     def assembled() -> xr.Dataset:
         return assemble(results, names, replications, kept, world, promises, attributes)
@@ -135,17 +154,19 @@ def simulate(
                     for r, result in found.items():
                         results[name, r] = result
                         if keep is not None:
-                            keep.write(names.index(name), r, result)
+                            keep.write(name, r, result)
                     if not inside:
                         advance(rounds * len(found))
         except (KeyboardInterrupt, Halt):
             partial = assembled()
             done = partial.sizes["replication"]
-            again = (
-                " call again with the same store to go on" if keep is not None else " pass store= to keep them on disk"
+            where = (
+                "on disk, the same call goes on from there"
+                if keep is not None
+                else "not on disk, no folder was given for it"
             )
             raise SimulationInterrupted(
-                f"interrupted after {done} of {replications} replications;{again}", partial
+                f"interrupted after {done} of {replications} replications; what was done is {where}", partial
             ) from None
     return assembled()
 
@@ -166,28 +187,54 @@ def _named(policies: Any) -> dict[str, Any]:
     return dict(policies)
 
 
+def _check_world(world: Any) -> None:
+    needs = ("arms", "replicate") if hasattr(world, "replicate") else ("arms", "scores", "reset", "observe", "respond")
+    if isinstance(world, type) or not all(hasattr(world, name) for name in needs):
+        what = f"an object with {', '.join(needs[:-1])} and {needs[-1]}"
+        mend = "make one of that class" if isinstance(world, type) else ""
+        raise ArgumentError(wanted("world", what, world, mend))
+
+
 def _check_arms(named: dict[str, Any], world: Any) -> None:
     for name, policy in named.items():
         arms = getattr(policy, "arms", None)
-        if arms is not None and hasattr(world, "arms") and tuple(arms) != tuple(world.arms):
+        if arms is not None and tuple(arms) != tuple(world.arms):
             both = len(arms) == len(world.arms)
             got = f"{list(arms)[:5]}" if both else f"{len(arms)} arms"
             want = f"the world's arms {list(world.arms)[:5]}" if both else f"{len(world.arms)} arms, as the world has"
             raise ArgumentError(wanted(f"policies[{name!r}]", want, got))
 
 
+def _warn_of_shared_randomness(named: dict[str, Any], world: Any, replications: int) -> None:
+    if replications == 1 or hasattr(world, "replicate"):
+        return
+    foreign = {name: foreign_learner(policy) for name, policy in named.items()}
+    shared = [name for name, one in foreign.items() if one is not None and getattr(one, "reseed", None) is None]
+    if shared:
+        warnings.warn(
+            f"all replications of {', '.join(map(repr, shared))} share the randomness of a learner that evenhand "
+            "cannot seed; pass seed= to its Adapter, or give it a method reseed(seed)",
+            stacklevel=3,
+        )
+
+
 def _checkpoints(checkpoints: int | Sequence[int], spacing: str, rounds: int) -> Ints:
     if spacing not in ("even", "log"):
         raise ArgumentError(wanted("spacing", "'even' or 'log'", spacing))
     if isinstance(checkpoints, (int, np.integer)) and not isinstance(checkpoints, bool) and checkpoints >= 1:
+        if checkpoints >= rounds:
+            return np.arange(1, rounds + 1)
         spread = np.geomspace if spacing == "log" else np.linspace
         first = 1 if spacing == "log" and checkpoints > 1 else rounds / checkpoints
         points = spread(first, rounds, int(checkpoints))
         return np.unique(np.clip(np.rint(points), 1, rounds).astype(np.int64))
-    kept = np.unique(np.atleast_1d(np.asarray(checkpoints)))
-    if kept.dtype.kind not in "iu" or kept.size == 0 or kept[0] < 1 or kept[-1] > rounds:
+    try:
+        given = np.asarray(checkpoints)
+    except ValueError:
+        given = np.zeros(0)
+    if given.dtype.kind not in "iu" or given.size == 0 or given.min() < 1 or given.max() > rounds:
         raise ArgumentError(wanted("checkpoints", f"a number >= 1, or rounds from 1 to {rounds}", checkpoints))
-    return np.append(kept, rounds).astype(np.int64) if kept[-1] < rounds else kept.astype(np.int64)
+    return np.unique(np.append(given, rounds)).astype(np.int64)
 
 
 def _promises(named: dict[str, Any]) -> dict[str, Any]:
@@ -195,34 +242,6 @@ def _promises(named: dict[str, Any]) -> dict[str, Any]:
     made = [promise for promise in own.values() if promise is not None]
     common = made[0] if made and all(promise == made[0] for promise in made) else None
     return {name: common if promise is None else promise for name, promise in own.items()}
-
-
-def _remembered_seed(store: Path) -> int:
-    store.mkdir(parents=True, exist_ok=True)
-    file = store / "seed"
-    if not file.exists():
-        file.write_text(str(draw_seed(None)))
-    return int(file.read_text())
-
-
-def _signature(named: dict[str, Any], world: Any, seed: int, kept: Ints) -> str:
-    import joblib
-
-    described = {name: _described(policy) for name, policy in named.items()}
-    try:
-        return str(joblib.hash((described, type(world).__qualname__, vars(world), seed, kept)))
-    except Exception as error:
-        raise ArgumentError(
-            f"store: a policy or the world cannot be told from others, it does not pickle ({error})"
-        ) from error
-
-
-def _described(policy: Any) -> Any:
-    """Return what results depend on: class and configuration, those of learners inside too, but no seed."""
-    if not hasattr(policy, "config"):
-        return policy
-    settings = {name: _described(value) for name, value in policy.config().items() if name != "seed"}
-    return type(policy).__qualname__, settings
 
 
 class _bar:

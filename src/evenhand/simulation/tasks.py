@@ -1,4 +1,4 @@
-"""Replications as tasks: handed to joblib's workers, kept on disk where wanted, stopped when the user says so."""
+"""Replications as tasks: handed to joblib's workers, stopped when the user says so."""
 
 from __future__ import annotations
 
@@ -6,10 +6,7 @@ import contextlib
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from evenhand.errors import ArgumentError, MissingExtraError, wanted
 from evenhand.kernels.arrays import Ints
@@ -17,7 +14,7 @@ from evenhand.rng import child
 from evenhand.simulation.history import Variables, variables
 from evenhand.simulation.loop import replicate
 
-__all__ = ["Store", "chunks", "interruptible", "run_chunk", "workers"]
+__all__ = ["chunks", "interruptible", "run_chunk", "workers"]
 
 IN_PROCESS = ("threading", "sequential")
 
@@ -116,28 +113,3 @@ def interruptible() -> Iterator[threading.Event]:
         yield halt
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-class Store:
-    """A folder in which finished replications are kept; the same simulation started again takes up what is there."""
-
-    def __init__(self, folder: str | Path, signature: str) -> None:
-        self.folder = Path(folder) / signature
-        self.folder.mkdir(parents=True, exist_ok=True)
-
-    def read(self, number: int, replication: int) -> Variables | None:
-        """Return the variables of a replication of the policy with that number, or None if it was not finished."""
-        file = self.folder / f"{number}-{replication}.npz"
-        if not file.exists():
-            return None
-        with np.load(file, allow_pickle=False) as saved:
-            return {key.split("|")[0]: (tuple(key.split("|")[1:]), saved[key]) for key in saved.files}
-
-    def write(self, number: int, replication: int, found: Variables) -> None:
-        """Keep the variables of a finished replication; the file appears whole or not at all."""
-        file = self.folder / f"{number}-{replication}.npz"
-        part = file.with_suffix(".part")
-        with part.open("wb") as handle:
-            arrays: dict[str, Any] = {"|".join((name, *dims)): values for name, (dims, values) in found.items()}
-            np.savez(handle, **arrays)
-        part.replace(file)

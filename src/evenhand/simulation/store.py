@@ -1,0 +1,97 @@
+"""Finished replications on disk, kept apart by everything that a result depends on."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from types import CodeType, FunctionType
+from typing import Any
+
+import numpy as np
+
+from evenhand.errors import ArgumentError
+from evenhand.kernels.arrays import Ints
+from evenhand.rng import draw_seed
+from evenhand.simulation.history import Variables
+from evenhand.version import __version__
+
+__all__ = ["Store", "remembered_seed", "signature"]
+
+
+class Store:
+    """A folder in which finished replications are kept; the same simulation started again takes up what is there."""
+
+    def __init__(self, folder: Path, signature: str) -> None:
+        self.folder = folder / signature
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    def read(self, name: str, replication: int) -> Variables | None:
+        """Return the variables of a replication of the policy of that name, or None if it was not finished or the file
+        is damaged."""
+        try:
+            with self._file(name, replication).open("rb") as file, np.load(file, allow_pickle=False) as saved:
+                return {key.split("|")[0]: (tuple(key.split("|")[1:]), saved[key]) for key in saved.files}
+        except (OSError, EOFError, ValueError, AttributeError, zipfile.BadZipFile):
+            return None
+
+    def write(self, name: str, replication: int, found: Variables) -> None:
+        """Keep the variables of a finished replication; the file appears whole or not at all."""
+        file = self._file(name, replication)
+        part = file.with_suffix(".part")
+        with part.open("wb") as handle:
+            arrays: dict[str, Any] = {"|".join((name, *dims)): values for name, (dims, values) in found.items()}
+            np.savez(handle, **arrays)
+        part.replace(file)
+
+    def _file(self, name: str, replication: int) -> Path:
+        return self.folder / f"{hashlib.sha256(name.encode()).hexdigest()[:16]}-{replication}.npz"
+
+
+def remembered_seed(folder: Path) -> int:
+    """Return the seed that the store in this folder drew when it was first used without one."""
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / "seed"
+    text = file.read_text(errors="replace").strip() if file.exists() else ""
+    if not (text.isascii() and text.isdigit()):
+        text = str(draw_seed(None))
+        file.write_text(text)
+    return int(text)
+
+
+def signature(named: dict[str, Any], world: Any, seed: int, kept: Ints) -> str:
+    """Return a text that is the same where results must be: version, policies, world, seed and checkpoints."""
+    import joblib
+
+    anew = copy.deepcopy(world)
+    anew.reset(0)
+    policies = {name: _described(policy) for name, policy in named.items()}
+    settings = _described(getattr(anew, "__dict__", anew))
+    try:
+        return str(joblib.hash((__version__, policies, type(world).__qualname__, settings, seed, kept)))
+    except Exception as error:
+        raise ArgumentError(
+            f"store: a policy or the world cannot be told from others, it does not pickle ({error})"
+        ) from error
+
+
+def _described(value: Any) -> Any:
+    """Return what results depend on: class and configuration, functions by their code, dicts in their order, no
+    seeds."""
+    if callable(getattr(value, "config", None)) and not isinstance(value, type):
+        return type(value).__qualname__, [
+            (name, _described(part)) for name, part in value.config().items() if name != "seed" or callable(part)
+        ]
+    if isinstance(value, Mapping):
+        return [(key, _described(part)) for key, part in value.items()]
+    if isinstance(value, FunctionType):
+        enclosed = [_described(cell.cell_contents) for cell in value.__closure__ or ()]
+        return _code(value.__code__), _described(value.__defaults__), _described(value.__kwdefaults__), enclosed
+    return value
+
+
+def _code(code: CodeType) -> Any:
+    constants = [_code(part) if isinstance(part, CodeType) else part for part in code.co_consts]
+    return code.co_code, code.co_names, constants

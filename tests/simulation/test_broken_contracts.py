@@ -1,0 +1,64 @@
+"""Policies and worlds that break the contract end the simulation with their name and what they said."""
+
+import numpy as np
+import pytest
+
+import evenhand as eh
+from evenhand.errors import ContractError
+from evenhand.protocol import Decision
+from evenhand.quotas import BernoulliArms
+from tests.strategies import Stubborn
+
+WORLD = BernoulliArms([0.5, 0.4])
+
+
+class Asked:
+    """A policy that answers every ask with the same thing."""
+
+    def __init__(self, answer):
+        self.answer = answer
+
+    def ask(self):
+        return self.answer
+
+    def tell(self, decision, reward):
+        pass
+
+
+def play(policy, world=WORLD):
+    return eh.simulate(policy, world, rounds=5, seed=1, jobs=1)
+
+
+@pytest.mark.parametrize("index", [2, 10**7, -1, 10**30, 1.0, True, None, "0", np.float64(0)], ids=repr)
+def test_an_index_that_is_none_is_refused_with_the_policy_and_the_value(index):
+    with pytest.raises(ContractError, match=r"Stubborn: wanted a decision whose index is .* from 0 to 1, got "):
+        play(Stubborn(index))
+    with pytest.raises(ContractError, match=r"Asked: wanted a decision whose index is .* from 0 to 1, got Decision"):
+        play(Asked(Decision(1, 1, "a", index, None, "")))
+
+
+@pytest.mark.parametrize("answer", [None, 0, (1, 2), "a"], ids=repr)
+def test_an_ask_that_hands_out_no_decision_is_refused(answer):
+    with pytest.raises(ContractError, match="Asked: wanted a decision"):
+        play(Asked(answer))
+
+
+def test_whole_numbers_of_numpy_are_fine():
+    assert play(Stubborn(np.int32(1))).pulls.isel(round=-1, arm=1).item() == 5
+
+
+class Paying(BernoulliArms):
+    """A world whose `respond` returns what it likes."""
+
+    def __init__(self, pay):
+        super().__init__([0.5, 0.4])
+        self.pay = pay
+
+    def respond(self, ticket):
+        return self.pay
+
+
+@pytest.mark.parametrize("pay", [0.5, None, (), (0.5, 1), ("x",), (None,), (10**400,)], ids=lambda pay: repr(pay)[:20])
+def test_a_world_that_returns_no_tuple_of_one_reward_is_refused(pay):
+    with pytest.raises(ContractError, match="Paying: wanted respond to return a tuple of one number"):
+        play(Stubborn(0), Paying(pay))

@@ -1,0 +1,118 @@
+"""What a simulation cannot use is refused once, clearly, whatever odd thing it is."""
+
+import math
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import evenhand as eh
+from evenhand.errors import ArgumentError, RewardError
+from evenhand.learners import UCB1
+from evenhand.quotas import BernoulliArms, DeadlineLearn, FairUCB, HorizonFairUCB
+
+WORLD = BernoulliArms([0.5, 0.4])
+
+
+def play(policy=None, world=WORLD, **more):
+    return eh.simulate(policy or UCB1(), world, **{"rounds": 10, "seed": 1, "jobs": 1} | more)
+
+
+@pytest.mark.parametrize("checkpoints", [[1, None], [[1], [2, 3]], None, "all", [True], {3}, [10**30]], ids=repr)
+def test_checkpoints_that_are_no_rounds(checkpoints):
+    with pytest.raises(ArgumentError, match="checkpoints: wanted a number >= 1, or rounds from 1 to 10"):
+        play(checkpoints=checkpoints)
+
+
+@pytest.mark.parametrize("spacing", ["even", "log"])
+def test_more_checkpoints_than_rounds_are_all_rounds_and_cost_no_more(spacing):
+    assert play(checkpoints=10**15, spacing=spacing)["round"].values.tolist() == list(range(1, 11))
+
+
+@pytest.mark.parametrize("backend", [5, ["loky"], object])
+def test_a_backend_that_is_no_name(backend):
+    with pytest.raises(ArgumentError, match="backend: wanted the name of a joblib backend"):
+        play(backend=backend)
+
+
+@pytest.mark.parametrize("jobs", [True, 2.0, "2", None])
+def test_jobs_that_are_no_number(jobs):
+    with pytest.raises(ArgumentError, match="jobs: wanted a number of workers"):
+        play(jobs=jobs)
+
+
+def test_jobs_of_numpy_are_numbers():
+    xr.testing.assert_identical(play(jobs=np.int64(2)), play())
+
+
+class Armless:
+    """A world with everything but arms."""
+
+    scores = ()
+    reset = observe = respond = print
+
+
+@pytest.mark.parametrize("world", [None, BernoulliArms, 3, [0.5, 0.4], Armless()], ids=str)
+def test_a_world_that_is_none(world):
+    with pytest.raises(ArgumentError, match="world: wanted an object with arms, scores, reset, observe and respond"):
+        play(world=world)
+
+
+def test_a_world_without_gaps_has_no_fair_regret():
+    class Plain:
+        arms, scores, totals = (0, 1), (), ()
+
+        def reset(self, seed):
+            pass
+
+        def observe(self):
+            return ()
+
+        def respond(self, decision):
+            return (1.0,)
+
+    history = play(FairUCB([0.2, 0.2]), Plain())
+    assert history.reward.isel(round=-1).item() == 10
+    assert "r_regret" not in history
+
+
+@pytest.mark.parametrize("seed", [2**63 - 1, 2**63, 2**80])
+def test_any_seed_can_be_written_to_a_file(tmp_path, seed):
+    history = play(seed=seed)
+    history.to_netcdf(tmp_path / "history.nc")
+    with xr.open_dataset(tmp_path / "history.nc") as read:
+        assert int(read.attrs["seed"]) == seed
+
+
+@pytest.mark.parametrize("tolerance", [1e19, 1e300, 2.0**60])
+def test_a_tolerance_beyond_any_conversation(tolerance):
+    with pytest.raises(ArgumentError, match=r"tolerance: wanted less than 2\^61 / 2 pulls, got "):
+        DeadlineLearn(UCB1(), [0.2, 0.2], tolerance)
+    assert DeadlineLearn(UCB1(), [0.2, 0.2], 2.0**59).choose() in (0, 1)
+
+
+@pytest.mark.parametrize("horizon", [10**30, 2**61, math.inf])
+def test_a_horizon_beyond_any_conversation(horizon):
+    with pytest.raises(ArgumentError, match=r"horizon: wanted a number of rounds >= 1, below 2\^61, got "):
+        HorizonFairUCB([0.2, 0.2], horizon)
+    assert HorizonFairUCB([0.2, 0.2], 2**61 - 1).choose() in (0, 1)
+
+
+def test_a_reward_beyond_floats():
+    policy = FairUCB([0.2, 0.2])
+    decision = policy.ask()
+    with pytest.raises(RewardError, match="reward: wanted one number, got 1000"):
+        policy.tell(decision, 10**400)
+    policy.tell(decision, 1)
+
+
+@pytest.mark.parametrize("mean", [None, [0.5], "0.5", 1j, math.nan], ids=repr)
+def test_a_mean_that_is_no_probability(mean):
+    with pytest.raises(ArgumentError, match=r"means\['a'\]: wanted a probability in \[0, 1\]"):
+        BernoulliArms({"a": mean, "b": 0.1})
+
+
+@pytest.mark.parametrize("means", [None, 3, "ab"])
+def test_means_that_are_no_list(means):
+    with pytest.raises(ArgumentError, match="means: wanted a probability for each arm"):
+        BernoulliArms(means)

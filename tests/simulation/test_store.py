@@ -1,0 +1,90 @@
+"""A store hands back what was played, and only that."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import evenhand as eh
+from evenhand.errors import ArgumentError
+from evenhand.learners import UCB1, Adapter
+from evenhand.quotas import BernoulliArms, FairLearn
+from evenhand.simulation import store as module
+from tests.strategies import Stubborn
+
+ARMS = {"a": 0.7, "b": 0.5}
+
+
+def play(policies, store, world=None, **more):
+    settings = {"rounds": 40, "seed": 3, "checkpoints": 4, "jobs": 1, "backend": "sequential"} | more
+    return eh.simulate(policies, world or BernoulliArms(ARMS), store=store, **settings)
+
+
+def files(folder):
+    return sorted(folder.glob("*/*.npz"))
+
+
+def test_the_order_of_the_policies_does_not_mix_them_up(tmp_path):
+    first = play({"zero": Stubborn(0), "one": Stubborn(1)}, tmp_path)
+    turned = play({"one": Stubborn(1), "zero": Stubborn(0)}, tmp_path)
+    assert len(files(tmp_path)) == 2
+    xr.testing.assert_identical(turned.sel(policy=["zero", "one"]), first)
+
+
+def test_names_that_no_file_can_have_are_kept(tmp_path):
+    names = {"a/b": UCB1(), "a\0b": Stubborn(1), "x" * 500: Stubborn(0)}
+    xr.testing.assert_identical(play(names, tmp_path), play(names, tmp_path))
+    assert len(files(tmp_path)) == 3
+
+
+def test_another_version_plays_anew(tmp_path, monkeypatch):
+    play(UCB1(), tmp_path)
+    monkeypatch.setattr(module, "__version__", "another")
+    play(UCB1(), tmp_path)
+    assert len(files(tmp_path)) == 2
+
+
+def test_a_world_that_was_used_in_between_is_the_same_world(tmp_path):
+    world = BernoulliArms(ARMS)
+    play(UCB1(), tmp_path, world)
+    world.reset(7)
+    world.observe()
+    play(UCB1(), tmp_path, world)
+    assert len(files(tmp_path)) == 1
+
+
+def constant(arm):
+    return Adapter(object(), choose=lambda learner: arm, update=lambda learner, index, reward: None)
+
+
+@pytest.mark.parametrize("around", [lambda learner: learner, lambda learner: FairLearn(learner, {"a": 0.1, "b": 0.1})])
+def test_adapters_of_lambdas_are_told_apart_by_their_code_and_what_it_encloses(tmp_path, around):
+    first = play(around(constant(0)), tmp_path)
+    xr.testing.assert_identical(play(around(constant(0)), tmp_path), first)
+    assert len(files(tmp_path)) == 1
+    assert not play(around(constant(1)), tmp_path).pulls.equals(first.pulls)
+    other = Adapter(object(), choose=lambda learner: 1 - 1, update=lambda learner, index, reward: None)
+    play(around(other), tmp_path)
+    assert len(files(tmp_path)) == 3
+
+
+def test_what_cannot_be_told_apart_is_refused(tmp_path):
+    policy = Stubborn(0)
+    policy.hook = lambda: 0
+    with pytest.raises(ArgumentError, match="store: a policy or the world cannot be told from others"):
+        play(policy, tmp_path)
+
+
+@pytest.mark.parametrize("damage", [b"", b"PK", b"nonsense", None], ids=str)
+def test_a_damaged_file_is_played_again(tmp_path, damage):
+    whole = play(UCB1(), tmp_path)
+    (file,) = files(tmp_path)
+    file.write_bytes(file.read_bytes()[:-200] if damage is None else damage)
+    xr.testing.assert_identical(play(UCB1(), tmp_path), whole)
+    with np.load(file) as saved:
+        assert saved.files
+
+
+def test_an_empty_seed_file_is_drawn_again(tmp_path):
+    (tmp_path / "seed").write_text("")
+    drawn = play(UCB1(), tmp_path, seed=None)
+    assert (tmp_path / "seed").read_text() == str(drawn.attrs["seed"])
