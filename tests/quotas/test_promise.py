@@ -242,9 +242,14 @@ def test_the_promise_holds_over_tens_of_thousands_of_rounds(cls):
     assert sum(pulls) == 30_000
 
 
-def test_a_share_that_is_one_in_floating_point_only_binds_as_it_was_written():
-    """Almost full shares beside an arm owed nothing: exact and rounded sums differ, no deadline may be lost."""
-    policy = DeadlineLearn(Stubborn(3), ["0.1999999999999999999999999", "1/2", "3/10", 0])
+def test_shares_too_fine_to_count_are_refused_rather_than_rounded():
+    """Written exactly, they would have to be promised exactly; kernels count in units of 2^-60."""
+    with pytest.raises(SharesError, match="common denominator below .* write them with fewer digits, or as floats"):
+        DeadlineLearn(Stubborn(3), ["0.1999999999999999999999999", "1/2", "3/10", 0])
+
+
+def test_almost_full_shares_beside_an_arm_that_is_owed_nothing_keep_every_deadline():
+    policy = DeadlineLearn(Stubborn(3), ["0.19999999999999999", "1/2", "3/10", 0])
     kept_throughout(policy, 2000)
 
 
