@@ -138,7 +138,11 @@ class KernelPolicy:
         self._next = ticket + 1
         self._open[ticket] = (index, shown)
         self._waiting[index] += 1
-        return Decision(ticket, self.round, self._labels[index], index, None, REASONS[why])
+        return Decision(ticket, self.round, self._labels[index], index, self.distribution(why), REASONS[why])
+
+    def distribution(self, why: int) -> Floats | None:
+        """Return the distribution (n_arms,) that the decision just taken was drawn from, None where none is known."""
+        return None
 
     def tell(self, decision: Decision | int, reward: float) -> None:
         """Bring back the reward of a ticket, given as the decision or its id; late and out of order is fine.

@@ -139,3 +139,19 @@ def test_ucb1_decides_as_the_plain_rule_while_rewards_are_late(seed, arms, most_
             fast.tell(late, reward)
             twin.pulls[late.index] += 1
             twin.sums[late.index] += reward
+
+
+def test_epsilon_greedy_tells_the_distribution_that_it_draws_from():
+    learner = EpsilonGreedy(0.3, arms=["a", "b", "c"], seed=5)
+    first = [learner.ask() for _ in range(3)]
+    assert [decision.probabilities for decision in first] == [None] * 3
+    for decision, reward in zip(first, (0.2, 0.9, 0.4), strict=True):
+        learner.tell(decision, reward)
+    drawn = np.zeros(3)
+    for _ in range(20_000):
+        decision = learner.ask()
+        np.testing.assert_allclose(decision.probabilities, [0.1, 0.8, 0.1])
+        drawn[decision.index] += 1
+        learner.forget(decision)
+    # Hoeffding: each frequency off by 0.02 has a probability below 2 exp(-2 * 20000 * 0.02^2) = 2.3e-7
+    np.testing.assert_allclose(drawn / 20_000, [0.1, 0.8, 0.1], atol=0.02)

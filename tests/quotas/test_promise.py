@@ -244,7 +244,7 @@ def test_the_promise_holds_over_tens_of_thousands_of_rounds(cls):
 
 def test_shares_too_fine_to_count_are_refused_rather_than_rounded():
     """Written exactly, they would have to be promised exactly; kernels count in units of 2^-60."""
-    with pytest.raises(SharesError, match="common denominator below .* write them with fewer digits, or as floats"):
+    with pytest.raises(SharesError, match=r"common denominator below .* write them with fewer digits, or as floats"):
         DeadlineLearn(Stubborn(3), ["0.1999999999999999999999999", "1/2", "3/10", 0])
 
 

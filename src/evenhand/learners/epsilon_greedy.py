@@ -79,8 +79,8 @@ class EpsilonGreedy(KernelPolicy):
     >>> learner = EpsilonGreedy(0.0, arms=2)
     >>> learner.update(0, 0.2)
     >>> learner.update(1, 0.9)
-    >>> learner.choose()
-    1
+    >>> learner.choose(), learner.ask().probabilities.tolist()
+    (1, [0.0, 1.0])
 
     Source: Sutton and Barto (1998), section 2.2.
     """
@@ -93,6 +93,15 @@ class EpsilonGreedy(KernelPolicy):
             raise ArgumentError(wanted("epsilon", "a probability in [0, 1]", epsilon))
         self.epsilon = float(epsilon)
         super().__init__(arms, seed)
+
+    def distribution(self, why: int) -> Floats | None:
+        if why == UNTRIED:
+            return None
+        arms = len(self._labels)
+        means = self._state.sums / np.maximum(self._state.pulls, 1)
+        chances = np.full(arms, self.epsilon / arms)
+        chances[np.argmax(np.where(self._state.pulls > 0, means, -1.0))] += 1.0 - self.epsilon
+        return chances
 
     def parameters(self) -> GreedyParams:
         return GreedyParams(self.epsilon)
