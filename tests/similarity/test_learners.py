@@ -16,6 +16,7 @@ LEARNERS = {
     "ellipsoid": EllipsoidDistance,
     "moments": MomentDistance,
     "projected volume": lambda **given: ProjectedVolumeDistance(**{"seed": 3, **given}),
+    "projected volume, thin": lambda **given: ProjectedVolumeDistance(**{"seed": 3, "thin": 0.02, **given}),
 }
 every = pytest.mark.parametrize("make", LEARNERS.values(), ids=LEARNERS)
 

@@ -122,6 +122,23 @@ def test_probabilities_solve_the_fair_program_for_the_distances_played():
     assert np.allclose(policy.ask(x).probabilities, expected)
 
 
+def test_the_certificate_adds_up_prices_and_bounds_the_regret_of_a_metric_that_is_nearly_right():
+    rng, believed = np.random.default_rng(4), MahalanobisOracle(0.97 * A)
+    policy = KnownRewardLipschitz(THETA, metric=KnownDistance(0.97 * A), seed=1)
+    total, lost = 0.0, 0
+    for n in range(300):
+        x = rng.uniform(-0.5, 0.5, size=(3 + n % 4, 2))
+        p, before = policy.ask(x).probabilities, policy.certificate
+        solved = fair_distribution(x @ THETA, believed.distances(x), details=True)
+        total += 0.02 * solved.prices.sum()
+        assert before == pytest.approx(total)
+        part = 0.02 * solved.prices.sum()
+        regret = (fair_distribution(x @ THETA, MahalanobisOracle(A).distances(x)) - p) @ (x @ THETA)
+        assert regret <= part + 1e-12
+        lost += regret > 0.2 * part > 0
+    assert lost > 100
+
+
 def test_draws_follow_the_probabilities_and_leave_the_rest_to_nobody():
     policy = KnownRewardLipschitz([1.0, 0.0], metric=KnownDistance([[0.3, 0.0]]), seed=4)
     drawn = [policy.ask([[1.0, 0.0], [-0.5, 0.0]]) for _ in range(4000)]

@@ -198,6 +198,16 @@ class Lipschitz:
         """The ids that were handed out and neither told nor forgotten."""
         return list(self._open)
 
+    @property
+    def certificate(self) -> float:
+        """The sum over all rounds of epsilon times the prices of all pairs.
+
+        In a round where every pair was allowed its distance minus epsilon, that round's part bounds, by duality,
+        what not knowing the metric cost: regret is at most the part plus what optimism added to the rewards of
+        whoever may be drawn, which is nothing where rewards are known.
+        """
+        return float(self._mind.certificate[0])
+
     def distances(self, contexts: ArrayLike) -> NDArray[np.float64]:
         """Return what the policy believes of the distances between individuals: (low, guess, high), each (k, k)."""
         shown = read_contexts(contexts, self.dimension, self.individuals, self.norms)

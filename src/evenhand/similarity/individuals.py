@@ -53,6 +53,7 @@ class Individuals:
         "verdicts": "pairs on which the auditor's verdict was used, so far",
         "contradictions": "verdicts that contradicted every metric, so far",
         "metric_updates": "verdicts that taught the metric, so far",
+        "certificate": "epsilon times the prices of all pairs, so far",
     }
 
     def __init__(
@@ -187,6 +188,7 @@ class Individuals:
             if round == checkpoints[row]:
                 learner = getattr(policy, "metric", None)
                 totals[6] = np.nan if learner is None else learner.state.tally[0]
+                totals[7] = policy.certificate if isinstance(policy, Lipschitz) else np.nan
                 trace[row] = totals
                 row += 1
             if round % 1000 == 0:

@@ -121,6 +121,10 @@ class DistanceLearner:
         radius."""
         raise NotImplementedError
 
+    def thinness(self, m: int) -> float:
+        """Return the width below which a direction is split off; 0 for never."""
+        return 0.0
+
     @property
     def error_rate(self) -> float:
         """The rate of wrong verdicts that the learner is prepared for."""
@@ -308,7 +312,7 @@ class DistanceLearner:
         radius = 2.0 * self.dimension if self.radius is None else float(self.radius)
         growth = float(DOUBLINGS) if self.radius is None else 0.0
         logs = float(self.programs or growth > 0)
-        options = [self.error_rate, self.tolerance, growth, logs, reach, spread, float(self.programs)]
+        options = [self.error_rate, self.tolerance, growth, logs, reach, spread, float(self.programs), self.thinness(m)]
         state = Belief(
             centre=np.zeros((n, m)),
             factor=np.zeros((n, m, m)),
@@ -317,6 +321,7 @@ class DistanceLearner:
             limits=np.zeros((n, capacity)),
             counts=np.zeros(n, np.int64),
             doublings=np.zeros(n, np.int64),
+            thin=np.zeros(n, np.int64),
             rows=rows,
             columns=columns,
             scales=scales,

@@ -22,19 +22,19 @@ from evenhand.kernels.compose import OPEN, kernel, routine
 from evenhand.kernels.halfspaces import Simplex, support
 
 __all__ = [
-    "CONTRADICTED", "CUT_ERROR", "GROWTH", "LOGS", "NOTHING", "PROGRAMS", "REACH", "SPREAD", "TAUGHT", "TOLERANCE",
-    "Belief", "append", "certified", "direct", "dull", "interval", "learn", "opened", "prior", "project", "squeeze",
-    "width",
+    "CONTRADICTED", "CUT_ERROR", "GROWTH", "LOGS", "NOTHING", "PROGRAMS", "REACH", "SPREAD", "TAUGHT", "THIN",
+    "TOLERANCE", "Belief", "append", "certified", "direct", "dull", "interval", "learn", "opened", "prior", "project",
+    "squeeze", "width",
 ]  # fmt: skip
 
 NOTHING, TAUGHT, CONTRADICTED = 0, 1, -1
 """What came of a verdict."""
 
-CUT_ERROR, TOLERANCE, GROWTH, LOGS, REACH, SPREAD, PROGRAMS = range(7)
+CUT_ERROR, TOLERANCE, GROWTH, LOGS, REACH, SPREAD, PROGRAMS, THIN = range(8)
 """Where `Belief.options` holds: the rate of wrong verdicts; how far d^2 may be from any Mahalanobis distance; how
 often the radius may
 double; 1 where half-spaces are logged; the reach; the prior's factor relative to its radius; 1 where linear programs
-certify."""
+certify; the width below which a direction counts as thin."""
 
 cut = OPEN
 
@@ -56,6 +56,8 @@ class Belief(NamedTuple):
     """(copies,): how many half-spaces are logged."""
     doublings: NDArray[np.int64]
     """(copies,): how often the radius was doubled."""
+    thin: NDArray[np.int64]
+    """(copies,): how many of the factor's columns, the last ones, are directions split off as thin."""
     rows: NDArray[np.int64]
     columns: NDArray[np.int64]
     scales: NDArray[np.float64]
@@ -225,6 +227,7 @@ def prior(state: Any, copy: Any) -> Any:
             state.factor[copy, i, j] = 0.0
         state.factor[copy, i, i] = ball * state.options[SPREAD]
     state.counts[copy] = 0
+    state.thin[copy] = 0
 
 
 @routine

@@ -1,15 +1,18 @@
-"""The set of all metrics that agree with the verdicts, guessed at its centroid.
+"""The set of all metrics that agree with the verdicts, guessed at the centroid of a cylinder around it.
 
-K is the box cut by all half-spaces; a guess at its centroid makes every verdict take away a constant part of its
-volume. The centroid is approximated by hit-and-run, which also measures how wide K is in each direction; linear
-programs certify the ends.
+K is the box cut by all half-spaces. S holds orthonormal directions in which K has become thinner than delta, L is
+their complement, and Cyl(K, S) is the projection of K on L times the interval of K along each s in S. A guess at the
+cylinder's centroid makes every verdict take away a constant part of the volume of the projection; without S the cuts
+could go on in a set that is flat already.
 
-The published algorithm also splits off directions in which K has become thinner than delta = epsilon^2 / (16 m^2 (m
-+ 1)^2). No pair is cut any more once its interval is narrower than epsilon, and at the epsilons that make sense for
-probabilities such a delta lies near the rounding of double precision; that step is left out here.
+Exact are the intervals along S and every width, by linear programs. Approximated are: the centroid on L, the mean of
+the projections of hit-and-run points of K, which lie denser where K's slice along S is larger, not uniformly on the
+projection; and the search for a thin direction: after a cut only the principal axis in L with the least sampled
+variance is measured, one a cut. If K is thinner than delta anywhere in L, that axis is at most
+sqrt(m (m + 2)) times as wide, up to sampling.
 
 Source: I. Lobel, R. Paes Leme, A. Vladu, "Multidimensional Binary Search for Contextual Decision-Making" (EC 2017),
-Section 4: at most O(m log(m/epsilon)) mistakes above epsilon.
+Section 4: at most O(m log(m/epsilon)) mistakes above epsilon, delta = epsilon^2 / (16 m^2 (m + 1)^2).
 """
 
 from __future__ import annotations
@@ -17,18 +20,25 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from evenhand.kernels.compose import routine
+from evenhand.errors import ArgumentError, wanted
+from evenhand.kernels.compose import kernel, routine
 from evenhand.kernels.halfspaces import support, walk
 from evenhand.registry import register
 from evenhand.rng import Seed
 from evenhand.similarity.learner import DistanceLearner, Structure
-from evenhand.similarity.metric import CONTRADICTED, NOTHING, TAUGHT, append, dull, opened, width
+from evenhand.similarity.metric import CONTRADICTED, NOTHING, TAUGHT, THIN, append, dull, opened, width
 
 __all__ = ["ProjectedVolumeDistance"]
 
 
 BURN, KEEP = 20, 60
 """Steps of the walk per coordinate: before the first point counts, and those that count."""
+
+SWEEPS = 30
+"""At most so many sweeps of rotations; eight are enough as a rule."""
+
+FLATTEST = 1e-12
+"""An axis in S is never taken to be shorter: the linear programs are no more exact."""
 
 
 @routine
@@ -48,32 +58,27 @@ def cut(state: Any, copy: Any, value: Any, sign: Any, precision: Any) -> Any:
 
 @routine
 def recentre(state: Any, copy: Any) -> Any:
-    """Set the centre to the centroid and the factor to a root of the covariance, both from a walk inside the set."""
+    """Set the centre to the centroid of the cylinder and the factor to its principal axes, those in S last."""
     m = state.u.size
-    cuts, limits, count = state.cuts[copy], state.limits[copy], state.counts[copy]
+    wide = m - state.thin[copy]
+    factor, centre = state.factor[copy], state.centre[copy]
     for i in range(m):
         state.point[i] = 0.0
-        state.image[i] = 0.0
+    for j in range(m):
+        across(state, copy, j)
     for i in range(m):
-        for sign in (-1.0, 1.0):
-            state.image[i] = sign
-            support(cuts, limits, count, state.low, state.high, state.image, state.excess, state.simplex)
-            for j in range(m):
-                state.point[j] += state.simplex.point[j] / (2.0 * m)
-        state.image[i] = 0.0
-    for i in range(m):
-        state.centre[copy, i] = state.point[i]
-    for i in range(m + 1):
-        for j in range(m):
+        centre[i] = state.point[i]
+    for i in range(wide + 1):
+        for j in range(wide):
             state.moments[i, j] = 0.0
     for n in range((BURN + KEEP) * m):
         walk(
-            cuts,
-            limits,
-            count,
+            state.cuts[copy],
+            state.limits[copy],
+            state.counts[copy],
             state.low,
             state.high,
-            state.factor[copy],
+            factor,
             state.point,
             state.step,
             state.excess,
@@ -81,41 +86,143 @@ def recentre(state: Any, copy: Any) -> Any:
             state.stream,
         )
         if n >= BURN * m:
-            for i in range(m):
-                state.moments[m, i] += state.point[i]
-                for j in range(i + 1):
-                    state.moments[i, j] += (state.point[i] - state.centre[copy, i]) * (
-                        state.point[j] - state.centre[copy, j]
-                    )
+            collect(factor, centre, state.point, wide, state.image, state.moments)
     scale = 1.0 / (KEEP * m)
-    for i in range(m):
-        state.image[i] = state.moments[m, i] * scale - state.centre[copy, i]
-    for i in range(m):
+    for i in range(wide):
+        state.moments[wide, i] *= scale
+    for i in range(wide):
         for j in range(i + 1):
-            state.moments[i, j] = state.moments[i, j] * scale - state.image[i] * state.image[j]
+            state.moments[i, j] = state.moments[i, j] * scale - state.moments[wide, i] * state.moments[wide, j]
     for i in range(m):
-        state.centre[copy, i] += state.image[i]
-    root(state.moments, state.factor[copy])
+        for j in range(wide):
+            centre[i] += factor[i, j] * state.moments[wide, j]
+    reshape(factor, state.moments, wide)
+    flatten(state, copy)
 
 
 @routine
-def root(covariance: Any, factor: Any) -> Any:
-    """Write the Cholesky factor of the lower triangle of `covariance`; a pivot that rounding has eaten becomes
-    tiny."""
-    m = factor.shape[0]
+def across(state: Any, copy: Any, j: Any) -> Any:
+    """Return the ends of the set along axis j of the factor, and add the two points that attain them to
+    `state.point`, each with weight 1 / 2m."""
+    m = state.u.size
+    factor = state.factor[copy]
+    norm = 0.0
     for i in range(m):
-        for j in range(m):
-            factor[i, j] = 0.0
-    for j in range(m):
+        norm += factor[i, j] * factor[i, j]
+    norm = math.sqrt(norm)
+    least, most = 0.0, 0.0
+    for sign in (-1.0, 1.0):
+        for i in range(m):
+            state.image[i] = sign * factor[i, j] / norm
+        end = support(
+            state.cuts[copy],
+            state.limits[copy],
+            state.counts[copy],
+            state.low,
+            state.high,
+            state.image,
+            state.excess,
+            state.simplex,
+        )
+        if sign < 0.0:
+            least = -end
+        else:
+            most = end
+        for i in range(m):
+            state.point[i] += state.simplex.point[i] / (2.0 * m)
+    return least, most
+
+
+@kernel
+def collect(factor: Any, centre: Any, point: Any, wide: Any, image: Any, moments: Any) -> Any:
+    """Add the point, in units of the first `wide` axes, to the sums of squares and to their row below."""
+    for j in range(wide):
+        along, square = 0.0, 0.0
+        for i in range(point.size):
+            along += factor[i, j] * (point[i] - centre[i])
+            square += factor[i, j] * factor[i, j]
+        image[j] = along / square
+    for i in range(wide):
+        moments[wide, i] += image[i]
+        for j in range(i + 1):
+            moments[i, j] += image[i] * image[j]
+
+
+@routine
+def reshape(factor: Any, covariance: Any, wide: Any) -> Any:
+    """Multiply the first `wide` axes by a root of their covariance (Cholesky), then turn them to principal axes.
+
+    Rotating pairs of columns until all are orthogonal (Hestenes 1958) keeps the short axes accurate.
+    """
+    m = factor.shape[0]
+    for j in range(wide):
         pivot = covariance[j, j]
         for n in range(j):
-            pivot -= factor[j, n] * factor[j, n]
-        factor[j, j] = math.sqrt(max(pivot, 1e-10 * covariance[j, j], 1e-20))
-        for i in range(j + 1, m):
-            rest = covariance[i, j]
+            pivot -= covariance[j, n] * covariance[j, n]
+        covariance[j, j] = math.sqrt(max(pivot, 1e-6))
+        for i in range(j + 1, wide):
             for n in range(j):
-                rest -= factor[i, n] * factor[j, n]
-            factor[i, j] = rest / factor[j, j]
+                covariance[i, j] -= covariance[i, n] * covariance[j, n]
+            covariance[i, j] /= covariance[j, j]
+    for i in range(m):
+        for j in range(wide):
+            entry = 0.0
+            for n in range(j, wide):
+                entry += factor[i, n] * covariance[n, j]
+            factor[i, j] = entry
+    for _ in range(SWEEPS):
+        turned = False
+        for p in range(wide):
+            for q in range(p + 1, wide):
+                first, second, both = 0.0, 0.0, 0.0
+                for i in range(m):
+                    first += factor[i, p] * factor[i, p]
+                    second += factor[i, q] * factor[i, q]
+                    both += factor[i, p] * factor[i, q]
+                if abs(both) > 1e-14 * math.sqrt(first * second):
+                    turned = True
+                    slope = (second - first) / (2.0 * both)
+                    tangent = math.copysign(1.0, slope) / (abs(slope) + math.sqrt(1.0 + slope * slope))
+                    cosine = 1.0 / math.sqrt(1.0 + tangent * tangent)
+                    for i in range(m):
+                        x, y = factor[i, p], factor[i, q]
+                        factor[i, p] = cosine * (x - tangent * y)
+                        factor[i, q] = cosine * (tangent * x + y)
+        if not turned:
+            break
+
+
+@routine
+def flatten(state: Any, copy: Any) -> Any:
+    """Move the shortest axis of L to S if the set is thin along it, and put the centre in the middle along all of S."""
+    m = state.u.size
+    factor, centre = state.factor[copy], state.centre[copy]
+    wide = m - state.thin[copy]
+    shortest, least = 0, math.inf
+    for j in range(wide):
+        square = 0.0
+        for i in range(m):
+            square += factor[i, j] * factor[i, j]
+        if square < least:
+            shortest, least = j, square
+    if wide > 0:
+        low, high = across(state, copy, shortest)
+        if high - low <= state.options[THIN]:
+            wide -= 1
+            state.thin[copy] += 1
+            for i in range(m):
+                factor[i, shortest], factor[i, wide] = factor[i, wide], factor[i, shortest]
+    for j in range(wide, m):
+        low, high = across(state, copy, j)
+        norm, along = 0.0, 0.0
+        for i in range(m):
+            norm += factor[i, j] * factor[i, j]
+            along += factor[i, j] * centre[i]
+        norm = math.sqrt(norm)
+        for i in range(m):
+            axis = factor[i, j] / norm
+            centre[i] += (0.5 * (low + high) - along / norm) * axis
+            factor[i, j] = axis * max(high - low, FLATTEST) / math.sqrt(12.0)
 
 
 @register("similarity/projected-volume-distance", kind="part")
@@ -130,6 +237,8 @@ class ProjectedVolumeDistance(DistanceLearner):
     structure : which entries of A'A are learned, see `coordinates`.
     tolerance : how far the true d^2 may be from any Mahalanobis distance.
     precision : an interval of d narrower than this is not cut any more.
+    thin : delta, the width of the set of all A'A below which a direction belongs to S; None is the paper's, with
+        epsilon = precision.
     seed : of the random walk that approximates centroids.
 
     Raises
@@ -160,9 +269,18 @@ class ProjectedVolumeDistance(DistanceLearner):
         structure: Structure = "symmetric",
         tolerance: float = 0.0,
         precision: float = 0.02,
+        thin: float | None = None,
         seed: Seed = None,
     ) -> None:
         super().__init__(radius, shared, structure, tolerance, precision, seed)
+        if thin is not None and not (isinstance(thin, (int, float)) and 0 <= thin < math.inf):
+            raise ArgumentError(wanted("thin", "a number >= 0, or None for the paper's", thin))
+        self.thin = thin
+
+    def thinness(self, m: int) -> float:
+        if self.thin is not None:
+            return float(self.thin)
+        return (self.precision / (4.0 * m * (m + 1.0))) ** 2
 
     def reach(self, m: int) -> tuple[float, float]:
         return math.sqrt(m + 2.0), 1.0 / math.sqrt(m + 2.0)

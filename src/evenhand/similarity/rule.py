@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.kernels.compose import OPEN, bind, kernel, routine
-from evenhand.kernels.fair_program import Tree, solve, tree
+from evenhand.kernels.fair_program import Tree, prices, solve, tree
 from evenhand.kernels.random import uniform
 from evenhand.similarity.metric import CONTRADICTED, NOTHING, PROGRAMS, TOLERANCE, certified, direct, interval, width
 
@@ -80,6 +80,8 @@ class Mind(NamedTuple):
     """(k,): 1 for who was drawn."""
     steps: NDArray[np.int64]
     """(2,): steps of the fair program, rounds in which it passed its cap."""
+    certificate: NDArray[np.float64]
+    """(1,): epsilon times the prices of all pairs, summed over all rounds."""
     tree: Tree
 
 
@@ -87,14 +89,16 @@ def mind(d: int, k: int, ridge: float, stream: NDArray[np.uint64]) -> Mind:
     """Return the state before the first round."""
     return Mind(
         stream, np.eye(d) / ridge, np.zeros(d), np.zeros(d), np.zeros(d), np.zeros(k), np.zeros((k, k)),
-        np.zeros((k, k), np.int64), np.zeros(k), np.zeros(k, np.int64), np.zeros(2, np.int64), tree(k),
+        np.zeros((k, k), np.int64), np.zeros(k), np.zeros(k, np.int64), np.zeros(2, np.int64), np.zeros(1),
+        tree(k),
     )  # fmt: skip
 
 
 def resized(old: Mind, k: int) -> Mind:
     """Return the state with scratch for another number of individuals."""
     new = mind(old.theta.size, k, 1.0, old.stream)
-    return new._replace(inverse=old.inverse, response=old.response, theta=old.theta, steps=old.steps)
+    kept = ("inverse", "response", "theta", "steps", "certificate")
+    return new._replace(**{name: getattr(old, name) for name in kept})
 
 
 @routine
@@ -156,13 +160,18 @@ def decide(params: Any, mind: Any, belief: Any, contexts: Any, round: Any) -> An
                 learn(belief, copy, 0.0, False, precision)
                 low, guess, high = interval(belief, copy)
             limit(params, mind, belief, i, j, low, guess, high)
+    price = 0.0
     for _ in range(PASSES):
-        steps, _price = solve(mind.rewards, mind.allowed, one, mind.p, mind.tree)
+        steps, price = solve(mind.rewards, mind.allowed, one, mind.p, mind.tree)
         mind.steps[0] += max(steps, 0)
         if steps < 0:
             mind.steps[1] += 1
         if belief.options[PROGRAMS] == 0.0 or not certify(params, mind, belief, contexts):
             break
+    prices(mind.rewards, price, mind.tree)
+    for i in range(k):
+        if 0 <= mind.tree.parent[i] < k:
+            mind.certificate[0] += precision * max(mind.tree.sums[i], 0.0)
 
 
 @routine

@@ -20,6 +20,7 @@ __all__ = ["SCORES", "Stage", "answer", "appear", "measure", "play", "stage"]
 
 SCORES = (
     "regret", "violations", "violated_rounds", "violations_above_zero", "verdicts", "contradictions", "metric_updates",
+    "certificate",
 )  # fmt: skip
 """What is added up every round, in this order."""
 
@@ -227,6 +228,7 @@ def play(
                 gain(mind, stage.contexts[i], answer(stage, i))
         if round == checkpoints[row]:
             stage.totals[6] = belief.tally[0]
+            stage.totals[7] = mind.certificate[0]
             for n in range(stage.totals.size):
                 trace[row, n] = stage.totals[n]
             row += 1
