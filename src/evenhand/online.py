@@ -32,11 +32,12 @@ from evenhand.errors import (
     wanted,
 )
 from evenhand.kernels.arrays import Floats, Ints, Words
-from evenhand.kernels.compose import OPEN, bind, direct, entry, kernel
-from evenhand.protocol import Decision, Label
+from evenhand.kernels.compose import OPEN, direct, entry, kernel
+from evenhand.kernels.packing import flat, packer
+from evenhand.protocol import Decision, Label, arm_labels
 from evenhand.rng import Seed, draw_seed, stream
 
-__all__ = ["REASONS", "KernelPolicy", "Kernels", "arm_labels", "flat", "packer", "reason"]
+__all__ = ["REASONS", "KernelPolicy", "Kernels", "reason"]
 
 REASONS: dict[int, str] = {}
 """What the reason numbers of `choose` mean; filled by `reason` when a policy's module is imported."""
@@ -57,34 +58,6 @@ def reason(text: str) -> int:
     if REASONS.setdefault(number, text) != text:
         raise ArgumentError(f"reason: {text!r} has the number of {REASONS[number]!r}; word it otherwise")
     return number
-
-
-def arm_labels(arms: int | Sequence[Label], name: str = "arms") -> tuple[Label, ...]:
-    """Return the labels of the arms: those given, or 0 .. n-1 for a number; refusals speak of `name`.
-
-    >>> arm_labels(3), arm_labels(["ads", "news"])
-    ((0, 1, 2), ('ads', 'news'))
-
-    Raises
-    ------
-    ArgumentError
-        If there are fewer than two arms, a label twice, or a label that is neither str nor int.
-    """
-    if isinstance(arms, (int, np.integer)) and not isinstance(arms, bool):
-        labels: tuple[Label, ...] = tuple(range(int(arms)))
-    elif isinstance(arms, str) or not hasattr(arms, "__iter__"):
-        raise ArgumentError(wanted(name, f"a number of {name} or a list of labels", arms))
-    else:
-        labels = tuple(label.item() if isinstance(label, np.generic) else label for label in arms)
-    if len(labels) < 2:
-        raise ArgumentError(wanted(name, f"at least two {name}", arms))
-    for label in labels:
-        if not isinstance(label, (str, int)) or isinstance(label, bool):
-            raise ArgumentError(wanted(name, "labels that are str or int", label, "turn them into text first"))
-    if len(set(labels)) < len(labels):
-        twice = next(label for label in labels if labels.count(label) > 1)
-        raise ArgumentError(wanted(name, "each label once", twice, "it stands there twice"))
-    return labels
 
 
 class KernelPolicy:
@@ -338,8 +311,8 @@ class KernelPolicy:
         return reward
 
 
-choose = update = pack_params = pack_state = pack_inner = Type = OPEN
-split = own = 0
+choose = update = pack_params = pack_state = OPEN
+split = 0
 
 _COMPILED = ("_ask_kernel", "_tell_kernel", "_arrays")
 _BEGUN = ("_labels", "_next", "_open", "_params", "_state", "_waiting", "round", *_COMPILED)
@@ -353,27 +326,3 @@ def _ask(round: int, contexts: Floats, waiting: Ints, arrays: Any) -> tuple[int,
 @kernel
 def _tell(index: int, reward: float, contexts: Floats, arrays: Any) -> None:
     update(pack_params(*arrays[:split]), pack_state(*arrays[split:]), contexts, index, reward)
-
-
-@kernel
-def _pack(*arrays: Any) -> Any:
-    return Type(*arrays)
-
-
-@kernel
-def _pack_nested(*arrays: Any) -> Any:
-    return Type(*(arrays[:own] + (pack_inner(*arrays[own:]),)))  # noqa: RUF005, numba knows no other
-
-
-def packer(value: Any) -> Any:
-    """Return the kernel that builds NamedTuples like `value` from flat arrays: calls with those are fast."""
-    if hasattr(value[-1], "_fields"):
-        return bind(_pack_nested, Type=type(value), own=len(value) - 1, pack_inner=packer(value[-1]))
-    return bind(_pack, Type=type(value))
-
-
-def flat(value: Any) -> tuple[Any, ...]:
-    """Return the fields of a NamedTuple, those of an inner one in its last field in its place."""
-    if hasattr(value[-1], "_fields"):
-        return (*value[:-1], *flat(value[-1]))
-    return tuple(value)

@@ -7,11 +7,15 @@ decisions, in simulations and in checks.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+import numpy as np
+
+from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats
 
-__all__ = ["Decision", "Label", "Learner", "Policy", "World"]
+__all__ = ["Decision", "Label", "Learner", "Policy", "World", "arm_labels"]
 
 Label = str | int
 
@@ -79,3 +83,31 @@ class World(Protocol):
     def respond(self, ticket: Any) -> tuple[Any, ...]:
         """Return what `tell` is told about the ticket of the round that was observed last."""
         ...
+
+
+def arm_labels(arms: int | Sequence[Label], name: str = "arms") -> tuple[Label, ...]:
+    """Return the labels of the arms: those given, or 0 .. n-1 for a number; refusals speak of `name`.
+
+    >>> arm_labels(3), arm_labels(["ads", "news"])
+    ((0, 1, 2), ('ads', 'news'))
+
+    Raises
+    ------
+    ArgumentError
+        If there are fewer than two arms, a label twice, or a label that is neither str nor int.
+    """
+    if isinstance(arms, (int, np.integer)) and not isinstance(arms, bool):
+        labels: tuple[Label, ...] = tuple(range(int(arms)))
+    elif isinstance(arms, str) or not hasattr(arms, "__iter__"):
+        raise ArgumentError(wanted(name, f"a number of {name} or a list of labels", arms))
+    else:
+        labels = tuple(label.item() if isinstance(label, np.generic) else label for label in arms)
+    if len(labels) < 2:
+        raise ArgumentError(wanted(name, f"at least two {name}", arms))
+    for label in labels:
+        if not isinstance(label, (str, int)) or isinstance(label, bool):
+            raise ArgumentError(wanted(name, "labels that are str or int", label, "turn them into text first"))
+    if len(set(labels)) < len(labels):
+        twice = next(label for label in labels if labels.count(label) > 1)
+        raise ArgumentError(wanted(name, "each label once", twice, "it stands there twice"))
+    return labels

@@ -20,8 +20,8 @@ import numpy as np
 
 from evenhand.errors import ArgumentError, UnknownArmError, wanted
 from evenhand.kernels.arrays import Floats
-from evenhand.online import KernelPolicy, arm_labels
-from evenhand.protocol import Decision, Label
+from evenhand.online import KernelPolicy
+from evenhand.protocol import Decision, Label, arm_labels
 
 __all__ = ["TINY", "Grouped", "Groups", "Membership", "group_label", "real", "whole"]
 

@@ -18,8 +18,7 @@ import numpy as np
 from evenhand.errors import ArgumentError, SharesError, wanted
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.pace import Pace, Position, pace, position
-from evenhand.online import arm_labels
-from evenhand.protocol import Label
+from evenhand.protocol import Label, arm_labels
 
 __all__ = ["Promise", "read_share", "read_tolerance"]
 

@@ -22,7 +22,8 @@ import numpy as np
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import OPEN, bind, entry, kernel
-from evenhand.online import KernelPolicy, Kernels, flat, packer, reason
+from evenhand.kernels.packing import flat, packer
+from evenhand.online import KernelPolicy, Kernels, reason
 from evenhand.protocol import Label
 from evenhand.quotas.problem import Promise
 from evenhand.rng import Seed, child

@@ -15,7 +15,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from evenhand.errors import ArgumentError, ContextError, wanted
-from evenhand.online import arm_labels
+from evenhand.protocol import arm_labels
 from evenhand.registry import register
 from evenhand.sampling.losses import BOUNDED
 from evenhand.sampling.measures import confidence_sequence

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from evenhand.errors import ArgumentError, ExhaustedError, UnknownArmError, wanted
 from evenhand.kernels import sampling
 from evenhand.kernels.compose import entry
-from evenhand.online import arm_labels
-from evenhand.protocol import Label
+from evenhand.protocol import Label, arm_labels
 from evenhand.rng import Seed, child, draw_seed, stream
 from evenhand.sampling.certification import Certification
 from evenhand.sampling.estimators import as_model

@@ -21,7 +21,7 @@ from evenhand.errors import (
 )
 from evenhand.kernels.compose import OPEN, entry, kernel
 from evenhand.kernels.fair_program import Tree
-from evenhand.online import packer
+from evenhand.kernels.packing import packer
 from evenhand.protocol import Decision
 from evenhand.rng import Seed, draw_seed, stream
 from evenhand.similarity import rule

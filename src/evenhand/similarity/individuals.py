@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.compose import OPEN, entry, kernel
-from evenhand.online import packer
+from evenhand.kernels.packing import packer
 from evenhand.protocol import Decision
 from evenhand.rng import stream
 from evenhand.similarity import rule

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from evenhand.errors import ArgumentError, VerdictError, wanted
 from evenhand.kernels.compose import OPEN, bind, entry, kernel
 from evenhand.kernels.halfspaces import simplex
-from evenhand.online import packer
+from evenhand.kernels.packing import packer
 from evenhand.rng import Seed, draw_seed, stream
 from evenhand.similarity import metric
 from evenhand.similarity.metric import CONTRADICTED, Belief, certified, direct

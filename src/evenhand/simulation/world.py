@@ -9,8 +9,7 @@ import numpy as np
 
 from evenhand.kernels.arrays import Floats, Words
 from evenhand.kernels.compose import entry, kernel
-from evenhand.online import arm_labels
-from evenhand.protocol import Decision, Label
+from evenhand.protocol import Decision, Label, arm_labels
 from evenhand.rng import stream
 
 __all__ = ["KernelWorld", "WorldKernels", "shows_nothing"]
