@@ -6,6 +6,7 @@ import pytest
 
 from evenhand.errors import TableError
 from evenhand.tables import column, numbers, read_table
+from tests.naming import named
 
 
 @pytest.fixture
@@ -74,7 +75,7 @@ def test_endings_in_upper_case_are_known(tmp_path):
         (pd.Series([True, False]), ["True", "False"]),
         (pd.Series([0.5, 1.0]), ["0.5", "1.0"]),
     ],
-    ids=str,
+    ids=named,
 )
 def test_labels_keep_their_type(values, labels):
     read = column(pd.DataFrame({"arm": values}), "arm").tolist()

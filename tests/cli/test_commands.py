@@ -316,7 +316,7 @@ def test_exit_codes_of_the_real_command(log, tmp_path):
     assert process("no-such-command").returncode == 2
 
 
-@pytest.mark.parametrize(("raised", "code"), [(ZeroDivisionError(), 70), (KeyboardInterrupt(), 130)], ids=str)
+@pytest.mark.parametrize(("raised", "code"), [(ZeroDivisionError(), 70), (KeyboardInterrupt(), 130)], ids=named)
 def test_a_crash_and_an_interruption_are_no_answer(raised, code, monkeypatch, capsys):
     def fails():
         raise raised
@@ -335,7 +335,7 @@ def test_leaving_at_a_question_is_130(tmp_path):
 
 
 @pytest.mark.parametrize(("share", "code"), [("0.3", 0), ("0.5", 1)])
-@pytest.mark.parametrize("form", [[], ["--json"]], ids=str)
+@pytest.mark.parametrize("form", [[], ["--json"]], ids=named)
 def test_a_reader_who_leaves_changes_nothing(share, code, form, log, tmp_path):
     out = tmp_path / "out"
     audited = ["audit", log, "--arm", "item", "--shares", share, "--out", out, *form]

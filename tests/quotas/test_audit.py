@@ -144,7 +144,7 @@ SHARES = {"a": 0.5, "b": 0.5}
         pd.to_datetime(["2026-01-10", "2026-01-09", "2026-01-20", "2026-01-11"]),
         pd.Categorical([10, 9, 100, 11]),
     ],
-    ids=str,
+    ids=named,
 )
 def test_rows_are_put_in_order_by_numbers_and_by_times(when):
     log = pd.DataFrame({"item": ["a", "a", "b", "b"], "when": when})

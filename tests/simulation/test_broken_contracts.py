@@ -7,6 +7,7 @@ import evenhand as eh
 from evenhand.errors import ContractError
 from evenhand.protocol import Decision
 from evenhand.quotas import BernoulliArms
+from tests.naming import named
 from tests.strategies import Stubborn
 
 WORLD = BernoulliArms([0.5, 0.4])
@@ -29,7 +30,7 @@ def play(policy, world=WORLD):
     return eh.simulate(policy, world, rounds=5, seed=1, jobs=1)
 
 
-@pytest.mark.parametrize("index", [2, 10**7, -1, 10**30, 1.0, True, None, "0", np.float64(0)], ids=repr)
+@pytest.mark.parametrize("index", [2, 10**7, -1, 10**30, 1.0, True, None, "0", np.float64(0)], ids=named)
 def test_an_index_that_is_none_is_refused_with_the_policy_and_the_value(index):
     with pytest.raises(ContractError, match=r"Stubborn: wanted a decision whose index is .* from 0 to 1, got "):
         play(Stubborn(index))
@@ -37,7 +38,7 @@ def test_an_index_that_is_none_is_refused_with_the_policy_and_the_value(index):
         play(Asked(Decision(1, 1, "a", index, None, "")))
 
 
-@pytest.mark.parametrize("answer", [None, 0, (1, 2), "a"], ids=repr)
+@pytest.mark.parametrize("answer", [None, 0, (1, 2), "a"], ids=named)
 def test_an_ask_that_hands_out_no_decision_is_refused(answer):
     with pytest.raises(ContractError, match="Asked: wanted a decision"):
         play(Asked(answer))

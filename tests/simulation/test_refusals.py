@@ -10,6 +10,7 @@ import evenhand as eh
 from evenhand.errors import ArgumentError, RewardError
 from evenhand.learners import UCB1
 from evenhand.quotas import BernoulliArms, DeadlineLearn, FairUCB, HorizonFairUCB
+from tests.naming import named
 
 WORLD = BernoulliArms([0.5, 0.4])
 
@@ -18,7 +19,7 @@ def play(policy=None, world=WORLD, **more):
     return eh.simulate(policy or UCB1(), world, **{"rounds": 10, "seed": 1, "jobs": 1} | more)
 
 
-@pytest.mark.parametrize("checkpoints", [[1, None], [[1], [2, 3]], None, "all", [True], {3}, [10**30]], ids=repr)
+@pytest.mark.parametrize("checkpoints", [[1, None], [[1], [2, 3]], None, "all", [True], {3}, [10**30]], ids=named)
 def test_checkpoints_that_are_no_rounds(checkpoints):
     with pytest.raises(ArgumentError, match="checkpoints: wanted a number >= 1, or rounds from 1 to 10"):
         play(checkpoints=checkpoints)
@@ -52,7 +53,7 @@ class Armless:
     reset = observe = respond = print
 
 
-@pytest.mark.parametrize("world", [None, BernoulliArms, 3, [0.5, 0.4], Armless()], ids=str)
+@pytest.mark.parametrize("world", [None, BernoulliArms, 3, [0.5, 0.4], Armless()], ids=named)
 def test_a_world_that_is_none(world):
     with pytest.raises(ArgumentError, match="world: wanted an object with arms, scores, reset, observe and respond"):
         play(world=world)
@@ -106,7 +107,7 @@ def test_a_reward_beyond_floats():
     policy.tell(decision, 1)
 
 
-@pytest.mark.parametrize("mean", [None, [0.5], "0.5", 1j, math.nan], ids=repr)
+@pytest.mark.parametrize("mean", [None, [0.5], "0.5", 1j, math.nan], ids=named)
 def test_a_mean_that_is_no_probability(mean):
     with pytest.raises(ArgumentError, match=r"means\['a'\]: wanted a probability in \[0, 1\]"):
         BernoulliArms({"a": mean, "b": 0.1})

@@ -9,6 +9,7 @@ from evenhand.errors import ArgumentError
 from evenhand.learners import UCB1, Adapter
 from evenhand.quotas import BernoulliArms, FairLearn
 from evenhand.simulation import store as module
+from tests.naming import named
 from tests.strategies import Stubborn
 
 ARMS = {"a": 0.7, "b": 0.5}
@@ -74,7 +75,7 @@ def test_what_cannot_be_told_apart_is_refused(tmp_path):
         play(policy, tmp_path)
 
 
-@pytest.mark.parametrize("damage", [b"", b"PK", b"nonsense", None], ids=str)
+@pytest.mark.parametrize("damage", [b"", b"PK", b"nonsense", None], ids=named)
 def test_a_damaged_file_is_played_again(tmp_path, damage):
     whole = play(UCB1(), tmp_path)
     (file,) = files(tmp_path)
