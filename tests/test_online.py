@@ -12,6 +12,7 @@ from evenhand.errors import (
     UnknownTicketError,
 )
 from evenhand.learners import UCB1, Thompson
+from evenhand.protocol import Decision
 from evenhand.quotas import FairUCB
 from evenhand.state import to_bytes
 from tests.naming import named
@@ -189,3 +190,14 @@ def test_a_learner_that_has_decided_cannot_be_put_under_a_quota():
         FairLearn(learner, [0.2, 0.2])
     with pytest.raises(ArgumentError, match="learner: wanted one for the arms"):
         FairLearn(UCB1(arms=3), [0.2, 0.2], arms=["a", "b"])
+
+
+def test_decisions_with_probabilities_can_be_compared():
+    one = Decision(1, 1, "a", 0, np.array([0.5, 0.5]), "drawn")
+    assert one == one._replace(probabilities=np.array([0.5, 0.5]))
+    assert one != one._replace(probabilities=np.array([0.4, 0.6]))
+    assert one != one._replace(probabilities=None)
+    assert one != one._replace(arm="b")
+    assert one._replace(probabilities=None) == Decision(1, 1, "a", 0, None, "drawn")
+    assert one != 1
+    assert len({one, one._replace(probabilities=np.array([0.5, 0.5]))}) == 1

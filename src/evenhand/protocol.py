@@ -41,6 +41,19 @@ class Decision(NamedTuple):
     probabilities: Floats | None
     reason: str
 
+    def __eq__(self, other: object) -> bool:
+        """Say whether all fields are equal, probabilities entry by entry."""
+        if not isinstance(other, Decision):
+            return NotImplemented
+        same = np.array_equal(self.probabilities, other.probabilities)  # type: ignore[arg-type]
+        return same and self._replace(probabilities=None)[:] == other._replace(probabilities=None)[:]
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash((self.id, self.round, self.index))
+
 
 @runtime_checkable
 class Learner(Protocol):
