@@ -75,7 +75,7 @@ def test_the_shortfall_shown_is_the_largest_of_any_replication_and_the_limit_is_
 
 def test_an_axis_that_is_logarithmic_says_so(history):
     _, axes = figure()
-    assert plots.plot_shortfall(history, axes).get_ylabel() == "pulls behind the share (symlog: logarithmic above 1)"
+    assert plots.plot_shortfall(history, axes).get_ylabel() == "pulls behind the share (log above 1)"
     assert axes.get_yscale() == "symlog"
     _, axes = figure()
     kept = history.sel(policy=["fair"])

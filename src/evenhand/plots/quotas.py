@@ -90,7 +90,7 @@ def plot_shortfall(history: xr.Dataset, axes: Axes | None = None, *, variable: s
         _forbid(axes, limits)
         label, highest = "pulls behind the share", max(limits, default=1.0)
         if float(history[variable].max()) > 20 * highest:
-            label += f" (symlog: logarithmic above {highest:g})"
+            label += f" (log above {highest:g})"
             axes.set_yscale("symlog", linthresh=highest)
             axes.set_ylim(bottom=min(0.0, float(history[variable].min())))
         when = "at any round so far" if variable == "worst_shortfall" else "now"
