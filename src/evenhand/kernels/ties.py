@@ -1,11 +1,11 @@
-"""Who comes first: arms never tried, and the largest of several values, ties to the lowest index."""
+"""Who comes first: arms that were never tried, before any index is defined."""
 
 from __future__ import annotations
 
-from evenhand.kernels.arrays import Floats, Ints
+from evenhand.kernels.arrays import Ints
 from evenhand.kernels.compose import kernel
 
-__all__ = ["argmax", "untried"]
+__all__ = ["untried"]
 
 
 @kernel
@@ -29,13 +29,3 @@ def untried(pulls: Ints, waiting: Ints) -> int:
         if waiting[arm] < waiting[fewest]:
             fewest = arm
     return fewest
-
-
-@kernel
-def argmax(values: Floats) -> int:
-    """Return the index of the largest value, the lowest among equals."""
-    best = 0
-    for i in range(1, values.size):
-        if values[i] > values[best]:
-            best = i
-    return best
