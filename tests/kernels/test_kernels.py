@@ -6,7 +6,7 @@ from scipy import stats
 
 from evenhand.kernels.compose import OPEN, bind, entry, fingerprint, interpreted, kernel
 from evenhand.kernels.random import below, beta, gamma, normal, uniform
-from evenhand.kernels.ties import argmax, untried
+from evenhand.kernels.ties import untried
 from evenhand.rng import child, generator, stream
 
 inner = OPEN
@@ -125,8 +125,3 @@ def test_streams_are_named_by_seed_and_path():
 )
 def test_the_arm_to_try_first(pulls, waiting, arm):
     assert interpreted(untried)(np.array(pulls), np.array(waiting)) == arm
-
-
-@pytest.mark.parametrize(("values", "best"), [([1.0, 3.0, 3.0], 1), ([2.0, 2.0], 0), ([-5.0, -4.0], 1)])
-def test_ties_go_to_the_lowest_index(values, best):
-    assert interpreted(argmax)(np.array(values)) == best
