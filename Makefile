@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 OUT ?= out
-EXTRAS := dask fairlearn peers ray test
+EXTRAS := dask fairlearn peers postgresql ray service test
 
 .PHONY: help demo test lint check figures bench fuzz coverage lock clean
 

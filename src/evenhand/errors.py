@@ -10,8 +10,13 @@
     │   ├── TableError           a data frame or file; names the row and the column
     │   └── TicketError          a ticket that cannot be told or forgotten
     │       ├── UnknownTicketError   never handed out by this policy
-    │       └── ClosedTicketError    told or forgotten before
+    │       ├── ClosedTicketError    told or forgotten before
+    │       │   └── ContradictionError   told before, and otherwise
+    │       └── ForeignTicketError   another study's, or signed by nobody
     ├── StateFileError           a saved policy that is truncated, foreign or of a newer format
+    ├── StoreError               a store of studies that cannot be reached, or has another schema
+    │   └── UnknownStudyError    no study of that name is in the store
+    ├── ReplayError              a study's log does not lead to what was decided
     ├── ContractError            a policy or world breaks the contract of `evenhand.checks`
     ├── RegistryError            a name that is not registered, or is registered twice
     ├── MissingExtraError        (also ImportError)  an optional dependency is not installed
@@ -31,18 +36,23 @@ __all__ = [
     "ClosedTicketError",
     "ContextError",
     "ContractError",
+    "ContradictionError",
     "DatasetError",
     "EvenhandError",
     "ExhaustedError",
+    "ForeignTicketError",
     "MissingExtraError",
     "RegistryError",
+    "ReplayError",
     "RewardError",
     "SharesError",
     "SimulationInterrupted",
     "StateFileError",
+    "StoreError",
     "TableError",
     "TicketError",
     "UnknownArmError",
+    "UnknownStudyError",
     "UnknownTicketError",
     "VerdictError",
     "wanted",
@@ -93,8 +103,28 @@ class ClosedTicketError(TicketError):
     """The ticket was told or forgotten before."""
 
 
+class ContradictionError(ClosedTicketError):
+    """The ticket was told before, and something else."""
+
+
+class ForeignTicketError(TicketError):
+    """The ticket belongs to another study, or was signed by nobody."""
+
+
 class StateFileError(EvenhandError):
     """A saved policy is truncated, foreign or of a newer format."""
+
+
+class StoreError(EvenhandError):
+    """A store of studies cannot be reached, or has another schema."""
+
+
+class UnknownStudyError(StoreError):
+    """No study of that name is in the store."""
+
+
+class ReplayError(EvenhandError):
+    """A study's log does not lead to what was decided."""
 
 
 class ContractError(EvenhandError):
