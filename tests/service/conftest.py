@@ -30,6 +30,7 @@ class Served:
         self.app = create_app(store, log=json_log(self.written), **settings)
         listening = socket.socket()
         listening.bind(("127.0.0.1", 0))
+        listening.listen(128)
         self.url = "http://127.0.0.1:{}".format(listening.getsockname()[1])
         config = uvicorn.Config(self.app, ws="none", log_config=None, access_log=False)
         self._server = uvicorn.Server(config)

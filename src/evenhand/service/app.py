@@ -77,6 +77,7 @@ def create_app(
         redirect_slashes=False,
     )
     talk = Talk(desks, metrics, most=max_batch, state=state.state_of)
+    app.state.desks = desks
     app.include_router(reading_routes(desks))
     app.include_router(
         page_routes(lambda: app.openapi(), lambda: metrics.exposition(lambda: state.standings(desks)), store)

@@ -11,12 +11,14 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+from evenhand.errors import UnknownStudyError
 from evenhand.service.auth import Guard
 from evenhand.service.limits import Buckets, read_body
 from evenhand.service.metrics import Metrics
 from evenhand.service.refusals import Refusal, refusal_of
 from evenhand.service.routes import Route, found
 from evenhand.service.talk import Answer, Call
+from evenhand.studies.study import NAME
 
 __all__ = ["SECURITY", "Door"]
 
@@ -91,6 +93,8 @@ class Door:
             route, visit.study = found(scope["path"])
             visit.route = "other" if route is None else route.template
             await self._admitted(scope, visit, route)
+            if visit.study and NAME.fullmatch(visit.study) is None:
+                raise UnknownStudyError(f"no study is named {visit.study[:100]!r}")
             answering = self._direct.get((visit.method, visit.route))
             if answering is None:
                 await self._inside(scope, receive, self._marked(visit, send))
