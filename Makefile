@@ -42,7 +42,7 @@ bench: .venv/ready
 	$(BIN)/python -m benchmarks --out $(OUT)/benchmarks
 
 fuzz: .venv/ready
-	HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest tests -n 2 -m "not slow"
+	HYPOTHESIS_PROFILE=fuzz EVENHAND_FUZZ=400 $(BIN)/python -m pytest tests -n 2 -m "not slow"
 
 durability: .venv/ready
 	EVENHAND_KILLS=200 EVENHAND_CONVERSATIONS=10000 $(BIN)/python -m pytest tests/studies/test_processes.py --durations=0

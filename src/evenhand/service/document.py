@@ -107,6 +107,7 @@ def _complete(operation: dict[str, Any], template: str, method: str, role: Role 
         statuses |= {422}
     if template.endswith("/page/{file}"):
         statuses -= {422}
+    operation["responses"].pop("422", None)
     for status in sorted(statuses):
         headers = {"Retry-After": {"schema": {"type": "string"}, "description": "Seconds."}} if status == 429 else {}
         operation["responses"][str(status)] = {

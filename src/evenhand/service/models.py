@@ -107,9 +107,9 @@ class TellBody(In):
 
 
 class TellBatch(In):
-    """Many reports."""
+    """Many reports, each as a single one would be; a row that cannot be is refused alone."""
 
-    batch: list[TellBody]
+    batch: list[dict[str, Any]] = Field(examples=[[{"ticket": TICKET, "reward": 1.0}]])
 
 
 class ForgetBody(In):
@@ -258,7 +258,6 @@ class MonitorOut(BaseModel):
     subject: str | None
     threshold: float
     window: int
-    created: datetime
 
 
 class StateOut(BaseModel):

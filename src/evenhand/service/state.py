@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from evenhand.errors import ArgumentError
-from evenhand.service.alerts import alerts_of, monitors_of, standing_alerts
 from evenhand.service.desks import Desk, Desks
 from evenhand.service.metrics import Standing
+from evenhand.studies import Study, monitors
 from evenhand.studies.trail import RECENT
 
 __all__ = [
@@ -31,7 +31,6 @@ __all__ = [
 
 def studies_of(desks: Desks) -> dict[str, Any]:
     """Return all studies with their outlines."""
-    alerts = standing_alerts(desks.store)
     rows = []
     for desk in desks.all():
         with desk.looking() as (trail, _):
@@ -43,7 +42,7 @@ def studies_of(desks: Desks) -> dict[str, Any]:
                     "decisions": trail.rounds,
                     "open": len(trail.open),
                     "promise": {True: "kept", False: "broken", None: None}[trail.kept],
-                    "alerts": alerts.get(desk.study.name, 0),
+                    "alerts": len(monitors.alerts(desk.study, standing=True)),
                 }
             )
     return {"studies": rows}
@@ -51,7 +50,7 @@ def studies_of(desks: Desks) -> dict[str, Any]:
 
 def alert_mark(desk: Desk) -> str:
     """Return what changes when an alert is raised or cleared, or a monitor set or removed."""
-    known = [*alerts_of(desk.study.store, desk.study.name), *monitors_of(desk.study.store, desk.study.name)]
+    known = [_alerts(desk.study), _monitors(desk.study)]
     return f"{zlib.crc32(repr(known).encode()):08x}"
 
 
@@ -85,8 +84,8 @@ def state_of(desk: Desk) -> dict[str, Any]:
             "reward": _reward(trail),
             "bias": _bias(policy),
             "groups": _groups(trail, membership),
-            "alerts": alerts_of(study.store, study.name),
-            "monitors": monitors_of(study.store, study.name),
+            "alerts": _alerts(study),
+            "monitors": _monitors(study),
         }
 
 
@@ -150,6 +149,30 @@ def _groups(trail: Any, membership: Any) -> list[dict[str, Any]] | None:
     return [
         {"label": name, "share": float(count) / trail.rounds if trail.rounds else None}
         for name, count in zip(membership.names, pulls, strict=True)
+    ]
+
+
+def _alerts(study: Study) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": alert.id,
+            "monitor": alert.monitor.id,
+            "metric": alert.monitor.metric,
+            "subject": alert.monitor.subject,
+            "since": alert.raised,
+            "value": alert.value,
+            "threshold": alert.monitor.threshold,
+            "cleared": alert.cleared,
+        }
+        for alert in monitors.alerts(study)
+    ]
+
+
+def _monitors(study: Study) -> list[dict[str, Any]]:
+    """Return what is watched, without the addresses that are told of it."""
+    return [
+        {"id": one.id, "metric": one.metric, "subject": one.subject, "threshold": one.threshold, "window": one.window}
+        for one in monitors.listed(study)
     ]
 
 
