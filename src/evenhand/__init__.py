@@ -7,7 +7,8 @@
     policy.tell(decision, reward)
 
 Each problem has a package, listed in `PROBLEMS`. `eh.simulate` plays policies in worlds, `eh.check_policy` runs the
-contract over anybody's policy. Problems other than `quotas` are imported when they are first named.
+contract over anybody's policy, `eh.Study` keeps a policy in a file or a database. Problems other than `quotas`, and
+studies, are imported when they are first named.
 """
 
 import importlib
@@ -23,12 +24,14 @@ from evenhand.version import __version__
 
 if TYPE_CHECKING:
     from evenhand import groups, interventions, sampling, similarity
+    from evenhand.studies import Study
 
 PROBLEMS = ("quotas", "groups", "interventions", "sampling", "similarity")
 
 __all__ = [
     "PROBLEMS",
     "Decision",
+    "Study",
     "__version__",
     "check_policy",
     "check_world",
@@ -48,4 +51,6 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in PROBLEMS:
         return importlib.import_module(f"evenhand.{name}")
+    if name == "Study":
+        return importlib.import_module("evenhand.studies").Study
     raise AttributeError(f"module 'evenhand' has no attribute {name!r}")

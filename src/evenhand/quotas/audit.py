@@ -23,7 +23,7 @@ from evenhand.tables import cells, column
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Audit", "audit"]
+__all__ = ["Audit", "audit", "follow"]
 
 
 @dataclass(frozen=True)
@@ -63,18 +63,20 @@ class Audit:
 
 
 @kernel
-def follow(books: Tally, codes: Ints, worst_rounds: Ints, summary: Ints, now: Floats) -> None:
-    """Enter a whole log; `summary` gets the rounds in violation, the first of them (0: none) and an arm it hit."""
-    for t in range(1, codes.size + 1):
-        arm = codes[t - 1]
+def follow(books: Tally, codes: Ints, start: int, worst_rounds: Ints, summary: Ints, now: Floats) -> None:
+    """Enter the rounds start + 1, start + 2, ... of a log; `summary` gets the rounds in violation so far, the first of
+    them (0: none) and an arm it hit, `now` (n_rounds,) the largest shortfall at each."""
+    for n in range(codes.size):
+        t = start + n + 1
+        arm = codes[n]
         seen = books.worst[arm]
         count(books, arm, t)
         if books.worst[arm] > seen:
             worst_rounds[arm] = t - 1
         broken = False
-        now[t - 1] = -np.inf
+        now[n] = -np.inf
         for i in range(books.pulls.size):
-            now[t - 1] = max(now[t - 1], books.shares[i] * t - books.pulls[i])
+            now[n] = max(now[n], books.shares[i] * t - books.pulls[i])
             if behind(books, i, t):
                 broken = True
                 if summary[1] == 0:
@@ -154,7 +156,7 @@ def _found(promise: Promise, codes: Ints) -> Audit:
     rounds, arms = len(codes), len(promise.arms)
     books = tally(promise, arms)
     worst_rounds, summary, now = np.zeros(arms, np.int64), np.zeros(3, np.int64), np.empty(rounds)
-    entry(follow)(books, codes, worst_rounds, summary, now)
+    entry(follow)(books, codes, 0, worst_rounds, summary, now)
     largest = np.array([entry(worst)(books, i, rounds) for i in range(arms)])
     ended = largest > books.worst
     worst_rounds[ended] = rounds

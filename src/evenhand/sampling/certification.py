@@ -160,6 +160,11 @@ class Certification:
         columns["verdict"] = [self._verdict(z) for z in range(len(self.groups))]
         return pd.DataFrame(columns, index=pd.Index(self.groups, name="group"))
 
+    @property
+    def open_tickets(self) -> list[int]:
+        """The ids that were handed out and neither told nor forgotten."""
+        return list(self._tickets.open)
+
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restored` needs to continue exactly here."""
         return {

@@ -1,0 +1,10 @@
+"""Studies that last: a policy that lives in a file or a database, asked and told by any number of processes.
+
+Nothing that was acknowledged is lost, every decision can be explained, and the log replays to the very same state.
+"""
+
+from evenhand.studies.store import Store
+from evenhand.studies.study import Study
+from evenhand.studies.transaction import Operation
+
+__all__ = ["Operation", "Store", "Study"]

@@ -1,0 +1,144 @@
+"""A study's log as tables: a row a decision, and logged bandit feedback that off-policy estimators read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evenhand.errors import ArgumentError
+from evenhand.studies.records import loaded, moment
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from evenhand.studies.study import Study
+
+__all__ = ["bandit_feedback", "bandit_frame", "frame"]
+
+COLUMNS = ["ticket", "round", "at", "arm", "index", "reason", "probabilities", "given", "status", "told_at", "reward"]
+
+
+def frame(study: Study) -> pd.DataFrame:
+    """Return the decisions, a row each, in the order in which they were taken.
+
+    Columns: `ticket`, `round`, `at` (UTC), `arm` (the group of a draw, nothing for an allocation), `index`, `reason`,
+    `probabilities` (a list, or None), `given` (what was shown), `status` ("open", "told" or "forgotten"), `told_at`,
+    `reward` (None where none was told), `told` (all that was told), `version`, `random_state`, `key`, `actor`.
+    """
+    import pandas as pd
+
+    rows: dict[int, dict[str, Any]] = {}
+    with study.store.reading() as connection:
+        for entry in study._log.rows(connection):
+            given, decision = loaded(entry.given), loaded(entry.decision)
+            if entry.kind == "ask":
+                rows[entry.ticket] = {
+                    "ticket": entry.ticket,
+                    "round": decision.get("round", decision.get("phase")),
+                    "at": moment(entry.at),
+                    "arm": _label(decision.get("arm", decision.get("group"))),
+                    "index": decision.get("index"),
+                    "reason": decision.get("reason"),
+                    "probabilities": decision.get("probabilities"),
+                    "given": given,
+                    "status": "open",
+                    "told_at": None,
+                    "reward": None,
+                    "told": None,
+                    "version": entry.version,
+                    "random_state": loaded(entry.random_state),
+                    "key": entry.key,
+                    "actor": entry.actor,
+                }
+            elif entry.ticket in rows:
+                told = entry.kind == "tell"
+                rows[entry.ticket]["status"] = "told" if told else "forgotten"
+                if told:
+                    rows[entry.ticket] |= {"told_at": moment(entry.at), "told": given, "reward": given.get("reward")}
+    table = pd.DataFrame(list(rows.values()), columns=[*COLUMNS, "told", "version", "random_state", "key", "actor"])
+    for name in ("at", "told_at"):
+        table[name] = pd.to_datetime(table[name], utc=True)
+    return table
+
+
+def bandit_frame(study: Study) -> pd.DataFrame:
+    """Return logged bandit feedback, a row a decision of one arm whose reward was told.
+
+    Columns: `ticket`, `round`, `at`, `arm`, `action` (the arm's index), `n_actions`, `reward`, `propensity` (the
+    probability with which the arm was taken: from the decision's probabilities, 1.0 for a policy that draws nothing),
+    `deterministic` (whether that 1.0 is all there is to know), and a column `context_<arm>_<feature>` for each
+    number that was shown.
+
+    A policy that decides without chance leaves nothing for inverse propensity weighting to correct: other arms were
+    never going to be taken. Estimators on such a log need a model of the reward instead.
+
+    Raises
+    ------
+    ArgumentError
+        If decisions are not about one arm each, or the policy draws by chance without saying with which
+        probabilities: an invented propensity would be worse than none.
+    """
+    import pandas as pd
+
+    table = frame(study)
+    told = table[table["status"].eq("told") & table["index"].notna()]
+    told = told[told["index"] >= 0]
+    arms = len(study.trail().labels)
+    single = all(not isinstance(reward, list) for reward in told["reward"])
+    if (len(told) < len(table[table["status"].eq("told")]) and not len(told)) or not single:
+        raise ArgumentError(f"bandit feedback: wanted decisions for one arm each, got those of {study.policy_name}")
+    drawn = told["probabilities"].isna() & told["random_state"].notna()
+    if drawn.any():
+        raise ArgumentError(
+            f"bandit feedback: {study.policy_name} draws by chance and does not say with which probabilities; "
+            "export the log instead"
+        )
+    propensity = [
+        1.0 if p is None else float(p[index])
+        for p, index in zip(told["probabilities"], told["index"].astype(int), strict=True)
+    ]
+    feedback = pd.DataFrame(
+        {
+            "ticket": told["ticket"].to_numpy(),
+            "round": told["round"].to_numpy(),
+            "at": told["at"].to_numpy(),
+            "arm": told["arm"].to_numpy(),
+            "action": told["index"].to_numpy(dtype=np.int64),
+            "n_actions": np.full(len(told), arms),
+            "reward": told["reward"].to_numpy(dtype=np.float64),
+            "propensity": propensity,
+            "deterministic": told["probabilities"].isna().to_numpy(),
+        }
+    )
+    shown = [np.array(given["contexts"]) for given in told["given"] if "contexts" in given]
+    if len(shown) == len(told) and shown and len({one.shape for one in shown}) == 1:
+        labels = study.trail().labels
+        columns = [
+            f"context_{labels[arm]}_{feature}" for arm in range(len(shown[0])) for feature in range(shown[0].shape[1])
+        ]
+        contexts = pd.DataFrame(np.stack(shown).reshape(len(shown), -1), columns=columns)
+        feedback = pd.concat([feedback, contexts], axis=1)
+    return feedback
+
+
+def bandit_feedback(study: Study) -> dict[str, Any]:
+    """Return the same as the dict that the Open Bandit Pipeline reads: n_rounds, n_actions, context, action_context,
+    action, reward, position, pscore, pi_b."""
+    table = bandit_frame(study)
+    contexts = [name for name in table.columns if name.startswith("context_")]
+    return {
+        "n_rounds": len(table),
+        "n_actions": int(table["n_actions"].iloc[0]) if len(table) else len(study.trail().labels),
+        "context": table[contexts].to_numpy() if contexts else np.zeros((len(table), 1)),
+        "action_context": None,
+        "action": table["action"].to_numpy(),
+        "reward": table["reward"].to_numpy(),
+        "position": None,
+        "pscore": table["propensity"].to_numpy(),
+        "pi_b": None,
+    }
+
+
+def _label(arm: Any) -> Any:
+    return tuple(arm) if isinstance(arm, list) else arm

@@ -1,0 +1,97 @@
+"""The policy's state as a fold of the log: how one entry is taken, live and in replay alike."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Row
+
+from evenhand.errors import ArgumentError, EvenhandError, ReplayError, wanted
+from evenhand.studies.records import as_decided, chained, dumped, loaded, plain, revived
+
+__all__ = ["Arguments", "digest_of", "replayed", "taken"]
+
+CHAIN = ("sequence", "kind", "ticket", "at", "given", "decision", "version", "random_state", "key", "actor")
+"""What the digest of an entry covers, in this order."""
+
+
+class Arguments:
+    """The names under which a policy is shown and told things."""
+
+    def __init__(self, policy: Any) -> None:
+        self._takes = {
+            "ask": list(inspect.signature(policy.ask).parameters.values()),
+            "tell": list(inspect.signature(policy.tell).parameters.values())[1:],
+            "forget": [],
+        }
+
+    def named(self, kind: str, values: Sequence[Any]) -> dict[str, Any]:
+        """Return values that came by position under the names of the policy's arguments.
+
+        Raises
+        ------
+        ArgumentError
+            If there are more than the policy takes.
+        """
+        names = [parameter.name for parameter in self._takes[kind]]
+        if len(values) > len(names):
+            takes = f"{', '.join(names)}" if names else "nothing"
+            raise ArgumentError(wanted(kind, takes, f"{len(values)} arguments"))
+        return dict(zip(names, values, strict=False))
+
+    def checked(self, kind: str, given: dict[str, Any]) -> dict[str, Any]:
+        """Return what is given in the log's form, without what says no more than the default.
+
+        Raises
+        ------
+        ArgumentError
+            If something has a name that the policy does not know, has no form for the log, or is missing.
+        """
+        takes = {parameter.name: parameter.default for parameter in self._takes[kind]}
+        unknown = [name for name in given if name not in takes]
+        if unknown:
+            raise ArgumentError(wanted(kind, f"{', '.join(takes) or 'nothing more'}", unknown[0]))
+        missing = [name for name, default in takes.items() if default is inspect.Parameter.empty and name not in given]
+        if missing:
+            raise ArgumentError(wanted(missing[0], f"a value, {kind} needs it", "nothing"))
+        kept = {name: plain(value, name) for name, value in given.items()}
+        silent = {name for name, default in takes.items() if default is not inspect.Parameter.empty}
+        return {name: v for name, v in kept.items() if name not in silent or v != plain(takes[name], name)}
+
+
+def taken(policy: Any, kind: str, ticket: Any, given: dict[str, Any]) -> Any:
+    """Do what an entry says; return what `ask` decided."""
+    arguments = revived(given)
+    if kind == "ask":
+        return policy.ask(**arguments)
+    if kind == "tell":
+        return policy.tell(ticket, **arguments)
+    return policy.forget(ticket)
+
+
+def replayed(policy: Any, row: Row[Any]) -> None:
+    """Do what a stored entry says, and see that the policy decides as it did.
+
+    Raises
+    ------
+    ReplayError
+        If it decides otherwise, or refuses what it took before.
+    """
+    try:
+        decided = taken(policy, row.kind, row.ticket, loaded(row.given))
+    except EvenhandError as error:
+        raise ReplayError(f"entry {row.sequence}, {row.kind} {row.ticket}: refused in replay: {error}") from error
+    if row.kind == "ask":
+        again = dumped(as_decided(decided))
+        if again != row.decision:
+            raise ReplayError(
+                f"entry {row.sequence}, written by version {row.version}: the log says {row.decision}, replay {again}"
+            )
+
+
+def digest_of(before: str, entry: Any) -> str:
+    """Return the digest of a stored entry (a row, or the dict that becomes one)."""
+    values = entry if isinstance(entry, dict) else entry._mapping
+    return chained(before, *(values[name] for name in CHAIN))

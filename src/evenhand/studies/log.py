@@ -1,0 +1,110 @@
+"""The log of one study in its store: append, read on, look up. Nothing here ever changes an entry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, Row, insert, select
+from sqlalchemy.sql import ColumnElement
+
+from evenhand.studies.records import Event, loaded, moment
+from evenhand.studies.schema import EVENTS, STUDIES
+from evenhand.studies.store import Store
+
+__all__ = ["Log", "Record"]
+
+FIELDS = tuple(column.name for column in EVENTS.columns if column.name != "study")
+PAGE = 5_000
+"""Entries that are read at a time."""
+
+
+class Record(NamedTuple):
+    """All that is known of one decision: when, what was shown, what was decided, and what came of it."""
+
+    ticket: int
+    at: datetime
+    decision: dict[str, Any]
+    given: dict[str, Any]
+    version: str
+    random_state: list[str] | None
+    key: str | None
+    actor: str | None
+    told_at: datetime | None = None
+    told: dict[str, Any] | None = None
+    forgotten_at: datetime | None = None
+
+
+class Log:
+    """The log of the study with this number."""
+
+    def __init__(self, store: Store, study: int) -> None:
+        self._store, self._study = store, study
+        mine = EVENTS.c.study == study
+        self._last = select(EVENTS.c.sequence, EVENTS.c.digest).where(mine).order_by(EVENTS.c.sequence.desc()).limit(1)
+        self._all = select(*(EVENTS.c[name] for name in FIELDS)).where(mine)
+        self._lock = select(STUDIES.c.id).where(STUDIES.c.id == study).with_for_update()
+
+    def lock(self, connection: Connection) -> tuple[int, str]:
+        """Keep every other writer out until the transaction ends; return the last entry's position and digest."""
+        if not self._store.serial:
+            connection.execute(self._lock)
+        return self.last(connection)
+
+    def last(self, connection: Connection) -> tuple[int, str]:
+        """Return the last entry's position and digest, (0, "") for an empty log."""
+        row = connection.execute(self._last).first()
+        return (0, "") if row is None else (row.sequence, row.digest)
+
+    def append(self, connection: Connection, entries: Sequence[dict[str, Any]]) -> None:
+        """Write entries at the end."""
+        if entries:
+            connection.execute(insert(EVENTS), [{"study": self._study, **entry} for entry in entries])
+
+    def rows(self, connection: Connection, after: int = 0, up_to: int | None = None) -> Iterator[Row[Any]]:
+        """Yield the entries behind `after`, a page at a time, as they are stored."""
+        while True:
+            page = self._all.where(EVENTS.c.sequence > after).order_by(EVENTS.c.sequence).limit(PAGE)
+            if up_to is not None:
+                page = page.where(EVENTS.c.sequence <= up_to)
+            rows = connection.execute(page).all()
+            yield from rows
+            if len(rows) < PAGE:
+                return
+            after = rows[-1].sequence
+
+    def of_ticket(self, connection: Connection, ticket: int) -> list[Event]:
+        """Return the entries about a ticket."""
+        return self._found(connection, EVENTS.c.ticket == ticket)
+
+    def of_key(self, connection: Connection, key: str) -> Event | None:
+        """Return the entry of the ask that was given this key."""
+        return next(iter(self._found(connection, EVENTS.c.key == key)), None)
+
+    def _found(self, connection: Connection, condition: ColumnElement[bool]) -> list[Event]:
+        return [as_event(row) for row in connection.execute(self._all.where(condition).order_by(EVENTS.c.sequence))]
+
+
+def as_event(row: Row[Any]) -> Event:
+    """Return a stored entry as an event."""
+    decoded = {"at": moment(row.at)} | {
+        name: loaded(getattr(row, name)) for name in ("given", "decision", "random_state")
+    }
+    return Event(**{**row._mapping, **decoded})
+
+
+def record_of(events: Sequence[Event]) -> Record:
+    """Return what the entries about one ticket, the ask first, say of it."""
+    asked = events[0]
+    assert asked.ticket is not None
+    assert asked.decision is not None
+    record = Record(
+        asked.ticket, asked.at, asked.decision, asked.given, asked.version, asked.random_state, asked.key, asked.actor
+    )
+    for event in events[1:]:
+        if event.kind == "tell":
+            record = record._replace(told_at=event.at, told=event.given)
+        else:
+            record = record._replace(forgotten_at=event.at)
+    return record

@@ -1,0 +1,1 @@
+"""The history of the store's tables, a file a step; `Store.upgrade` takes them."""

@@ -1,0 +1,13 @@
+"""What Alembic runs: the store hands over its connection, and nothing is configured twice."""
+
+from alembic import context
+
+from evenhand.studies.schema import METADATA
+
+context.configure(
+    connection=context.config.attributes["connection"],
+    target_metadata=METADATA,
+    render_as_batch=True,
+    transaction_per_migration=False,
+)
+context.run_migrations()

@@ -1,0 +1,216 @@
+"""What the log holds, in JSON that people can read: what was given, what was decided, chained by digests.
+
+Policies are asked and told what comes out of the log's form, never what went in: what replay sees is what was seen.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import inspect
+import math
+import time
+from datetime import UTC, datetime
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import orjson
+
+from evenhand.errors import ArgumentError, wanted
+from evenhand.online import KernelPolicy
+from evenhand.protocol import Decision
+
+__all__ = [
+    "Event",
+    "Kind",
+    "as_decided",
+    "chained",
+    "decision_from",
+    "dumped",
+    "loaded",
+    "moment",
+    "now",
+    "plain",
+    "policy_version",
+    "random_state",
+    "revived",
+]
+
+Kind = Literal["ask", "tell", "forget"]
+
+
+class Event(NamedTuple):
+    """One entry of a study's log.
+
+    Attributes
+    ----------
+    sequence : its position, 1, 2, ...
+    kind : "ask", "tell" or "forget".
+    ticket : the ticket's number; None for what is told without one.
+    at : when, in UTC.
+    given : what the policy was shown or told, by the names of its own arguments.
+    decision : what `ask` answered; None for the others.
+    version : the policy's code: evenhand's version and a fingerprint of the file that defines the policy.
+    random_state : the policy's random streams before the event, None where it draws nothing.
+    key : the caller's own name for this ask, under which it is done once.
+    actor : who asked or told; None in a program of one's own.
+    digest : SHA-256 over this entry and the digest before it.
+    """
+
+    sequence: int
+    kind: Kind
+    ticket: int | None
+    at: datetime
+    given: dict[str, Any]
+    decision: dict[str, Any] | None
+    version: str
+    random_state: list[str] | None
+    key: str | None
+    actor: str | None
+    digest: str
+
+
+def plain(value: Any, name: str = "given") -> Any:
+    """Return a value as the log keeps it: numbers, texts, lists, dicts with text keys; tables as columns.
+
+    >>> plain({"contexts": np.eye(2), "pairs": {(0, 1)}})
+    {'contexts': [[1.0, 0.0], [0.0, 1.0]], 'pairs': [[0, 1]]}
+
+    Raises
+    ------
+    ArgumentError
+        If something in it has no such form.
+    """
+    if value is None or isinstance(value, (bool, str, int)):
+        return value
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else {"$float": str(float(value))}
+    if isinstance(value, np.generic):
+        return plain(value.item(), name)
+    if isinstance(value, np.ndarray):
+        sound = value.dtype.kind in "biuU" or (value.dtype.kind == "f" and bool(np.isfinite(value).all()))
+        return value.tolist() if sound else plain(value.tolist(), name)
+    if hasattr(value, "columns") and hasattr(value, "to_dict"):
+        columns = {str(c): [None if cell != cell else plain(cell, name) for cell in value[c]] for c in value.columns}
+        return {"$table": columns}
+    if isinstance(value, (set, frozenset)):
+        value = sorted(value)
+    if isinstance(value, (list, tuple)):
+        return [plain(item, name) for item in value]
+    if isinstance(value, dict):
+        if all(isinstance(key, str) for key in value):
+            return {key: plain(item, name) for key, item in value.items()}
+        return {"$items": [[plain(key, name), plain(item, name)] for key, item in value.items()]}
+    if hasattr(value, "tolist"):
+        return plain(value.tolist(), name)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name), name) for field in dataclasses.fields(value)}
+    raise ArgumentError(wanted(name, "numbers, texts, lists, arrays or tables, which a log can keep", value))
+
+
+def revived(value: Any) -> Any:
+    """Return what policies are given for a value of the log's form."""
+    if isinstance(value, dict):
+        if "$table" in value:
+            import pandas as pd
+
+            return pd.DataFrame(value["$table"])
+        if "$float" in value:
+            return float(value["$float"])
+        if "$items" in value:
+            return {key: revived(item) for key, item in value["$items"]}
+        return {key: revived(item) for key, item in value.items()}
+    if isinstance(value, list) and value and isinstance(value[0], (list, dict)):
+        return [revived(item) for item in value]
+    return value
+
+
+def dumped(value: Any) -> str:
+    """Return the text that the log keeps; equal values are equal texts."""
+    try:
+        return orjson.dumps(value).decode()
+    except (TypeError, orjson.JSONEncodeError) as error:
+        raise ArgumentError(wanted("given", "numbers below 2^63 and text in UTF-8", value)) from error
+
+
+def loaded(text: str | None) -> Any:
+    """Return the value behind a text of the log."""
+    return None if text is None else orjson.loads(text)
+
+
+def as_decided(decision: Any) -> dict[str, Any]:
+    """Return a ticket as the log keeps it, with the name of its type."""
+    fields = decision._asdict() if hasattr(decision, "_asdict") else plain(decision, "decision")
+    return {"type": type(decision).__name__, **{name: plain(item, "decision") for name, item in fields.items()}}
+
+
+def decision_from(decided: dict[str, Any]) -> Any:
+    """Return the ticket that was handed out, as `ask` returned it."""
+    fields = {name: item for name, item in decided.items() if name != "type"}
+    if decided["type"] == "Decision":
+        arm, shown = fields["arm"], fields["probabilities"]
+        fields["arm"] = tuple(arm) if isinstance(arm, list) else arm
+        fields["probabilities"] = None if shown is None else np.array(shown, dtype=np.float64)
+        return Decision(**fields)
+    if decided["type"] == "Draw":
+        from evenhand.sampling import Draw
+
+        return Draw(**fields)
+    if decided["type"] == "Allocation":
+        from evenhand.interventions import Allocation
+
+        return Allocation(
+            fields["id"], fields["phase"], revived(fields["frame"]), np.array(fields["plan"], dtype=np.int64)
+        )
+    raise ArgumentError(wanted("decision", "a Decision, a Draw or an Allocation", decided["type"]))
+
+
+def chained(before: str, *entry: Any) -> str:
+    """Return the digest of an entry that follows the one with the digest `before`.
+
+    >>> chained("", 1, "ask")[:8] == chained("", 2, "ask")[:8]
+    False
+    """
+    text = "\x1f".join("\x00" if part is None else str(part) for part in (before, *entry))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def random_state(policy: Any) -> str | None:
+    """Return the policy's random streams as JSON, a hexadecimal text a stream; None where it draws nothing."""
+    own = vars(policy).get("_state") if isinstance(policy, KernelPolicy) else policy.snapshot()
+    words: list[str] = []
+    held: list[Any] = [own]
+    while held:
+        one = held.pop()
+        if isinstance(one, np.ndarray):
+            if one.dtype == np.uint64 and one.size == 4:
+                words.append(one.tobytes().hex())
+        elif isinstance(one, (list, tuple)):
+            held.extend(one)
+        elif isinstance(one, dict):
+            held.extend(one.values())
+        elif hasattr(one, "snapshot"):
+            held.append(one.snapshot())
+    return dumped(words) if words else None
+
+
+def policy_version(policy: Any) -> str:
+    """Return evenhand's version and a fingerprint of the file that defines the policy's class."""
+    from evenhand.version import __version__
+
+    try:
+        with open(inspect.getfile(type(policy)), "rb") as file:
+            print_ = hashlib.sha256(file.read()).hexdigest()[:8]
+    except (OSError, TypeError):
+        print_ = "unknown"
+    return f"{__version__}+{print_}"
+
+
+def now() -> int:
+    """Return the time as the store keeps it: microseconds since 1970 in UTC."""
+    return time.time_ns() // 1000
+
+
+def moment(microseconds: int) -> datetime:
+    """Return a time of the store, in UTC."""
+    return datetime.fromtimestamp(microseconds / 1e6, UTC)

@@ -1,0 +1,123 @@
+"""The tables of a store: what is written down, once and for ever, and what can be had from it again.
+
+    studies     a name, the policy's kind, the key that signs its tickets
+    events      the log, never changed: every ask, tell and forget, chained by digests
+    snapshots   the policy's state after some event, so that opening need not replay everything
+    keys        who may use the service, hashed
+    monitors    what is watched, and   alerts   what was seen
+
+Everything but `events` and a study's first snapshot can be lost and made again.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Float,
+    ForeignKey,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+__all__ = ["ALERTS", "EVENTS", "KEYS", "METADATA", "MONITORS", "REVISION", "SNAPSHOTS", "STUDIES"]
+
+REVISION = "0001"
+"""The migration that these tables are the result of."""
+
+METADATA = MetaData(
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    }
+)
+"""Times are microseconds since 1970 in UTC."""
+
+
+def _of_study(primary_key: bool = False) -> Column[int]:
+    return Column("study", ForeignKey("studies.id"), primary_key=primary_key, nullable=False)
+
+
+STUDIES = Table(
+    "studies",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("name", String(100), nullable=False, unique=True),
+    Column("policy", String(100), nullable=False),
+    Column("secret", String(64), nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+)
+
+EVENTS = Table(
+    "events",
+    METADATA,
+    _of_study(primary_key=True),
+    Column("sequence", BigInteger, primary_key=True, autoincrement=False),
+    Column("kind", String(6), nullable=False),
+    Column("ticket", BigInteger),
+    Column("at", BigInteger, nullable=False),
+    Column("given", Text, nullable=False),
+    Column("decision", Text),
+    Column("version", String(100), nullable=False),
+    Column("random_state", Text),
+    Column("key", String(200)),
+    Column("actor", String(100)),
+    Column("digest", String(64), nullable=False),
+    UniqueConstraint("study", "ticket", "kind"),
+    UniqueConstraint("study", "key"),
+)
+
+SNAPSHOTS = Table(
+    "snapshots",
+    METADATA,
+    _of_study(primary_key=True),
+    Column("sequence", BigInteger, primary_key=True, autoincrement=False),
+    Column("at", BigInteger, nullable=False),
+    Column("version", String(100), nullable=False),
+    Column("digest", String(64), nullable=False),
+    Column("state", LargeBinary, nullable=False),
+)
+
+KEYS = Table(
+    "keys",
+    METADATA,
+    Column("id", String(16), primary_key=True),
+    Column("role", String(10), nullable=False),
+    Column("digest", String(64), nullable=False, unique=True),
+    Column("note", String(200), nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("revoked_at", BigInteger),
+)
+
+MONITORS = Table(
+    "monitors",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    _of_study(),
+    Column("metric", String(40), nullable=False),
+    Column("subject", String(200)),
+    Column("threshold", Float, nullable=False),
+    Column("window", Integer, nullable=False),
+    Column("webhook", Text),
+    Column("created_at", BigInteger, nullable=False),
+    Column("removed_at", BigInteger),
+)
+
+ALERTS = Table(
+    "alerts",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("monitor", ForeignKey("monitors.id"), nullable=False),
+    Column("value", Float, nullable=False),
+    Column("sequence", BigInteger, nullable=False),
+    Column("raised_at", BigInteger, nullable=False),
+    Column("cleared_at", BigInteger),
+    Column("delivered_at", BigInteger),
+)

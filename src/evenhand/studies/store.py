@@ -1,0 +1,236 @@
+"""Stores: one database with many studies, in a file, in memory, or on a PostgreSQL server.
+
+Writing is serialised: on SQLite by `BEGIN IMMEDIATE`, on PostgreSQL by a lock on the study's row. A commit is on disk
+when it returns (SQLite: write-ahead log with `synchronous = FULL`).
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Connection, Engine, create_engine, event, inspect, make_url, select, text
+from sqlalchemy.exc import ArgumentError as BadURL
+from sqlalchemy.exc import DBAPIError, IntegrityError, NoSuchModuleError
+from sqlalchemy.pool import StaticPool
+
+from evenhand.errors import ArgumentError, MissingExtraError, StoreError, wanted
+from evenhand.studies.schema import REVISION, STUDIES
+
+if TYPE_CHECKING:
+    from sqlalchemy import URL
+
+__all__ = ["Store"]
+
+MEMORY = (None, "", ":memory:")
+PATIENCE = 60
+"""Seconds that a writer waits for its turn."""
+KINDS = "a path such as ads.evenhand, sqlite:///ads.evenhand, sqlite:// (in memory) or postgresql://user@host/database"
+
+
+class Store:
+    """A database that holds studies.
+
+    Made by `Store.at`; every method may be called from any thread. A store that does not exist yet is made when the
+    first study is created in it.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self.url = engine.url.render_as_string(hide_password=True)
+        self.in_memory = engine.dialect.name == "sqlite" and engine.url.database in MEMORY
+        self._turn: AbstractContextManager[Any] = threading.RLock() if self.in_memory else nullcontext()
+
+    @classmethod
+    def at(cls, where: Store | str | os.PathLike[str], *, create: bool = False) -> Store:
+        """Return the store at a path or URL; a store is returned as it is.
+
+        Parameters
+        ----------
+        where : a path such as `ads.evenhand` (an SQLite file), `sqlite:///ads.evenhand`, `sqlite://` or `:memory:` (in
+            memory, gone with the process), or `postgresql://user@host/database`.
+        create : make the tables where there are none; else a place without a store is refused.
+
+        Raises
+        ------
+        ArgumentError
+            If `where` names no kind of store.
+        StoreError
+            If it is not there, cannot be reached, is no store, or was written by another version.
+        MissingExtraError
+            If the driver for PostgreSQL is not installed.
+        """
+        if isinstance(where, Store):
+            return where
+        url = _url(where)
+        if url.get_backend_name() == "sqlite":
+            _check_file(url.database, create)
+        store = cls(_engine(url))
+        try:
+            store._settle(create)
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """Give a connection that sees one state of the store."""
+        with self._reached(), self._turn, self._engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """Give a connection whose work is on disk, whole, when the block ends; or not at all, if it raises."""
+        with self._reached(), self._turn, self._engine.connect() as connection:
+            if self.serial:
+                connection.execution_options(evenhand_begin="BEGIN IMMEDIATE")
+            with connection.begin():
+                yield connection
+
+    @cached_property
+    def serial(self) -> bool:
+        """Whether a transaction that writes keeps out every other, so that rows need no lock of their own."""
+        return self._engine.dialect.name == "sqlite"
+
+    def names(self) -> list[str]:
+        """Return the names of the studies, oldest first."""
+        with self.reading() as connection:
+            return list(connection.scalars(select(STUDIES.c.name).order_by(STUDIES.c.id)))
+
+    def upgrade(self) -> tuple[str | None, str]:
+        """Bring the tables to this version's form, all or nothing; return the revisions before and after.
+
+        Raises
+        ------
+        StoreError
+            If the store was written by a newer version.
+        """
+        from alembic import command
+        from alembic.config import Config
+
+        with self.writing() as connection:
+            if not self.serial:
+                connection.execute(text("SELECT pg_advisory_xact_lock(20211121)"))
+            before = _revision(connection)
+            self._known(before)
+            if before != REVISION:
+                config = Config(attributes={"connection": connection})
+                config.set_main_option("script_location", "evenhand:studies/migrations")
+                command.upgrade(config, "head")
+        return before, REVISION
+
+    def close(self) -> None:
+        """Let go of all connections."""
+        self._engine.dispose()
+
+    def __repr__(self) -> str:
+        return f"Store({self.url!r})"
+
+    # ------------------------------------------------------------------ inside
+
+    @contextmanager
+    def _reached(self) -> Iterator[None]:
+        try:
+            yield
+        except IntegrityError:
+            raise
+        except DBAPIError as error:
+            raise StoreError(f"{self.url}: the store did not do it: {_first_line(error.orig)}") from error
+
+    def _settle(self, create: bool) -> None:
+        with self.reading() as connection:
+            revision = _revision(connection)
+            tables = bool(inspect(connection).get_table_names()) if revision is None else True
+        if revision is None and tables:
+            raise StoreError(f"{self.url}: a database, but no store of evenhand; name another place")
+        if revision is None and not create:
+            raise StoreError(f"{self.url}: no store is there yet; `evenhand new` and Study.create make one")
+        if revision is None:
+            self.upgrade()
+        elif revision != REVISION:
+            self._known(revision)
+            raise StoreError(
+                f"{self.url}: written by an older version; `evenhand upgrade` brings it to this one's form"
+            )
+
+    def _known(self, revision: str | None) -> None:
+        if revision is not None and revision > REVISION:
+            raise StoreError(f"{self.url}: written by a newer version (revision {revision}); upgrade evenhand")
+
+
+def _url(where: str | os.PathLike[str]) -> URL:
+    if isinstance(where, os.PathLike):
+        where = os.fspath(where)
+    if not isinstance(where, str) or not where.strip():
+        raise ArgumentError(wanted("store", KINDS, where))
+    if where == ":memory:":
+        where = "sqlite://"
+    if "://" not in where:
+        return make_url("sqlite://").set(database=where)
+    try:
+        url = make_url(where)
+    except (BadURL, ValueError) as error:
+        raise ArgumentError(wanted("store", KINDS, where)) from error
+    kind = url.get_backend_name()
+    if kind == "postgres":
+        url = url.set(drivername="postgresql")
+    if kind not in ("sqlite", "postgresql", "postgres"):
+        raise ArgumentError(wanted("store", KINDS, url.render_as_string(hide_password=True)))
+    return url.set(drivername="postgresql+psycopg") if url.drivername == "postgresql" else url
+
+
+def _check_file(database: str | None, create: bool) -> None:
+    if database in MEMORY:
+        return
+    path = Path(str(database))
+    if path.is_dir():
+        raise StoreError(f"{path}: a folder; wanted a file for the store")
+    if not path.exists() and not create:
+        raise StoreError(f"{path}: no store is there yet; `evenhand new` and Study.create make one")
+    if not path.parent.is_dir():
+        raise StoreError(f"{path}: its folder is not there; make it first")
+    if path.exists() and path.stat().st_size:
+        with open(path, "rb") as file:
+            if file.read(16) != b"SQLite format 3\x00":
+                raise StoreError(f"{path}: no store of evenhand; name another file")
+
+
+def _engine(url: URL) -> Engine:
+    if url.get_backend_name() == "postgresql":
+        try:
+            return create_engine(url, pool_pre_ping=True)
+        except (ModuleNotFoundError, NoSuchModuleError) as error:
+            raise MissingExtraError("PostgreSQL needs a driver: pip install 'evenhand[postgresql]'") from error
+    in_memory = url.database in MEMORY
+    pool: dict[str, Any] = {"poolclass": StaticPool} if in_memory else {}
+    engine = create_engine(url, connect_args={"check_same_thread": False, "timeout": PATIENCE}, **pool)
+
+    @event.listens_for(engine, "connect")
+    def _connected(connection: Any, record: Any) -> None:
+        connection.isolation_level = None
+        cursor = connection.cursor()
+        for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
+            cursor.execute(f"PRAGMA {pragma}")
+        cursor.close()
+
+    @event.listens_for(engine, "begin")
+    def _begun(connection: Connection) -> None:
+        connection.exec_driver_sql(connection.get_execution_options().get("evenhand_begin", "BEGIN"))
+
+    return engine
+
+
+def _revision(connection: Connection) -> str | None:
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    return connection.scalar(text("SELECT version_num FROM alembic_version"))
+
+
+def _first_line(error: Any) -> str:
+    return str(error).strip().split("\n", 1)[0]

@@ -1,0 +1,353 @@
+"""A study: a policy that lives in a store, asked and told by anybody, losing nothing.
+
+Each call is one transaction: the store's other writers wait, the policy takes in what they did meanwhile, does what it
+is asked, and the entry is on disk before the caller hears of it. The policy in memory is only ever a fold of the log;
+when a transaction fails, that fold is thrown away and made again from the last snapshot.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from sqlalchemy import Connection, insert, select
+from sqlalchemy.exc import IntegrityError
+
+from evenhand import registry
+from evenhand.errors import (
+    ArgumentError,
+    EvenhandError,
+    UnknownStudyError,
+    UnknownTicketError,
+    wanted,
+)
+from evenhand.state import to_bytes
+from evenhand.studies.fold import Arguments
+from evenhand.studies.log import Log, Record, as_event, record_of
+from evenhand.studies.records import Event, moment, now, policy_version
+from evenhand.studies.schema import STUDIES
+from evenhand.studies.snapshots import Fold, latest, write_snapshot
+from evenhand.studies.store import Store
+from evenhand.studies.tickets import new_secret, number_of, signed
+from evenhand.studies.transaction import Operation, Transaction
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from evenhand.studies.trail import Trail
+    from evenhand.studies.verify import Verification
+
+__all__ = ["Study"]
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+
+
+class Study:
+    """A policy that lives in a store: durable, shared, explained, and replayed at will.
+
+    Made by `Study.create`, found again by `Study.open`. Any thread and any number of processes may use one study at
+    once; each decision is handed out once, each report counts once.
+
+    Examples
+    --------
+    >>> import evenhand as eh
+    >>> study = eh.Study.create(":memory:", eh.quotas.FairUCB({"ads": 0.2, "news": 0.3}), name="banner")
+    >>> decision = study.ask()
+    >>> study.tell(decision, 1.0), study.tell(decision.id, 1.0)
+    ('told', 'already told')
+    >>> study.verify().ok
+    True
+    """
+
+    def __init__(self, store: Store, name: str | None) -> None:
+        with store.reading() as connection:
+            row = connection.execute(select(STUDIES).where(STUDIES.c.name == name)).first()
+        if row is None:
+            there = ", ".join(store.names()[:12]) or "it has none"
+            raise UnknownStudyError(f"{store.url}: no study is named {name!r}; there: {there}")
+        self.store, self.name, self.policy_name = store, str(row.name), str(row.policy)
+        self._number, self._secret, self._created = int(row.id), row.secret, int(row.created_at)
+        self._log = Log(store, self._number)
+        self._turn = threading.RLock()
+        self._fold: Fold | None = None
+        self._trail: Trail | None = None
+
+    @classmethod
+    def create(cls, store: Store | str | os.PathLike[str], policy: Any, *, name: str | None = None) -> Study:
+        """Put a policy into a store, which is made where it is not there yet.
+
+        Parameters
+        ----------
+        store : a `Store`, a path (an SQLite file) or a URL, see `Store.at`.
+        policy : any registered policy; the study takes a copy of it as it is now.
+        name : the study's name: letters, digits, - and _. By default the file's name, else "study".
+
+        Raises
+        ------
+        ArgumentError
+            If the name is not of that form or taken, the policy cannot be saved, or its tickets are still open.
+        StoreError
+            If the store cannot be reached or is none.
+        """
+        if isinstance(policy, type) or registry.name_of(policy) is None or not hasattr(policy, "ask"):
+            raise ArgumentError(wanted("policy", "a registered policy, such as eh.quotas.FairUCB({...})", policy))
+        if len(getattr(policy, "open_tickets", ())):
+            raise ArgumentError(wanted("policy", "one without open tickets", f"{len(policy.open_tickets)} open"))
+        if getattr(policy, "promise", None) is not None and policy.round:
+            got = f"one at round {policy.round}"
+            mend = "its promise is checked over every round, so the log must hold all: pass policy.fresh()"
+            raise ArgumentError(wanted("policy", "one that has not decided yet", got, mend))
+        state = to_bytes(policy)
+        given = name is not None
+        if name is None:
+            name = _default_name(store)
+        if not isinstance(name, str) or NAME.fullmatch(name) is None:
+            mend = "" if given else "give it a name of your own: name="
+            raise ArgumentError(wanted("name", "up to 100 letters, digits, - and _", name, mend))
+        place = Store.at(store, create=True)
+        at = now()
+        row = {"name": name, "policy": registry.name_of(policy), "secret": new_secret(), "created_at": at}
+        try:
+            with place.writing() as connection:
+                number = connection.scalar(insert(STUDIES).values(row).returning(STUDIES.c.id))
+                assert number is not None
+                write_snapshot(connection, number, 0, "", at, policy_version(policy), state)
+        except IntegrityError as error:
+            raise ArgumentError(wanted("name", "a new one", name, f"{place.url} has a study of that name")) from error
+        return cls(place, name)
+
+    @classmethod
+    def open(cls, store: Store | str | os.PathLike[str], name: str | None = None) -> Study:
+        """Find a study again; without a name, the only one of the store.
+
+        Raises
+        ------
+        UnknownStudyError
+            If there is no such study, or several and no name is given.
+        StoreError
+            If the store is not there or cannot be reached.
+        """
+        place = Store.at(store)
+        if name is None:
+            names = place.names()
+            if len(names) != 1:
+                there = ", ".join(names[:12]) or "none"
+                raise UnknownStudyError(f"{place.url}: wanted the name of a study; there: {there}")
+            name = names[0]
+        return cls(place, name)
+
+    # ------------------------------------------------------------------ the conversation
+
+    def ask(self, *observed: Any, key: str | None = None) -> Any:
+        """Take the next decision; it is on disk, with its reason, before it is returned.
+
+        Parameters
+        ----------
+        observed : what the policy's own `ask` is shown, such as contexts (n_arms, d).
+        key : your own name for this decision: asked again under the same key, the same decision is returned.
+
+        Raises
+        ------
+        EvenhandError
+            What the policy's `ask` raises; nothing has changed.
+        StoreError
+            If the store cannot be reached; whether the decision was taken, the same key tells.
+        """
+        return self._do(Operation("ask", None, self._arguments().named("ask", observed), key))
+
+    def tell(
+        self, ticket: Any, *happened: Any, violations: Any = None, acceptable: Any = None
+    ) -> Literal["told", "already told"]:
+        """Bring back what happened; it is on disk before this returns, and counts once however often it is told.
+
+        Parameters
+        ----------
+        ticket : the decision, its number, or its signed text.
+        happened : what the policy's own `tell` takes, such as the reward.
+        violations, acceptable : the pairs of an auditor, where the policy takes them.
+
+        Raises
+        ------
+        ContradictionError
+            If something else was told of the ticket before.
+        ForeignTicketError, UnknownTicketError, ClosedTicketError
+            If the ticket is another study's or forged, was never handed out, or was forgotten.
+        EvenhandError
+            What the policy's `tell` raises; nothing has changed.
+        """
+        pairs = {"violations": violations, "acceptable": acceptable}
+        given = self._arguments().named("tell", happened) | {k: v for k, v in pairs.items() if v is not None}
+        return self._do(Operation("tell", ticket, given))
+
+    def forget(self, ticket: Any) -> Literal["forgotten", "already forgotten"]:
+        """Close a ticket of which nothing will ever be told."""
+        return self._do(Operation("forget", ticket))
+
+    def perform(self, operations: Sequence[Operation]) -> list[Any]:
+        """Do many things in one transaction; all are on disk when this returns.
+
+        Returns
+        -------
+        list
+            For each operation what the single call would return, or the EvenhandError that it would raise: one that is
+            refused changes nothing and holds up no other.
+        """
+        with self._turn:
+            try:
+                self._now_or_before().rehearse(operations)
+                with self.store.writing() as connection:
+                    last, _ = self._log.lock(connection)
+                    fold = self._fold
+                    if fold is None or fold.sequence < last:
+                        fold = self._folded(connection)
+                    outcomes = Transaction(connection, self._log, fold, self._ticket).done(operations)
+                    if fold.wants_snapshot:
+                        fold.keep(connection, self._number, now())
+                    return outcomes
+            except BaseException:
+                self._fold = None
+                raise
+
+    def sign(self, number: int) -> str:
+        """Return the text of a ticket that can be handed to others: it names the study and cannot be made up."""
+        return signed(self.name, self._secret, number)
+
+    def number(self, ticket: str) -> int:
+        """Return the number of a signed ticket.
+
+        Raises
+        ------
+        ForeignTicketError
+            If it is another study's, or was signed by nobody.
+        """
+        return number_of(self.name, self._secret, ticket)
+
+    # ------------------------------------------------------------------ what is known
+
+    @property
+    def created(self) -> datetime:
+        """When the study was created, in UTC."""
+        return moment(self._created)
+
+    @property
+    def sequence(self) -> int:
+        """How many entries the log has."""
+        with self.store.reading() as connection:
+            return self._log.last(connection)[0]
+
+    @property
+    def policy(self) -> Any:
+        """A copy of the policy as it is now; what is asked of the copy does not count."""
+        return self._now().copy()
+
+    @property
+    def open_tickets(self) -> list[int]:
+        """The numbers that were handed out and neither told nor forgotten."""
+        return list(self._now().policy.open_tickets)
+
+    def events(self, after: int = 0) -> Iterator[Event]:
+        """Yield the log's entries behind the one numbered `after`."""
+        with self.store.reading() as connection:
+            for row in self._log.rows(connection, after):
+                yield as_event(row)
+
+    def record(self, ticket: Any) -> Record:
+        """Return all that is known of one decision.
+
+        Raises
+        ------
+        UnknownTicketError, ForeignTicketError
+            If there is none of that number, or the signature is not this study's.
+        """
+        number = self._ticket(ticket)
+        with self.store.reading() as connection:
+            events = self._log.of_ticket(connection, number)
+        if not events:
+            raise UnknownTicketError(f"ticket {number} was never handed out by the study {self.name!r}")
+        return record_of(events)
+
+    def verify(self, *, progress: bool = False) -> Verification:
+        """Replay the whole log from the start and check all that was promised; see `Verification`."""
+        from evenhand.studies.verify import verify
+
+        return verify(self, progress=progress)
+
+    def trail(self) -> Trail:
+        """Return shares, shortfalls and rewards over time, as far as the log goes now."""
+        from evenhand.studies.trail import Trail
+
+        with self._turn:
+            if self._trail is None:
+                self._trail = Trail(self.policy)
+            with self.store.reading() as connection:
+                self._trail.advance(self._log.rows(connection, self._trail.sequence))
+            return self._trail
+
+    def frame(self) -> pd.DataFrame:
+        """Return the decisions as a table, a row each; see `evenhand.studies.export`."""
+        from evenhand.studies.export import frame
+
+        return frame(self)
+
+    def close(self) -> None:
+        """Let go of the store's connections; nothing is lost without it."""
+        self.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Study({self.store.url!r}, {self.name!r}, {self.policy_name})"
+
+    # ------------------------------------------------------------------ inside
+
+    def _do(self, operation: Operation) -> Any:
+        outcome = self.perform([operation])[0]
+        if isinstance(outcome, EvenhandError):
+            raise outcome
+        return outcome
+
+    def _arguments(self) -> Arguments:
+        return self._now_or_before().arguments
+
+    def _now_or_before(self) -> Fold:
+        with self._turn:
+            return self._fold or self._now()
+
+    def _now(self) -> Fold:
+        """Return the fold of the whole log, taking in what others did."""
+        with self._turn:
+            try:
+                with self.store.reading() as connection:
+                    return self._folded(connection)
+            except BaseException:
+                self._fold = None
+                raise
+
+    def _folded(self, connection: Connection) -> Fold:
+        fold = self._fold or latest(connection, self._number)
+        fold.take_in(self._log.rows(connection, fold.sequence))
+        self._fold = fold
+        return fold
+
+    def _ticket(self, ticket: Any) -> int:
+        if isinstance(ticket, str):
+            return self.number(ticket)
+        number = getattr(ticket, "id", ticket)
+        if isinstance(number, bool) or not hasattr(number, "__index__"):
+            raise UnknownTicketError(wanted("ticket", "a decision, its number or its signed text", ticket))
+        return int(number)
+
+
+def _default_name(store: Any) -> str:
+    text = os.fspath(store) if isinstance(store, (str, os.PathLike)) else store.url
+    stem = os.path.basename(text).split(".", 1)[0]
+    on_disk = "://" not in text or text.startswith("sqlite:///")
+    return stem if on_disk and text != ":memory:" and stem else "study"

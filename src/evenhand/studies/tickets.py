@@ -1,0 +1,52 @@
+"""Tickets that can be shown to others: the study's name, the number, and a signature that nobody else can make."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import secrets
+
+from evenhand.errors import ForeignTicketError, wanted
+
+__all__ = ["new_secret", "number_of", "signed"]
+
+FORM = re.compile(r"(?P<study>.+)\.(?P<number>[1-9][0-9]{0,17})\.(?P<mark>[0-9a-f]{16})")
+LOOK = "a ticket as ask returned it, such as 'ads.17.5f0c2a9d41b7e683'"
+
+
+def new_secret() -> str:
+    """Return a fresh secret for the tickets of one study."""
+    return secrets.token_hex(32)
+
+
+def signed(study: str, secret: str, number: int) -> str:
+    """Return the ticket of this number in the study of this name.
+
+    >>> signed("ads", "00", 17)
+    'ads.17.0fac83b50550207f'
+    """
+    return f"{study}.{number}.{_mark(study, secret, number)}"
+
+
+def number_of(study: str, secret: str, ticket: object) -> int:
+    """Return the number of a ticket of this study.
+
+    Raises
+    ------
+    ForeignTicketError
+        If it is no signed ticket, another study's, or its signature was not made here.
+    """
+    parts = FORM.fullmatch(ticket) if isinstance(ticket, str) else None
+    if parts is None:
+        raise ForeignTicketError(wanted("ticket", LOOK, ticket))
+    number = int(parts["number"])
+    if parts["study"] != study:
+        raise ForeignTicketError(f"ticket {ticket} belongs to the study {parts['study']!r}, not to {study!r}")
+    if not hmac.compare_digest(parts["mark"], _mark(study, secret, number)):
+        raise ForeignTicketError(f"ticket {ticket} was not signed by the study {study!r}: mistyped, or made up")
+    return number
+
+
+def _mark(study: str, secret: str, number: int) -> str:
+    return hmac.new(bytes.fromhex(secret), f"{study}.{number}".encode(), hashlib.sha256).hexdigest()[:16]

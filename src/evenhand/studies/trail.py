@@ -1,0 +1,186 @@
+"""The trail of a study: shares, shortfalls and rewards over time, taken from the log entry by entry.
+
+It remembers at most a few hundred moments however long the log grows, and misses nothing between them: the promise is
+checked at every round, in the exact integers of an audit.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Row
+
+from evenhand.kernels.arrays import Floats, Ints
+from evenhand.kernels.compose import entry
+from evenhand.metrics.shares import tally, worst
+from evenhand.online import REASONS
+from evenhand.protocol import Label
+from evenhand.quotas.audit import follow
+from evenhand.quotas.under_quota import OWED
+from evenhand.studies.records import loaded
+
+__all__ = ["Trail"]
+
+MOMENTS = 400
+RECENT = 200
+"""How many rewards "recent" means."""
+BATCH = 4_096
+
+
+class Trail:
+    """What a log shows so far; every figure is about the decisions of the log alone.
+
+    Attributes
+    ----------
+    labels : the arms, groups or positions that decisions are for, in the order of every array's (n_labels,).
+    promise : the quotas' promise, None where there is none; `when` says when it is kept.
+    sequence, rounds, told, forgotten : entries, decisions, reports and closed tickets so far.
+    counts : decisions for each label (n_labels,).
+    forced : decisions so far whose reason is that the arm was owed its share; `last_owed` (n_labels,) the last such
+        round, 0 for none.
+    rewards, rewarded : sum of the rewards and how many there were, by label (n_labels,).
+    violations : at the end of how many rounds the promise was broken; `first_violation` is (round, label) or None.
+    """
+
+    def __init__(self, policy: Any) -> None:
+        labels = getattr(policy, "arms", None) or getattr(policy, "groups", None) or ()
+        self.labels: list[Label] = list(labels)
+        self.promise = getattr(policy, "promise", None)
+        self.when: str | None = getattr(policy, "kept", None) if self.promise is not None else None
+        self.horizon: int | None = getattr(policy, "horizon", None)
+        self.sequence = self.rounds = self.told = self.forgotten = self.forced = 0
+        k = len(self.labels)
+        self.counts, self.last_owed = np.zeros(k, np.int64), np.zeros(k, np.int64)
+        self.rewards, self.rewarded = np.zeros(k), np.zeros(k, np.int64)
+        self.open: dict[int, int] = {}
+        self._recent: deque[float] = deque(maxlen=RECENT)
+        self._books = tally(self.promise, max(k, 1))
+        self._worst_rounds, self._summary = np.zeros(max(k, 1), np.int64), np.zeros(3, np.int64)
+        self._codes: list[int] = []
+        self._at_horizon: bool | None = None
+        self._every = 1
+        self._moments: list[tuple[int, Ints, Floats, float, float, int]] = []
+
+    def advance(self, rows: Iterable[Row[Any]]) -> None:
+        """Take in stored entries, those that follow the last one taken."""
+        for row in rows:
+            self.take(row)
+
+    def take(self, row: Row[Any]) -> None:
+        """Take in one stored entry."""
+        self.sequence = row.sequence
+        if row.kind == "ask":
+            self._decided(row.ticket, loaded(row.decision))
+        elif row.kind == "tell":
+            self.told += 1
+            self._rewarded(self.open.pop(row.ticket, -1), loaded(row.given).get("reward"))
+        else:
+            self.forgotten += 1
+            self.open.pop(row.ticket, None)
+
+    # ------------------------------------------------------------------ what it shows
+
+    @property
+    def worst(self) -> tuple[float, Label, int] | None:
+        """The largest r_i t - N_i(t) at the end of any round, whose it was and when; None where nothing is promised."""
+        if self.promise is None or not self.rounds:
+            return None
+        self._settle()
+        largest = [entry(worst)(self._books, i, self.rounds) for i in range(len(self.labels))]
+        arm = int(np.argmax(largest))
+        ended = largest[arm] > self._books.worst[arm]
+        return float(largest[arm]), self.labels[arm], self.rounds if ended else int(self._worst_rounds[arm])
+
+    @property
+    def violations(self) -> int:
+        """At the end of how many rounds the promise was broken to somebody."""
+        self._settle()
+        return int(self._summary[0])
+
+    @property
+    def first_violation(self) -> tuple[int, Label] | None:
+        """The first round at whose end the promise was broken, and to whom."""
+        return (int(self._summary[1]), self.labels[self._summary[2]]) if self.violations else None
+
+    @property
+    def kept(self) -> bool | None:
+        """Whether the promise holds when it is to hold; None where that is not said yet."""
+        if self.promise is None or self.when == "in the long run":
+            return None
+        return self._at_horizon if self.when == "at the horizon" else self.violations == 0
+
+    @property
+    def owed(self) -> Floats | None:
+        """r_i t - N_i(t) for each label (n_labels,) now; None where nothing is promised."""
+        return None if self.promise is None else self.promise.floats() * self.rounds - self.counts
+
+    @property
+    def reward(self) -> tuple[float, float] | None:
+        """The mean reward of all that were told and of the last 200; None before the first."""
+        if not self._recent:
+            return None
+        return float(self.rewards.sum() / self.rewarded.sum()), float(np.mean(self._recent))
+
+    @property
+    def moments(self) -> list[tuple[int, Ints, Floats, float, float, int]]:
+        """Some moments from the first to now: round, counts (n_labels,), owed (n_labels,), mean and recent reward (nan
+        before the first), decisions that were forced so far."""
+        latest = self._moments[-1][0] if self._moments else 0
+        return [*self._moments, *([self._moment()] if self.rounds > latest else [])]
+
+    # ------------------------------------------------------------------ inside
+
+    def _decided(self, ticket: int, decision: dict[str, Any]) -> None:
+        index = decision.get("index")
+        self.rounds += 1
+        self.open[ticket] = -1 if index is None else index
+        if index is None or index < 0:
+            return
+        if index >= len(self.counts):
+            self._widen(index + 1)
+        self.counts[index] += 1
+        self._codes.append(index)
+        if decision["reason"] == REASONS[OWED]:
+            self.forced += 1
+            self.last_owed[index] = self.rounds
+        if self.rounds % self._every == 0:
+            self._moments.append(self._moment())
+            if len(self._moments) >= 2 * MOMENTS:
+                self._moments = self._moments[1::2]
+                self._every *= 2
+        if len(self._codes) >= BATCH:
+            self._settle()
+        if self.rounds == self.horizon and self.promise is not None:
+            self._at_horizon = self.promise.kept(self.counts.tolist(), self.rounds)
+
+    def _settle(self) -> None:
+        """Check the promise at every round that was taken in and not checked yet."""
+        if self.promise is not None and self._codes:
+            codes = np.array(self._codes, dtype=np.int64)
+            start = self.rounds - len(codes)
+            entry(follow)(self._books, codes, start, self._worst_rounds, self._summary, np.empty(len(codes)))
+        self._codes.clear()
+
+    def _rewarded(self, index: int, reward: Any) -> None:
+        values = reward if isinstance(reward, list) else [] if reward is None else [reward]
+        for value in values:
+            self._recent.append(float(value))
+            if 0 <= index < len(self.rewards):
+                self.rewards[index] += value
+                self.rewarded[index] += 1
+
+    def _moment(self) -> tuple[int, Ints, Floats, float, float, int]:
+        mean, recent = self.reward or (np.nan, np.nan)
+        owed = np.full(len(self.counts), np.nan) if self.promise is None else self.owed
+        assert owed is not None
+        return self.rounds, self.counts.copy(), owed, mean, recent, self.forced
+
+    def _widen(self, size: int) -> None:
+        """Make room for positions that were not seen before, in rounds with any number of individuals."""
+        more = size - len(self.counts)
+        self.labels.extend(range(len(self.counts), size))
+        for name in ("counts", "last_owed", "rewards", "rewarded"):
+            setattr(self, name, np.pad(getattr(self, name), (0, more)))
