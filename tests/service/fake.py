@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 PAGE = Path(__file__).resolve().parents[2] / "src" / "evenhand" / "service" / "page"
 TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
-POLICY = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'"
+POLICY = "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 BEGAN = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
 READ, REPORT = "read-key", "report-key"
 OWED = "owed its share"
@@ -177,13 +177,13 @@ class Fake:
 
     def __init__(self, *studies: Played) -> None:
         self.studies = {study.name: study for study in studies}
-        self.violations: list[str] = []
+        self.keys = {READ}
 
     def answer(self, path: str, query: dict[str, str], key: str) -> tuple[int, Any]:
         if key == REPORT:
-            return 403, problem("RoleError", "this key may report; watching needs a key with the role read")
-        if key != READ:
-            return 401, problem("KeyError", "this key is not known here")
+            return 403, problem("RoleError", "this key may report; reading needs a key with the role read")
+        if key not in self.keys:
+            return 401, problem("KeyError", "the key is unknown, or was revoked")
         _, *parts = map(unquote, path.strip("/").split("/"))
         if not parts:
             return 200, {"studies": [study.listed() for study in self.studies.values()]}

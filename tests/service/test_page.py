@@ -122,8 +122,7 @@ def fake():
 def visitor(chromium, fake):
     with served(fake) as address:
         someone = Visitor(chromium, address)
-        someone.visit("")
-        chromium.execute_script("localStorage.clear()")
+        chromium.execute_cdp_cmd("Storage.clearDataForOrigin", {"origin": address, "storageTypes": "local_storage"})
         someone.complaints()
         yield someone
         chromium.get("about:blank")
@@ -164,6 +163,7 @@ def test_data_never_becomes_markup(file):
 
 
 def test_a_key_is_asked_for_and_kept(visitor):
+    visitor.visit("")
     visitor.sees("A key to watch with")
     field = visitor.all("#key")[0]
     field.send_keys(READ, Keys.ENTER)
@@ -184,8 +184,8 @@ def test_a_key_in_the_address_is_used_and_taken_out(visitor):
 @pytest.mark.parametrize(
     ("key", "words"),
     [
-        ("nobody's", "this key is not known here"),
-        (REPORT, "this key may report; watching needs a key with the role read"),
+        ("nobody's", "The key is unknown, or was revoked."),
+        (REPORT, "This key may report; reading needs a key with the role read."),
     ],
     ids=named,
 )
@@ -193,6 +193,14 @@ def test_a_key_that_may_not_read_is_refused_in_words(visitor, key, words):
     visitor.visit(f"key={key}")
     visitor.sees(words, "[role=alert]")
     assert visitor.all("#key")
+
+
+def test_a_key_that_is_good_no_longer_is_asked_for_again(visitor, fake):
+    visitor.watch("ads")
+    fake.keys = {"another"}
+    visitor.sees("It was good until now", "[role=alert]")
+    visitor.all("#key")[0].send_keys("another", Keys.ENTER)
+    visitor.sees("1,234 decisions")
 
 
 def test_the_list_tells_how_each_study_stands(visitor, fake):

@@ -12,7 +12,7 @@ export class Refusal extends Error {
   }
 }
 
-/** The server did not answer, or something in between did. */
+/** The server did not answer, or failed. */
 export class Unreachable extends Error {}
 
 export class Service {
@@ -60,7 +60,7 @@ export class Service {
     } catch {
       throw new Unreachable();
     }
-    if ([502, 503, 504].includes(answer.status)) throw new Unreachable();
+    if (answer.status >= 500) throw new Unreachable();
     const body = await answer.json().catch(() => null);
     if (answer.ok && body !== null) return body;
     const error = body?.error ?? {};

@@ -4,7 +4,7 @@ import { el } from "./dom.js";
 import { ago, count, counted, number, time } from "./format.js";
 import { section } from "./section.js";
 import { table } from "./table.js";
-import { badge } from "./words.js";
+import { badge, command } from "./words.js";
 
 const FEW = 8;
 
@@ -23,7 +23,7 @@ export function open({ state, open: tickets, elapsed, ui }) {
       "p",
       { class: "hint" },
       `${some}Each waits for a report: `,
-      el("code", {}, `evenhand tell ${state.name}.evenhand TICKET REWARD`),
+      el("code", {}, command("tell", state, "TICKET REWARD")),
       ".",
     ),
     table({

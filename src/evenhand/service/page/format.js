@@ -53,6 +53,13 @@ export function ago(seconds) {
 
 export const clockTime = (date) => clock.format(date);
 
+/** A `time` element with the day alone. */
+export function day(iso) {
+  const date = new Date(iso);
+  if (missing(iso) || Number.isNaN(date.getTime())) return "–";
+  return el("time", { datetime: iso, title: iso }, calendar.format(date));
+}
+
 /** A `time` element: today the clock alone, otherwise the day as well. */
 export function time(iso) {
   const date = new Date(iso);

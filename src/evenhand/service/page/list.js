@@ -1,7 +1,7 @@
 // Before a study is chosen: the form for a key, and the list of studies.
 
 import { el } from "./dom.js";
-import { count, time } from "./format.js";
+import { count, day } from "./format.js";
 import { table } from "./table.js";
 import { badge, promiseBadge } from "./words.js";
 
@@ -47,9 +47,11 @@ export function keyForm(problem) {
     el(
       "p",
       { class: "hint" },
-      "No key yet? Whoever serves the studies makes one: ",
-      el("code", {}, "evenhand keys add --role read"),
-      ".",
+      "No key yet? ",
+      el("code", {}, "evenhand serve"),
+      " prints the address of this page with a key in it; ",
+      el("code", {}, "evenhand keys add STORE --role read"),
+      " makes one that lasts.",
     ),
   );
 }
@@ -62,7 +64,7 @@ export function studyList(studies) {
     { name: "Open tickets", number: true, cell: ({ open }) => count(open) },
     { name: "Promise", cell: ({ promise }) => promiseBadge(promise) },
     { name: "Alerts", cell: ({ alerts }) => (alerts ? badge("bad", "▲", count(alerts)) : badge("none", "–", "none")) },
-    { name: "Created", cell: ({ created }) => time(created) },
+    { name: "Created", cell: ({ created }) => day(created) },
   ];
   return [
     el("h1", { tabindex: "-1", "data-key": "title" }, "Studies"),

@@ -13,6 +13,7 @@ import { Watch } from "./watch.js";
 import { headline } from "./words.js";
 
 const STORED = "evenhand.key";
+const ANEW = " It was good until now: the service may have started anew, and printed another address of this page.";
 const content = document.getElementById("content");
 const dialog = document.getElementById("decision");
 const charts = new Map();
@@ -80,7 +81,7 @@ async function read() {
   const from = service;
   if (!name) {
     const { studies } = await from.studies();
-    if (from === service && name === route.study) Object.assign(shown, { studies });
+    if (from === service && name === route.study) Object.assign(shown, { studies, missing: null });
   } else {
     const listed = document.querySelector("#decisions tbody");
     await readStudy(from, name, shown, () => dialog.open || Boolean(listed?.contains(document.activeElement)));
@@ -90,8 +91,9 @@ async function read() {
 
 function refused(error) {
   if (error.status === 401 || error.status === 403) {
+    const worked = shown.studies !== null || shown.state !== null;
     useKey(null);
-    problem = error.message;
+    problem = `${error.message[0].toUpperCase()}${error.message.slice(1)}.${worked ? ANEW : ""}`;
   } else if (error.status === 404 && route.study) {
     shown.missing = error.message;
   } else {

@@ -57,6 +57,7 @@ export async function readStudy(from, name, at, busy) {
     at.read = wanted;
   }
   at.state = state;
+  at.missing = null;
 }
 
 const filters = ({ arm, reason, open, pages }) => ({ before: pages.at(-1), limit: PAGE, arm, reason, open });

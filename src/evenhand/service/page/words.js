@@ -21,14 +21,23 @@ export function promiseWords(promise) {
 /** One sentence for one study. */
 export function headline(state) {
   const alerts = state.alerts.filter((alert) => !alert.cleared).length;
+  const begun = state.decisions > 0;
   return [
-    counted(state.decisions, "decision"),
-    promiseWords(state.promise).text,
+    begun ? counted(state.decisions, "decision") : "No decisions yet",
+    begun || !state.promise ? promiseWords(state.promise).text : null,
     state.open === 0 ? "no ticket is open" : `${counted(state.open, "ticket")} open`,
     alerts === 0 ? "no alerts" : counted(alerts, "alert"),
   ]
+    .filter(Boolean)
     .join("; ")
     .concat(".");
+}
+
+/** A shell command about a study's own file, its name quoted where a shell wants that. */
+export function command(verb, { name }, rest = "") {
+  const file = `${name}.evenhand`;
+  const quoted = /^[\w.@%+:,/-]+$/.test(file) ? file : `'${file.replaceAll("'", "'\\''")}'`;
+  return ["evenhand", verb, quoted, rest].filter(Boolean).join(" ");
 }
 
 /** A badge that reads without colour: a sign and a word. */
