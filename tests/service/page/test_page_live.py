@@ -11,10 +11,8 @@ import httpx
 import pytest
 from selenium.webdriver.common.keys import Keys
 
-from tests.service.fake import served
-from tests.service.visitor import Visitor
-
-pytest_plugins = ["tests.service.visitor"]
+from tests.service.page.fake import served
+from tests.service.page.visitor import Visitor
 
 SERVE = "import sys; from evenhand.service.run import serve; serve(sys.argv[1], port=int(sys.argv[2]))"
 

@@ -9,9 +9,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from tests.naming import named
-from tests.service.fake import READ, Played
-
-pytest_plugins = ["tests.service.visitor"]
+from tests.service.page.fake import READ, Played
 
 BIAS = {"group": "women", "reference": "men", "feature": "intercept", "bias": -0.41, "low": -0.6, "high": -0.22}
 ALERT = {"id": 1, "monitor": 1, "metric": "tells overdue", "since": "2026-03-01T12:00:00+00:00", "value": 12.0}

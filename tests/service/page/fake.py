@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-PAGE = Path(__file__).resolve().parents[2] / "src" / "evenhand" / "service" / "page"
+PAGE = Path(__file__).resolve().parents[3] / "src" / "evenhand" / "service" / "page"
 TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 POLICY = "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 BEGAN = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
