@@ -5,7 +5,7 @@ BIN := .venv/bin
 OUT ?= out
 EXTRAS := dask fairlearn peers postgresql ray service test
 
-.PHONY: help demo test lint check figures bench fuzz coverage lock clean
+.PHONY: help demo test lint check figures bench fuzz durability coverage lock clean
 
 help:
 	@echo "make demo                  decide on real data under guaranteed shares, and see that the promise held"
@@ -13,7 +13,8 @@ help:
 	@echo "make check POLICY=NAME     the contract over one registered policy, such as quotas/fair-ucb"
 	@echo "make figures               every paper's figures in full, with verdicts, into $(OUT)/"
 	@echo "make bench                 the benchmarks, ratios in one run"
-	@echo "make fuzz                  the property tests with many more examples"
+	@echo "make fuzz                  the property tests with fifty times as many examples, new ones each time"
+	@echo "make durability            studies killed 200 times, 10,000 conversations by four processes"
 	@echo "make coverage              line coverage, kernels as plain Python"
 	@echo "make lock                  pin and hash the environment anew"
 
@@ -41,7 +42,10 @@ bench: .venv/ready
 	$(BIN)/python -m benchmarks --out $(OUT)/benchmarks
 
 fuzz: .venv/ready
-	HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest tests -n 2 -m "not slow"
+	EVENHAND_FUZZ=50 $(BIN)/python -m pytest tests -n 2 -m "not slow"
+
+durability: .venv/ready
+	EVENHAND_KILLS=200 EVENHAND_CONVERSATIONS=10000 $(BIN)/python -m pytest tests/studies/test_processes.py --durations=0
 
 coverage: .venv/ready
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest tests -m "not slow"

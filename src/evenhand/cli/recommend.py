@@ -81,7 +81,10 @@ def recommend(
         running.tell(running.open_tickets[0], _samples(tell))
     if ask is not None and not running.finished:
         allocation = running.allocation(running.open_tickets[0]) if running.open_tickets else running.ask()
-        allocation.frame.to_csv(ask, index=False)
+        try:
+            allocation.frame.to_csv(ask, index=False)
+        except OSError as error:
+            raise ArgumentError(wanted("--ask", "a file that can be written", str(ask), str(error))) from error
     if trial is not None:
         state.save(running, trial)
     _show(running, seed if not real and trial is None else None, ask, out, json)
@@ -221,6 +224,9 @@ def _json(path: Path) -> dict[str, Any]:
 def _values(text: str) -> dict[str, float]:
     try:
         pairs = [part.split("=") for part in text.split(",")]
-        return {state.strip(): float(number) for state, number in pairs}
+        read = [(state.strip(), float(number)) for state, number in pairs]
     except ValueError as error:
         raise ArgumentError(wanted("--values", "STATE=NUMBER,STATE=NUMBER", text)) from error
+    if len({state for state, _ in read}) < len(read):
+        raise ArgumentError(wanted("--values", "each state once", text))
+    return dict(read)

@@ -16,6 +16,7 @@ from evenhand.studies.store import Store
 __all__ = ["Log", "Record"]
 
 FIELDS = tuple(column.name for column in EVENTS.columns if column.name != "study")
+APPEND = insert(EVENTS)
 PAGE = 5_000
 """Entries that are read at a time."""
 
@@ -60,7 +61,7 @@ class Log:
     def append(self, connection: Connection, entries: Sequence[dict[str, Any]]) -> None:
         """Write entries at the end."""
         if entries:
-            connection.execute(insert(EVENTS), [{"study": self._study, **entry} for entry in entries])
+            connection.execute(APPEND, [{"study": self._study, **entry} for entry in entries])
 
     def rows(self, connection: Connection, after: int = 0, up_to: int | None = None) -> Iterator[Row[Any]]:
         """Yield the entries behind `after`, a page at a time, as they are stored."""

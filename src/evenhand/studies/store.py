@@ -42,6 +42,7 @@ class Store:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self._writer = engine.execution_options(evenhand_begin="BEGIN IMMEDIATE")
         self.url = engine.url.render_as_string(hide_password=True)
         self.in_memory = engine.dialect.name == "sqlite" and engine.url.database in MEMORY
         self._turn: AbstractContextManager[Any] = threading.RLock() if self.in_memory else nullcontext()
@@ -88,11 +89,8 @@ class Store:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Give a connection whose work is on disk, whole, when the block ends; or not at all, if it raises."""
-        with self._reached(), self._turn, self._engine.connect() as connection:
-            if self.serial:
-                connection.execution_options(evenhand_begin="BEGIN IMMEDIATE")
-            with connection.begin():
-                yield connection
+        with self._reached(), self._turn, self._writer.begin() as connection:
+            yield connection
 
     @cached_property
     def serial(self) -> bool:
@@ -211,7 +209,8 @@ def _engine(url: URL) -> Engine:
             raise MissingExtraError("PostgreSQL needs a driver: pip install 'evenhand[postgresql]'") from error
     in_memory = url.database in MEMORY
     pool: dict[str, Any] = {"poolclass": StaticPool} if in_memory else {}
-    engine = create_engine(url, connect_args={"check_same_thread": False, "timeout": PATIENCE}, **pool)
+    settings = {"check_same_thread": False, "timeout": PATIENCE}
+    engine = create_engine(url, connect_args=settings, pool_reset_on_return=None, **pool)
 
     @event.listens_for(engine, "connect")
     def _connected(connection: Any, record: Any) -> None:

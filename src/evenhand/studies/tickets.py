@@ -24,7 +24,7 @@ def signed(study: str, secret: str, number: int) -> str:
     """Return the ticket of this number in the study of this name.
 
     >>> signed("ads", "00", 17)
-    'ads.17.e6b3ba9a4bb1e7a2'
+    'ads.17.0fac83b50550207f'
     """
     return f"{study}.{number}.{_mark(study, secret, number)}"
 

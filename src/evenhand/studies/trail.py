@@ -20,13 +20,15 @@ from evenhand.online import REASONS
 from evenhand.protocol import Label
 from evenhand.quotas.audit import follow
 from evenhand.quotas.under_quota import OWED
-from evenhand.studies.records import loaded
+from evenhand.studies.records import loaded, revived
 
 __all__ = ["Trail"]
 
 MOMENTS = 400
 RECENT = 200
 """How many rewards "recent" means."""
+WATCHED = 10_000
+"""How many decisions and rewards are kept one by one, for monitors with windows."""
 BATCH = 4_096
 
 
@@ -42,6 +44,9 @@ class Trail:
     forced : decisions so far whose reason is that the arm was owed its share; `last_owed` (n_labels,) the last such
         round, 0 for none.
     rewards, rewarded : sum of the rewards and how many there were, by label (n_labels,).
+    groups : the groups of the arms where the policy knows any; `group_counts` (n_groups,) decisions for each.
+    open : the open tickets: number -> (index, when in microseconds since 1970).
+    last_arms, last_groups, last_rewards : indices of the last decisions and of their groups, and the last rewards.
     violations : at the end of how many rounds the promise was broken; `first_violation` is (round, label) or None.
     """
 
@@ -55,7 +60,15 @@ class Trail:
         k = len(self.labels)
         self.counts, self.last_owed = np.zeros(k, np.int64), np.zeros(k, np.int64)
         self.rewards, self.rewarded = np.zeros(k), np.zeros(k, np.int64)
-        self.open: dict[int, int] = {}
+        self.open: dict[int, tuple[int, int]] = {}
+        self._membership = getattr(policy, "membership", None) or getattr(
+            getattr(policy, "learner", None), "membership", None
+        )
+        self.groups: list[Label] = [] if self._membership is None else list(self._membership.names)
+        self.group_counts = np.zeros(len(self.groups), np.int64)
+        self.last_arms: deque[int] = deque(maxlen=WATCHED)
+        self.last_groups: deque[int] = deque(maxlen=WATCHED)
+        self.last_rewards: deque[float] = deque(maxlen=WATCHED)
         self._recent: deque[float] = deque(maxlen=RECENT)
         self._books = tally(self.promise, max(k, 1))
         self._worst_rounds, self._summary = np.zeros(max(k, 1), np.int64), np.zeros(3, np.int64)
@@ -73,10 +86,10 @@ class Trail:
         """Take in one stored entry."""
         self.sequence = row.sequence
         if row.kind == "ask":
-            self._decided(row.ticket, loaded(row.decision))
+            self._decided(row, loaded(row.decision))
         elif row.kind == "tell":
             self.told += 1
-            self._rewarded(self.open.pop(row.ticket, -1), loaded(row.given).get("reward"))
+            self._rewarded(self.open.pop(row.ticket, (-1, 0))[0], loaded(row.given).get("reward"))
         else:
             self.forgotten += 1
             self.open.pop(row.ticket, None)
@@ -133,15 +146,21 @@ class Trail:
 
     # ------------------------------------------------------------------ inside
 
-    def _decided(self, ticket: int, decision: dict[str, Any]) -> None:
+    def _decided(self, row: Row[Any], decision: dict[str, Any]) -> None:
         index = decision.get("index")
         self.rounds += 1
-        self.open[ticket] = -1 if index is None else index
+        self.open[row.ticket] = -1 if index is None else index, row.at
         if index is None or index < 0:
             return
         if index >= len(self.counts):
             self._widen(index + 1)
         self.counts[index] += 1
+        self.last_arms.append(index)
+        if self._membership is not None:
+            shown = loaded(row.given).get("groups")
+            codes = self._membership.codes if shown is None else self._membership.of_round(revived(shown))
+            self.group_counts[int(codes[index])] += 1
+            self.last_groups.append(int(codes[index]))
         self._codes.append(index)
         if decision["reason"] == REASONS[OWED]:
             self.forced += 1
@@ -168,6 +187,7 @@ class Trail:
         values = reward if isinstance(reward, list) else [] if reward is None else [reward]
         for value in values:
             self._recent.append(float(value))
+            self.last_rewards.append(float(value))
             if 0 <= index < len(self.rewards):
                 self.rewards[index] += value
                 self.rewarded[index] += 1

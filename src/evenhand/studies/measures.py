@@ -1,0 +1,145 @@
+"""What monitors measure: four figures of a trail, each with its window.
+
+    shortfall   the promise is at risk: an arm is more than `threshold` pulls behind its share, tolerance taken off
+    drift       a group (or an arm, where there are no groups) had another part of the last `window` decisions than of
+                all before, by more than `threshold`
+    reward      the mean of the last `window` rewards is below `threshold`
+    overdue     more than `threshold` tickets have been open for over `window` seconds
+
+Whatever is judged over a window is not judged before the window is full.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from itertools import islice
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from evenhand.errors import ArgumentError, wanted
+from evenhand.studies.trail import WATCHED, Trail
+
+__all__ = ["METRICS", "Monitor", "check", "measured", "passed"]
+
+METRICS = {
+    "shortfall": "pulls behind a promised share",
+    "drift": "change of a group's share of the decisions",
+    "reward": "mean of the last rewards",
+    "overdue": "tickets open for too long",
+}
+
+
+class Monitor(NamedTuple):
+    """What is watched.
+
+    Attributes
+    ----------
+    id : its number in the store.
+    metric : one of `METRICS`.
+    threshold : where the alert begins: above it, and for "reward" below it.
+    window : decisions ("drift"), rewards ("reward") or seconds ("overdue"); 0 for "shortfall".
+    subject : the arm or group that is watched, None for whichever is worst.
+    webhook : the address that alerts are posted to, or None.
+    """
+
+    id: int
+    metric: str
+    threshold: float
+    window: int
+    subject: str | None
+    webhook: str | None
+
+
+def measured(monitor: Monitor, trail: Trail, at: int) -> float | None:
+    """Return the metric's value now, None where it cannot be judged yet; `at` is the time in microseconds."""
+    if monitor.metric == "shortfall":
+        return _shortfall(monitor, trail)
+    if monitor.metric == "drift":
+        return _drift(monitor, trail)
+    if monitor.metric == "reward":
+        last = _last(trail.last_rewards, monitor.window)
+        return None if last is None else math.fsum(last) / len(last)
+    late = at - monitor.window * 1_000_000
+    return float(sum(asked < late for _, asked in trail.open.values()))
+
+
+def passed(monitor: Monitor, value: float | None) -> bool:
+    """Say whether a value calls for an alert."""
+    if value is None:
+        return False
+    return value < monitor.threshold if monitor.metric == "reward" else value > monitor.threshold
+
+
+def check(trail: Trail, metric: str, threshold: Any, window: Any, subject: Any, webhook: Any) -> None:
+    """Refuse what cannot be watched in a study with this trail.
+
+    Raises
+    ------
+    ArgumentError
+        See `monitors.add`.
+    """
+    if metric not in METRICS:
+        raise ArgumentError(wanted("metric", f"one of {', '.join(METRICS)}", metric))
+    if isinstance(threshold, (bool, str)) or not hasattr(threshold, "__float__") or not math.isfinite(threshold):
+        raise ArgumentError(wanted("threshold", "a finite number", threshold))
+    whole = hasattr(window, "__index__") and not isinstance(window, bool)
+    if metric == "shortfall":
+        if window != 0:
+            raise ArgumentError(wanted("window", "none for shortfall, which is judged at every round", window))
+        if trail.promise is None:
+            raise ArgumentError(wanted("metric", "another one: this policy promises no shares", metric))
+    elif not whole or not 1 <= window <= (WATCHED if metric != "overdue" else 10**9):
+        unit = {
+            "drift": f"decisions, 1 to {WATCHED}",
+            "reward": f"rewards, 1 to {WATCHED}",
+            "overdue": "seconds, 1 or more",
+        }
+        raise ArgumentError(wanted("window", f"a whole number of {unit[metric]}", window))
+    if subject is not None:
+        known = _subjects(trail, metric)
+        if str(subject) not in known:
+            raise ArgumentError(wanted("subject", f"one of {known}" if known else f"none for {metric}", subject))
+    if webhook is not None:
+        parts = urlsplit(webhook) if isinstance(webhook, str) else None
+        if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ArgumentError(wanted("webhook", "an address that begins with http:// or https://", webhook))
+
+
+def _subjects(trail: Trail, metric: str) -> list[str]:
+    if metric == "shortfall":
+        return [str(label) for label in trail.labels]
+    if metric == "drift":
+        return [str(label) for label in trail.groups or trail.labels]
+    return []
+
+
+def _shortfall(monitor: Monitor, trail: Trail) -> float | None:
+    if trail.owed is None or trail.promise is None or not trail.rounds:
+        return None
+    behind = trail.owed - trail.promise.slack
+    return float(behind.max() if monitor.subject is None else behind[_position(monitor, trail)])
+
+
+def _drift(monitor: Monitor, trail: Trail) -> float | None:
+    """Compare the last decisions with all before them."""
+    codes, counts = (trail.last_groups, trail.group_counts) if trail.groups else (trail.last_arms, trail.counts)
+    last = _last(codes, monitor.window)
+    before = int(counts.sum()) - monitor.window
+    if last is None or before < monitor.window:
+        return None
+    recent = np.bincount(last, minlength=len(counts))
+    moved = np.abs(recent / monitor.window - (counts - recent) / before)
+    return float(moved.max() if monitor.subject is None else moved[_position(monitor, trail)])
+
+
+def _position(monitor: Monitor, trail: Trail) -> int:
+    return _subjects(trail, monitor.metric).index(str(monitor.subject))
+
+
+def _last(values: deque[Any], window: int) -> list[Any] | None:
+    if len(values) < window:
+        return None
+    return list(islice(values, len(values) - window, None))

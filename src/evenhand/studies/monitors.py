@@ -1,0 +1,162 @@
+"""Monitors: a metric, a threshold, a window, and an alert that is raised when it is passed and cleared when it is not.
+
+They stand in the store, beside the studies; whoever serves or checks a study measures them, and each alert is raised
+once however many do.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sqlalchemy import Connection, insert, select, update
+
+from evenhand.errors import ArgumentError, wanted
+from evenhand.studies.measures import METRICS, Monitor, check, measured, passed
+from evenhand.studies.records import moment, now
+from evenhand.studies.schema import ALERTS, MONITORS
+
+if TYPE_CHECKING:
+    from evenhand.studies.study import Study
+
+__all__ = ["METRICS", "Alert", "Monitor", "add", "alerts", "delivered", "listed", "remove", "watch"]
+
+
+class Alert(NamedTuple):
+    """What was seen: the monitor, its value then, after which entry of the log, since when and until when."""
+
+    id: int
+    monitor: Monitor
+    value: float
+    sequence: int
+    raised: datetime
+    cleared: datetime | None
+    delivered: datetime | None
+
+
+def add(
+    study: Study, metric: str, *, threshold: float, window: int = 0, subject: Any = None, webhook: str | None = None
+) -> Monitor:
+    """Watch a metric of a study from now on.
+
+    Examples
+    --------
+    >>> import evenhand as eh
+    >>> from evenhand.studies import monitors
+    >>> study = eh.Study.create(":memory:", eh.quotas.FairUCB([0.3, 0.3], seed=1))
+    >>> monitors.add(study, "reward", threshold=0.5, window=2).metric
+    'reward'
+    >>> for _ in range(2):
+    ...     _ = study.tell(study.ask(), 0.1)
+    >>> [(alert.monitor.metric, alert.value) for alert in monitors.watch(study)]
+    [('reward', 0.1)]
+
+    Raises
+    ------
+    ArgumentError
+        If there is no such metric, the threshold is no finite number, the window does not fit the metric, the subject
+        is no arm or group of the study, or the webhook is no http address.
+    """
+    check(study.trail(), metric, threshold, window, subject, webhook)
+    row: dict[str, Any] = {
+        "study": study._number,
+        "metric": metric,
+        "threshold": float(threshold),
+        "window": int(window),
+        "subject": None if subject is None else str(subject),
+        "webhook": webhook,
+        "created_at": now(),
+    }
+    with study.store.writing() as connection:
+        number = connection.scalar(insert(MONITORS).values(row).returning(MONITORS.c.id))
+    assert number is not None
+    return Monitor(number, metric, float(threshold), int(window), row["subject"], webhook)
+
+
+def remove(study: Study, number: int) -> None:
+    """Watch no longer; alerts of the past stay on record, one that is raised is cleared.
+
+    Raises
+    ------
+    ArgumentError
+        If the study has no monitor of that number.
+    """
+    mine = MONITORS.c.id == number, MONITORS.c.study == study._number, MONITORS.c.removed_at.is_(None)
+    with study.store.writing() as connection:
+        if not connection.execute(update(MONITORS).where(*mine).values(removed_at=now())).rowcount:
+            there = [monitor.id for monitor in _listed(connection, study._number)]
+            raise ArgumentError(wanted("monitor", f"one of {there}", number))
+        standing = ALERTS.c.monitor == number, ALERTS.c.cleared_at.is_(None)
+        connection.execute(update(ALERTS).where(*standing).values(cleared_at=now()))
+
+
+def listed(study: Study) -> list[Monitor]:
+    """Return the study's monitors."""
+    with study.store.reading() as connection:
+        return _listed(connection, study._number)
+
+
+def alerts(study: Study, *, standing: bool = False, limit: int = 100) -> list[Alert]:
+    """Return the study's alerts, newest first; with `standing` only those that are not cleared."""
+    found = (
+        select(
+            ALERTS, MONITORS.c.metric, MONITORS.c.threshold, MONITORS.c.window, MONITORS.c.subject, MONITORS.c.webhook
+        )
+        .join(MONITORS)
+        .where(MONITORS.c.study == study._number)
+        .order_by(ALERTS.c.id.desc())
+        .limit(limit)
+    )
+    if standing:
+        found = found.where(ALERTS.c.cleared_at.is_(None))
+    with study.store.reading() as connection:
+        return [_alert(row) for row in connection.execute(found)]
+
+
+def watch(study: Study) -> list[Alert]:
+    """Measure every monitor of a study; return the alerts that were raised or cleared by it, each once however many
+    processes watch."""
+    monitors = listed(study)
+    if not monitors:
+        return []
+    trail, at = study.trail(), now()
+    values = {monitor: measured(monitor, trail, at) for monitor in monitors}
+    calling = {monitor.id for monitor, value in values.items() if passed(monitor, value)}
+    if calling == {alert.monitor.id for alert in alerts(study, standing=True)}:
+        return []
+    changed = []
+    with study.store.writing() as connection:
+        study._log.lock(connection)
+        for monitor, value in values.items():
+            mine = ALERTS.c.monitor == monitor.id, ALERTS.c.cleared_at.is_(None)
+            number = connection.scalar(select(ALERTS.c.id).where(*mine))
+            if monitor.id in calling and number is None:
+                row = {"monitor": monitor.id, "value": value, "sequence": trail.sequence, "raised_at": at}
+                number = connection.scalar(insert(ALERTS).values(row).returning(ALERTS.c.id))
+            elif number is not None and monitor.id not in calling:
+                connection.execute(update(ALERTS).where(*mine).values(cleared_at=at, delivered_at=None))
+            else:
+                continue
+            changed.append(number)
+    return [alert for alert in reversed(alerts(study)) if alert.id in changed]
+
+
+def delivered(study: Study, alert: Alert) -> None:
+    """Note that an alert, as it stands, was posted to its webhook."""
+    same = ALERTS.c.cleared_at.is_(None) if alert.cleared is None else ALERTS.c.cleared_at.is_not(None)
+    with study.store.writing() as connection:
+        connection.execute(update(ALERTS).where(ALERTS.c.id == alert.id, same).values(delivered_at=now()))
+
+
+def _listed(connection: Connection, study: int) -> list[Monitor]:
+    mine = select(MONITORS).where(MONITORS.c.study == study, MONITORS.c.removed_at.is_(None)).order_by(MONITORS.c.id)
+    return [
+        Monitor(row.id, row.metric, row.threshold, row.window, row.subject, row.webhook)
+        for row in connection.execute(mine)
+    ]
+
+
+def _alert(row: Any) -> Alert:
+    monitor = Monitor(row.monitor, row.metric, row.threshold, row.window, row.subject, row.webhook)
+    cleared, done = (None if at is None else moment(at) for at in (row.cleared_at, row.delivered_at))
+    return Alert(row.id, monitor, row.value, row.sequence, moment(row.raised_at), cleared, done)

@@ -1,0 +1,49 @@
+"""Stores of every kind, each empty."""
+
+import itertools
+
+import pytest
+from sqlalchemy import create_engine, text
+
+from tests.studies.postgres import binaries, server
+
+NUMBERS = itertools.count()
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    """The URL of a PostgreSQL server for these tests, `{database}` left open."""
+    if binaries() is None:
+        pytest.skip("no PostgreSQL server is installed: apt-get install postgresql")
+    with server() as url:
+        yield url
+
+
+@pytest.fixture
+def database(postgres):
+    """The URL of an empty PostgreSQL database."""
+    name = f"store{next(NUMBERS)}"
+    engine = create_engine(
+        postgres.format(database="postgres").replace("postgresql:", "postgresql+psycopg:"),
+        isolation_level="AUTOCOMMIT",
+    )
+    with engine.connect() as connection:
+        connection.execute(text(f"CREATE DATABASE {name}"))
+    engine.dispose()
+    return postgres.format(database=name)
+
+
+@pytest.fixture(params=["file", "memory", "postgresql"])
+def place(request, tmp_path):
+    """Where an empty store of each kind can be made."""
+    if request.param == "file":
+        return tmp_path / "ads.evenhand"
+    if request.param == "memory":
+        return ":memory:"
+    return request.getfixturevalue("database")
+
+
+@pytest.fixture(params=["file", "postgresql"])
+def shared(request, tmp_path):
+    """Where an empty store that several processes can reach can be made."""
+    return str(tmp_path / "ads.evenhand") if request.param == "file" else request.getfixturevalue("database")

@@ -1,0 +1,113 @@
+"""Several processes on one study, and processes that are killed: nothing acknowledged is lost, nothing counts twice."""
+
+import json
+import os
+import random
+import signal
+import time
+
+import pytest
+
+import evenhand as eh
+from evenhand.studies import Store, Study
+from tests.studies.worker import SHARES, nursery, work
+
+KILLS = int(os.environ.get("EVENHAND_KILLS", "8"))
+CONVERSATIONS = int(os.environ.get("EVENHAND_CONVERSATIONS", "600"))
+PATIENCE = 300
+
+
+def start(place, conversations, journal):
+    process = nursery().Process(target=work, args=(place, conversations, str(journal)))
+    process.start()
+    return process
+
+
+def acknowledged(*journals):
+    """What the workers were told, line by line; a line that was cut short was not acknowledged to anybody."""
+    lines = [line for journal in journals if journal.exists() for line in journal.read_text().splitlines(keepends=True)]
+    said = [json.loads(line) for line in lines if line.endswith("\n")]
+    return [one for one in said if "ask" in one], [one for one in said if "tell" in one]
+
+
+def checked(place, journals, *, whole):
+    """Compare what was acknowledged with the log, which may hold a little more where a process was killed."""
+    study = Study.open(place, "ads")
+    asks, tells = acknowledged(*journals)
+    log = study.frame().set_index("ticket")
+    ids = [one["ask"] for one in asks]
+    assert len(set(ids)) == len(ids)
+    assert log.index.tolist() == list(range(1, len(log) + 1))
+    for one in asks:
+        assert log.at[one["ask"], "arm"] == one["arm"]
+        assert log.at[one["ask"], "reason"] == one["reason"]
+    for one in tells:
+        assert log.at[one["tell"], "reward"] == one["reward"]
+    if whole:
+        assert sorted(ids) == log.index.tolist()
+        assert len(tells) == log["status"].eq("told").sum() == len(log)
+    finding = study.verify()
+    assert finding.problems == ()
+    assert finding.promise_kept
+    study.close()
+    return len(asks), len(tells)
+
+
+def test_four_processes_on_one_study(shared, tmp_path):
+    policy = eh.quotas.FairLearn(eh.learners.Thompson(seed=2), SHARES, seed=1)
+    Study.create(shared, policy, name="ads").close()
+    journals = [tmp_path / f"journal{n}" for n in range(4)]
+    workers = [start(shared, CONVERSATIONS // 4, journal) for journal in journals]
+    for worker in workers:
+        worker.join(PATIENCE)
+        assert worker.exitcode == 0
+    assert checked(shared, journals, whole=True) == (CONVERSATIONS, CONVERSATIONS)
+
+
+def test_killed_at_any_moment_nothing_is_lost(shared, tmp_path):
+    Study.create(shared, eh.quotas.FairUCB(SHARES, seed=1), name="ads").close()
+    chance = random.Random(20211)
+    journals = []
+    for kill in range(KILLS):
+        now = [tmp_path / f"journal{kill}-{n}" for n in range(2)]
+        workers = [start(shared, -1, journal) for journal in now]
+        deadline = time.monotonic() + PATIENCE
+        while not all(journal.exists() and "ask" in journal.read_text() for journal in now):
+            assert time.monotonic() < deadline, [worker.exitcode for worker in workers]
+            time.sleep(0.001)
+        time.sleep(chance.uniform(0.0, 0.1))
+        for worker in workers:
+            worker.kill()
+        for worker in workers:
+            worker.join(PATIENCE)
+            assert worker.exitcode == -signal.SIGKILL
+        journals += now
+    asks, tells = checked(shared, journals, whole=False)
+    assert asks >= 2 * KILLS
+    assert tells >= KILLS
+
+
+def create(place, name):
+    Study.create(place, eh.quotas.FairUCB(SHARES, seed=1), name=name)
+
+
+def test_several_processes_make_one_store(shared):
+    workers = [nursery().Process(target=create, args=(shared, f"study{n}")) for n in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(PATIENCE)
+        assert worker.exitcode == 0
+    store = Store.at(shared)
+    assert sorted(store.names()) == [f"study{n}" for n in range(4)]
+    store.close()
+
+
+@pytest.mark.parametrize("shared", ["file"], indirect=True)
+def test_the_file_is_written_through_to_the_disk(shared):
+    study = Study.create(shared, eh.quotas.FairUCB(SHARES, seed=1), name="ads")
+    names = ("journal_mode", "synchronous")
+    with study.store.reading() as connection:
+        found = {name: connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in names}
+    study.close()
+    assert found == {"journal_mode": "wal", "synchronous": 2}

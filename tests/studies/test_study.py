@@ -1,0 +1,363 @@
+"""One contract for every store: nothing acknowledged is lost, nothing counts twice, refusals change nothing."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import evenhand as eh
+from evenhand import registry
+from evenhand.checks import examples
+from evenhand.errors import (
+    ArgumentError,
+    ClosedTicketError,
+    ContextError,
+    ContradictionError,
+    EvenhandError,
+    ForeignTicketError,
+    ReplayError,
+    RewardError,
+    UnknownStudyError,
+    UnknownTicketError,
+)
+from evenhand.state import from_bytes, to_bytes
+from evenhand.studies import Operation, Store, Study
+from tests.fuzzing import many
+
+SHARES = {"ads": 0.2, "news": 0.3, "sports": 0.1}
+
+
+def fair(seed=1):
+    return eh.quotas.FairLearn(eh.learners.Thompson(seed=2), SHARES, seed=seed)
+
+
+@pytest.fixture
+def store(place):
+    with_tables = Store.at(place, create=True)
+    yield with_tables
+    with_tables.close()
+
+
+@pytest.fixture
+def study(store):
+    return Study.create(store, fair(), name="ads")
+
+
+def opened_anew(study):
+    """The study as another process would see it: nothing in memory, everything from the store."""
+    return Study.open(study.store, study.name)
+
+
+def test_decides_exactly_as_the_policy_alone(study):
+    alone = fair()
+    for t in range(40):
+        decision, expected = study.ask(), alone.ask()
+        assert decision == expected
+        reward = (t % 3) / 2
+        assert study.tell(decision, reward) == "told"
+        alone.tell(expected, reward)
+    assert study.policy.pulls == alone.pulls
+
+
+def test_a_decision_is_in_the_store_before_it_is_returned(study):
+    decision = study.ask()
+    record = opened_anew(study).record(decision.id)
+    assert record.decision == {**decision._asdict(), "type": "Decision"}
+    assert record.version.startswith(eh.__version__ + "+")
+    assert record.random_state is not None
+    assert record.told is None
+
+
+def test_the_random_state_on_record_draws_the_decision_again(study):
+    for _ in range(12):
+        study.tell(study.ask(), 1.0)
+    decision = study.ask()
+    words = [np.frombuffer(bytes.fromhex(text), np.uint64) for text in study.record(decision.id).random_state]
+    events = list(study.events())
+    again = fair()
+    for event in events[:-1]:
+        again.ask() if event.kind == "ask" else again.tell(event.ticket, event.given["reward"])
+    assert [word.tolist() for word in words] == [again._state.learner.stream.tolist()]
+    assert again.ask() == decision
+
+
+def test_a_report_is_in_the_store_before_it_is_acknowledged(study):
+    decision = study.ask()
+    study.tell(decision, 0.5)
+    record = opened_anew(study).record(decision.id)
+    assert record.told == {"reward": 0.5}
+    assert record.told_at >= record.at
+
+
+def test_another_process_goes_on_where_this_one_stopped(study):
+    for _ in range(10):
+        study.tell(study.ask(), 1.0)
+    waiting = study.ask()
+    other = opened_anew(study)
+    assert other.open_tickets == [waiting.id]
+    other.tell(waiting.id, 0.0)
+    assert study.open_tickets == []
+    assert study.ask().id == waiting.id + 1
+    assert other._now().bytes() == study._now().bytes()
+
+
+def test_two_openings_take_turns(study):
+    other = opened_anew(study)
+    ids = [one.ask().id for one in (study, other) * 20]
+    assert ids == list(range(1, 41))
+    assert study.verify().ok
+
+
+def test_the_same_report_again_counts_once(study):
+    decision = study.ask()
+    assert study.tell(decision, 1.0) == "told"
+    assert study.tell(decision.id, 1) == "already told"
+    assert study.tell(study.sign(decision.id), np.float64(1.0)) == "already told"
+    assert study.sequence == 2
+
+
+def test_another_report_of_the_same_ticket_is_refused(study):
+    decision = study.ask()
+    study.tell(decision, 1.0)
+    with pytest.raises(ContradictionError, match=r"ticket 1 was told before: reward 1.0, not reward 0.0"):
+        study.tell(decision, 0.0)
+    assert study.sequence == 2
+
+
+def test_forgetting_closes_a_ticket_once(study):
+    decision = study.ask()
+    assert study.forget(decision) == "forgotten"
+    assert study.forget(decision.id) == "already forgotten"
+    with pytest.raises(ClosedTicketError, match="ticket 1 was forgotten before"):
+        study.tell(decision, 1.0)
+    told = study.ask()
+    study.tell(told, 1.0)
+    with pytest.raises(ClosedTicketError, match="ticket 2 was told before"):
+        study.forget(told)
+
+
+def test_tells_come_late_and_out_of_order(study):
+    decisions = [study.ask() for _ in range(8)]
+    for decision in reversed(decisions):
+        assert study.tell(decision, 0.5) == "told"
+    assert study.open_tickets == []
+
+
+@pytest.mark.parametrize("ticket", [0, -1, 2, 10**30], ids=["zero", "negative", "future", "huge"])
+def test_a_ticket_that_was_never_handed_out_is_refused(study, ticket):
+    study.ask()
+    with pytest.raises(UnknownTicketError, match="never handed out"):
+        study.tell(ticket, 1.0)
+    assert study.sequence == 1
+
+
+@pytest.mark.parametrize("ticket", [1.0, True, None, b"1", [1]], ids=["float", "bool", "none", "bytes", "list"])
+def test_what_is_no_ticket_is_refused(study, ticket):
+    study.ask()
+    with pytest.raises(UnknownTicketError, match=r"ticket|decision"):
+        study.tell(ticket, 1.0)
+    assert study.sequence == 1
+
+
+def test_a_ticket_of_another_study_is_refused_by_name(store, study):
+    other = Study.create(store, fair(), name="loans")
+    decision = other.ask()
+    study.ask()
+    with pytest.raises(ForeignTicketError, match="belongs to the study 'loans', not to 'ads'"):
+        study.tell(other.sign(decision.id), 1.0)
+    assert study.open_tickets == [1]
+
+
+def test_a_forged_ticket_is_refused_by_name(study):
+    study.ask()
+    true = study.sign(1)
+    for forged in (true[:-1] + ("0" if true[-1] != "0" else "1"), true.replace(".1.", ".2."), "ads.1", "1", ""):
+        with pytest.raises(ForeignTicketError, match=r"not signed|as ask returned it"):
+            study.tell(forged, 1.0)
+    assert study.number(true) == 1
+
+
+@pytest.mark.parametrize("reward", [2.0, float("nan"), "good", None], ids=["range", "nan", "text", "none"])
+def test_a_bad_reward_is_refused_and_changes_nothing(study, reward):
+    decision = study.ask()
+    before = study._now().bytes()
+    with pytest.raises(RewardError):
+        study.tell(decision, reward)
+    assert study.sequence == 1
+    assert study._now().bytes() == before
+    assert opened_anew(study)._now().bytes() == before
+
+
+def test_what_the_policy_does_not_take_is_refused_by_name(study):
+    with pytest.raises(ContextError, match="none: this policy sees no contexts"):
+        study.ask([[1.0]])
+    with pytest.raises(ArgumentError, match="ask: wanted contexts, got '2 arguments'"):
+        study.ask(1, 2)
+    decision = study.ask()
+    with pytest.raises(ArgumentError, match="tell: wanted reward, got 'violations'"):
+        study.tell(decision, 1.0, violations=[(0, 1)])
+    with pytest.raises(ArgumentError, match="reward: wanted a value, tell needs it"):
+        study.tell(decision)
+    with pytest.raises(ArgumentError, match="which a log can keep"):
+        study.tell(decision, object())
+    assert study.sequence == 1
+
+
+def test_a_key_hands_out_one_decision(study):
+    decision = study.ask(key="user 7, page 3")
+    assert study.ask(key="user 7, page 3") == decision
+    assert opened_anew(study).ask(key="user 7, page 3") == decision
+    assert study.ask(key="user 8, page 3").id == 2
+    assert study.sequence == 2
+    for bad in ("", "x" * 201, 7):
+        with pytest.raises(ArgumentError, match="key: wanted a text"):
+            study.ask(key=bad)
+
+
+def test_a_key_is_for_one_question():
+    grouped = eh.groups.TopInterval({"a": "m", "b": "w"}, horizon=50, seed=1)
+    study = Study.create(":memory:", grouped)
+    first = study.ask(np.eye(2), key="k")
+    assert study.ask(np.eye(2).tolist(), key="k") == first
+    with pytest.raises(ContradictionError, match="key 'k' was used before"):
+        study.ask(np.eye(2) * 2, key="k")
+
+
+def test_many_in_one_transaction_each_with_its_own_outcome(study):
+    first, second = study.perform([Operation("ask"), Operation("ask", key="k", actor="cron")])
+    outcomes = study.perform(
+        [
+            Operation("tell", first.id, {"reward": 1.0}),
+            Operation("tell", second.id, {"reward": 7.0}),
+            Operation("tell", first.id, {"reward": 1.0}),
+            Operation("ask", key="k"),
+            Operation("tell", 99, {"reward": 1.0}),
+            Operation("forget", second.id),
+            Operation("forget", second.id),
+        ]
+    )
+    assert [type(one).__name__ for one in outcomes] == [
+        "str", "RewardError", "str", "Decision", "UnknownTicketError", "str", "str",
+    ]  # fmt: skip
+    assert [one for one in outcomes if isinstance(one, str)] == [
+        "told",
+        "already told",
+        "forgotten",
+        "already forgotten",
+    ]
+    assert outcomes[3] == second
+    assert study.record(second).actor == "cron"
+    assert study.verify().ok
+
+
+def test_a_failed_transaction_leaves_no_trace(study, monkeypatch):
+    decision = study.ask()
+    before = study._now().bytes()
+
+    def broken(*arguments):
+        raise RuntimeError("the disk is full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(study._log, "append", broken)
+        with pytest.raises(RuntimeError, match="the disk is full"):
+            study.tell(decision, 1.0)
+    assert study._now().bytes() == before
+    assert study.tell(decision, 1.0) == "told"
+    assert study.verify().ok
+
+
+def test_names_are_found_again(store, study):
+    assert Study.open(store).name == "ads"
+    Study.create(store, fair(), name="loans")
+    assert store.names() == ["ads", "loans"]
+    with pytest.raises(UnknownStudyError, match="wanted the name of a study; there: ads, loans"):
+        Study.open(store)
+    with pytest.raises(UnknownStudyError, match="no study is named 'adz'; there: ads, loans"):
+        Study.open(store, "adz")
+    with pytest.raises(ArgumentError, match="has a study of that name"):
+        Study.create(store, fair(), name="ads")
+    for bad in ("", "a b", "a.b", "ä", "x" * 101, "../x", 7):
+        with pytest.raises(ArgumentError, match="name: wanted up to 100 letters"):
+            Study.create(store, fair(), name=bad)
+    assert store.names() == ["ads", "loans"]
+
+
+def test_only_a_policy_can_be_studied(store):
+    used = fair()
+    used.ask()
+    for policy, said in ((eh.quotas.FairUCB, "registered policy"), (3, "registered policy"), (used, "open tickets")):
+        with pytest.raises(ArgumentError, match=said):
+            Study.create(store, policy, name="x")
+    used.tell(1, 1.0)
+    with pytest.raises(ArgumentError, match="has not decided yet"):
+        Study.create(store, used, name="x")
+    assert store.names() == []
+
+
+def test_a_log_longer_than_a_snapshot_opens_from_it(store, monkeypatch):
+    monkeypatch.setattr("evenhand.studies.snapshots.ENTRIES", 16)
+    study = Study.create(store, fair(), name="long")
+    for _ in range(50):
+        study.tell(study.ask(), 1.0)
+    other = opened_anew(study)
+    assert other._now().sequence == 100
+    assert other._now()._entries < 16
+    assert other._now().bytes() == study._now().bytes()
+    assert study.verify().ok
+
+
+def test_a_changed_entry_is_noticed_when_it_is_replayed(study):
+    from sqlalchemy import update
+
+    from evenhand.studies.schema import EVENTS
+
+    study.tell(study.ask(), 1.0)
+    with study.store.writing() as connection:
+        connection.execute(update(EVENTS).where(EVENTS.c.kind == "tell").values(given='{"reward":0.0}'))
+    with pytest.raises(ReplayError, match="entry 2 was changed after it was written"):
+        opened_anew(study).ask()
+
+
+@pytest.mark.parametrize("name", [entry.name for entry in registry.entries("policy")])
+def test_every_policy_lives_in_a_store(name):
+    policy, world = next(iter(examples(registry.get(name).cls)))
+    study = Study.create(":memory:", policy, name="study")
+    world.reset(seed=3)
+    waiting = []
+    for t in range(12):
+        try:
+            ticket = study.ask(*world.observe())
+        except EvenhandError:
+            break
+        waiting.append((ticket, world.respond(ticket)))
+        if t % 3 == 2:
+            for ticket, happened in reversed(waiting):
+                assert study.tell(ticket, *happened) == "told"
+                assert study.tell(ticket.id, *happened) == "already told"
+            waiting.clear()
+    finding = study.verify()
+    assert finding.problems == ()
+    assert finding.told > 0
+
+
+@settings(max_examples=many(40))
+@given(st.lists(st.tuples(st.sampled_from(["ask", "tell", "forget", "reopen"]), st.integers(0, 7)), max_size=40))
+def test_any_conversation_replays_to_the_state_of_the_policy_alone(steps):
+    alone, study = fair(), Study.create(":memory:", fair())
+    for step, number in steps:
+        if step == "reopen":
+            study = opened_anew(study)
+        elif step == "ask":
+            assert study.ask() == alone.ask()
+        else:
+            outcomes = []
+            for one in (study, alone):
+                try:
+                    one.tell(number, number / 7) if step == "tell" else one.forget(number)
+                    outcomes.append("done")
+                except EvenhandError as refusal:
+                    outcomes.append(type(refusal))
+            accepted_again = outcomes[0] == "done" and outcomes[1] is ClosedTicketError
+            assert accepted_again or outcomes[0] == outcomes[1]
+    assert to_bytes(study.policy) == to_bytes(from_bytes(to_bytes(alone)))
+    assert study.verify().ok
