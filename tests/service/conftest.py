@@ -31,7 +31,7 @@ class Served:
         listening = socket.socket()
         listening.bind(("127.0.0.1", 0))
         listening.listen(128)
-        self.url = "http://127.0.0.1:{}".format(listening.getsockname()[1])
+        self.url = f"http://127.0.0.1:{listening.getsockname()[1]}"
         config = uvicorn.Config(self.app, ws="none", log_config=None, access_log=False)
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, args=([listening],))

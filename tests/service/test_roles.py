@@ -41,7 +41,7 @@ def test_the_table_holds_every_route_of_the_application(one):
         assert (operation["x-role"], operation["security"]) == (role, [{"key": []}])
 
 
-@pytest.mark.parametrize("template, method, role", KEPT)
+@pytest.mark.parametrize(("template", "method", "role"), KEPT)
 @pytest.mark.parametrize("mine", ROLES)
 def test_a_key_opens_the_routes_of_its_role_and_no_other(one, template, method, role, mine):
     answer = one.send(mine, method, path_of(template))
@@ -53,7 +53,7 @@ def test_a_key_opens_the_routes_of_its_role_and_no_other(one, template, method, 
         assert answer.json()["error"]["message"] == f"this key may {mine}; {doing} needs a key with the role {role}"
 
 
-@pytest.mark.parametrize("template, method, role", KEPT)
+@pytest.mark.parametrize(("template", "method", "role"), KEPT)
 @pytest.mark.parametrize(
     "header",
     [None, "", "Bearer", "Bearer  x", "Basic abc", "Bearer wrong", "Bearer eh_read_00000000_" + "x" * 43],
@@ -66,12 +66,12 @@ def test_without_a_good_key_nothing_is_told(one, template, method, role, header)
     assert answer.headers["WWW-Authenticate"].startswith("Bearer")
 
 
-@pytest.mark.parametrize("template, method", OPEN)
+@pytest.mark.parametrize(("template", "method"), OPEN)
 def test_what_is_open_needs_no_key(one, template, method):
     assert one.http.request(method, path_of(template)).status_code in (200, 404)
 
 
-@pytest.mark.parametrize("template, method, role", MATRIX)
+@pytest.mark.parametrize(("template", "method", "role"), MATRIX)
 def test_another_method_is_refused_and_those_that_serve_are_named(one, template, method, role):
     answer = one.http.request("DELETE", path_of(template))
     assert (answer.status_code, answer.json()["error"]["name"]) == (405, "MethodError")
