@@ -55,9 +55,7 @@ def measures(folder: Path, size: int, turns: int) -> list[Measure]:
             "memory": timed(evenhand_single(":memory:", []), size),
             "batch": timed(evenhand_batch(":memory:"), size),
             "optuna": timed(optuna_single(f"sqlite:///{folder / 'optuna.db'}"), max(5, size // 20)),
-            "journal": timed(
-                optuna_single(JournalStorage(JournalFileBackend(str(folder / "o.log")))), max(5, size // 20)
-            ),
+            "journal": timed(optuna_single(journal), max(5, size // 20)),
         },
         turns,
     )

@@ -7,9 +7,14 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from evenhand import registry
+from tests.fuzzing import TIMES
 
 settings.register_profile(
-    "evenhand", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=False
+    "evenhand",
+    derandomize=TIMES == 1,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    print_blob=TIMES > 1,
 )
 settings.load_profile("evenhand")
 

@@ -11,6 +11,7 @@ from scipy.stats import binom, norm
 from evenhand.kernels.compose import entry
 from evenhand.kernels.least_squares import learn, regressions, spread
 from evenhand.kernels.normal import quantile
+from tests.fuzzing import many
 
 see, variance_at, z = entry(learn), entry(spread), entry(quantile)
 
@@ -33,7 +34,7 @@ def rows_of(rng, count, d, kind):
     return x
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=many(40))
 @given(
     st.integers(0, 10**6),
     st.integers(1, 8),

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenhand.groups import BiasedLinearArms, GroupFairTopInterval, TopInterval
+from tests.fuzzing import many
 
 
 def arms_pulled(policy, bias, rounds=400):
@@ -30,7 +31,7 @@ def test_a_constant_bias_changes_nothing(bias):
     assert blind[0] != blind[1]
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=many(25))
 @given(st.integers(0, 10**6), st.booleans())
 def test_permuted_arms_permute_the_choice(seed, pooled):
     rng = np.random.default_rng(seed)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from evenhand.errors import ArgumentError, EvenhandError, TableError
 from evenhand.interventions import CausalModel
+from tests.fuzzing import many
 from tests.interventions.examples import networks
 from tests.reference import interventions as twin
 
@@ -73,7 +74,7 @@ def test_a_damaged_bif_file_is_refused_by_name(bif, old, new, names):
 
 
 @given(st.data())
-@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=many(300), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_whatever_happens_to_a_bif_file_it_is_read_or_refused(tmp_path, data):
     at = data.draw(st.integers(0, len(BIF)))
     until = data.draw(st.integers(at, min(len(BIF), at + 40)))
@@ -97,7 +98,7 @@ def test_an_absent_or_foreign_file_is_refused(tmp_path):
 
 
 @given(networks(), st.data())
-@settings(max_examples=60)
+@settings(max_examples=many(60))
 def test_elimination_agrees_with_enumeration_under_interventions(model, data):
     nodes = data.draw(st.lists(st.sampled_from(model.order), min_size=1, max_size=3, unique=True))
     held = data.draw(st.sampled_from(model.order))

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from evenhand.errors import ArgumentError, TableError
 from evenhand.interventions import CSR, CausalModel, Problem, Rows
+from tests.fuzzing import many
 from tests.interventions.examples import as_groups, mediated, two_attributes
 from tests.reference import interventions as twin
 
@@ -59,7 +60,7 @@ def test_best_is_the_highest_outcome_among_the_fair():
 
 @pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS)
 @given(data=st.data())
-@settings(max_examples=15)
+@settings(max_examples=many(15))
 def test_the_allocation_program_has_the_value_that_scipy_finds(problem, data):
     size = len(problem.candidates)
     remaining = data.draw(st.lists(st.booleans(), min_size=size, max_size=size).filter(any))

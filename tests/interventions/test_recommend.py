@@ -95,6 +95,21 @@ def test_a_trial_is_guided_file_by_file(folder):
         ([*BEGIN, "--candidates", "candidates.json", "--tolerance", "0.1", "--budget", "600"], "values"),
         ([*BEGIN, "--candidates", "model.bif", "--tolerance", "0.1", "--budget", "600"], "as JSON"),
         ([*BEGIN, "--candidates", "list.json", "--tolerance", "0.1", "--budget", "600"], "an object"),
+        ([*STUDY, "--trial", "t.eh", "--ask", "nowhere/plan.csv"], "--ask"),
+        (
+            [
+                *BEGIN,
+                "--candidates",
+                "candidates.json",
+                "--values",
+                "ill=0,ill=1",
+                "--tolerance",
+                "0.1",
+                "--budget",
+                "6000",
+            ],
+            "--values: wanted each state once",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused_by_name_and_no_trial_begins(folder, arguments, names):

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import beta
 
 from evenhand.learners import KLUCB, MOSS, UCB1, EpsilonGreedy, Thompson
+from tests.fuzzing import many
 from tests.reference import learners as slow
 
 HORIZON = 500
@@ -44,7 +45,7 @@ def test_every_decision_has_the_largest_index(name):
 
 
 @pytest.mark.parametrize("name", PAIRS)
-@settings(max_examples=25)
+@settings(max_examples=many(25))
 @given(seed=st.integers(0, 10**6), arms=st.integers(2, 9), kind=st.sampled_from(["coins", "numbers", "zeros", "ones"]))
 def test_every_decision_has_the_largest_index_on_odd_rewards(name, seed, arms, kind):
     make, twin, close = PAIRS[name]
@@ -120,7 +121,7 @@ def test_a_pure_greedy_learner_never_leaves_the_best_mean():
     assert {learner.choose() for _ in range(200)} == {1}
 
 
-@settings(max_examples=40)
+@settings(max_examples=many(40))
 @given(seed=st.integers(0, 10**6), arms=st.integers(2, 6), most_open=st.integers(1, 40))
 def test_ucb1_decides_as_the_plain_rule_while_rewards_are_late(seed, arms, most_open):
     """Tells in random order, up to `most_open` tickets in flight: the shortcut must never go by old numbers."""

@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 from evenhand.errors import ArgumentError, SharesError, TableError, UnknownArmError
 from evenhand.metrics.shares import behind, count, tally, violations, worst
 from evenhand.quotas import FairUCB, Promise, audit
+from tests.fuzzing import many
 from tests.naming import named
 from tests.reference import quotas as slow
 from tests.strategies import any_shares, tolerances
 
 
-@settings(max_examples=150)
+@settings(max_examples=many(150))
 @given(
     shares=any_shares(6),
     tolerance=tolerances,
@@ -52,7 +53,7 @@ def test_an_audit_finds_what_counting_in_fractions_finds(shares, tolerance, rows
         assert now == pytest.approx(float(max(slow.shortfalls(promise.shares, pulls, int(t)))), abs=1e-9)
 
 
-@settings(max_examples=60)
+@settings(max_examples=many(60))
 @given(shares=any_shares(5), tolerance=tolerances, codes=st.lists(st.integers(0, 4), min_size=1, max_size=80))
 def test_streaming_and_batch_are_one_definition(shares, tolerance, codes):
     """The kernels, called pull by pull as plain Python, agree with the audit after every prefix of the log."""

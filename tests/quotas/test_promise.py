@@ -14,6 +14,7 @@ from evenhand.errors import SharesError
 from evenhand.kernels.compose import interpreted
 from evenhand.kernels.pace import NEVER, advance, pace, position
 from evenhand.quotas import DeadlineLearn, FairLearn, HorizonFairUCB, Promise
+from tests.fuzzing import many
 from tests.reference import quotas as slow
 from tests.strategies import Scripted, Spiteful, Stubborn, any_shares, modest_shares, tolerances
 
@@ -130,7 +131,7 @@ def test_deadline_learn_keeps_its_promise_and_forces_only_when_it_must(shares, r
     assert every_conversation(policy, rounds, seen) >= rounds
 
 
-@settings(max_examples=60)
+@settings(max_examples=many(60))
 @given(
     weights=st.lists(st.integers(0, 6), min_size=2, max_size=5).filter(any),
     rest=st.integers(0, 4),
@@ -206,27 +207,27 @@ def kept_throughout(policy, rounds):
     return pulls
 
 
-@settings(max_examples=60)
+@settings(max_examples=many(60))
 @given(shares=modest_shares(), tolerance=tolerances)
 def test_fair_learn_keeps_its_promise_against_a_spiteful_learner(shares, tolerance):
     exact = Promise.read(shares).shares
     kept_throughout(FairLearn(Spiteful(exact), shares, tolerance), 700)
 
 
-@settings(max_examples=120)
+@settings(max_examples=many(120))
 @given(shares=any_shares(), tolerance=tolerances)
 def test_deadline_learn_keeps_its_promise_against_a_spiteful_learner(shares, tolerance):
     exact = Promise.read(shares).shares
     kept_throughout(quietly(DeadlineLearn, Spiteful(exact), shares, tolerance), 700)
 
 
-@settings(max_examples=40)
+@settings(max_examples=many(40))
 @given(shares=any_shares(), tolerance=tolerances, arm=st.integers(0, 11))
 def test_deadline_learn_keeps_its_promise_against_a_stubborn_learner(shares, tolerance, arm):
     kept_throughout(quietly(DeadlineLearn, Stubborn(arm % len(shares)), shares, tolerance), 500)
 
 
-@settings(max_examples=40)
+@settings(max_examples=many(40))
 @given(seed=st.integers(0, 10**9), k=st.integers(2, 12), tolerance=tolerances, full=st.booleans())
 def test_deadline_learn_keeps_its_promise_for_shares_without_a_small_denominator(seed, k, tolerance, full):
     shares = np.random.default_rng(seed).dirichlet(np.full(k, 0.4))
@@ -277,7 +278,7 @@ def test_an_arm_owed_nothing_beside_full_shares_is_announced():
     assert kept_throughout(policy, 400)[2] == 2
 
 
-@settings(max_examples=40)
+@settings(max_examples=many(40))
 @given(shares=any_shares(6), tolerance=tolerances, horizon=st.integers(1, 400))
 def test_horizon_fair_ucb_serves_its_quotas_by_the_horizon(shares, tolerance, horizon):
     policy = HorizonFairUCB(shares, horizon, tolerance=tolerance)
@@ -285,7 +286,7 @@ def test_horizon_fair_ucb_serves_its_quotas_by_the_horizon(shares, tolerance, ho
     assert slow.kept(policy.promise.shares, math.floor(tolerance), pulls, horizon)
 
 
-@settings(max_examples=40)
+@settings(max_examples=many(40))
 @given(shares=any_shares(6), horizon=st.integers(1, 400))
 def test_horizon_fair_ucb_serves_quotas_in_proportion_and_first(shares, horizon):
     policy = HorizonFairUCB(shares, horizon)
@@ -301,7 +302,7 @@ def test_horizon_fair_ucb_serves_quotas_in_proportion_and_first(shares, horizon)
 # ---------------------------------------------------------------------------- integers far out
 
 
-@settings(max_examples=100)
+@settings(max_examples=many(100))
 @given(
     numerators=st.lists(st.integers(1, 1 << 55), min_size=1, max_size=4),
     extra=st.integers(0, 1 << 57),

@@ -9,6 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from evenhand.errors import ArgumentError
 from evenhand.sampling import LogisticModel
 from evenhand.sampling.rows import Rows
+from tests.fuzzing import many
 
 
 def exact(X, y, C=1.0, weight=None):
@@ -51,7 +52,7 @@ def test_many_sparse_features():
     assert grown(X, y, check=100) < 1e-6
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=many(40))
 @given(
     seed=st.integers(0, 10**6), n=st.integers(4, 60), d=st.integers(1, 12), batch=st.integers(1, 7),
     logC=st.floats(-3, 2), shift=st.floats(-50, 50),

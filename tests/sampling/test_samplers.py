@@ -32,6 +32,7 @@ from evenhand.sampling import (
 )
 from evenhand.sampling.bounds import theory_bounds
 from evenhand.state import from_bytes, to_bytes
+from tests.fuzzing import many
 from tests.reference import sampling as slow
 
 SCHEMES = [
@@ -73,7 +74,7 @@ def test_the_rule_is_that_of_the_slow_twin(trend, xi):
         twin.learn(draw.index, X, y.tolist())
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=many(60))
 @given(st.lists(st.integers(0, 4), max_size=25))
 def test_mann_kendall_is_its_definition(values):
     score, variance, z = mann_kendall(values)
@@ -407,7 +408,7 @@ def test_random_ties_are_fair_and_first_ties_are_not():
     assert {first_choice("first", seed) for seed in range(5)} == {"u"}
 
 
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=many(30))
 @given(
     scheme=st.sampled_from(SCHEMES),
     batch=st.integers(1, 3),

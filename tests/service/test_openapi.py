@@ -1,12 +1,11 @@
 """The service against its own document: whatever is sent, the answer is one that the document foresees, and no 5xx.
 
-`EVENHAND_FUZZ` is the number of requests a route; `make fuzz` raises it.
+`make fuzz` sends fifty times as many requests.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -17,9 +16,10 @@ from hypothesis import strategies as st
 
 from evenhand.service import docs
 from evenhand.studies import Store
+from tests.fuzzing import many
 from tests.service.conftest import Served
 
-MANY = os.environ.get("EVENHAND_FUZZ", "6")
+MANY = str(many(6))
 SIGNS = st.characters(codec="utf-8")
 CELLS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(SIGNS)
 ANYTHING = st.recursive(CELLS, lambda own: st.lists(own, max_size=3) | st.dictionaries(st.text(SIGNS), own, max_size=3))

@@ -9,6 +9,7 @@ from scipy.optimize import linprog
 from evenhand.errors import ClosedTicketError
 from evenhand.similarity import LipschitzUCB, MahalanobisOracle, fair_distribution
 from evenhand.state import from_bytes, to_bytes
+from tests.fuzzing import many
 from tests.reference.similarity_program import HighsProgram
 
 SELECT = st.sampled_from(["one", "many"])
@@ -37,7 +38,7 @@ def face(rewards, distances, one, value):
 
 
 @given(programs(), SELECT)
-@settings(max_examples=300)
+@settings(max_examples=many(300))
 def test_the_fair_program_is_feasible_optimal_and_closest_to_uniform(program, select):
     (a, c), one = program, select == "one"
     k = a.size
@@ -76,7 +77,7 @@ STEPS = st.lists(st.one_of(ASK, st.tuples(st.sampled_from(["tell", "forget"]), s
 
 
 @given(STEPS, st.integers(0, 30))
-@settings(max_examples=60)
+@settings(max_examples=many(60))
 def test_late_verdicts_teach_the_truth_in_any_order_and_across_a_save(steps, saved_at):
     auditor, policy, waiting = MahalanobisOracle([[0.4, 0.1], [0.0, 0.3]]), LipschitzUCB(2, seed=1), {}
     twin, shown = policy, []

@@ -11,6 +11,7 @@ import evenhand as eh
 from evenhand.errors import ArgumentError, MissingExtraError, TableError
 from evenhand.learners import UCB1, Adapter, Thompson
 from evenhand.quotas import LFG, BernoulliArms, DeadlineLearn, FairLearn, FairUCB, LoggedArms, Promise
+from tests.fuzzing import many
 from tests.naming import named
 from tests.reference import quotas as slow
 from tests.strategies import Scripted, Stubborn, any_shares
@@ -200,7 +201,7 @@ def test_the_worst_shortfall_is_over_every_round_not_over_checkpoints():
     assert history.worst_shortfall.values.tolist() == pytest.approx([5.0, 15.0])
 
 
-@settings(max_examples=60)
+@settings(max_examples=many(60))
 @given(
     shares=any_shares(5),
     tolerance=st.sampled_from([0.0, 0.5, 1.0, 3.7]),

@@ -22,6 +22,7 @@ from evenhand.errors import (
 )
 from evenhand.state import from_bytes, to_bytes
 from evenhand.studies import Operation, Store, Study
+from tests.fuzzing import many
 
 SHARES = {"ads": 0.2, "news": 0.3, "sports": 0.1}
 
@@ -339,7 +340,7 @@ def test_every_policy_lives_in_a_store(name):
     assert finding.told > 0
 
 
-@settings(max_examples=40)
+@settings(max_examples=many(40))
 @given(st.lists(st.tuples(st.sampled_from(["ask", "tell", "forget", "reopen"]), st.integers(0, 7)), max_size=40))
 def test_any_conversation_replays_to_the_state_of_the_policy_alone(steps):
     alone, study = fair(), Study.create(":memory:", fair())

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from evenhand.interventions import Problem
     from evenhand.interventions.search import Search
 
-__all__ = ["recommend"]
+__all__ = ["compact", "recommend"]
 
 SEARCHES = ("csr", "two-stage-csr", "sris", "one-shot")
 
@@ -81,7 +81,10 @@ def recommend(
         running.tell(running.open_tickets[0], _samples(tell))
     if ask is not None and not running.finished:
         allocation = running.allocation(running.open_tickets[0]) if running.open_tickets else running.ask()
-        allocation.frame.to_csv(ask, index=False)
+        try:
+            allocation.frame.to_csv(ask, index=False)
+        except OSError as error:
+            raise ArgumentError(wanted("--ask", "a file that can be written", str(ask), str(error))) from error
     if trial is not None:
         state.save(running, trial)
     _show(running, seed if not real and trial is None else None, ask, out, json)
@@ -163,7 +166,7 @@ def _show(running: Search, seed: int | None, ask: Path | None, out: Path | None,
     if json:
         as_json({**body, "table": cells.to_dict("records")})
         return
-    table("Candidates", *_compact(rows))
+    table("Candidates", *compact(rows))
     say(f"{found.status.replace('_', ' ')}: {found.candidate if found.candidate is not None else '-'}")
     if seed is not None:
         answer = "no candidate" if body["exact"] is None else body["exact"]
@@ -176,7 +179,7 @@ def _show(running: Search, seed: int | None, ask: Path | None, out: Path | None,
         )
 
 
-def _compact(rows: Any) -> tuple[list[str], list[list[str]]]:
+def compact(rows: Any) -> tuple[list[str], list[list[str]]]:
     """Return header and lines of the report for people: a number with its interval in a cell."""
     middles = [name for name in rows.columns if name == "outcome" or name.startswith("gap[")]
     header = [
@@ -221,6 +224,9 @@ def _json(path: Path) -> dict[str, Any]:
 def _values(text: str) -> dict[str, float]:
     try:
         pairs = [part.split("=") for part in text.split(",")]
-        return {state.strip(): float(number) for state, number in pairs}
+        read = [(state.strip(), float(number)) for state, number in pairs]
     except ValueError as error:
         raise ArgumentError(wanted("--values", "STATE=NUMBER,STATE=NUMBER", text)) from error
+    if len({state for state, _ in read}) < len(read):
+        raise ArgumentError(wanted("--values", "each state once", text))
+    return dict(read)

@@ -146,7 +146,7 @@ def _parts(spec: Any, where: str, names: tuple[str, ...], optional: tuple[str, .
 def _only(where: str, given: Any, takes: Any) -> None:
     for name in given:
         if name not in takes:
-            near = difflib.get_close_matches(name, takes, n=1)
+            near = difflib.get_close_matches(name, takes, n=1, cutoff=0.7)
             mend = f"did you mean {near[0]!r}?" if near else ""
             raise ArgumentError(wanted(where, f"arguments among {', '.join(takes)}", name, mend))
 
