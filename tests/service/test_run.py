@@ -124,7 +124,7 @@ def test_what_was_acknowledged_before_a_signal_is_there_afterwards(tmp_path):
         first = threading.Event()
 
         def ask():
-            with httpx.Client(trust_env=False) as http:
+            with httpx.Client(trust_env=False, timeout=120) as http:
                 while True:
                     try:
                         answer = http.post(f"{url}/studies/ads/ask", headers=bearer(key))

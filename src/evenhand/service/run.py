@@ -108,10 +108,11 @@ def _application(store: Store, settings: dict[str, Any]) -> FastAPI:
 
 
 def _options(level: str) -> dict[str, Any]:
+    from evenhand.service.gathering import Gathering
     from evenhand.service.logs import uvicorn_logging
 
     return {
-        "http": "httptools",
+        "http": Gathering,
         "loop": "uvloop",
         "ws": "none",
         "access_log": False,
