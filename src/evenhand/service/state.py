@@ -205,13 +205,13 @@ def decisions_of(
     """Return decisions that fit, newest first, and where the next page begins."""
     with desk.looking() as (_, index):
         tickets = list(islice(index.find(before=before, arm=arm, reason=reason, open=open), limit + 1))
-    rows = [_row(desk.study.record(ticket)) for ticket in tickets[:limit]]
+    rows = [_row(desk.seen.record(ticket)) for ticket in tickets[:limit]]
     return {"decisions": rows, "next": tickets[limit - 1] if len(tickets) > limit else None}
 
 
 def record_of(desk: Desk, ticket: int) -> dict[str, Any]:
     """Return all that is known of a decision."""
-    record = desk.study.record(ticket)
+    record = desk.seen.record(ticket)
     shown = {
         name: getattr(record, name) for name in ("decision", "given", "told", "version", "random_state", "key", "actor")
     }
@@ -242,7 +242,7 @@ def owed_of(desk: Desk, limit: int) -> dict[str, Any]:
         tickets = list(islice(index.owed(), limit))
     rows = []
     for ticket in tickets:
-        record = desk.study.record(ticket)
+        record = desk.seen.record(ticket)
         decision = record.decision
         rows.append({"id": ticket, "round": decision["round"], "at": record.at, "arm": decision["arm"]})
     return {"owed": rows}
