@@ -242,18 +242,23 @@ class Study:
     @property
     def policy(self) -> Any:
         """A copy of the policy as it is now; what is asked of the copy does not count."""
-        return self._now().copy()
+        with self._turn:
+            return self._now().copy()
 
     @property
     def open_tickets(self) -> list[int]:
         """The numbers that were handed out and neither told nor forgotten."""
-        return list(self._now().policy.open_tickets)
+        with self._turn:
+            return list(self._now().policy.open_tickets)
 
     def events(self, after: int = 0) -> Iterator[Event]:
-        """Yield the log's entries behind the one numbered `after`."""
-        with self.store.reading() as connection:
-            for row in self._log.rows(connection, after):
-                yield as_event(row)
+        """Yield the log's entries behind the one numbered `after`, as far as it goes now."""
+        last = self.sequence
+        while after < last:
+            with self.store.reading() as connection:
+                page = self._log.page(connection, after, last)
+            yield from map(as_event, page)
+            after = page[-1].sequence if page else last
 
     def record(self, ticket: Any) -> Record:
         """Return all that is known of one decision.
@@ -284,7 +289,7 @@ class Study:
             if self._trail is None:
                 self._trail = Trail(self.policy)
             with self.store.reading() as connection:
-                self._trail.advance(self._log.rows(connection, self._trail.sequence))
+                self._trail = self._trail.advanced(self._log.rows(connection, self._trail.sequence))
             return self._trail
 
     def frame(self) -> pd.DataFrame:
@@ -350,4 +355,4 @@ def _default_name(store: Any) -> str:
     text = os.fspath(store) if isinstance(store, (str, os.PathLike)) else store.url
     stem = os.path.basename(text).split(".", 1)[0]
     on_disk = "://" not in text or text.startswith("sqlite:///")
-    return stem if on_disk and text != ":memory:" and stem else "study"
+    return stem if on_disk and not text.endswith(":memory:") and stem else "study"
