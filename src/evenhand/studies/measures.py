@@ -12,6 +12,7 @@ Whatever is judged over a window is not judged before the window is full.
 from __future__ import annotations
 
 import math
+import sys
 from collections import deque
 from itertools import islice
 from typing import Any, NamedTuple
@@ -81,9 +82,10 @@ def check(trail: Trail, metric: str, threshold: Any, window: Any, subject: Any, 
     ArgumentError
         See `monitors.add`.
     """
-    if metric not in METRICS:
+    if not isinstance(metric, str) or metric not in METRICS:
         raise ArgumentError(wanted("metric", f"one of {', '.join(METRICS)}", metric))
-    if isinstance(threshold, (bool, str)) or not hasattr(threshold, "__float__") or not math.isfinite(threshold):
+    number = isinstance(threshold, (int, float, np.number)) and not isinstance(threshold, bool)
+    if not number or not abs(threshold) <= sys.float_info.max:
         raise ArgumentError(wanted("threshold", "a finite number", threshold))
     whole = hasattr(window, "__index__") and not isinstance(window, bool)
     if metric == "shortfall":
@@ -103,9 +105,17 @@ def check(trail: Trail, metric: str, threshold: Any, window: Any, subject: Any, 
         if str(subject) not in known:
             raise ArgumentError(wanted("subject", f"one of {known}" if known else f"none for {metric}", subject))
     if webhook is not None:
-        parts = urlsplit(webhook) if isinstance(webhook, str) else None
-        if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ArgumentError(wanted("webhook", "an address that begins with http:// or https://", webhook))
+        _check_address(webhook)
+
+
+def _check_address(webhook: Any) -> None:
+    try:
+        parts = urlsplit(webhook if isinstance(webhook, str) else "")
+        sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        sound = False
+    if not sound:
+        raise ArgumentError(wanted("webhook", "an address that begins with http:// or https://", webhook))
 
 
 def _subjects(trail: Trail, metric: str) -> list[str]:
