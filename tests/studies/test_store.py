@@ -5,6 +5,7 @@ import socket
 import sqlite3
 import sys
 import tempfile
+from collections import deque
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from sqlalchemy import event, inspect, text
 
 import evenhand as eh
 from evenhand.errors import ArgumentError, MissingExtraError, StoreError
-from evenhand.studies import Store, Study
+from evenhand.studies import Operation, Store, Study
 from evenhand.studies.schema import METADATA, REVISION, REVISIONS
 from evenhand.studies.store import _engine, _url
 from tests.naming import named
@@ -161,7 +162,7 @@ def test_what_is_no_file_for_a_store_is_refused_and_left_alone(tmp_path, create)
 
 
 def test_a_missing_file_is_not_made_by_looking(tmp_path):
-    with pytest.raises(StoreError, match="no store is there yet; `evenhand new` and Study.create make one"):
+    with pytest.raises(StoreError, match=r"no store is there yet; `evenhand new` and Study.create make one"):
         Study.open(tmp_path / "ads.evenhand")
     (tmp_path / "empty").touch()
     with pytest.raises(StoreError, match="no store is there yet"):
@@ -235,12 +236,13 @@ def test_a_full_disk_is_said_and_changes_nothing(tmp_path):
     decision = study.ask()
     full[0] = True
     with pytest.raises(StoreError, match="database or disk is full"):
-        for _ in range(50):
-            study.ask()
+        study.perform([Operation("ask")] * 50)
+    assert study.sequence == 1
+    with pytest.raises(StoreError, match="database or disk is full"):
+        deque(iter(study.ask, None))
     reached, state = study.sequence, study._now().bytes()
     with pytest.raises(StoreError, match="database or disk is full"):
-        for _ in range(50):
-            study.ask()
+        study.ask()
     assert study.sequence == reached
     assert study._now().bytes() == state
     full[0] = False
