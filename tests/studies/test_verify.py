@@ -25,7 +25,7 @@ def study(monkeypatch):
     return Study.open(study.store)
 
 
-def change(study, at, **values):
+def change(study, at, /, **values):
     with study.store.writing() as connection:
         done = connection.execute(update(EVENTS).where(EVENTS.c.sequence == at).values(**values))
         assert done.rowcount == 1
