@@ -85,7 +85,7 @@ def bandit_frame(study: Study) -> pd.DataFrame:
     told = table[table["status"].eq("told") & table["index"].notna()]
     told = told[told["index"] >= 0]
     labels = study.trail().labels
-    single = all(not isinstance(reward, list) for reward in told["reward"])
+    single = all(isinstance(reward, (int, float)) for reward in told["reward"])
     if (len(told) < len(table[table["status"].eq("told")]) and not len(told)) or not single:
         raise ArgumentError(f"bandit feedback: wanted decisions for one arm each, got those of {study.policy_name}")
     unknown = not getattr(study.policy, "compiled", True)

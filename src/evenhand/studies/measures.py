@@ -12,7 +12,6 @@ Whatever is judged over a window is not judged before the window is full.
 from __future__ import annotations
 
 import math
-import sys
 from collections import deque
 from itertools import islice
 from typing import Any, NamedTuple
@@ -84,8 +83,7 @@ def check(trail: Trail, metric: str, threshold: Any, window: Any, subject: Any, 
     """
     if not isinstance(metric, str) or metric not in METRICS:
         raise ArgumentError(wanted("metric", f"one of {', '.join(METRICS)}", metric))
-    number = isinstance(threshold, (int, float, np.number)) and not isinstance(threshold, bool)
-    if not number or not abs(threshold) <= sys.float_info.max:
+    if not _finite(threshold):
         raise ArgumentError(wanted("threshold", "a finite number", threshold))
     whole = hasattr(window, "__index__") and not isinstance(window, bool)
     if metric == "shortfall":
@@ -106,6 +104,13 @@ def check(trail: Trail, metric: str, threshold: Any, window: Any, subject: Any, 
             raise ArgumentError(wanted("subject", f"one of {known}" if known else f"none for {metric}", subject))
     if webhook is not None:
         _check_address(webhook)
+
+
+def _finite(value: Any) -> bool:
+    try:
+        return isinstance(value, (int, float, np.number)) and not isinstance(value, bool) and math.isfinite(value)
+    except (OverflowError, TypeError):
+        return False
 
 
 def _check_address(webhook: Any) -> None:
