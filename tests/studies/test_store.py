@@ -422,3 +422,19 @@ def test_a_block_that_raises_writes_nothing(store):
         broken()
     with store.reading() as connection:
         assert connection.scalar(text("SELECT count(*) FROM keys")) == 0
+
+
+def test_a_study_that_cannot_be_had_leaves_no_connection_open(shared, monkeypatch):
+    closed = []
+    monkeypatch.setattr(Store, "close", lambda store: closed.append(store) or store._engine.dispose())
+    Study.create(shared, policy(), name="ads").close()
+    with pytest.raises(ArgumentError, match="has a study of that name"):
+        Study.create(shared, policy(), name="ads")
+    with pytest.raises(StoreError, match="no study is named 'loans'"):
+        Study.open(shared, "loans")
+    assert len(closed) == 3
+    store = Store.at(shared)
+    with pytest.raises(StoreError, match="no study is named 'loans'"):
+        Study.open(store, "loans")
+    assert len(closed) == 3
+    store.close()

@@ -108,7 +108,11 @@ def check(trail: Trail, metric: str, threshold: Any, window: Any, subject: Any, 
 
 def _finite(value: Any) -> bool:
     try:
-        return isinstance(value, (int, float, np.number)) and not isinstance(value, bool) and math.isfinite(value)
+        return (
+            isinstance(value, (int, float, np.integer, np.floating))
+            and not isinstance(value, bool)
+            and math.isfinite(value)
+        )
     except (OverflowError, TypeError):
         return False
 

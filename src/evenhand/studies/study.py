@@ -11,6 +11,7 @@ import os
 import re
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -108,17 +109,18 @@ class Study:
         if not isinstance(name, str) or NAME.fullmatch(name) is None:
             mend = "" if given else "give it a name of your own: name="
             raise ArgumentError(wanted("name", "up to 100 letters, digits, - and _", name, mend))
-        place = Store.at(store, create=True)
         at = now()
         row = {"name": name, "policy": registry.name_of(policy), "secret": new_secret(), "created_at": at}
-        try:
-            with place.writing() as connection:
-                number = connection.scalar(insert(STUDIES).values(row).returning(STUDIES.c.id))
-                assert number is not None
-                write_snapshot(connection, number, 0, "", at, policy_version(policy), state)
-        except IntegrityError as error:
-            raise ArgumentError(wanted("name", "a new one", name, f"{place.url} has a study of that name")) from error
-        return cls(place, name)
+        with _opened(store, create=True) as place:
+            try:
+                with place.writing() as connection:
+                    number = connection.scalar(insert(STUDIES).values(row).returning(STUDIES.c.id))
+                    assert number is not None
+                    write_snapshot(connection, number, 0, "", at, policy_version(policy), state)
+            except IntegrityError as error:
+                mend = f"{place.url} has a study of that name"
+                raise ArgumentError(wanted("name", "a new one", name, mend)) from error
+            return cls(place, name)
 
     @classmethod
     def open(cls, store: Store | str | os.PathLike[str], name: str | None = None) -> Study:
@@ -131,14 +133,14 @@ class Study:
         StoreError
             If the store is not there or cannot be reached.
         """
-        place = Store.at(store)
-        if name is None:
-            names = place.names()
-            if len(names) != 1:
-                there = ", ".join(names[:12]) or "none"
-                raise UnknownStudyError(f"{place.url}: wanted the name of a study; there: {there}")
-            name = names[0]
-        return cls(place, name)
+        with _opened(store) as place:
+            if name is None:
+                names = place.names()
+                if len(names) != 1:
+                    there = ", ".join(names[:12]) or "none"
+                    raise UnknownStudyError(f"{place.url}: wanted the name of a study; there: {there}")
+                name = names[0]
+            return cls(place, name)
 
     # ------------------------------------------------------------------ the conversation
 
@@ -360,6 +362,18 @@ class Study:
         if isinstance(number, bool) or not hasattr(number, "__index__"):
             raise UnknownTicketError(wanted("ticket", "a decision, its number or its signed text", ticket))
         return int(number)
+
+
+@contextmanager
+def _opened(store: Any, *, create: bool = False) -> Iterator[Store]:
+    """Give the store at a place, let go of again where that leads to nothing."""
+    place = Store.at(store, create=create)
+    try:
+        yield place
+    except BaseException:
+        if place is not store:
+            place.close()
+        raise
 
 
 def _default_name(store: Any) -> str:
