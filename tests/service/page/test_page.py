@@ -141,7 +141,15 @@ def test_a_broken_promise_bias_groups_and_alerts_are_told_in_words(visitor, fake
     assert "1 alert." in visitor.text("#headline")
     assert re.search(r"women\s+men\s+intercept\s+−0.41\s+−0.60\s+−0.22\s+below zero", visitor.text("#bias tbody"))
     assert "44.0%" in visitor.text("#groups")
-    assert "▲ raised" in visitor.text("#alerts")
+    assert re.search(r"▲ raised\s+more than 10 tickets open for over 1 hour\s+12.00", visitor.text("#alerts"))
+
+
+def test_groups_are_called_groups_where_samples_are_drawn(visitor, fake):
+    fake.studies["ads"].more = {"policy": "sampling/optimistic", "promise": None}
+    visitor.watch("ads")
+    assert "1,234 decisions; this policy promises no shares" in visitor.text("#headline")
+    assert visitor.text("#arms h2") == "3 groups"
+    assert "every group" in visitor.text("#decisions form")
 
 
 def test_a_study_without_decisions_says_what_to_type(visitor):
