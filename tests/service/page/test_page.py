@@ -15,7 +15,7 @@ from tests.service.page.visitor import SHARES
 
 ATTACK = "<img src=x onerror=alert(1)>"
 BIAS = {"group": "women", "reference": "men", "feature": "intercept", "bias": -0.41, "low": -0.6, "high": -0.22}
-ALERT = {"id": 1, "monitor": 1, "metric": "tells overdue", "since": "2026-03-01T12:00:00+00:00", "value": 12.0}
+ALERT = {"id": 1, "monitor": 1, "metric": "overdue", "since": "2026-03-01T12:00:00+00:00", "value": 12.0}
 
 
 def test_files_of_others_are_as_published():
@@ -134,7 +134,7 @@ def test_a_broken_promise_bias_groups_and_alerts_are_told_in_words(visitor, fake
         "bias": [BIAS],
         "groups": [{"label": "women", "share": 0.44}],
         "alerts": [ALERT | {"threshold": 10.0, "cleared": None}],
-        "monitors": [{"id": 1, "metric": "tells overdue", "subject": None, "threshold": 10.0, "window": 3600}],
+        "monitors": [{"id": 1, "metric": "overdue", "subject": None, "threshold": 10.0, "window": 3600}],
     }
     visitor.watch("ads")
     assert "the promise was broken (worst at round 812: c was 2.31 behind)" in visitor.text("#headline")

@@ -12,7 +12,7 @@ from tests.naming import named
 from tests.service.page.fake import READ, Played
 
 BIAS = {"group": "women", "reference": "men", "feature": "intercept", "bias": -0.41, "low": -0.6, "high": -0.22}
-ALERT = {"id": 1, "monitor": 1, "metric": "tells overdue", "since": "2026-03-01T12:00:00+00:00", "value": 12.0}
+ALERT = {"id": 1, "monitor": 1, "metric": "overdue", "since": "2026-03-01T12:00:00+00:00", "value": 12.0}
 
 LINES_TOO_FAINT = """
 const parse = (text) => text.match(/[\\d.]+/g).map(Number);
