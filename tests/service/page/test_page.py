@@ -97,6 +97,7 @@ def test_the_list_tells_how_each_study_stands(visitor, fake):
     assert "✓ kept" in rows["ads"]
     assert "▲ broken" in rows["new"]
     assert "▲ 1" in rows["new"]
+    assert visitor.text(".headline") == "2 studies; 1 promise is broken; 1 alert."
 
 
 def test_a_study_is_chosen_and_left_by_the_back_button(visitor):
@@ -187,6 +188,18 @@ def test_nothing_is_refused_by_a_strict_policy_and_no_other_site_is_asked(visito
     assert all(address.startswith(visitor.address) for address in asked)
     visitor.driver.execute_script("document.body.setAttribute('style', 'color: red')")
     assert "Content Security Policy" in " ".join(visitor.complaints()), "the policy is not in force here"
+
+
+def test_the_address_of_a_decision_waits_for_the_key(visitor):
+    visitor.visit("study=ads&decision=7")
+    visitor.sees("A key to watch with")
+    visitor.all("#key")[0].send_keys(READ, Keys.ENTER)
+    visitor.sees("Decision 7", "dialog[open]")
+
+
+def test_a_decision_that_was_never_taken_is_named(visitor):
+    visitor.visit(f"key={READ}&study=ads&decision=99999")
+    visitor.sees("no such decision was taken in this study", "dialog[open]")
 
 
 def test_a_decision_tells_its_reason_and_probabilities(visitor, fake):

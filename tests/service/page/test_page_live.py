@@ -32,8 +32,10 @@ def test_the_list_of_decisions_stands_still_under_the_hands_of_its_reader(visito
     fake.studies["ads"].decide()
     visitor.sees("Show newer decisions", "#decisions")
     assert visitor.all("#decisions tbody th")[0].text == "1,234"
-    visitor.all("#decisions .held button")[0].click()
+    visitor.driver.execute_script("document.querySelector('#decisions .held button').focus()")
+    visitor.press(Keys.ENTER)
     visitor.sees("1,235", "#decisions tbody th")
+    assert visitor.focused() == "decisions: h2 Decisions"
 
 
 def test_a_pause_holds_everything_until_it_ends(visitor, fake):

@@ -38,13 +38,12 @@ export const noun = ({ policy }) => (policy.startsWith("sampling/") ? "group" : 
 
 /** What a monitor watches for, as a clause. */
 export function watched({ metric, subject, threshold, window }) {
-  const whose = subject ?? "somebody";
   const since = typeof window === "number" ? window : null;
   switch (metric) {
     case "shortfall":
-      return `${whose} is more than ${number(threshold)} behind the promised share`;
+      return `${subject ?? "any arm"} is more than ${number(threshold)} behind its promised share`;
     case "drift":
-      return `the share of ${whose} changes by more than ${percent(threshold)}${since ? ` in ${counted(since, "decision")}` : ""}`;
+      return `the share of ${subject ?? "any group"} changes by more than ${percent(threshold)}${since ? ` in ${counted(since, "decision")}` : ""}`;
     case "reward":
       return `the mean of ${since ? `the last ${counted(since, "reward")}` : "the last rewards"} is below ${number(threshold)}`;
     case "overdue":
