@@ -8,18 +8,25 @@ from __future__ import annotations
 
 import sys
 import traceback
+from io import TextIOWrapper
 
 import typer
 
 from evenhand.cli.audit import audit
 from evenhand.cli.audit_pairs import audit_pairs
 from evenhand.cli.check import check
+from evenhand.cli.converse import NUMBERS, ask, forget, tell
 from evenhand.cli.demo import demo
+from evenhand.cli.export import export
 from evenhand.cli.listing import list_all
+from evenhand.cli.new import new
 from evenhand.cli.recommend import recommend
 from evenhand.cli.reproduce import reproduce
 from evenhand.cli.sample import sample
+from evenhand.cli.show import show
 from evenhand.cli.simulate import simulate
+from evenhand.cli.stores import studies, upgrade
+from evenhand.cli.verify import verify
 from evenhand.errors import EvenhandError, SimulationInterrupted
 from evenhand.version import __version__
 
@@ -41,6 +48,9 @@ app.command()(reproduce)
 app.command("list")(list_all)
 app.command()(check)
 app.command()(demo)
+for command in (new, ask, tell, forget, show, export, verify, studies, upgrade):
+    takes_numbers = NUMBERS if command is tell else None
+    app.command(context_settings=takes_numbers, rich_help_panel="Studies that last")(command)
 
 
 @app.callback(invoke_without_command=True)
@@ -53,6 +63,9 @@ def options(version: bool = typer.Option(False, "--version", help="Show the vers
 
 def main() -> None:
     """Run the command line; what evenhand refuses becomes one line on standard error."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # labels that a terminal cannot show are written \\u2603, not a defect
+            stream.reconfigure(errors="backslashreplace")
     try:
         app()
     except SimulationInterrupted as stopped:

@@ -12,7 +12,7 @@ from evenhand import registry
 from evenhand.errors import ArgumentError, RegistryError, SharesError, TableError, wanted
 from evenhand.protocol import Label
 
-__all__ = ["chosen_policies", "named_shares", "numbers_of", "shares_of"]
+__all__ = ["chosen_policies", "named_shares", "numbers_of", "registered", "shares_of"]
 
 
 def shares_of(text: str, arms: Sequence[Label]) -> dict[Label, Any]:
@@ -30,11 +30,17 @@ def shares_of(text: str, arms: Sequence[Label]) -> dict[Label, Any]:
 def named_shares(text: str, option: str = "--shares") -> dict[str, Any] | None:
     """Return the shares by the arms' names, or None where one number serves every arm.
 
+    Read are ARM=SHARE,ARM=SHARE, an object {"ARM": SHARE}, and CSV, Parquet and JSON files.
+
     Raises
     ------
     SharesError, TableError
         If it cannot be read, a cell of a file is empty, or an arm is named twice.
     """
+    if text.lstrip().startswith("{"):
+        return _object(text, option)
+    if text.lower().endswith(".json"):
+        return _json(Path(text))
     if "=" in text:
         pairs = []
         for part in text.split(","):
@@ -43,8 +49,6 @@ def named_shares(text: str, option: str = "--shares") -> dict[str, Any] | None:
                 raise SharesError(wanted(option, "ARM=SHARE,ARM=SHARE", part))
             pairs.append((name.strip(), share.strip()))
         return _once(pairs, option)
-    if text.lower().endswith(".json"):
-        return _json(Path(text))
     if text.lower().endswith((".csv", ".csv.gz", ".parquet", ".pq")):
         from evenhand.tables import cells, column, read_table
 
@@ -67,14 +71,22 @@ def _once(pairs: Iterable[tuple[str, Any]], source: str) -> dict[str, Any]:
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        body = json.loads(path.read_text(), object_pairs_hook=lambda pairs: _once(pairs, str(path)))
-    except SharesError:
-        raise
+        text = path.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         raise TableError(f"{path}: cannot be read as JSON: {error}") from error
+    return _object(text, str(path))
+
+
+def _object(text: str, source: str) -> dict[str, Any]:
+    try:
+        body = json.loads(text, object_pairs_hook=lambda pairs: _once(pairs, source))
+    except SharesError:
+        raise
+    except ValueError as error:
+        raise TableError(f"{source}: cannot be read as JSON: {error}") from error
     if not isinstance(body, dict):
-        raise TableError(f'{path}: wanted an object {{"arm": share}}, got a {type(body).__name__}')
-    return {str(arm): share for arm, share in body.items()}
+        raise TableError(f'{source}: wanted an object {{"arm": share}}, got a {type(body).__name__}')
+    return body
 
 
 def chosen_policies(
@@ -110,7 +122,7 @@ def _default(shares: dict[Label, Any] | None, tolerance: float) -> list[str]:
 
 def _policy(spec: str, world: Any, shares: dict[Label, Any] | None, tolerance: float, horizon: int) -> Any:
     rule, _, learner = spec.partition("+")
-    cls = _find(rule)
+    cls = registered(rule).cls
     takes = inspect.signature(cls).parameters
     settings: dict[str, Any] = {}
     if "learner" in takes:
@@ -133,7 +145,7 @@ def _policy(spec: str, world: Any, shares: dict[Label, Any] | None, tolerance: f
 
 
 def _learner(name: str, world: Any, horizon: int) -> Any:
-    cls = _find(name)
+    cls = registered(name).cls
     return cls(**_grouped(name, cls, world, horizon)) if "groups" in inspect.signature(cls).parameters else cls()
 
 
@@ -145,12 +157,22 @@ def _grouped(spec: str, cls: Any, world: Any, horizon: int) -> dict[str, Any]:
     return group_settings(cls, world, horizon)
 
 
-def _find(name: str) -> Any:
-    matches = [e for e in registry.entries("policy") if e.name == name or e.name.endswith("/" + name)]
-    if len(matches) != 1:
-        known = ", ".join(e.name for e in registry.entries("policy"))
-        raise RegistryError(f"--policy: no policy is named {name!r}; there are: {known}")
-    return matches[0].cls
+def registered(name: str, option: str = "--policy", prefix: str = "") -> registry.Entry:
+    """Return the policy of that name, or of that last part: fair-ucb is quotas/fair-ucb.
+
+    Raises
+    ------
+    RegistryError
+        If there is none below `prefix`, or several have that last part.
+    """
+    known = registry.entries("policy", prefix)
+    matches = [e for e in known if e.name == name] or [e for e in known if e.name.endswith("/" + name)]
+    if len(matches) > 1:
+        raise RegistryError(f"{option}: {name!r} may be {' or '.join(e.name for e in matches)}; say which")
+    if not matches:
+        names = ", ".join(e.name for e in known)
+        raise RegistryError(f"{option}: no policy is named {name!r}; there are: {names}")
+    return matches[0]
 
 
 def numbers_of(text: str, name: str) -> list[float]:

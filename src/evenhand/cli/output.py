@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.console import Console
 
-__all__ = ["as_json", "folder", "number", "picture", "say", "table"]
+__all__ = ["as_json", "folder", "line", "number", "picture", "say", "table"]
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
@@ -45,6 +45,11 @@ def say(line: str) -> None:
 def as_json(body: Any) -> None:
     """Print one JSON document; numbers that are not finite become null."""
     _console().out(json.dumps(_clean(body), indent=2))
+
+
+def line(body: Any) -> None:
+    """Print one JSON document on one line."""
+    _console().out(json.dumps(_clean(body)))
 
 
 def folder(out: Path) -> Path:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from evenhand.interventions import Problem
     from evenhand.interventions.search import Search
 
-__all__ = ["recommend"]
+__all__ = ["compact", "recommend"]
 
 SEARCHES = ("csr", "two-stage-csr", "sris", "one-shot")
 
@@ -166,7 +166,7 @@ def _show(running: Search, seed: int | None, ask: Path | None, out: Path | None,
     if json:
         as_json({**body, "table": cells.to_dict("records")})
         return
-    table("Candidates", *_compact(rows))
+    table("Candidates", *compact(rows))
     say(f"{found.status.replace('_', ' ')}: {found.candidate if found.candidate is not None else '-'}")
     if seed is not None:
         answer = "no candidate" if body["exact"] is None else body["exact"]
@@ -179,7 +179,7 @@ def _show(running: Search, seed: int | None, ask: Path | None, out: Path | None,
         )
 
 
-def _compact(rows: Any) -> tuple[list[str], list[list[str]]]:
+def compact(rows: Any) -> tuple[list[str], list[list[str]]]:
     """Return header and lines of the report for people: a number with its interval in a cell."""
     middles = [name for name in rows.columns if name == "outcome" or name.startswith("gap[")]
     header = [

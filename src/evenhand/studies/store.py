@@ -48,7 +48,7 @@ class Store:
         self._turn: AbstractContextManager[Any] = threading.RLock() if self.in_memory else nullcontext()
 
     @classmethod
-    def at(cls, where: Store | str | os.PathLike[str], *, create: bool = False) -> Store:
+    def at(cls, where: Store | str | os.PathLike[str], *, create: bool = False, older: bool = False) -> Store:
         """Return the store at a path or URL; a store is returned as it is.
 
         Parameters
@@ -56,6 +56,7 @@ class Store:
         where : a path such as `ads.evenhand` (an SQLite file), `sqlite:///ads.evenhand`, `sqlite://` or `:memory:` (in
             memory, gone with the process), or `postgresql://user@host/database`.
         create : make the tables where there are none; else a place without a store is refused.
+        older : let a store that an older version wrote pass as well, for `upgrade`.
 
         Raises
         ------
@@ -73,7 +74,7 @@ class Store:
             _check_file(url.database, create)
         store = cls(_engine(url))
         try:
-            store._settle(create)
+            store._settle(create, older)
         except BaseException:
             store.close()
             raise
@@ -141,7 +142,7 @@ class Store:
         except DBAPIError as error:
             raise StoreError(f"{self.url}: the store did not do it: {_first_line(error.orig)}") from error
 
-    def _settle(self, create: bool) -> None:
+    def _settle(self, create: bool, older: bool) -> None:
         with self.reading() as connection:
             revision = _revision(connection)
             tables = bool(inspect(connection).get_table_names()) if revision is None else True
@@ -153,9 +154,10 @@ class Store:
             self.upgrade()
         elif revision != REVISION:
             self._known(revision)
-            raise StoreError(
-                f"{self.url}: written by an older version; `evenhand upgrade` brings it to this one's form"
-            )
+            if not older:
+                raise StoreError(
+                    f"{self.url}: written by an older version; `evenhand upgrade` brings it to this one's form"
+                )
 
     def _known(self, revision: str | None) -> None:
         if revision is not None and revision > REVISION:

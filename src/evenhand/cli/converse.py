@@ -1,0 +1,159 @@
+"""`evenhand ask`, `tell` and `forget`: a study's conversation, one command a sentence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from evenhand.errors import ArgumentError, EvenhandError, wanted
+
+if TYPE_CHECKING:
+    from evenhand.studies import Operation, Study
+
+__all__ = ["ask", "forget", "tell"]
+
+STORE = Annotated[str, typer.Argument(help="The store: a file such as ads.evenhand, or a URL.")]
+STUDY = Annotated[str | None, typer.Option(help="The study's name, where the store has several.")]
+JSON = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+NUMBERS = {"ignore_unknown_options": True}
+"""A reward may be negative, and look like an option."""
+
+
+def ask(
+    store: STORE,
+    study: STUDY = None,
+    contexts: Annotated[
+        str, typer.Option(help="What the round shows, a row an arm: [[1.0, 0.2], ...], a JSON or CSV file, or -.")
+    ] = "",
+    count: Annotated[int, typer.Option(help="How many decisions to take, in one transaction.", min=1)] = 1,
+    key: Annotated[
+        str | None, typer.Option(help="Your own name for this decision: asked again under it, the same one comes.")
+    ] = None,
+) -> None:
+    """Take a decision: on disk, with its reason, before it is printed as one line of JSON."""
+    from evenhand.cli.observed import contexts_of
+    from evenhand.cli.output import line
+    from evenhand.studies import Operation, Study
+
+    with Study.open(store, study) as running:
+        given = {"contexts": contexts_of(contexts, running)} if contexts else {}
+        keys = [key] if count == 1 or key is None else [f"{key}.{n}" for n in range(1, count + 1)]
+        asked = [Operation("ask", given=given, key=one) for one in (keys if len(keys) == count else keys * count)]
+        for outcome in running.perform(asked):
+            if isinstance(outcome, EvenhandError):
+                raise outcome
+            line(_shown(running, outcome))
+
+
+def tell(
+    store: STORE,
+    ticket: Annotated[str, typer.Argument(help="The decision's number, or its signed ticket.")] = "",
+    reward: Annotated[str, typer.Argument(help="What it brought; [1, 0] for several, null for nobody.")] = "",
+    study: STUDY = None,
+    file: Annotated[str, typer.Option(help="Many at once: CSV or Parquet with the columns ticket, reward; or -.")] = "",
+    violations: Annotated[str, typer.Option(help="Pairs that were treated too differently: 0-1,2-3.")] = "",
+    acceptable: Annotated[str, typer.Option(help="Pairs that were looked at and found acceptable.")] = "",
+    rows: Annotated[str, typer.Option(help="Of a draw: its labelled rows, CSV or Parquet.")] = "",
+    label: Annotated[str, typer.Option(help="Their column of labels; all others are features.")] = "label",
+    samples: Annotated[str, typer.Option(help="Of an allocation: its trials, CSV; logged trials need no ticket.")] = "",
+    json: JSON = False,
+) -> None:
+    """Bring back what a decision brought; on disk before it says "told", and counted once however often it is told."""
+    from evenhand.cli.observed import pairs_of, reward_of, rows_of, samples_of
+    from evenhand.cli.output import line, say
+    from evenhand.studies import Operation, Study
+
+    with Study.open(store, study) as running:
+        if file:
+            if ticket or reward or violations or acceptable or rows or samples:
+                raise ArgumentError(wanted("--file", "alone, without a ticket and what it brought", ticket or reward))
+            _tell_many(running, file, json)
+            return
+        if samples:
+            given: dict[str, Any] = {"samples": samples_of(samples, running)}
+        elif rows:
+            given = rows_of(rows, label)
+        elif reward:
+            given = {"reward": reward_of(reward)}
+            if violations:
+                given["violations"] = pairs_of(violations, "--violations")
+            if acceptable:
+                given["acceptable"] = pairs_of(acceptable, "--acceptable")
+        else:
+            raise ArgumentError(wanted("REWARD", "what the decision brought: a reward, --rows or --samples", "nothing"))
+        if not ticket and not samples:
+            raise ArgumentError(wanted("TICKET", "a decision's number or its signed ticket", ticket))
+        number = _ticket(ticket) if ticket else None
+        status = _done(running, Operation("tell", number, given))
+        if json:
+            line({"ticket": number, "status": status})
+        else:
+            say(status)
+
+
+def forget(
+    store: STORE,
+    ticket: Annotated[str, typer.Argument(help="The decision's number, or its signed ticket.")],
+    study: STUDY = None,
+    json: JSON = False,
+) -> None:
+    """Close a ticket of which nothing will ever be told; the decision still counts as taken."""
+    from evenhand.cli.output import line, say
+    from evenhand.studies import Operation, Study
+
+    with Study.open(store, study) as running:
+        number = _ticket(ticket)
+        status = _done(running, Operation("forget", number))
+        if json:
+            line({"ticket": number, "status": status})
+        else:
+            say(status)
+
+
+def _done(study: Study, operation: Operation) -> str:
+    outcome = study.perform([operation])[0]
+    if isinstance(outcome, EvenhandError):
+        raise outcome
+    return str(outcome)
+
+
+def _tell_many(study: Study, file: str, json: bool) -> None:
+    """Tell a table of rewards in one transaction; a row that is refused holds up no other."""
+    from evenhand.cli.observed import told_in
+    from evenhand.cli.output import as_json, say
+    from evenhand.studies import Operation
+
+    given = told_in(file)
+    outcomes = study.perform([Operation("tell", _ticket(text), {"reward": reward}) for text, reward in given])
+    refused = [
+        {"row": row, "ticket": text, "error": str(outcome)}
+        for row, ((text, _), outcome) in enumerate(zip(given, outcomes, strict=True), 1)
+        if isinstance(outcome, EvenhandError)
+    ]
+    told, again = outcomes.count("told"), outcomes.count("already told")
+    if json:
+        as_json({"told": told, "already_told": again, "refused": refused})
+    else:
+        say(f"{told} told, {again} already told, {len(refused)} refused")
+    if refused:
+        worst = refused[0]
+        more = f"; and {len(refused) - 1} more, see --json" if len(refused) > 1 else ""
+        source = "standard input" if file == "-" else file
+        raise ArgumentError(f"{source}, row {worst['row']}: {worst['error']}{more}")
+
+
+def _ticket(text: str) -> int | str:
+    """Return the number, or the signed text as it is."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else text
+
+
+def _shown(study: Study, decision: Any) -> dict[str, Any]:
+    """Return a decision as the shell shows it: its signed ticket first."""
+    from evenhand.studies.records import as_decided
+
+    fields = {name: value for name, value in as_decided(decision).items() if name not in ("type", "plan")}
+    if "frame" in fields:
+        del fields["frame"]
+        fields["trials"] = decision.frame.to_dict("records")
+    return {"ticket": study.sign(decision.id), **fields}

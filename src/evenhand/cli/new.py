@@ -1,0 +1,170 @@
+"""`evenhand new`: a policy goes into a store, and is a study from then on."""
+
+from __future__ import annotations
+
+import inspect
+import json as json_
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from evenhand.errors import ArgumentError, TableError, wanted
+
+if TYPE_CHECKING:
+    from evenhand.studies import Study
+
+__all__ = ["new"]
+
+
+def new(
+    store: Annotated[
+        str, typer.Argument(help="A file such as ads.evenhand, or a URL such as postgresql://me@host/db.")
+    ],
+    policy: Annotated[str, typer.Option("--policy", "-p", help="fair-ucb, fair-learn+thompson, ...")] = "",
+    shares: Annotated[
+        str, typer.Option(help="Share owed to each arm: a=0.2,b=1/3, or 0.2 beside --arms, or a CSV or JSON file.")
+    ] = "",
+    arms: Annotated[str, typer.Option(help='Labels a,b,c, or a number of arms, or ["a,b", 17] as JSON.')] = "",
+    tolerance: Annotated[float | None, typer.Option(help="By how many pulls an arm may be behind.")] = None,
+    learner: Annotated[str, typer.Option(help="The learner under a rule; UCB1 if none is named.")] = "",
+    groups: Annotated[str, typer.Option(help="Group of each arm: a=men,b=women, or a JSON file or object.")] = "",
+    sensitive: Annotated[str, typer.Option(help="The group that is corrected; without it, every group.")] = "",
+    seed: Annotated[int | None, typer.Option(help="Seed; drawn if not given.")] = None,
+    name: Annotated[str | None, typer.Option(help="The study's name; the file's name if not given.")] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="Another argument of the policy, horizon=1000; repeat it.")
+    ] = None,
+    spec: Annotated[
+        Path | None, typer.Option(help='The policy as JSON, {"policy": "quotas/fair-ucb", ...}; options go before it.')
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+) -> None:
+    """Put a policy into a store: from then on it is asked and told there, and nothing is lost."""
+    from evenhand.cli.output import as_json, say
+    from evenhand.studies import Study
+    from evenhand.studies.specification import policy_from
+
+    described = {} if spec is None else _described(spec)
+    if policy:
+        described = _named(policy, learner) | described | {"policy": _named(policy, learner)["policy"]}
+    elif learner:
+        raise ArgumentError(wanted("--learner", "a learner beside --policy", learner))
+    if not described:
+        raise ArgumentError(wanted("--policy", "a policy, such as fair-ucb, or --spec FILE", "neither"))
+    given = {"tolerance": tolerance, "seed": seed} | _labels(arms, shares, groups, sensitive)
+    for option, value in given.items():
+        if value is not None:
+            _put(described, option, value)
+    described |= _settings(settings or [])
+    study = Study.create(store, policy_from(described, bounded=False), name=name)
+    with study:
+        labels = list(getattr(study.policy, "arms", None) or getattr(study.policy, "groups", None) or [])
+        if json:
+            seeded = getattr(study.policy, "seed", None)
+            as_json({"name": study.name, "policy": study.policy_name, "arms": labels, "seed": seeded})
+            return
+        other = "" if len(study.store.names()) == 1 else f" --study {study.name}"
+        say(f"{study.name}: {study.policy_name} is in {store}")
+        shown = " --contexts FILE" if _sees_contexts(study.policy) else ""
+        say(f"next: evenhand ask {store}{other}{shown}    then: evenhand tell {store}{other} TICKET {_told(study)}")
+
+
+def _sees_contexts(policy: Any) -> bool:
+    return "contexts" in inspect.signature(policy.ask).parameters and getattr(policy, "contextual", True)
+
+
+def _told(study: Study) -> str:
+    """Return how the shell tells what this study's decisions bring."""
+    kinds = {"sampling": "--rows FILE --label COLUMN", "interventions": "--samples FILE"}
+    return kinds.get(study.policy_name.split("/")[0], "REWARD")
+
+
+def _described(path: Path) -> dict[str, Any]:
+    """Read the policy's description; the causal model of a search may be named by its BIF file."""
+    try:
+        body = json_.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise TableError(f"{path}: cannot be read as JSON: {error}") from error
+    if not isinstance(body, dict):
+        raise TableError(wanted(str(path), 'an object {"policy": NAME, ...}', type(body).__name__))
+    problem = body.get("problem")
+    if isinstance(problem, dict) and isinstance(problem.get("model"), str):
+        from evenhand.interventions import CausalModel
+
+        model = CausalModel.from_bif(problem["model"])
+        tables = {node: table.tolist() for node, table in model.tables.items()}
+        problem["model"] = {"states": model.states, "parents": model.parents, "tables": tables}
+    return body
+
+
+def _named(policy: str, learner: str) -> dict[str, Any]:
+    """Return the description that short names stand for."""
+    from evenhand.cli.inputs import registered
+
+    rule, _, inner = policy.partition("+")
+    entry = registered(rule)
+    described: dict[str, Any] = {"policy": entry.name}
+    if "learner" in inspect.signature(entry.cls).parameters:
+        named = registered(learner or inner or "ucb1", "--learner")
+        described["learner"] = {"policy": named.name}
+    elif learner or inner:
+        raise ArgumentError(wanted("--policy", f"{rule!r} alone, it takes no learner", learner or policy))
+    return described
+
+
+def _labels(arms: str, shares: str, groups: str, sensitive: str) -> dict[str, Any]:
+    """Read what is said about arms, with text as the keys of objects."""
+    from evenhand.cli.inputs import named_shares, shares_of
+
+    labels = _arms(arms) if arms else None
+    owed: Any = (named_shares(shares) or shares) if shares else None
+    if isinstance(owed, dict) and labels is not None:
+        every = range(labels) if isinstance(labels, int) else labels
+        owed = {str(arm): share for arm, share in shares_of(shares, list(every)).items()}
+    members = named_shares(groups, "--groups") if groups else None
+    if groups and members is None:
+        raise ArgumentError(wanted("--groups", "ARM=GROUP,ARM=GROUP, or a JSON file or object", groups))
+    names = {str(group): group for group in (members or {}).values()}
+    group = names.get(sensitive, sensitive) if sensitive else None
+    return {"arms": labels, "shares": owed, "groups": members, "sensitive": group}
+
+
+def _arms(text: str) -> Any:
+    if text.isdigit():
+        return int(text)
+    if not text.lstrip().startswith("["):
+        return [label.strip() for label in text.split(",")]
+    try:
+        return json_.loads(text)
+    except ValueError as error:
+        raise ArgumentError(wanted("--arms", 'labels a,b,c or ["a", "b"] as JSON', text)) from error
+
+
+def _put(described: dict[str, Any], option: str, value: Any) -> None:
+    """Give an option to the policy, or to its learner where that takes it and the policy does not."""
+    from evenhand import registry
+
+    def takes(spec: Any) -> bool:
+        known = isinstance(spec, dict) and isinstance(spec.get("policy"), str)
+        return known and option in inspect.signature(registry.get(spec["policy"], "policy").cls).parameters
+
+    inner = described.get("learner")
+    if isinstance(inner, dict) and takes(inner) and not takes(described):
+        inner[option] = value
+    else:
+        described[option] = value
+
+
+def _settings(pairs: list[str]) -> dict[str, Any]:
+    """Read NAME=VALUE; a value is JSON where it reads as such, else text."""
+    settings: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise ArgumentError(wanted("--set", "NAME=VALUE", pair))
+        try:
+            settings[name] = json_.loads(value)
+        except ValueError:
+            settings[name] = value
+    return settings

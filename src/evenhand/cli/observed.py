@@ -1,0 +1,138 @@
+"""What users bring to a conversation, read once: contexts, rewards, pairs, labelled rows, trials."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from evenhand.errors import ContextError, RewardError, TableError, UnknownArmError, VerdictError, wanted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from evenhand.studies import Study
+
+__all__ = ["contexts_of", "pairs_of", "reward_of", "rows_of", "samples_of", "told_in"]
+
+
+def contexts_of(text: str, study: Study) -> Any:
+    """Read contexts as JSON, from a JSON, CSV or Parquet file, or from standard input (`-`, JSON).
+
+    A table has a row an arm and a column a feature; where it has a column `arm`, rows may stand in any order.
+    """
+    if text.lower().endswith((".csv", ".csv.gz", ".parquet", ".pq")):
+        return _table_of_contexts(text, study)
+    try:
+        if text == "-":
+            return json.load(sys.stdin)
+        return json.loads(text if text.lstrip().startswith("[") else Path(text).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        what = "rows of numbers [[1.0, 0.2], ...], a JSON or CSV file, or - for standard input"
+        raise ContextError(wanted("--contexts", what, text, str(error))) from error
+
+
+def _table_of_contexts(path: str, study: Study) -> list[list[float]]:
+    from evenhand.tables import column, numbers, read_table
+
+    frame = read_table(path, text=["arm"])
+    features = [numbers(frame, str(name)) for name in frame.columns if name != "arm"]
+    order = list(range(len(frame)))
+    if "arm" in frame.columns:
+        arms = {str(arm): place for place, arm in enumerate(getattr(study.policy, "arms", None) or ())}
+        rows = [str(label) for label in column(frame, "arm")]
+        for label in [*rows, *arms]:
+            if label not in arms or rows.count(label) != 1:
+                raise UnknownArmError(wanted(f"{path}, column 'arm'", f"each of {list(arms)} once", label))
+        order.sort(key=lambda row: arms[rows[row]])
+    return [[float(feature[row]) for feature in features] for row in order]
+
+
+def reward_of(text: str) -> Any:
+    """Read a reward: a number, a list of numbers as JSON, or null where nobody was chosen."""
+    try:
+        return float(text)
+    except ValueError:
+        pass
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = text
+    if value is None or (isinstance(value, list) and all(type(one) in (int, float) for one in value)):
+        return value if value is None else [float(one) for one in value]
+    raise RewardError(wanted("REWARD", "a number, a list [1.0, 0.0], or null", text))
+
+
+def pairs_of(text: str, option: str) -> list[list[int]]:
+    """Read pairs of positions, 0-1,2-3.
+
+    >>> pairs_of("0-1,2-3", "--violations")
+    [[0, 1], [2, 3]]
+    """
+    pairs = [part.split("-") for part in text.split(",")]
+    if any(len(pair) != 2 or not all(place.strip().isdigit() for place in pair) for pair in pairs):
+        raise VerdictError(wanted(option, "pairs of positions, 0-1,2-3", text))
+    return [[int(first), int(second)] for first, second in pairs]
+
+
+def rows_of(path: str, label: str) -> dict[str, Any]:
+    """Read labelled rows: every column but `label` is a feature."""
+    import numpy as np
+
+    from evenhand.tables import column, numbers
+
+    with _table(path, text=[]) as frame:
+        labels = column(frame, label).tolist()
+        features = [numbers(frame, str(name)) for name in frame.columns if name != label]
+    return {"X": np.column_stack(features).tolist() if features else [[] for _ in labels], "y": labels}
+
+
+def samples_of(path: str, study: Study) -> pd.DataFrame:
+    """Read trials, every cell as text, and give each node's states their own labels back."""
+    import pandas as pd
+
+    file = Path(path)
+    if not file.is_file():
+        raise TableError(f"{file}: no such file")
+    try:
+        frame = pd.read_csv(file, dtype=str, keep_default_na=False)
+    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
+        raise TableError(f"{file}: cannot be read as CSV: {error}") from error
+    problem = getattr(study.policy, "problem", None)
+    for node, states in ({} if problem is None else problem.model.states).items():
+        own = {str(state): state for state in states}
+        for name in (node, f"do({node})"):
+            if name in frame.columns:
+                frame[name] = [own.get(cell, cell) for cell in frame[name]]
+    return frame
+
+
+def told_in(path: str) -> list[tuple[str, float]]:
+    """Read a table of tickets and rewards."""
+    from evenhand.tables import column, numbers
+
+    with _table(path, text=["ticket"]) as frame:
+        tickets = [str(ticket) for ticket in column(frame, "ticket")]
+        return list(zip(tickets, numbers(frame, "reward").tolist(), strict=True))
+
+
+@contextmanager
+def _table(path: str, text: list[str]) -> Iterator[pd.DataFrame]:
+    """Give a table from a file, or from a CSV on standard input (`-`)."""
+    from evenhand.tables import read_table
+
+    if path != "-":
+        yield read_table(path, text=text)
+        return
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "told.csv"
+        file.write_bytes(sys.stdin.buffer.read())
+        try:
+            frame = read_table(file, text=text)
+        except TableError as error:
+            raise TableError(str(error).replace(str(file), "standard input")) from error
+    yield frame

@@ -1,0 +1,247 @@
+"""`evenhand show`: how a study stands, as a table and a picture; one decision with all its reasons."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from evenhand.cli.converse import JSON, STORE, STUDY
+
+if TYPE_CHECKING:
+    from evenhand.studies import Study
+
+__all__ = ["bars", "show"]
+
+LATEST = 5
+STRETCHES = 60
+"""Points of the picture of shortfalls; each is the worst of a stretch of time."""
+MOST = 60
+"""Arms in a table; of more, those that are furthest behind or were decided for most."""
+
+
+def show(
+    store: STORE,
+    study: STUDY = None,
+    decision: Annotated[str, typer.Option(help="One decision instead: its number or its signed ticket.")] = "",
+    open_: Annotated[bool, typer.Option("--open", help="List all open tickets.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Folder for arms.csv and the pictures.")] = None,
+    json: JSON = False,
+) -> None:
+    """Show how a study stands: shares against promises, open tickets, learned bias, the last decisions with reasons."""
+    from evenhand.cli.output import as_json, folder
+    from evenhand.studies import Study
+    from evenhand.studies.standing import standing
+
+    with Study.open(store, study) as running:
+        if decision:
+            _one(running, decision, json)
+            return
+        found = standing(running)
+        found["open_tickets"] = running.open_tickets
+        found["latest"] = _latest(running)
+        found |= _tables(running.policy)
+        written = [] if out is None else _write(running, found, folder(out))
+    if json:
+        found["latest"] = [row | {"at": row["at"].isoformat()} for row in found["latest"]]
+        as_json(found)
+    else:
+        _say(found, written, every=open_)
+
+
+def bars(rows: Sequence[dict[str, Any]], blocks: str = "█│", width: int = 48) -> list[str]:
+    """Return a bar of its share for each arm, with a mark where its promise ends.
+
+    >>> for line in bars([{"label": "a", "share": 0.7, "promised": 0.2}, {"label": "b", "share": 0.3}], "#|", 28):
+    ...     print(line)
+    a  ########|###################  0.7000, promised 0.2000
+    b  ############                  0.3000
+    """
+    names = [text if len(text) <= 20 else text[:19] + "~" for text in (str(row["label"]) for row in rows)]
+    wide = max(map(len, names))
+    most = max(max(row["share"], row.get("promised") or 0.0) for row in rows)
+    lines = []
+    for name, row in zip(names, rows, strict=True):
+        bar = [blocks[0] if place < round(row["share"] / most * width) else " " for place in range(width)]
+        told, promised = f"{row['share']:.4f}", row.get("promised")
+        if promised:
+            bar[min(width - 1, round(promised / most * width))] = blocks[1]
+            told += f", promised {promised:.4f}"
+        lines.append(f"{name:<{wide}}  {''.join(bar)}  {told}".rstrip())
+    return lines
+
+
+def _one(study: Study, ticket: str, json: bool) -> None:
+    from evenhand.cli.converse import _ticket
+    from evenhand.cli.output import as_json, say
+
+    found = study.record(_ticket(ticket))._asdict()
+    found = {name: value.isoformat() if hasattr(value, "isoformat") else value for name, value in found.items()}
+    if json:
+        as_json(found)
+        return
+    shown = {**found.pop("decision"), **found}
+    for name, value in shown.items():
+        if value is not None and name not in ("id", "type"):
+            say(f"{name.replace('_', ' '):<14}{value}")
+
+
+def _latest(study: Study) -> list[dict[str, Any]]:
+    asked = [event for event in study.events(max(0, study.sequence - 40 * LATEST)) if event.kind == "ask"]
+    rows = []
+    for event in asked[-LATEST:]:
+        record, decided = study.record(event.ticket), event.decision or {}
+        rows.append(
+            {
+                "id": event.ticket,
+                "at": event.at,
+                "arm": decided.get("arm", decided.get("group")),
+                "reason": decided.get("reason"),
+                "status": "told" if record.told_at else "forgotten" if record.forgotten_at else "open",
+                "reward": (record.told or {}).get("reward"),
+            }
+        )
+    return rows
+
+
+def _tables(policy: Any) -> dict[str, Any]:
+    """Return what a sampler or a search has found so far."""
+    found: dict[str, Any] = {}
+    if hasattr(policy, "risks"):
+        found["risks"] = policy.risks.reset_index().to_dict("records")
+    if hasattr(policy, "recommend"):
+        best = policy.recommend()
+        rows = best.table.reset_index()
+        found["recommendation"] = {"candidate": best.candidate, "status": best.status}
+        found["candidates"] = rows.astype(object).where(rows.notna(), None).to_dict("records")
+    return found
+
+
+def _say(found: dict[str, Any], written: list[Path], *, every: bool) -> None:
+    from evenhand.cli.output import number, say, table
+
+    say(
+        f"{found['name']}: {found['policy']}, since {found['created'][:19]}; {found['decisions']} decisions, "
+        f"{found['told']} told, {found['forgotten']} forgotten, {found['open']} open\n"
+    )
+    rows = found["arms"]
+    if len(rows) > MOST:
+        rows = sorted(rows, key=lambda row: (-(row["owed"] or 0.0), -row["decisions"]))[:MOST]
+    more = "" if len(rows) == len(found["arms"]) else f" ({len(found['arms']) - len(rows)} more)"
+    _rows(f"Decisions{more}", [{"arm": row["label"], **row} for row in rows], without="label")
+    if rows and found["decisions"] and sys.stdout.isatty():
+        blocks = "█│" if _writes("█│") else "#|"
+        say(f"Share of the decisions {blocks[0]} and what is promised {blocks[1]}")
+        say("\n".join(bars(rows, blocks, max(10, shutil.get_terminal_size().columns - 50))) + "\n")
+    for line in _sentences(found, every):
+        say(line)
+    for name, title in (
+        ("bias", "Learned bias by feature, 95 % intervals"),
+        ("risks", "Risks by group"),
+        ("latest", "The last decisions"),
+    ):
+        _rows(title, found.get(name) or [])
+    if "recommendation" in found:
+        from pandas import DataFrame
+
+        from evenhand.cli.recommend import compact
+
+        best = found["recommendation"]
+        table("Candidates", *compact(DataFrame(found["candidates"])))
+        say(f"{best['status'].replace('_', ' ')}: {'-' if best['candidate'] is None else best['candidate']}")
+    if found["reward"] is not None:
+        mean, recent, window = found["reward"].values()
+        say(f"Mean reward {number(mean)}; of the last {window} told {number(recent)}.")
+    if written:
+        say("written: " + ", ".join(map(str, written)))
+
+
+def _rows(title: str, rows: list[dict[str, Any]], without: str = "") -> None:
+    """Print a table without the columns in which nothing stands."""
+    from evenhand.cli.output import table
+
+    columns = [name for name in (rows[0] if rows else ()) if any(row[name] is not None for row in rows)]
+    if columns:
+        heads = [name.replace("_", " ") for name in columns if name != without]
+        table(title, heads, [[_cell(row[name]) for name in columns if name != without] for row in rows])
+
+
+def _sentences(found: dict[str, Any], every: bool) -> list[str]:
+    lines = []
+    promise = found["promise"]
+    if promise is not None and promise["worst_arm"] is not None:
+        held = {True: "was kept", False: "was BROKEN", None: "is not due yet"}[promise["kept"]]
+        lines.append(
+            f"The promise, {promise['when']}, {held}; worst shortfall {promise['worst_shortfall']:.4g}, "
+            f"arm {promise['worst_arm']}, round {promise['worst_round']}."
+        )
+    tickets = found["open_tickets"]
+    if tickets:
+        shown = tickets if every else tickets[:12]
+        more = "" if len(shown) == len(tickets) else f" and {len(tickets) - len(shown)} more, see --open"
+        lines.append(f"Open tickets: {', '.join(map(str, shown))}{more}.")
+    return lines
+
+
+def _write(study: Study, found: dict[str, Any], out: Path) -> list[Path]:
+    import numpy as np
+    import pandas as pd
+
+    from evenhand.cli.output import picture
+    from evenhand.plots.groups import plot_bias
+    from evenhand.plots.studies import plot_course, plot_owed
+    from evenhand.plots.style import figure
+
+    pd.DataFrame(found["arms"]).to_csv(out / "arms.csv", index=False)
+    written = [out / "arms.csv"]
+    trail = study.trail()
+    moments, k, promise = trail.moments, len(trail.labels), trail.promise
+    if moments and k:
+        rounds = [moment[0] for moment in moments]
+        counts = np.array([np.pad(moment[1], (0, k - len(moment[1]))) for moment in moments])
+        drawn, axes = figure()
+        plot_course(rounds, counts, trail.labels, None if promise is None else promise.floats(), axes)
+        written.append(picture(drawn, out, "shares"))
+    owed = [] if promise is None else [arm for arm, share in enumerate(promise.shares) if share]
+    if moments and promise is not None and owed:
+        limit = promise.slack + 1.0 if trail.when == "at every round" else None
+        stretches = np.array_split(np.arange(len(moments)), min(STRETCHES, len(moments)))
+        behind = np.array([moment[2] for moment in moments])[:, owed]
+        drawn, axes = figure()
+        plot_owed(
+            [moments[stretch[-1]][0] for stretch in stretches],
+            np.array([behind[stretch].max(axis=0) for stretch in stretches]),
+            [trail.labels[arm] for arm in owed],
+            limit,
+            axes,
+        )
+        written.append(picture(drawn, out, "shortfall"))
+    if found["bias"]:
+        bias = pd.DataFrame(found["bias"])
+        bias.to_csv(out / "bias.csv", index=False)
+        drawn, axes = figure(height=max(3.8, 0.25 * bias["feature"].nunique()))
+        plot_bias(bias, axes)
+        written += [out / "bias.csv", picture(drawn, out, "bias")]
+    return written
+
+
+def _cell(value: Any) -> Any:
+    from evenhand.cli.output import number
+
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%d %H:%M:%S}"
+    return "-" if value is None else number(value) if isinstance(value, float) else value
+
+
+def _writes(text: str) -> bool:
+    """Say whether standard output can show this text."""
+    try:
+        text.encode(sys.stdout.encoding or "ascii")
+    except UnicodeEncodeError:
+        return False
+    return True

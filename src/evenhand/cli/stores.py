@@ -1,0 +1,48 @@
+"""`evenhand studies` and `evenhand upgrade`: what a store holds, and in which form."""
+
+from __future__ import annotations
+
+from evenhand.cli.converse import JSON, STORE
+
+__all__ = ["studies", "upgrade"]
+
+
+def studies(store: STORE, json: JSON = False) -> None:
+    """List the studies of a store."""
+    from evenhand.cli.output import as_json, say, table
+    from evenhand.studies import Store, Study
+
+    place = Store.at(store)
+    rows = []
+    for name in place.names():
+        study = Study.open(place, name)
+        trail = study.trail()
+        rows.append(
+            {
+                "name": name,
+                "policy": study.policy_name,
+                "created": study.created.isoformat(timespec="seconds"),
+                "decisions": trail.rounds,
+                "told": trail.told,
+                "open": len(trail.open),
+                "promise": {True: "kept", False: "broken", None: None}[trail.kept],
+            }
+        )
+    place.close()
+    if json:
+        as_json(rows)
+    elif rows:
+        table(store, [*rows[0]], [["-" if cell is None else cell for cell in row.values()] for row in rows])
+    else:
+        say(f"{store}: no studies yet")
+
+
+def upgrade(store: STORE) -> None:
+    """Bring a store that an older version wrote to this version's form, all or nothing."""
+    from evenhand.cli.output import say
+    from evenhand.studies import Store
+
+    place = Store.at(store, older=True)
+    before, now = place.upgrade()
+    say(f"{store}: {'has this version already' if before == now else f'brought from {before} to {now}'}")
+    place.close()

@@ -1,0 +1,138 @@
+"""Pictures of a study's course: what was decided round by round against what is promised; nothing is computed here but
+shares."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from evenhand.plots.style import figure, finish, looks, style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["plot_course", "plot_owed"]
+
+SHOWN = 6
+"""Lines that can be told apart without colour; of more arms the rest is grey."""
+PROMISE = (0, (2, 2))
+GAP = 0.06
+"""Between two texts, in heights of the picture."""
+
+
+def plot_course(
+    rounds: ArrayLike,
+    counts: ArrayLike,
+    labels: Sequence[Any],
+    promised: ArrayLike | None = None,
+    axes: Axes | None = None,
+) -> Axes:
+    """Draw each arm's share of the decisions over time, and what it was promised.
+
+    Parameters
+    ----------
+    rounds : the moments (n,), in decisions.
+    counts : decisions for each arm at each moment (n, n_arms).
+    labels : the arms (n_arms,).
+    promised : the shares that are promised (n_arms,), dashed in black where there are any.
+    """
+    axes = figure()[1] if axes is None else axes
+    times = np.asarray(rounds, dtype=float)
+    shares = np.asarray(counts, dtype=float) / np.maximum(times, 1.0)[:, None]
+    owed = np.zeros(len(labels)) if promised is None else np.asarray(promised, dtype=float)
+    with style():
+        drawn = _lines(axes, times, shares, shares[-1] + owed)
+        for share in {float(owed[arm]) for arm in drawn} - {0.0}:
+            axes.axhline(share, color="black", linewidth=0.9, linestyle=PROMISE, zorder=1)
+        axes.set_ylim(bottom=0.0)
+        texts = {
+            arm: f"{_short(labels[arm])} {shares[-1, arm]:.3g}" + (f", promised {owed[arm]:.3g}" if owed[arm] else "")
+            for arm in drawn
+        }
+        _name_ends(axes, shares[-1], drawn, texts)
+        title = "Shares of the decisions" + (" and what is promised (dashed)" if owed.any() else "")
+        return finish(axes, title, "decision", "share of the decisions so far", legend=False)
+
+
+def plot_owed(
+    rounds: ArrayLike, owed: ArrayLike, labels: Sequence[Any], limit: float | None, axes: Axes | None = None
+) -> Axes:
+    """Draw by how many decisions arms were behind their shares over time; who is far ahead leaves the picture below.
+
+    Parameters
+    ----------
+    rounds : the ends of stretches of time (n,), in decisions.
+    owed : the largest r_i t - N_i(t) of each arm in each stretch (n, n_arms).
+    labels : the arms (n_arms,).
+    limit : from here on the promise is broken; None where it is not kept at every round.
+    """
+    axes = figure()[1] if axes is None else axes
+    behind = np.asarray(owed, dtype=float)
+    with style():
+        drawn = _lines(axes, np.asarray(rounds, dtype=float), behind, behind[-1])
+        room = max(limit or 1.0, float(behind.max()))
+        axes.set_ylim(-2.0 * room, 1.3 * room)
+        if limit is not None:
+            axes.axhline(limit, color="black", linewidth=1.0, linestyle=PROMISE)
+            axes.annotate(
+                "from this line on the promise is broken",
+                (0.01, limit),
+                xycoords=("axes fraction", "data"),
+                va="bottom",
+                fontsize=8,
+            )
+        texts = {arm: f"{_short(labels[arm])} {behind[-1, arm]:+.3g}" for arm in drawn}
+        _name_ends(axes, behind[-1], drawn, texts)
+        return finish(
+            axes,
+            "How far behind their shares, at most in each stretch",
+            "decision",
+            "decisions behind the share",
+            legend=False,
+        )
+
+
+def _lines(axes: Axes, times: Any, values: Any, weight: Any) -> dict[int, dict[str, Any]]:
+    """Draw a line an arm; return the arms that have a look of their own, with it."""
+    first = sorted(np.argsort(-weight, kind="stable")[:SHOWN].tolist())
+    for arm in set(range(values.shape[1])) - set(first):
+        axes.plot(times, values[:, arm], color="#bbbbbb", linewidth=0.7, zorder=1)
+    every = max(1, len(times) // 8)
+    drawn = dict(zip(first, looks([str(arm) for arm in first]).values(), strict=True))
+    for place, (arm, look) in enumerate(drawn.items()):
+        axes.plot(times, values[:, arm], markevery=(place * every // len(drawn), every), **look)
+    return drawn
+
+
+def _name_ends(axes: Axes, ends: Any, drawn: dict[int, dict[str, Any]], texts: dict[int, str]) -> None:
+    """Write each text beside the end of its line, none over another."""
+    low, high = axes.get_ylim()
+    places = {arm: float(np.clip((ends[arm] - low) / (high - low), 0.0, 1.0)) for arm in drawn}
+    at = -1.0
+    for left, arm in zip(range(len(places), 0, -1), sorted(places, key=lambda arm: places[arm]), strict=True):
+        at = max(at + GAP, min(places[arm], 1.0 - GAP * (left - 1)))
+        axes.annotate(
+            texts[arm],
+            (1.0, places[arm]),
+            xytext=(1.04, at),
+            xycoords="axes fraction",
+            va="center",
+            fontsize=8.5,
+            color=drawn[arm]["color"],
+            arrowprops={
+                "arrowstyle": "-",
+                "relpos": (0.0, 0.5),
+                "shrinkA": 1,
+                "shrinkB": 1,
+                "color": drawn[arm]["color"],
+                "linewidth": 0.6,
+            },
+        )
+
+
+def _short(label: Any) -> str:
+    text = str(label)
+    return text if len(text) <= 20 else text[:19] + "…"

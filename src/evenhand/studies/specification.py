@@ -1,0 +1,224 @@
+"""Policies from plain data: the name of a registered class and the arguments of its constructor.
+
+    {"policy": "quotas/fair-learn", "learner": {"policy": "learners/thompson"}, "shares": {"a": "1/3", "b": 0.2}}
+
+Only registered classes are made, and only from numbers, text, lists and objects: nothing is imported, evaluated or
+read from a file because the data says so. What has no such description (a function, a trained model) is for Python.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import math
+import types
+import typing
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from evenhand import registry
+from evenhand.errors import ArgumentError, EvenhandError, wanted
+from evenhand.studies.sizes import checked_sizes
+
+__all__ = ["policy_from"]
+
+OBJECTS = {"learner": "policy", "inner": "policy", "metric": "part", "model": "part"}
+"""Arguments that take an object, and of which kind it is."""
+LABELLED = {"shares": "arms", "proportions": "groups", "costs": "groups"}
+"""Arguments that may be objects keyed by labels, and the argument that lists these labels."""
+FROM_PYTHON = {
+    "sampling/certification": "it certifies a trained classifier",
+    "sampling/estimator-model": "it wraps a classifier of scikit-learn",
+    "sampling/torch-model": "it wraps a module of torch",
+}
+DEEPEST = 3
+"""How many policies may stand inside one another."""
+LARGEST_SEED = 2**63
+PLAIN = {bool: "true or false", int: "a whole number", float: "a number", str: "text", type(None): "null"}
+PROBLEM = ("model", "intervene", "sensitive", "outcome", "candidates", "values")
+MODEL = ("states", "parents", "tables")
+
+
+def policy_from(spec: Any, *, bounded: bool = True) -> Any:
+    """Return the policy that plain data describes; one without a seed gets a drawn one.
+
+    Parameters
+    ----------
+    spec : an object with `policy`, a registered name, and the constructor's arguments. An argument that takes an
+        object (`learner`, `inner`; `metric`, `model`) is its name or an object likewise, with `policy` or `part`. The
+        `problem` of a search is {"model": {"states", "parents", "tables"}, "intervene", "sensitive", "outcome",
+        "candidates", "values"}; a candidate that is null has the model's own table.
+    bounded : refuse sizes that would need much memory, as is wise where the data comes over a network.
+
+    Raises
+    ------
+    RegistryError
+        If no policy has that name.
+    ArgumentError
+        If an argument is missing, not taken, or not of its kind; the message names it.
+
+    Examples
+    --------
+    >>> policy_from({"policy": "quotas/fair-ucb", "shares": {"ads": 0.2, "news": "1/3"}, "seed": 1})
+    FairUCB(shares={'ads': Fraction(1, 5), 'news': Fraction(1, 3)}, tolerance=0.0, arms=('ads', 'news'))
+    """
+    policy = _made(_plain(spec, "policy"), "policy", "", 1, bounded)
+    if getattr(policy, "arms", ()) is None:
+        raise ArgumentError(wanted("arms", "a number of arms or a list of labels", None, 'such as "arms": ["a", "b"]'))
+    return policy
+
+
+def _made(spec: Any, kind: registry.Kind, where: str, depth: int, bounded: bool) -> Any:
+    if isinstance(spec, str) and where:
+        spec = {kind: spec}
+    if not isinstance(spec, dict) or not isinstance(spec.get(kind), str):
+        raise ArgumentError(wanted(where or "policy", f'an object with "{kind}", a registered name', spec))
+    if depth > DEEPEST:
+        raise ArgumentError(wanted(where, f"at most {DEEPEST} policies inside one another", spec[kind]))
+    entry = registry.get(spec[kind], kind)
+    if entry.name in FROM_PYTHON:
+        why = FROM_PYTHON[entry.name]
+        raise ArgumentError(wanted(where or "policy", "what plain data can describe", entry.name, f"{why}: use Python"))
+    given = {name: value for name, value in spec.items() if name != kind}
+    arguments = _arguments(entry, given, where, depth, bounded)
+    if bounded:
+        checked_sizes(entry.name, arguments)
+    for name, labels in LABELLED.items():
+        if isinstance(arguments.get(name), dict):
+            arguments[name] = _relabelled(arguments[name], arguments.get(labels))
+    return _called(entry.name, entry.cls, arguments)
+
+
+def _arguments(entry: registry.Entry, given: dict[str, Any], where: str, depth: int, bounded: bool) -> dict[str, Any]:
+    """Return the constructor's arguments, each checked by its annotation, objects made."""
+    takes = inspect.signature(entry.cls).parameters
+    _only(entry.name, given, takes)
+    missing = [name for name, p in takes.items() if p.default is p.empty and given.get(name) is None]
+    if missing:
+        raise ArgumentError(f"{where or 'policy'}: {entry.name} needs {', '.join(missing)}")
+    hints = typing.get_type_hints(entry.cls.__init__)
+    arguments: dict[str, Any] = {}
+    for name, value in given.items():
+        own = f"{where}.{name}" if where else name
+        if name in OBJECTS:
+            kind: Any = OBJECTS[name]
+            arguments[name] = None if value is None else _made(value, kind, own, depth + 1, bounded)
+        elif name == "problem":
+            arguments[name] = _problem(value, own, bounded)
+        else:
+            arguments[name] = _of_kind(value, hints.get(name, Any), own)
+            if name == "seed" and value is not None and not 0 <= value < LARGEST_SEED:
+                raise ArgumentError(wanted(own, "a whole number from 0 to 2^63 - 1, or null", value))
+    return arguments
+
+
+def _problem(spec: Any, where: str, bounded: bool) -> Any:
+    from evenhand.interventions import CausalModel, Problem
+
+    parts = _parts(spec, where, PROBLEM, optional=("values",))
+    tables = _parts(parts["model"], f"{where}.model", MODEL)
+    for name, part in (*((f"model.{n}", tables[n]) for n in MODEL), ("candidates", parts["candidates"])):
+        if not isinstance(part, dict):
+            raise ArgumentError(wanted(f"{where}.{name}", "an object", part))
+    if bounded:
+        checked_sizes("problem", {**tables, "candidates": parts["candidates"]})
+    model = _called(where, CausalModel.from_tables, tables)
+    own = model.tables.get(parts["intervene"]) if isinstance(parts["intervene"], str) else None
+    parts["candidates"] = {label: own if table is None else table for label, table in parts["candidates"].items()}
+    if isinstance(parts.get("values"), dict) and isinstance(parts["outcome"], str):
+        parts["values"] = _relabelled(parts["values"], model.states.get(parts["outcome"]))
+    return _called(where, Problem, {**parts, "model": model})
+
+
+def _parts(spec: Any, where: str, names: tuple[str, ...], optional: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Return an object that has exactly these names."""
+    if not isinstance(spec, dict):
+        raise ArgumentError(wanted(where, f"an object with {', '.join(names)}", spec))
+    _only(where, spec, names)
+    missing = [name for name in names if name not in optional and spec.get(name) is None]
+    if missing:
+        raise ArgumentError(f"{where}: needs {', '.join(missing)}")
+    return dict(spec)
+
+
+def _only(where: str, given: Any, takes: Any) -> None:
+    for name in given:
+        if name not in takes:
+            near = difflib.get_close_matches(name, takes, n=1, cutoff=0.7)
+            mend = f"did you mean {near[0]!r}?" if near else ""
+            raise ArgumentError(wanted(where, f"arguments among {', '.join(takes)}", name, mend))
+
+
+def _called(name: str, cls: Any, arguments: dict[str, Any]) -> Any:
+    """Return what a constructor makes of data; what it cannot make sense of is a refusal as well."""
+    try:
+        with np.errstate(over="raise", invalid="raise"):
+            return cls(**arguments)
+    except EvenhandError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise ArgumentError(f"{name}: cannot be made of these arguments: {error}") from error
+
+
+def _relabelled(given: Any, labels: Any) -> dict[Any, Any]:
+    """Return an object keyed by these labels: the keys of plain data are always text, labels may be numbers."""
+    if isinstance(labels, int) and not isinstance(labels, bool):
+        labels = range(labels)
+    numbers = {str(label): label for label in labels or () if isinstance(label, int)}
+    texts = {label for label in labels or () if isinstance(label, str)}
+    return {key if key in texts else numbers.get(key, key): value for key, value in given.items()}
+
+
+def _of_kind(value: Any, hint: Any, where: str) -> Any:
+    """Return a value that its annotation allows; what is no plain kind is left to the constructor."""
+    choices = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
+    words: list[str] = []
+    for choice in choices:
+        if typing.get_origin(choice) is typing.Literal:
+            allowed = typing.get_args(choice)
+            if value in allowed:
+                return value
+            words.append("one of " + ", ".join(map(repr, allowed)))
+        elif choice in PLAIN:
+            if type(value) is choice or (choice is float and type(value) is int):
+                return value
+            words.append(PLAIN[choice])
+        elif choice is Any or (isinstance(value, (list, dict)) and _collection(choice)):
+            return value
+        elif _collection(choice):
+            words.append("an object" if typing.get_origin(choice) is Mapping else "a list")
+    raise ArgumentError(wanted(where, " or ".join(words), value))
+
+
+def _collection(hint: Any) -> bool:
+    return typing.get_origin(hint) not in (None, Callable)
+
+
+def _plain(value: Any, where: str, depth: int = 0) -> Any:
+    """Return a copy of plain data.
+
+    Raises
+    ------
+    ArgumentError
+        If it is anything else, such as a number that is not finite, or text that no store can hold.
+    """
+    if depth > 20:
+        raise ArgumentError(wanted(where, "objects and lists at most 20 deep", "deeper ones"))
+    if isinstance(value, Mapping):
+        body = {}
+        for key, item in value.items():
+            if not isinstance(key, str):
+                raise ArgumentError(wanted(where, "objects whose keys are text", key))
+            body[_plain(key, where)] = _plain(item, key if depth == 0 else f"{where}.{key}", depth + 1)
+        return body
+    if isinstance(value, (list, tuple)):
+        return [_plain(item, where, depth + 1) for item in value]
+    if isinstance(value, str):
+        if "\0" in value or any("\ud800" <= sign <= "\udfff" for sign in value):
+            raise ArgumentError(wanted(where, "text without NUL and without halves of characters", value))
+        return value
+    if value is None or isinstance(value, (bool, int)) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    raise ArgumentError(wanted(where, "numbers, text, true, false, null, lists or objects", value))

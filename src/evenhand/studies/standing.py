@@ -1,0 +1,101 @@
+"""How a study stands: one answer for the shell, the service and whoever asks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evenhand.errors import ArgumentError
+from evenhand.studies.trail import RECENT, Trail
+
+if TYPE_CHECKING:
+    from evenhand.studies.study import Study
+
+__all__ = ["standing"]
+
+
+def standing(study: Study) -> dict[str, Any]:
+    """Return a study's outline, arms, promise, reward, learned bias and groups, in plain data.
+
+    Of each arm: `label`, `group` (where there are groups), `decisions`, `share`, `promised`, `owed` (r_i t - N_i now),
+    `reward` (mean), `last_owed_round`; None where there is none. `promise`: `when`, `kept`, `tolerance`,
+    `worst_shortfall`, `worst_arm`, `worst_round`, `rounds_in_violation`. `reward`: `mean`, `recent`, `window`. `bias`:
+    rows of `group`, `reference`, `feature`, `bias`, `low`, `high`. `groups`: `label`, `share`.
+    """
+    trail, policy = study.trail(), study.policy
+    grouped = next((p for p in (policy, getattr(policy, "learner", None)) if hasattr(p, "membership")), None)
+    membership = getattr(grouped, "membership", None)
+    return {
+        "name": study.name,
+        "policy": study.policy_name,
+        "created": study.created.isoformat(),
+        "sequence": trail.sequence,
+        "decisions": trail.rounds,
+        "told": trail.told,
+        "forgotten": trail.forgotten,
+        "open": len(trail.open),
+        "arms": _arms(trail, membership),
+        "promise": _promise(trail),
+        "reward": None
+        if trail.reward is None
+        else {"mean": trail.reward[0], "recent": trail.reward[1], "window": RECENT},
+        "bias": _bias(grouped),
+        "groups": _groups(trail, membership),
+    }
+
+
+def _arms(trail: Trail, membership: Any) -> list[dict[str, Any]]:
+    promised = None if trail.promise is None else trail.promise.floats()
+    owed = trail.owed
+    rows = []
+    for i, label in enumerate(trail.labels):
+        told = int(trail.rewarded[i])
+        row = {
+            "label": label,
+            **({} if membership is None else {"group": membership.names[membership.codes[i]]}),
+            "decisions": int(trail.counts[i]),
+            "share": int(trail.counts[i]) / trail.rounds if trail.rounds else None,
+            "promised": None if promised is None else float(promised[i]),
+            "owed": None if owed is None else float(owed[i]),
+            "reward": float(trail.rewards[i]) / told if told else None,
+            "last_owed_round": int(trail.last_owed[i]) or None,
+        }
+        rows.append(row)
+    return rows
+
+
+def _promise(trail: Trail) -> dict[str, Any] | None:
+    if trail.promise is None:
+        return None
+    shortfall, arm, round = trail.worst or (None, None, None)
+    return {
+        "when": trail.when,
+        "kept": trail.kept,
+        "tolerance": trail.promise.tolerance,
+        "worst_shortfall": shortfall,
+        "worst_arm": arm,
+        "worst_round": round,
+        "rounds_in_violation": trail.violations,
+    }
+
+
+def _bias(policy: Any) -> list[dict[str, Any]] | None:
+    """Return the learned bias; None for policies that learn none, or have been told nothing yet."""
+    if not hasattr(policy, "bias"):
+        return None
+    try:
+        rows: list[dict[str, Any]] = policy.bias().to_dict("records")
+    except ArgumentError:
+        return None
+    return rows
+
+
+def _groups(trail: Trail, membership: Any) -> list[dict[str, Any]] | None:
+    if membership is None:
+        return None
+    pulls = np.bincount(membership.codes, weights=trail.counts, minlength=len(membership.names))
+    return [
+        {"label": name, "share": float(count) / trail.rounds if trail.rounds else None}
+        for name, count in zip(membership.names, pulls, strict=True)
+    ]

@@ -1,0 +1,278 @@
+"""Policies from plain data: what can be described is made, what cannot be is refused by name, nothing else happens."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import evenhand as eh
+from evenhand import registry
+from evenhand.errors import ArgumentError, EvenhandError, RegistryError, SharesError
+from evenhand.studies.specification import FROM_PYTHON, policy_from
+from tests.naming import named
+
+GROUPS = {"ann": "F", "bob": "M", "cid": "M"}
+PROBLEM = {
+    "model": {
+        "states": {"sex": ["f", "m"], "dose": [0, 1], "cured": [0, 1]},
+        "parents": {"sex": [], "dose": ["sex"], "cured": ["dose"]},
+        "tables": {"sex": [0.5, 0.5], "dose": [[0.8, 0.2], [0.4, 0.6]], "cured": [[0.7, 0.3], [0.1, 0.9]]},
+    },
+    "intervene": "dose",
+    "sensitive": "sex",
+    "outcome": "cured",
+    "candidates": {"now": None, "same for all": [[0.5, 0.5], [0.5, 0.5]]},
+}
+SEARCH = {"problem": PROBLEM, "tolerance": 0.1, "budget": 500}
+DESCRIBED = {
+    "learners/epsilon-greedy": {"epsilon": 0.2, "arms": 3},
+    "learners/kl-ucb": {"arms": ["a", "b"]},
+    "learners/moss": {"arms": [7, "7"], "horizon": 100},
+    "learners/thompson": {"arms": ["a", "b"]},
+    "learners/ucb1": {"arms": ["a", "b"]},
+    "quotas/deadline-learn": {"learner": "learners/ucb1", "shares": {"a": "70%", "b": 0.1}},
+    "quotas/fair-learn": {"learner": {"policy": "learners/thompson"}, "shares": {"a": "1/3", "b": 0.2}},
+    "quotas/fair-ucb": {"shares": {"a": 0.2, "b": 0.3}, "tolerance": 2},
+    "quotas/horizon-fair-ucb": {"shares": [0.2, 0.3], "horizon": 100},
+    "quotas/lfg": {"shares": 0.2, "arms": ["a", "b"], "eta": 10.0},
+    "groups/group-fair-top-interval": {"groups": GROUPS, "sensitive": "F", "within": "chain"},
+    "groups/interval-chaining": {"groups": GROUPS},
+    "groups/linear-thompson": {"groups": ["F", "M"], "spread": 1.0},
+    "groups/naive-fair": {"groups": GROUPS, "inner": {"policy": "groups/linear-thompson", "groups": GROUPS}},
+    "groups/top-interval": {"groups": {"ann": ["F", "under 25"], "bob": ["M", "under 25"]}},
+    "similarity/lipschitz-ucb": {
+        "dimension": 2,
+        "metric": {"part": "similarity/ellipsoid-distance", "shared": False},
+        "individuals": 3,
+    },
+    "similarity/known-reward-lipschitz": {"theta": [0.5, 0.1], "metric": "similarity/moment-distance"},
+    "sampling/epsilon-greedy": {"groups": ["u", "v"], "epsilon": 0.3},
+    "sampling/greedy": {"groups": 2, "loss": "log"},
+    "sampling/optimistic": {"groups": ["u", "v"], "model": {"part": "sampling/logistic-model", "C": 0.5}},
+    "sampling/proportional": {"groups": ["u", "v"], "proportions": {"u": 0.25, "v": 0.75}},
+    "sampling/uniform": {"groups": ["u", "v"], "costs": {"u": 1, "v": 2}, "budget": 10},
+    "interventions/csr": SEARCH,
+    "interventions/one-shot": SEARCH,
+    "interventions/sris": {"problem": PROBLEM, "budget": 500},
+    "interventions/two-stage-csr": SEARCH,
+}
+
+
+def test_every_registered_policy_can_be_described_or_is_refused_by_name():
+    """A policy that is added later is described here, or listed among those for Python."""
+    assert {e.name for e in registry.entries("policy")} == {*DESCRIBED, "sampling/certification"}
+    assert {*FROM_PYTHON} <= {e.name for kind in ("policy", "part") for e in registry.entries(kind)}
+
+
+@pytest.mark.parametrize(("name", "arguments"), DESCRIBED.items(), ids=lambda v: v if isinstance(v, str) else "")
+def test_what_is_described_is_made_and_goes_through_json(name, arguments, tmp_path):
+    spec = {"policy": name, **arguments}
+    policy = policy_from(json.loads(json.dumps(spec)))
+    assert registry.name_of(policy) == name
+    eh.save(policy, tmp_path / "policy")
+    assert repr(eh.load(tmp_path / "policy")) == repr(policy)
+
+
+def test_a_described_policy_decides_as_the_one_made_in_python():
+    described = policy_from(
+        {"policy": "quotas/fair-learn", "learner": "learners/thompson", "shares": {"a": "1/3", "b": 0.2}, "seed": 5}
+    )
+    made = eh.quotas.FairLearn(eh.learners.Thompson(), {"a": "1/3", "b": 0.2}, seed=5)
+    for t in range(40):
+        mine, other = described.ask(), made.ask()
+        assert mine == other
+        described.tell(mine, float(t % 3 == 0))
+        made.tell(other, float(t % 3 == 0))
+
+
+def test_a_seed_is_drawn_where_none_is_given():
+    seeds = {policy_from({"policy": "quotas/fair-ucb", "shares": [0.1, 0.1]}).seed for _ in range(3)}
+    assert len(seeds) == 3
+
+
+def test_labels_that_are_numbers_are_found_under_their_text():
+    spec = {"policy": "quotas/fair-ucb", "shares": {"17": 0.2, "18": 0.3}}
+    assert policy_from(spec).arms == ("17", "18")
+    assert policy_from({**spec, "arms": [17, 18]}).arms == (17, 18)
+    both = policy_from({"policy": "quotas/fair-ucb", "shares": {"17": 0.2, "b": 0.3}, "arms": ["17", "b"]})
+    assert both.arms == ("17", "b")
+    pooled = policy_from({"policy": "sampling/proportional", "groups": 2, "proportions": {"0": 0.25, "1": 0.75}})
+    assert pooled.proportions == {0: 0.25, 1: 0.75}
+    values = {"policy": "interventions/sris", "problem": {**PROBLEM, "values": {"0": -1, "1": 5}}, "budget": 500}
+    assert policy_from(values).problem.scale == 6.0
+
+
+def test_a_candidate_that_is_null_has_the_models_own_table():
+    problem = policy_from({"policy": "interventions/csr", **SEARCH}).problem
+    assert problem.candidates == ("now", "same for all")
+    assert problem.outcomes.round(2).tolist() == [0.54, 0.6]
+
+
+FAIR = {"policy": "quotas/fair-ucb", "shares": {"a": 0.2, "b": 0.3}}
+CSR = {"policy": "interventions/csr", **SEARCH}
+LEARN = {"policy": "quotas/fair-learn", "shares": [0.1, 0.1]}
+
+
+@pytest.mark.parametrize(
+    ("spec", "error", "words"),
+    [
+        (None, ArgumentError, "policy: wanted an object"),
+        ([], ArgumentError, "policy: wanted an object"),
+        ("quotas/fair-ucb", ArgumentError, "policy: wanted an object"),
+        ({}, ArgumentError, "policy: wanted an object"),
+        ({"policy": 3}, ArgumentError, "policy: wanted an object"),
+        ({"policy": "quotas/fair-ubc"}, RegistryError, "near it: quotas/fair-ucb"),
+        ({"policy": "os/system"}, RegistryError, "no policy is named 'os/system'"),
+        ({"policy": "quotas/bernoulli-arms", "means": [1, 1]}, RegistryError, "no policy is named"),
+        ({"policy": "sampling/logistic-model"}, RegistryError, "no policy is named"),
+        ({"policy": "sampling/certification", "groups": 2}, ArgumentError, "what plain data can describe"),
+        ({"policy": "learners/ucb1"}, ArgumentError, "arms: wanted a number of arms or a list of labels"),
+        ({"policy": "quotas/fair-learn"}, ArgumentError, "quotas/fair-learn needs learner, shares"),
+        ({**FAIR, "shares": None}, ArgumentError, "quotas/fair-ucb needs shares"),
+        ({**FAIR, "tolerence": 1}, ArgumentError, "got 'tolerence'; did you mean 'tolerance'?"),
+        ({**FAIR, "means": 1}, ArgumentError, "wanted arguments among shares, tolerance, arms, seed, got 'means'"),
+        ({**FAIR, "tolerance": "x"}, ArgumentError, "tolerance: wanted a number"),
+        ({**FAIR, "tolerance": True}, ArgumentError, "tolerance: wanted a number"),
+        ({**FAIR, "tolerance": float("nan")}, ArgumentError, "tolerance: wanted numbers, text"),
+        ({**FAIR, "tolerance": {1, 2}}, ArgumentError, "tolerance: wanted numbers, text"),
+        ({**FAIR, "tolerance": 1e400}, ArgumentError, "tolerance: wanted"),
+        ({**FAIR, "seed": -1}, ArgumentError, "seed: wanted a whole number from 0 to 2^63 - 1"),
+        ({**FAIR, "seed": 2**63}, ArgumentError, "seed: wanted a whole number from 0 to 2^63 - 1"),
+        ({**FAIR, "seed": True}, ArgumentError, "seed: wanted a whole number or null"),
+        ({**FAIR, "seed": "1"}, ArgumentError, "seed: wanted a whole number or null"),
+        ({**FAIR, "shares": {"a": 0.9, "b": 0.3}}, SharesError, "they sum to 1.2"),
+        ({**FAIR, "shares": {"a": 0.6, "b": 0.3}}, SharesError, "DeadlineLearn keeps the promise"),
+        ({**FAIR, "shares": {"a": 0.6}}, ArgumentError, "at least two arms"),
+        ({**FAIR, "shares": {1: 0.2, 2: 0.2}}, ArgumentError, "shares: wanted objects whose keys are text"),
+        ({**FAIR, "shares": {"a\0": 0.2, "b": 0.2}}, ArgumentError, "without NUL"),
+        ({**FAIR, "shares": {"a": 0.2, "b\ud800": 0.2}}, ArgumentError, "halves of characters"),
+        ({**FAIR, "arms": 10**15}, ArgumentError, "arms: wanted at most 10,000"),
+        ({**FAIR, "arms": [["a"], ["b"]]}, ArgumentError, "arms: wanted labels"),
+        ({**LEARN, "learner": 7}, ArgumentError, 'learner: wanted an object with "policy"'),
+        ({**LEARN, "learner": "ucb1"}, RegistryError, "near it: learners/ucb1"),
+        ({**LEARN, "learner": {"policy": "learners/ucb1", "arm": 2}}, ArgumentError, "did you mean 'arms'?"),
+        ({**LEARN, "learner": {"policy": "learners/ucb1", "arms": 3}}, ArgumentError, "shares: wanted 3, one an arm"),
+        (
+            {"policy": "learners/epsilon-greedy", "epsilon": [0.1], "arms": 2},
+            ArgumentError,
+            "epsilon: wanted a number",
+        ),
+        ({"policy": "similarity/lipschitz-ucb", "dimension": 2.0}, ArgumentError, "dimension: wanted a whole number"),
+        (
+            {"policy": "similarity/lipschitz-ucb", "dimension": 2, "margin": "no"},
+            ArgumentError,
+            "margin: wanted true or false",
+        ),
+        (
+            {"policy": "similarity/lipschitz-ucb", "dimension": 2, "select": "two"},
+            ArgumentError,
+            "select: wanted one of 'one', 'many'",
+        ),
+        (
+            {"policy": "similarity/lipschitz-ucb", "dimension": 10**4},
+            ArgumentError,
+            "numbers that the metric learner keeps",
+        ),
+        (
+            {"policy": "similarity/lipschitz-ucb", "dimension": 2, "individuals": 10**6},
+            ArgumentError,
+            "individuals: wanted at most 1,000",
+        ),
+        (
+            {"policy": "similarity/lipschitz-ucb", "dimension": 2, "metric": "learners/ucb1"},
+            RegistryError,
+            "no part is named 'learners/ucb1'",
+        ),
+        ({"policy": "similarity/known-reward-lipschitz", "theta": "abc"}, ArgumentError, "theta: wanted"),
+        (
+            {"policy": "sampling/optimistic", "groups": 2, "deviation": [1]},
+            ArgumentError,
+            "deviation: wanted null",
+        ),
+        (
+            {"policy": "sampling/optimistic", "groups": 2, "model": "sampling/torch-model"},
+            ArgumentError,
+            "model: wanted what plain data can describe",
+        ),
+        (
+            {"policy": "sampling/proportional", "groups": 2, "proportions": [1e308, 1e308]},
+            ArgumentError,
+            "cannot be made of these arguments: overflow",
+        ),
+        ({**CSR, "problem": "model.bif"}, ArgumentError, "problem: wanted an object with model"),
+        ({**CSR, "problem": {**PROBLEM, "model": "model.bif"}}, ArgumentError, "problem.model: wanted an object"),
+        ({**CSR, "problem": {**PROBLEM, "log": []}}, ArgumentError, "problem: wanted arguments among"),
+        ({**CSR, "problem": {"model": {}}}, ArgumentError, "problem: needs intervene, sensitive, outcome, candidates"),
+        (
+            {**CSR, "problem": {**PROBLEM, "candidates": [[1]]}},
+            ArgumentError,
+            "problem.candidates: wanted an object",
+        ),
+        ({**CSR, "problem": {**PROBLEM, "outcome": ["cured"]}}, ArgumentError, "problem: cannot be made of these"),
+        (
+            {**CSR, "problem": {**PROBLEM, "candidates": {str(i): None for i in range(101)}}},
+            ArgumentError,
+            "candidates: wanted at most 100",
+        ),
+        ({**CSR, "budget": 10**9}, ArgumentError, "budget: wanted at most 100,000,000"),
+    ],
+    ids=named,
+)
+def test_what_cannot_be_is_refused_by_name(spec, error, words):
+    with pytest.raises(error) as refusal:
+        policy_from(spec)
+    assert words in str(refusal.value)
+
+
+def test_many_states_are_refused_where_the_data_is_somebody_elses():
+    nodes = [f"n{i}" for i in range(24)]
+    states = PROBLEM["model"]["states"] | {node: [0, 1] for node in nodes}
+    model = {**PROBLEM["model"], "states": states}
+    spec = {**CSR, "problem": {**PROBLEM, "model": model}}
+    with pytest.raises(ArgumentError, match="combinations"):
+        policy_from(spec)
+    model["parents"] = PROBLEM["model"]["parents"] | {node: [] for node in nodes}
+    assert policy_from(spec, bounded=False).problem.candidates == ("now", "same for all")
+
+
+def test_policies_inside_one_another_have_a_limit():
+    spec = FAIR
+    for _ in range(3):
+        spec = {"policy": "quotas/fair-learn", "learner": spec, "shares": {"a": 0.2, "b": 0.3}}
+    with pytest.raises(ArgumentError, match=r"learner.learner.learner: wanted at most 3 policies"):
+        policy_from(spec)
+
+
+def test_deep_data_is_refused():
+    shares = 0.1
+    for _ in range(40):
+        shares = [shares]
+    with pytest.raises(ArgumentError, match="at most 20 deep"):
+        policy_from({"policy": "quotas/fair-ucb", "shares": shares})
+
+
+def test_the_data_is_left_as_it_was():
+    spec = json.loads(json.dumps({"policy": "quotas/fair-learn", **DESCRIBED["quotas/fair-learn"]}))
+    before = json.dumps(spec)
+    policy_from(spec)
+    assert json.dumps(spec) == before
+
+
+LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4) | st.sampled_from([*DESCRIBED])
+DATA = st.recursive(
+    LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+)
+
+
+@settings(max_examples=400)
+@given(st.sampled_from([*DESCRIBED]), st.data())
+def test_whatever_comes_is_made_or_refused(name, data):
+    """Any other exception would be a defect that a stranger can cause over a network."""
+    spec = {"policy": name, **DESCRIBED[name]}
+    spec[data.draw(st.sampled_from([*spec]))] = data.draw(DATA)
+    try:
+        policy = policy_from(spec)
+    except EvenhandError:
+        return
+    assert registry.name_of(policy) in DESCRIBED
