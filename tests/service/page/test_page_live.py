@@ -8,9 +8,10 @@ import sys
 from contextlib import contextmanager
 
 import httpx
-import pytest
 from selenium.webdriver.common.keys import Keys
 
+from evenhand.studies import Store
+from evenhand.studies.keys import add_key
 from tests.service.page.fake import served
 from tests.service.page.visitor import Visitor
 
@@ -92,10 +93,6 @@ def serving(store: str, port: int):
 
 
 def test_a_stranger_watches_the_service_which_is_killed_and_started_again(chromium, tmp_path):
-    pytest.importorskip("evenhand.service.run", reason="the extra 'service' is not installed")
-    from evenhand.studies import Store
-    from evenhand.studies.keys import add_key
-
     place = str(tmp_path / "ads.evenhand")
     store = Store.at(place, create=True)
     decide, report, read = (
