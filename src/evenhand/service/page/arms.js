@@ -113,7 +113,7 @@ export function bias({ state }) {
           name: "Interval",
           cell: (row) => (known(row) ? interval(row.low, row.bias, row.high, low, high) : "not yet"),
         },
-        { name: "In words", cell: (row) => (known(row) ? verdict(row) : "unknown") },
+        { name: "In words", cell: (row) => el("span", { class: "badge" }, known(row) ? verdict(row) : "unknown") },
       ],
     }),
   );
