@@ -84,15 +84,16 @@ def bandit_frame(study: Study) -> pd.DataFrame:
     table = frame(study)
     told = table[table["status"].eq("told") & table["index"].notna()]
     told = told[told["index"] >= 0]
-    arms = len(study.trail().labels)
-    single = all(not isinstance(reward, list) for reward in told["reward"])
+    labels = study.trail().labels
+    single = all(isinstance(reward, (int, float)) for reward in told["reward"])
     if (len(told) < len(table[table["status"].eq("told")]) and not len(told)) or not single:
         raise ArgumentError(f"bandit feedback: wanted decisions for one arm each, got those of {study.policy_name}")
-    drawn = told["probabilities"].isna() & told["random_state"].notna()
+    unknown = not getattr(study.policy, "compiled", True)
+    drawn = told["probabilities"].isna() & (told["random_state"].notna() | unknown)
     if drawn.any():
         raise ArgumentError(
-            f"bandit feedback: {study.policy_name} draws by chance and does not say with which probabilities; "
-            "export the log instead"
+            f"bandit feedback: {study.policy_name} draws by chance, or a learner in it may, and does not say with "
+            "which probabilities; export the log instead"
         )
     propensity = [
         1.0 if p is None else float(p[index])
@@ -105,7 +106,7 @@ def bandit_frame(study: Study) -> pd.DataFrame:
             "at": told["at"].to_numpy(),
             "arm": told["arm"].to_numpy(),
             "action": told["index"].to_numpy(dtype=np.int64),
-            "n_actions": np.full(len(told), arms),
+            "n_actions": [len(labels) if p is None else len(p) for p in told["probabilities"]],
             "reward": told["reward"].to_numpy(dtype=np.float64),
             "propensity": propensity,
             "deterministic": told["probabilities"].isna().to_numpy(),
@@ -113,10 +114,9 @@ def bandit_frame(study: Study) -> pd.DataFrame:
     )
     shown = [np.array(given["contexts"]) for given in told["given"] if "contexts" in given]
     if len(shown) == len(told) and shown and len({one.shape for one in shown}) == 1:
-        labels = study.trail().labels
-        columns = [
-            f"context_{labels[arm]}_{feature}" for arm in range(len(shown[0])) for feature in range(shown[0].shape[1])
-        ]
+        rows, features = shown[0].shape
+        names = labels if len(labels) == rows else range(rows)
+        columns = [f"context_{name}_{feature}" for name in names for feature in range(features)]
         contexts = pd.DataFrame(np.stack(shown).reshape(len(shown), -1), columns=columns)
         feedback = pd.concat([feedback, contexts], axis=1)
     return feedback
