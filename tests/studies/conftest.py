@@ -5,9 +5,26 @@ import itertools
 import pytest
 from sqlalchemy import create_engine, text
 
+from evenhand.studies import Store
 from tests.studies.postgres import binaries, server
 
 NUMBERS = itertools.count()
+
+
+@pytest.fixture(autouse=True)
+def closed_stores(monkeypatch):
+    """Close every store that a test opened."""
+    made = []
+    begin = Store.__init__
+
+    def begun(self, engine):
+        begin(self, engine)
+        made.append(self)
+
+    monkeypatch.setattr(Store, "__init__", begun)
+    yield
+    for store in made:
+        store.close()
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from sqlalchemy import Row
 from evenhand.errors import ArgumentError, EvenhandError, ReplayError, wanted
 from evenhand.studies.records import as_decided, chained, dumped, loaded, plain, revived
 
-__all__ = ["Arguments", "digest_of", "replayed", "taken"]
+__all__ = ["Arguments", "digest_of", "linked", "replayed", "taken"]
 
 CHAIN = ("sequence", "kind", "ticket", "at", "given", "decision", "version", "random_state", "key", "actor")
 """What the digest of an entry covers, in this order."""
@@ -69,6 +69,20 @@ def taken(policy: Any, kind: str, ticket: Any, given: dict[str, Any]) -> Any:
     if kind == "tell":
         return policy.tell(ticket, **arguments)
     return policy.forget(ticket)
+
+
+def linked(before: int, digest: str, row: Row[Any]) -> None:
+    """See that a stored entry follows the one numbered `before` with that digest, and is what was written.
+
+    Raises
+    ------
+    ReplayError
+        If an entry is missing between them, or this one was changed.
+    """
+    if row.sequence != before + 1:
+        raise ReplayError(f"entry {before + 1} is missing from the log")
+    if digest_of(digest, row) != row.digest:
+        raise ReplayError(f"entry {row.sequence} was changed after it was written: its digest does not fit")
 
 
 def replayed(policy: Any, row: Row[Any]) -> None:

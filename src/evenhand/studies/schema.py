@@ -79,8 +79,8 @@ SNAPSHOTS = Table(
     METADATA,
     _of_study(primary_key=True),
     Column("sequence", BigInteger, primary_key=True, autoincrement=False),
+    Column("version", String(100), primary_key=True),
     Column("at", BigInteger, nullable=False),
-    Column("version", String(100), nullable=False),
     Column("digest", String(64), nullable=False),
     Column("state", LargeBinary, nullable=False),
 )

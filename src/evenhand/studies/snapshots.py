@@ -7,32 +7,32 @@ from collections.abc import Iterable, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, Row, delete, insert, select
+from sqlalchemy import Connection, Row, delete, func, insert, select
 
-from evenhand.errors import EvenhandError, ReplayError
+from evenhand.errors import EvenhandError, ReplayError, StateFileError
 from evenhand.state import from_bytes, to_bytes
-from evenhand.studies.fold import Arguments, digest_of, replayed, taken
+from evenhand.studies.fold import Arguments, linked, replayed, taken
 from evenhand.studies.records import policy_version
 from evenhand.studies.schema import SNAPSHOTS
 
 if TYPE_CHECKING:
     from evenhand.studies.transaction import Operation
 
-__all__ = ["Fold", "first", "latest", "write_snapshot"]
+__all__ = ["Fold", "first", "fold_at", "latest", "write_snapshot"]
 
 ENTRIES = 1_000
 SECONDS = 0.5
 LEAST = 10
 """A snapshot is due after so many entries; or after so much work, at least so many, that a replay would do again."""
 KEPT = 2
-"""How many snapshots stay beside the first."""
+"""How many snapshots stay beside the first of each version."""
 
 
 class Fold:
-    """A policy and how far into the log it has come."""
+    """A policy and how far into the log it has come; `version` is its code's, `writer` that of the last entry."""
 
-    def __init__(self, policy: Any, sequence: int, digest: str) -> None:
-        self.policy, self.sequence, self.digest = policy, sequence, digest
+    def __init__(self, policy: Any, sequence: int, digest: str, writer: str) -> None:
+        self.policy, self.sequence, self.digest, self.writer = policy, sequence, digest, writer
         self.version = policy_version(policy)
         self.arguments = Arguments(policy)
         self._rehearsed: set[str] = set()
@@ -47,17 +47,20 @@ class Fold:
             If an entry is missing or was changed, or the policy decides otherwise than it did.
         """
         for row in rows:
-            if row.sequence != self.sequence + 1:
-                raise ReplayError(f"entry {self.sequence + 1} is missing from the log")
-            if digest_of(self.digest, row) != row.digest:
-                raise ReplayError(f"entry {row.sequence} was changed after it was written: its digest does not fit")
+            linked(self.sequence, self.digest, row)
             started = perf_counter()
-            replayed(self.policy, row)
-            self.took(row.sequence, row.digest, perf_counter() - started)
+            try:
+                replayed(self.policy, row)
+            except ReplayError as error:
+                if row.version == self.version:
+                    raise
+                mend = f"take a snapshot with version {row.version} first: `evenhand snapshot`, or Study.snapshot()"
+                raise ReplayError(f"{error}; this is version {self.version}: {mend}") from error
+            self.took(row.sequence, row.digest, row.version, perf_counter() - started)
 
-    def took(self, sequence: int, digest: str, seconds: float) -> None:
+    def took(self, sequence: int, digest: str, writer: str, seconds: float) -> None:
         """Note that the policy has taken an entry."""
-        self.sequence, self.digest = sequence, digest
+        self.sequence, self.digest, self.writer = sequence, digest, writer
         self._entries += 1
         self._seconds += seconds
 
@@ -75,6 +78,14 @@ class Fold:
                 with contextlib.suppress(EvenhandError):
                     taken(copy, kind, operation.ticket, self.arguments.checked(kind, operation.given))
             self._rehearsed.update(new)
+
+    def cross(self, connection: Connection, study: int, at: int) -> None:
+        """Where other code wrote the last entry, keep the state that this code begins with."""
+        if self.writer != self.version:
+            mine = SNAPSHOTS.c.study == study, SNAPSHOTS.c.version == self.version
+            if connection.scalar(select(SNAPSHOTS.c.sequence).where(*mine).limit(1)) is None:
+                self.keep(connection, study, at)
+            self.writer = self.version
 
     def keep(self, connection: Connection, study: int, at: int) -> None:
         """Write a snapshot of where the fold is now."""
@@ -96,25 +107,39 @@ class Fold:
 def write_snapshot(
     connection: Connection, study: int, sequence: int, digest: str, now: int, version: str, state: bytes
 ) -> None:
-    """Keep a state; of those before it, the first and the last stay."""
+    """Keep a state; of those before it, each version's first and the last few stay."""
     row = {"study": study, "sequence": sequence, "at": now, "version": version, "digest": digest, "state": state}
-    connection.execute(insert(SNAPSHOTS).values(row))
     mine = SNAPSHOTS.c.study == study
-    kept = select(SNAPSHOTS.c.sequence).where(mine).order_by(SNAPSHOTS.c.sequence.desc()).limit(KEPT)
-    sequences = [0, *connection.scalars(kept)]
-    connection.execute(delete(SNAPSHOTS).where(mine, SNAPSHOTS.c.sequence.not_in(sequences)))
+    same = mine, SNAPSHOTS.c.sequence == sequence, SNAPSHOTS.c.version == version
+    if connection.scalar(select(SNAPSHOTS.c.sequence).where(*same)) is None:
+        connection.execute(insert(SNAPSHOTS).values(row))
+    begun = select(func.min(SNAPSHOTS.c.sequence)).where(mine).group_by(SNAPSHOTS.c.version)
+    last = select(SNAPSHOTS.c.sequence).where(mine).order_by(SNAPSHOTS.c.sequence.desc()).limit(KEPT)
+    kept = [*connection.scalars(begun), *connection.scalars(last)]
+    connection.execute(delete(SNAPSHOTS).where(mine, SNAPSHOTS.c.sequence.not_in(kept)))
 
 
 def latest(connection: Connection, study: int) -> Fold:
     """Return the fold at the last snapshot."""
-    return _at(connection, select(SNAPSHOTS).where(SNAPSHOTS.c.study == study).order_by(SNAPSHOTS.c.sequence.desc()))
+    last = SNAPSHOTS.c.sequence.desc(), SNAPSHOTS.c.at.desc()
+    return fold_at(connection.execute(select(SNAPSHOTS).where(SNAPSHOTS.c.study == study).order_by(*last)).first())
 
 
 def first(connection: Connection, study: int) -> Fold:
     """Return the fold before the first entry."""
-    return _at(connection, select(SNAPSHOTS).where(SNAPSHOTS.c.study == study).order_by(SNAPSHOTS.c.sequence))
+    whole = select(SNAPSHOTS).where(SNAPSHOTS.c.study == study).order_by(SNAPSHOTS.c.sequence, SNAPSHOTS.c.at)
+    return fold_at(connection.execute(whole).first())
 
 
-def _at(connection: Connection, which: Any) -> Fold:
-    row = connection.execute(which.limit(1)).one()
-    return Fold(from_bytes(row.state, f"snapshot {row.sequence}"), int(row.sequence), row.digest)
+def fold_at(snapshot: Row[Any] | None) -> Fold:
+    """Return the fold that a stored snapshot was taken of.
+
+    Raises
+    ------
+    StateFileError
+        If it is damaged.
+    """
+    if snapshot is None:
+        raise StateFileError("the study has no snapshot left, not even its first: the store was tampered with")
+    policy = from_bytes(snapshot.state, f"snapshot {snapshot.sequence}")
+    return Fold(policy, int(snapshot.sequence), snapshot.digest, snapshot.version)

@@ -204,6 +204,7 @@ class Study:
                     fold = self._fold
                     if fold is None or fold.sequence < last:
                         fold = self._folded(connection)
+                    fold.cross(connection, self._number, now())
                     outcomes = Transaction(connection, self._log, fold, self._ticket).done(operations)
                     if fold.wants_snapshot:
                         fold.keep(connection, self._number, now())
@@ -211,6 +212,16 @@ class Study:
             except BaseException:
                 self._fold = None
                 raise
+
+    def snapshot(self) -> None:
+        """Keep the state as it is now, so that nothing before it is replayed when the study is opened.
+
+        Snapshots are taken by themselves as the log grows. Take one by hand before evenhand, or the policy's own code,
+        is replaced: the new code then goes on from here even where it would have decided otherwise before.
+        """
+        with self._turn, self.store.writing() as connection:
+            self._log.lock(connection)
+            self._folded(connection).keep(connection, self._number, now())
 
     def sign(self, number: int) -> str:
         """Return the text of a ticket that can be handed to others: it names the study and cannot be made up."""

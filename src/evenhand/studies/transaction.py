@@ -85,7 +85,7 @@ class Transaction:
             "actor": actor,
         }
         entry["digest"] = digest_of(fold.digest, entry)
-        fold.took(entry["sequence"], entry["digest"], time.perf_counter() - started)
+        fold.took(entry["sequence"], entry["digest"], fold.version, time.perf_counter() - started)
         self._entries.append(entry)
         return decided if kind == "ask" else DONE[kind]
 

@@ -10,8 +10,9 @@ from sqlalchemy import Connection, Row, func, select
 
 from evenhand.errors import EvenhandError, ReplayError
 from evenhand.protocol import Label
+from evenhand.studies.fold import linked
 from evenhand.studies.schema import EVENTS, SNAPSHOTS
-from evenhand.studies.snapshots import Fold, first
+from evenhand.studies.snapshots import Fold, first, fold_at
 from evenhand.studies.trail import Trail
 
 if TYPE_CHECKING:
@@ -27,8 +28,9 @@ class Verification:
     Attributes
     ----------
     ok : whether nothing is wrong: the log is whole, replays to the same decisions and states, and the promise held.
-    problems : what is wrong, in words.
+    problems, notes : what is wrong, and what could not be looked at, in words.
     entries, decisions, told, forgotten, open : what the log holds.
+    replayed : how many entries this version of the code replayed; fewer than there are only where `notes` say why.
     versions : the versions of the policy's code that wrote it.
     promise : when the policy keeps its promise, None where it makes none that a log can show.
     promise_kept : whether it held; None where there is none, or it is not due yet.
@@ -37,6 +39,7 @@ class Verification:
     """
 
     entries: int
+    replayed: int
     decisions: int
     told: int
     forgotten: int
@@ -50,6 +53,7 @@ class Verification:
     rounds_in_violation: int
     first_violation: tuple[int, Label] | None
     problems: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = field(default=())
 
     @property
     def ok(self) -> bool:
@@ -63,32 +67,33 @@ def verify(study: Study, *, progress: bool = False) -> Verification:
     What is checked: every entry is there and is what was written (a chain of digests); the policy, started from the
     first snapshot, decides as the log says, entry by entry; every snapshot on the way, and the state that the study
     works with now, equal the state of the replay, bit by bit; the promise held at every round at which it is to hold.
+    Entries that were cut off the end leave a sound log behind and cannot be missed here: whoever must notice that keeps
+    the last digest elsewhere.
     """
     problems: list[str] = []
-    live = study.policy
-    trail = Trail(live)
+    notes: list[str] = []
     with study.store.reading() as connection:
-        fold = first(connection, study._number)
+        replay = _Replay(connection, study, notes)
+        trail = Trail(replay.policy)
         last, _ = study._log.last(connection)
         rows = _shown(study._log.rows(connection, up_to=last), last, progress)
         try:
-            _replay(connection, study, fold, trail, rows)
+            for row in rows:
+                trail.take(row)
+                replay.take(row)
         except EvenhandError as error:
             problems.append(str(error))
             trail.advance(rows)
-        versions = connection.scalars(
-            select(EVENTS.c.version).where(EVENTS.c.study == study._number).group_by(EVENTS.c.version)
-            .order_by(func.min(EVENTS.c.sequence))
-        )  # fmt: skip
-        written = tuple(versions)
-    if not problems and fold.sequence == study.sequence and fold.bytes() != study._now().bytes():
-        problems.append("the state that the study works with is not the replay's")
+        by_version = select(EVENTS.c.version).where(EVENTS.c.study == study._number).group_by(EVENTS.c.version)
+        written = tuple(connection.scalars(by_version.order_by(func.min(EVENTS.c.sequence))))
+    problems += [] if problems else replay.compared(study)
     if trail.kept is False:
         at = "" if trail.first_violation is None else " first at round {} to {!r}".format(*trail.first_violation)
         problems.append(f"the promise was broken:{at} ({trail.violations} rounds in all)")
     worst = trail.worst or (None, None, None)
     return Verification(
         entries=trail.sequence,
+        replayed=replay.count,
         decisions=trail.rounds,
         told=trail.told,
         forgotten=trail.forgotten,
@@ -102,18 +107,53 @@ def verify(study: Study, *, progress: bool = False) -> Verification:
         rounds_in_violation=trail.violations,
         first_violation=trail.first_violation,
         problems=tuple(problems),
+        notes=tuple(notes),
     )
 
 
-def _replay(connection: Connection, study: Study, fold: Fold, trail: Trail, rows: Iterator[Row[Any]]) -> None:
-    """Take rows in up to each snapshot, and compare."""
-    taken = select(SNAPSHOTS.c.sequence, SNAPSHOTS.c.state).where(SNAPSHOTS.c.study == study._number)
-    states = {row.sequence: row.state for row in connection.execute(taken)}
-    for row in rows:
-        trail.take(row)
-        fold.take_in([row])
-        if row.sequence in states and fold.bytes() != states[row.sequence]:
+class _Replay:
+    """The log taken in again, from the first snapshot on.
+
+    Entries that other versions of the code wrote and this one decides otherwise are not judged: the replay is taken up
+    again where this version began.
+    """
+
+    def __init__(self, connection: Connection, study: Study, notes: list[str]) -> None:
+        self._fold: Fold | None = first(connection, study._number)
+        self.policy, self.version = self._fold.policy, self._fold.version
+        own = SNAPSHOTS.c.study == study._number, SNAPSHOTS.c.version == self.version
+        self._kept = {row.sequence: row for row in connection.execute(select(SNAPSHOTS).where(*own))}
+        self._before, self._digest = self._fold.sequence, self._fold.digest
+        self._notes, self._since, self.count = notes, 0, 0
+
+    def take(self, row: Row[Any]) -> None:
+        linked(self._before, self._digest, row)
+        self._before, self._digest = row.sequence, row.digest
+        if self._fold is not None:
+            try:
+                self._fold.take_in([row])
+                self.count += 1
+            except ReplayError:
+                if row.version == self.version:
+                    raise
+                self._fold, self._since = None, row.sequence
+                self._notes.append(
+                    f"entries from {row.sequence} on were written by version {row.version}, and version {self.version} "
+                    "would decide otherwise: verify them with the version that wrote them"
+                )
+        kept = self._kept.get(row.sequence)
+        if kept is not None and self._fold is None:
+            self._fold = fold_at(kept)
+            self._notes.append(f"version {self.version} began after entry {row.sequence}: replayed from there")
+        elif kept is not None and self._fold is not None and self._fold.bytes() != kept.state:
             raise ReplayError(f"the snapshot after entry {row.sequence} is not the state that replay comes to")
+
+    def compared(self, study: Study) -> list[str]:
+        """Compare the replay's state with the one that the study works with, if nothing was added meanwhile."""
+        live = study._now()
+        if self._fold is None or live.sequence != self._fold.sequence or live.bytes() == self._fold.bytes():
+            return []
+        return ["the state that the study works with is not the replay's"]
 
 
 def _shown(rows: Iterable[Row[Any]], total: int, progress: bool) -> Iterator[Row[Any]]:

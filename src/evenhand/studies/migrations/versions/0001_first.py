@@ -68,12 +68,12 @@ def upgrade() -> None:
         "snapshots",
         sa.Column("study", sa.Integer(), nullable=False),
         sa.Column("sequence", sa.BigInteger(), autoincrement=False, nullable=False),
-        sa.Column("at", sa.BigInteger(), nullable=False),
         sa.Column("version", sa.String(length=100), nullable=False),
+        sa.Column("at", sa.BigInteger(), nullable=False),
         sa.Column("digest", sa.String(length=64), nullable=False),
         sa.Column("state", sa.LargeBinary(), nullable=False),
         sa.ForeignKeyConstraint(["study"], ["studies.id"], name="fk_snapshots_study"),
-        sa.PrimaryKeyConstraint("study", "sequence", name="pk_snapshots"),
+        sa.PrimaryKeyConstraint("study", "sequence", "version", name="pk_snapshots"),
     )
     op.create_table(
         "alerts",

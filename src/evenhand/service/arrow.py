@@ -1,0 +1,163 @@
+"""Batches as Arrow streams: a row a decision or a report.
+
+What is read is bounded before it is unpacked: few plain types, no dictionaries, no compression, so that a small body
+cannot grow into a large table.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from evenhand.errors import TableError, wanted
+from evenhand.service.refusals import Refusal
+
+__all__ = ["MEDIA_TYPE", "decisions_stream", "read_stream", "results_stream"]
+
+MEDIA_TYPE = "application/vnd.apache.arrow.stream"
+COLUMNS = {
+    "ask": "contexts (a list of rows of numbers), count (whole numbers), key (text)",
+    "tell": "ticket (text), reward (numbers), violations, acceptable (lists of pairs)",
+}
+RECORD_BATCH = 3
+
+
+def read_stream(body: bytes, kind: str, most: int) -> list[dict[str, Any]]:
+    """Return the rows of a stream as dicts; nulls are left out.
+
+    Raises
+    ------
+    Refusal
+        400 if it is no Arrow stream, 413 if it has more than `most` rows.
+    TableError
+        If a column is not known, or of another type, or the buffers are compressed.
+    """
+    try:
+        reader = pa.ipc.open_stream(body)
+        _check_types(reader.schema, kind)
+        _check_plain(body)
+        batches, rows = [], 0
+        for batch in reader:
+            rows += batch.num_rows
+            if rows > most:
+                raise Refusal(413, f"more than {most} rows; send smaller batches")
+            batch.validate(full=True)
+            batches.append(batch)
+        columns = pa.Table.from_batches(batches, reader.schema).to_pydict()
+    except (pa.ArrowException, struct.error, IndexError, OSError, UnicodeDecodeError) as error:
+        raise Refusal(400, f"the body is no Arrow stream: {str(error)[:200]}") from error
+    names = list(columns)
+    return [
+        {name: value for name, value in zip(names, row, strict=True) if value is not None}
+        for row in zip(*columns.values(), strict=True)
+    ]
+
+
+def decisions_stream(rows: Sequence[dict[str, Any]]) -> bytes:
+    """Return decisions (dicts as JSON has them; an "error" in place of what was refused) as a stream."""
+    return _stream(rows, _DECISION)
+
+
+def results_stream(rows: Sequence[dict[str, Any]]) -> bytes:
+    """Return what came of reports as a stream."""
+    return _stream(rows, _RESULT)
+
+
+_DECISION = {
+    "ticket": pa.string(),
+    "id": pa.int64(),
+    "round": pa.int64(),
+    "arm": pa.string(),
+    "group": pa.string(),
+    "index": pa.int64(),
+    "count": pa.int64(),
+    "probabilities": pa.list_(pa.float64()),
+    "reason": pa.string(),
+}
+_RESULT = {"ticket": pa.string(), "status": pa.string()}
+
+
+def _stream(rows: Sequence[dict[str, Any]], types: dict[str, pa.DataType]) -> bytes:
+    columns: dict[str, Any] = {}
+    for name, kind in types.items():
+        values = [row.get(name) for row in rows]
+        if name in ("arm", "group"):
+            values = [None if value is None else str(value) for value in values]
+        columns[name] = pa.array(values, kind)
+    errors = [row.get("error") or {} for row in rows]
+    columns["error"] = pa.array([error.get("name") for error in errors], pa.string())
+    columns["message"] = pa.array([error.get("message") for error in errors], pa.string())
+    sink = pa.BufferOutputStream()
+    table = pa.table(columns)
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()
+
+
+def _check_types(schema: pa.Schema, kind: str) -> None:
+    if len(set(schema.names)) != len(schema.names):
+        raise TableError(wanted("columns", "each name once", schema.names))
+    fits = {
+        "contexts": lambda t: _is_list(t) and _is_list(t.value_type) and _is_number(t.value_type.value_type),
+        "count": pa.types.is_integer,
+        "key": _is_text,
+        "ticket": _is_text,
+        "reward": _is_number,
+        "violations": _is_pairs,
+        "acceptable": _is_pairs,
+    }
+    takes = {"ask": ("contexts", "count", "key"), "tell": ("ticket", "reward", "violations", "acceptable")}[kind]
+    if not schema.names:
+        raise TableError(wanted("columns", COLUMNS[kind], "none"))
+    for field in schema:
+        if field.name not in takes:
+            raise TableError(wanted("columns", COLUMNS[kind], field.name))
+        if not fits[field.name](field.type):
+            raise TableError(wanted(f"column {field.name}", COLUMNS[kind], str(field.type)))
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return pa.types.is_integer(kind) or pa.types.is_float32(kind) or pa.types.is_float64(kind)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
+
+
+def _is_pairs(kind: pa.DataType) -> bool:
+    return _is_list(kind) and _is_list(kind.value_type) and pa.types.is_integer(kind.value_type.value_type)
+
+
+def _check_plain(body: bytes) -> None:
+    """Refuse compressed buffers: the flatbuffer of each record batch says in its field 3 how it is compressed."""
+    for message in pa.ipc.MessageReader.open_stream(body):
+        meta = message.metadata.to_pybytes()
+        (root,) = struct.unpack_from("<I", meta, 0)
+        kind = _field(meta, root, 1)
+        if kind is None or meta[kind] != RECORD_BATCH:
+            continue
+        header = _field(meta, root, 2)
+        if header is None:
+            continue
+        (offset,) = struct.unpack_from("<I", meta, header)
+        if _field(meta, header + offset, 3) is not None:
+            raise TableError(wanted("body", "an Arrow stream without compression", "compressed buffers"))
+
+
+def _field(meta: bytes, table: int, number: int) -> int | None:
+    """Return where a field of a flatbuffer's table lies, None where it is left out."""
+    (back,) = struct.unpack_from("<i", meta, table)
+    vtable = table - back
+    (size,) = struct.unpack_from("<H", meta, vtable)
+    slot = 4 + 2 * number
+    if slot >= size:
+        return None
+    (offset,) = struct.unpack_from("<H", meta, vtable + slot)
+    return table + offset if offset else None

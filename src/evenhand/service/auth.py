@@ -1,0 +1,72 @@
+"""Who asks: the key of a request, and whether its role allows what it wants."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+
+from evenhand.service.refusals import Refusal
+from evenhand.studies.keys import Key, Ring, Role, passing_key, read_keys
+from evenhand.studies.store import Store
+
+__all__ = ["DOING", "Guard"]
+
+DOING: dict[Role, str] = {"decide": "deciding", "report": "reporting", "read": "reading"}
+CHALLENGE = {"WWW-Authenticate": 'Bearer realm="evenhand"'}
+
+
+class Guard:
+    """Knows the keys of a store, read anew when older than `age` seconds, and a key of its own for the page.
+
+    Parameters
+    ----------
+    page : the text of a key with the role read that lives as long as the service.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        page: str | None = None,
+        *,
+        age: float = 1.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._store, self._age, self._clock = store, age, clock
+        self._page = [] if page is None else [passing_key(page, "the page")]
+        self._ring = Ring(self._page)
+        self._read = -float("inf")
+        self._reading: asyncio.Task[None] | None = None
+
+    async def admit(self, header: bytes | None, role: Role) -> Key:
+        """Return the key in an `Authorization` header.
+
+        Raises
+        ------
+        Refusal
+            401 if there is no good key, 403 if it has another role.
+        """
+        if header is None:
+            raise Refusal(401, "no key; send the header Authorization: Bearer KEY", headers=CHALLENGE)
+        scheme, _, text = header.decode("latin-1").partition(" ")
+        if scheme.lower() != "bearer" or not text.strip():
+            raise Refusal(401, "wanted the header Authorization: Bearer KEY", headers=CHALLENGE)
+        if self._clock() - self._read > self._age:
+            await self._refresh()
+        key = self._ring.holder(text.strip())
+        if key is None:
+            raise Refusal(401, "the key is unknown, or was revoked", headers=CHALLENGE)
+        if key.role != role:
+            raise Refusal(403, f"this key may {key.role}; {DOING[role]} needs a key with the role {role}")
+        return key
+
+    async def _refresh(self) -> None:
+        """Read the keys in a thread; those who come meanwhile wait for the same reading."""
+        if self._reading is None or self._reading.done():
+            self._reading = asyncio.create_task(self._load())
+        await asyncio.shield(self._reading)
+
+    async def _load(self) -> None:
+        keys = await asyncio.to_thread(read_keys, self._store)
+        self._ring = Ring([*self._page, *keys])
+        self._read = self._clock()

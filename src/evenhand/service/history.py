@@ -1,0 +1,70 @@
+"""A study's log as a file to download."""
+
+from __future__ import annotations
+
+import io
+from typing import Any, Literal
+
+import orjson
+
+from evenhand.service.arrow import MEDIA_TYPE
+from evenhand.studies import Study
+from evenhand.studies.export import bandit_frame, frame
+
+__all__ = ["CONTENT", "written"]
+
+Format = Literal["csv", "parquet", "arrow", "json"]
+KINDS: dict[Format, str] = {
+    "csv": "text/csv; charset=utf-8",
+    "parquet": "application/vnd.apache.parquet",
+    "arrow": MEDIA_TYPE,
+    "json": "application/json",
+}
+CONTENT: dict[str, Any] = {
+    "text/csv": {"schema": {"type": "string"}},
+    KINDS["parquet"]: {"schema": {"type": "string", "format": "binary"}},
+    MEDIA_TYPE: {"schema": {"type": "string", "format": "binary"}},
+    "application/json": {"schema": {"type": "array", "items": {"type": "object"}}},
+}
+NESTED = ("arm", "probabilities", "given", "told", "random_state", "reward")
+"""Columns whose cells may be lists or objects: as text in files that hold one type a column."""
+
+
+def written(study: Study, format: Format, form: Literal["log", "bandit"]) -> tuple[bytes, str]:
+    """Return the log as a file's bytes, and its media type.
+
+    Raises
+    ------
+    ArgumentError
+        If the log is no bandit feedback.
+    """
+    table = frame(study) if form == "log" else bandit_frame(study)
+    if format == "json":
+        rows = table.astype(object).where(table.notna(), None).to_dict("records")
+        return orjson.dumps(rows, default=_plain, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_UTC_Z), KINDS[format]
+    for name in NESTED:
+        if name in table and table[name].dtype == object:
+            table[name] = [_cell(value) for value in table[name]]
+    if format == "csv":
+        return table.to_csv(index=False).encode(), KINDS[format]
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rows = pa.Table.from_pandas(table, preserve_index=False).replace_schema_metadata(None)
+    sink = io.BytesIO()
+    if format == "parquet":
+        pq.write_table(rows, sink)
+    else:
+        with pa.ipc.new_stream(sink, rows.schema) as stream:
+            stream.write_table(rows)
+    return sink.getvalue(), KINDS[format]
+
+
+def _cell(value: Any) -> str | None:
+    if value is None or isinstance(value, str) or value != value:
+        return None if not isinstance(value, str) else value
+    return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY, default=_plain).decode()
+
+
+def _plain(value: Any) -> Any:
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)

@@ -1,0 +1,74 @@
+"""An index of a study's decisions, a few bytes each: which arm, why, whether it is open."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from evenhand.online import REASONS
+from evenhand.quotas.under_quota import OWED
+
+if TYPE_CHECKING:
+    from evenhand.studies import Study
+
+__all__ = ["OWED_ITS_SHARE", "Index"]
+
+OWED_ITS_SHARE = REASONS[OWED]
+
+
+class Index:
+    """Follows a study's log; tickets are numbered without gaps."""
+
+    def __init__(self) -> None:
+        self.sequence = 0
+        self._first = 0
+        self._arms, self._reasons, self._open = array("i"), array("i"), array("b")
+        self._codes: dict[str, int] = {}
+        self._owed = array("q")
+
+    def advance(self, study: Study) -> None:
+        """Take in what the log has more."""
+        for event in study.events(self.sequence):
+            self.sequence = event.sequence
+            if event.kind == "ask" and event.decision is not None and event.ticket is not None:
+                self._decided(event.ticket, event.decision)
+            elif event.ticket is not None:
+                self._open[event.ticket - self._first] = 0
+
+    def find(
+        self,
+        *,
+        before: int | None = None,
+        arm: str | None = None,
+        reason: str | None = None,
+        open: bool | None = None,
+    ) -> Iterator[int]:
+        """Yield the tickets that fit, newest first."""
+        wanted_arm = None if arm is None else self._codes.get(f"arm {arm}", -1)
+        wanted_reason = None if reason is None else self._codes.get(f"reason {reason}", -1)
+        end = len(self._arms) if before is None else min(len(self._arms), before - self._first)
+        for position in range(end - 1, -1, -1):
+            if (
+                (wanted_arm is None or self._arms[position] == wanted_arm)
+                and (wanted_reason is None or self._reasons[position] == wanted_reason)
+                and (open is None or self._open[position] == open)
+            ):
+                yield self._first + position
+
+    def owed(self) -> Iterator[int]:
+        """Yield the tickets of those who were owed their share, newest first."""
+        return reversed(self._owed)
+
+    def _decided(self, ticket: int, decision: dict[str, object]) -> None:
+        if not self._arms:
+            self._first = ticket
+        reason = str(decision.get("reason", ""))
+        self._arms.append(self._code(f"arm {decision.get('arm', decision.get('group'))}"))
+        self._reasons.append(self._code(f"reason {reason}"))
+        self._open.append(1)
+        if reason == OWED_ITS_SHARE:
+            self._owed.append(ticket)
+
+    def _code(self, text: str) -> int:
+        return self._codes.setdefault(text, len(self._codes))

@@ -1,0 +1,90 @@
+"""How much is too much: a bucket of tokens for each caller, and bodies that are counted while they arrive."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from evenhand.errors import ArgumentError, wanted
+from evenhand.service.refusals import Refusal
+
+__all__ = ["Buckets", "read_body"]
+
+Receive = Callable[[], Awaitable[Any]]
+
+
+class Buckets:
+    """One bucket of tokens for each caller: `rate` flow in a second, at most `burst` are kept.
+
+    Only the callers seen last are remembered, `most` of them: who was forgotten starts with a full bucket.
+    """
+
+    def __init__(
+        self, rate: float, burst: float, *, most: int = 10_000, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        if not rate > 0:
+            raise ArgumentError(wanted("rate", "requests a second, > 0", rate))
+        if not burst >= 1:
+            raise ArgumentError(wanted("burst", "at least one request", burst))
+        self._rate, self._burst, self._most, self._clock = float(rate), float(burst), most, clock
+        self._levels: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def take(self, caller: str) -> None:
+        """Take one token of the caller's.
+
+        Raises
+        ------
+        Refusal
+            429, with the seconds until the next token in `Retry-After`.
+        """
+        now = self._clock()
+        level, since = self._levels.pop(caller, (self._burst, now))
+        level = min(self._burst, level + (now - since) * self._rate)
+        enough = level >= 1
+        self._levels[caller] = (level - 1 if enough else level, now)
+        if len(self._levels) > self._most:
+            self._levels.popitem(last=False)
+        if not enough:
+            wait = max(1, math.ceil((1 - level) / self._rate))
+            raise Refusal(
+                429,
+                f"too fast: at most {self._rate:g} requests a second, {self._burst:g} at once; "
+                f"try again in {wait} s, or send batches",
+                headers={"Retry-After": str(wait)},
+            )
+
+
+async def read_body(receive: Receive, declared: bytes | None, most: int) -> bytes:
+    """Return a request's body; one that is too large is refused as soon as that is known.
+
+    Raises
+    ------
+    Refusal
+        413 if it has more than `most` bytes, whatever length it declares; 400 if it breaks off.
+    """
+    if declared is not None and declared.isdigit() and int(declared[:20]) > most:
+        raise _too_large(most)
+    message = await receive()
+    if message["type"] == "http.request" and not message.get("more_body"):
+        body: bytes = message.get("body", b"")
+        if len(body) > most:
+            raise _too_large(most)
+        return body
+    parts, size = [], 0
+    while message["type"] == "http.request":
+        part = message.get("body", b"")
+        parts.append(part)
+        size += len(part)
+        if size > most:
+            raise _too_large(most)
+        if not message.get("more_body"):
+            return b"".join(parts)
+        message = await receive()
+    raise Refusal(400, "the request broke off before its body was complete")
+
+
+def _too_large(most: int) -> Refusal:
+    return Refusal(413, f"the body is larger than {most} bytes; send smaller batches", headers={"Connection": "close"})

@@ -1,0 +1,59 @@
+"""Structured logs: one JSON object a line on standard error; never a key, never what a policy was shown."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import Any, BinaryIO
+
+import orjson
+import structlog
+
+__all__ = ["json_log", "uvicorn_logging"]
+
+
+def json_log(stream: BinaryIO | None = None, *, level: str = "info") -> Any:
+    """Return a logger that writes to a stream of bytes, standard error if none is given."""
+    return structlog.wrap_logger(
+        structlog.BytesLogger(sys.stderr.buffer if stream is None else stream),
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
+            structlog.processors.format_exc_info,
+            structlog.processors.JSONRenderer(serializer=_serialized),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
+        cache_logger_on_first_use=True,
+    ).bind()
+
+
+def uvicorn_logging(level: str = "info") -> dict[str, Any]:
+    """Return the configuration that lets the server's own messages look like ours."""
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {
+            "json": {
+                "()": structlog.stdlib.ProcessorFormatter,
+                "foreign_pre_chain": [
+                    structlog.stdlib.add_log_level,
+                    structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
+                    structlog.processors.format_exc_info,
+                ],
+                "processors": [
+                    structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                    structlog.processors.JSONRenderer(serializer=_text),
+                ],
+            }
+        },
+        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
+        "loggers": {"uvicorn": {"handlers": ["stderr"], "level": level.upper(), "propagate": False}},
+    }
+
+
+def _serialized(event: Any, **_: Any) -> bytes:
+    return orjson.dumps(event, default=str)
+
+
+def _text(event: Any, **_: Any) -> str:
+    return orjson.dumps(event, default=str).decode()

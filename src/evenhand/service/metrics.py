@@ -1,0 +1,113 @@
+"""What Prometheus may ask: requests, times, decisions, refusals, and how each study keeps its promise."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.multiprocess import MultiProcessCollector
+
+__all__ = ["Metrics", "Standing"]
+
+MOST = 100
+"""Studies with a label of their own; what happens in further ones is counted under "other"."""
+BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
+
+
+class Standing(NamedTuple):
+    """How a study stands when it is asked."""
+
+    study: str
+    open: int
+    worst_shortfall: float | None
+    kept: bool | None
+
+
+class Metrics:
+    """The counters of one service; several workers count together where `PROMETHEUS_MULTIPROC_DIR` is set."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._requests = Counter(
+            "evenhand_requests", "Requests answered.", ["method", "route", "status"], registry=self.registry
+        )
+        self._seconds = Histogram(
+            "evenhand_request_seconds", "Seconds until the answer.", ["route"], buckets=BUCKETS, registry=self.registry
+        )
+        self._refusals = Counter("evenhand_refusals", "Refusals by name.", ["name"], registry=self.registry)
+        self._did = {
+            "ask": Counter("evenhand_decisions", "Decisions handed out.", ["study"], registry=self.registry),
+            "tell": Counter("evenhand_tells", "Tickets told.", ["study"], registry=self.registry),
+            "forget": Counter("evenhand_forgotten", "Tickets forgotten.", ["study"], registry=self.registry),
+        }
+        self._children: dict[tuple[str, ...], Counter | Histogram] = {}
+        self._studies: set[str] = set()
+
+    def request(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count one answer."""
+        key = (method, route, str(status))
+        counter = self._children.get(key)
+        if counter is None:
+            counter = self._children[key] = self._requests.labels(*key)
+        counter.inc()  # type: ignore[union-attr]
+        histogram = self._children.get((route,))
+        if histogram is None:
+            histogram = self._children[(route,)] = self._seconds.labels(route)
+        histogram.observe(seconds)  # type: ignore[union-attr]
+
+    def refused(self, name: str) -> None:
+        """Count a refusal, a single one within a batch too."""
+        self._refusals.labels(name).inc()
+
+    def did(self, kind: str, study: str, count: int) -> None:
+        """Count what was newly done in a study."""
+        label = self._label(study)
+        key = (kind, "study", label)
+        counter = self._children.get(key)
+        if counter is None:
+            counter = self._children[key] = self._did[kind].labels(label)
+        counter.inc(count)  # type: ignore[union-attr]
+
+    def exposition(self, standings: Callable[[], Sequence[Standing]]) -> bytes:
+        """Return the text that Prometheus reads; each study's standing is asked for now."""
+        registry = self.registry
+        if os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
+            registry = CollectorRegistry()
+            MultiProcessCollector(registry)
+        return generate_latest(registry) + generate_latest(_Gauges(standings()[:MOST]))
+
+    def _label(self, study: str) -> str:
+        if study not in self._studies:
+            if len(self._studies) >= MOST:
+                return "other"
+            self._studies.add(study)
+        return study
+
+
+class _Gauges:
+    """Gauges of studies as they stand, a registry of one moment."""
+
+    def __init__(self, standings: Sequence[Standing]) -> None:
+        self._standings = standings
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the gauges."""
+        waiting = GaugeMetricFamily("evenhand_open_tickets", "Tickets neither told nor forgotten.", labels=["study"])
+        worst = GaugeMetricFamily(
+            "evenhand_worst_shortfall",
+            "The most that any arm was ever behind its share, in decisions.",
+            labels=["study"],
+        )
+        kept = GaugeMetricFamily(
+            "evenhand_promise_kept", "1 while the promise held at every round, 0 once it was broken.", labels=["study"]
+        )
+        for standing in self._standings:
+            waiting.add_metric([standing.study], standing.open)
+            if standing.worst_shortfall is not None:
+                worst.add_metric([standing.study], standing.worst_shortfall)
+            if standing.kept is not None:
+                kept.add_metric([standing.study], float(standing.kept))
+        yield from (waiting, worst, kept)

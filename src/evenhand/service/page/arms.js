@@ -1,0 +1,114 @@
+// How the arms and their groups stand, and what bias was learned.
+
+import { el } from "./dom.js";
+import { count, number, percent } from "./format.js";
+import { bar, interval } from "./marks.js";
+import { section } from "./section.js";
+import { table } from "./table.js";
+
+export function arms({ state, ui }) {
+  const grouped = state.arms.some((arm) => arm.group !== null && arm.group !== undefined);
+  const promised = state.arms.some((arm) => typeof arm.promised === "number");
+  const top = Math.max(...state.arms.map((arm) => Math.max(arm.share ?? 0, arm.promised ?? 0)), 1e-9);
+  const columns = [
+    { name: "Arm", head: true, cell: (arm) => String(arm.label), sort: (arm) => String(arm.label) },
+    grouped ? { name: "Group", cell: (arm) => String(arm.group ?? "–"), sort: (arm) => String(arm.group) } : null,
+    { name: "Decisions", number: true, cell: (arm) => count(arm.decisions), sort: (arm) => arm.decisions },
+    { name: "Share", number: true, cell: (arm) => percent(arm.share), sort: (arm) => arm.share },
+    promised
+      ? { name: "Promised", number: true, cell: (arm) => percent(arm.promised), sort: (arm) => arm.promised }
+      : null,
+    promised ? { name: "Behind now", number: true, cell: (arm) => behind(arm.owed), sort: (arm) => arm.owed } : null,
+    { name: "Mean reward", number: true, cell: (arm) => number(arm.reward), sort: (arm) => arm.reward },
+    {
+      name: promised ? "Share against promise" : "Share drawn",
+      cell: (arm) => bar(arm.share, arm.promised ?? null, top),
+    },
+  ].filter(Boolean);
+  const by = columns.find(({ name, sort }) => sort && name === ui.sorted?.name);
+  const rows = by
+    ? [...state.arms].sort((a, b) => compare(by.sort(a), by.sort(b)) * (ui.sorted.down ? -1 : 1))
+    : state.arms;
+  const word = state.arms.length === 1 ? "arm" : "arms";
+  return section(
+    "arms",
+    "Arms",
+    `${count(state.arms.length)} ${word}`,
+    table({
+      caption: "Arms: decisions, shares and rewards",
+      columns,
+      rows,
+      key: ({ label }) => `${typeof label} ${label}`,
+      sorted: ui.sorted,
+      hidden: true,
+    }),
+  );
+}
+
+function compare(a, b) {
+  if (typeof a === "string" && typeof b === "string") return a.localeCompare(b, "en", { numeric: true });
+  return (a ?? -Infinity) - (b ?? -Infinity);
+}
+
+function behind(owed) {
+  if (owed === null || owed === undefined) return "–";
+  if (Math.abs(owed) < 0.005) return number(0);
+  return owed > 0 ? number(owed) : `ahead by ${number(-owed)}`;
+}
+
+export function groups({ state }) {
+  if (!state.groups || state.groups.length === 0) return null;
+  return section(
+    "groups",
+    "Groups",
+    "Shares of groups",
+    table({
+      caption: "Groups and their shares of the decisions",
+      key: ({ label }) => label,
+      rows: state.groups,
+      hidden: true,
+      columns: [
+        { name: "Group", head: true, cell: ({ label }) => String(label) },
+        { name: "Share", number: true, cell: ({ share }) => percent(share) },
+        { name: "Share drawn", cell: ({ share }) => bar(share) },
+      ],
+    }),
+  );
+}
+
+export function bias({ state }) {
+  if (!state.bias || state.bias.length === 0) return null;
+  const low = Math.min(0, ...state.bias.map((row) => row.low).filter(Number.isFinite));
+  const high = Math.max(0, ...state.bias.map((row) => row.high).filter(Number.isFinite));
+  const verdict = (row) => (row.low > 0 ? "above zero" : row.high < 0 ? "below zero" : "may be zero");
+  const known = (row) => Number.isFinite(row.low) && Number.isFinite(row.high);
+  return section(
+    "bias",
+    "Bias",
+    "Learned bias",
+    el(
+      "p",
+      { class: "hint" },
+      "By how much the reward that is seen favours a group over its reference, as learned so far; an interval that does not reach the upright line at zero is a bias.",
+    ),
+    table({
+      caption: "Bias of each group",
+      key: (row) => `${row.group} ${row.reference} ${row.feature}`,
+      rows: state.bias,
+      hidden: true,
+      columns: [
+        { name: "Group", head: true, cell: ({ group }) => String(group) },
+        { name: "Against", cell: ({ reference }) => String(reference ?? "–") },
+        { name: "Feature", cell: ({ feature }) => String(feature ?? "–") },
+        { name: "Bias", number: true, cell: (row) => number(row.bias) },
+        { name: "From", number: true, cell: (row) => number(row.low) },
+        { name: "To", number: true, cell: (row) => number(row.high) },
+        {
+          name: "Interval",
+          cell: (row) => (known(row) ? interval(row.low, row.bias, row.high, low, high) : "not yet"),
+        },
+        { name: "In words", cell: (row) => (known(row) ? verdict(row) : "unknown") },
+      ],
+    }),
+  );
+}

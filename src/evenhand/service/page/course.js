@@ -1,0 +1,148 @@
+// How a study went: shares against promises, rewards, and who was owed when.
+
+import { el } from "./dom.js";
+import { count, counted, number, time } from "./format.js";
+import { strip } from "./marks.js";
+import { section } from "./section.js";
+import { table } from "./table.js";
+
+const chart = (id) => el("div", { class: "chart", id, "data-key": id, "data-own": true });
+
+export function promise({ state, series, ui }) {
+  if (!series || series.round.length === 0) return null;
+  const promised = Boolean(series.promised?.some((share) => share !== null));
+  return section(
+    "shares",
+    "Shares",
+    promised ? "Shares against promises" : "Shares",
+    el(
+      "p",
+      { class: "hint" },
+      promised
+        ? "The dotted level beside each line is the share that was promised."
+        : "The part of the decisions that went to each arm.",
+    ),
+    chooser(series, ui),
+    chart("chart-shares"),
+    series.shortfall && promised
+      ? [
+          el("h3", {}, "How far behind"),
+          el("p", { class: "hint" }, limitWords(state.promise)),
+          chart("chart-shortfall"),
+        ]
+      : null,
+  );
+}
+
+function limitWords(promise) {
+  const slack = Math.floor(promise?.tolerance ?? 0) + 1;
+  if (promise?.when !== "at every round") {
+    return "Decisions behind the promised share; below zero is ahead. Each point is the worst of a stretch of rounds; arms far ahead run off the lower edge.";
+  }
+  return `Decisions behind the promised share; below zero is ahead. An arm ${slack} or more behind breaks the promise. Each point is the worst of a stretch of rounds; arms far ahead run off the lower edge.`;
+}
+
+function chooser(series, ui) {
+  if (series.labels.length <= ui.chosen.length && series.labels.length <= 3) return null;
+  return el(
+    "details",
+    { class: "chooser", "data-keep": "open", "data-key": "chooser" },
+    el("summary", {}, `Lines: ${count(ui.chosen.length)} of ${counted(series.labels.length, "arm")}`),
+    el("button", { type: "button", "data-action": "furthest" }, "Choose those furthest behind"),
+    el(
+      "fieldset",
+      {},
+      el("legend", { class: "unseen" }, "Arms to draw"),
+      series.labels.map((label, i) =>
+        el(
+          "label",
+          {},
+          el("input", { type: "checkbox", "data-action": "choose", "data-index": i, checked: ui.chosen.includes(i) }),
+          String(label),
+        ),
+      ),
+    ),
+  );
+}
+
+export function reward({ state, series }) {
+  if (!series || !series.reward_mean?.some((value) => value !== null)) return null;
+  const window = state.reward?.window ? `the last ${counted(state.reward.window, "report")}` : "recent reports";
+  return section(
+    "reward",
+    "Reward",
+    "Reward",
+    el(
+      "p",
+      {},
+      "Mean so far ",
+      el("strong", {}, number(state.reward?.mean)),
+      `; over ${window} `,
+      el("strong", {}, number(state.reward?.recent)),
+      ".",
+    ),
+    chart("chart-reward"),
+  );
+}
+
+export function owed({ state, owed: forced }) {
+  if (!forced || !state.promise) return null;
+  if (forced.length === 0)
+    return section(
+      "owed",
+      "Owed",
+      "Who was owed when",
+      el("p", {}, "No decision was taken because an arm was owed its share."),
+    );
+  const first = Math.min(...forced.map(({ round }) => round));
+  const last = Math.max(state.decisions, ...forced.map(({ round }) => round));
+  const of = new Map();
+  for (const { arm, round } of forced) of.set(arm, [...(of.get(arm) ?? []), round]);
+  const rows = state.arms
+    .map(({ label }) => label)
+    .filter((label) => of.has(label))
+    .map((label) => ({ label, rounds: of.get(label) }));
+  const name = encodeURIComponent(state.name);
+  return section(
+    "owed",
+    "Owed",
+    "Who was owed when",
+    el(
+      "p",
+      { class: "hint" },
+      `The latest ${counted(forced.length, "decision")} taken because an arm was owed its share, in rounds ${count(first)} to ${count(last)}; a tick is a decision.`,
+    ),
+    table({
+      caption: "Owed decisions of each arm",
+      key: ({ label }) => `${typeof label} ${label}`,
+      rows,
+      hidden: true,
+      columns: [
+        { name: "Arm", head: true, cell: ({ label }) => String(label) },
+        { name: `Rounds ${count(first)} to ${count(last)}`, cell: ({ rounds }) => strip(rounds, first, last) },
+        { name: "Times", number: true, cell: ({ rounds }) => count(rounds.length) },
+        { name: "Last at round", number: true, cell: ({ rounds }) => count(Math.max(...rounds)) },
+      ],
+    }),
+    el(
+      "details",
+      { "data-keep": "open", "data-key": "owed-list" },
+      el("summary", {}, "Show as list"),
+      el(
+        "ol",
+        { class: "plain" },
+        forced
+          .slice(0, 100)
+          .map(({ id, round, at, arm }) =>
+            el(
+              "li",
+              { "data-key": id },
+              el("a", { href: `#study=${name}&decision=${id}` }, `round ${count(round)}`),
+              ` · ${arm} · `,
+              time(at),
+            ),
+          ),
+      ),
+    ),
+  );
+}

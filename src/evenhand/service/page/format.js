@@ -1,0 +1,70 @@
+// Numbers and times as people read them. Times are local; the exact one is in `datetime` and `title`.
+
+import { el } from "./dom.js";
+
+const whole = new Intl.NumberFormat("en");
+const few = new Intl.NumberFormat("en", { maximumSignificantDigits: 4 });
+const hundredths = new Intl.NumberFormat("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+const percents = new Intl.NumberFormat("en", { style: "percent", minimumFractionDigits: 1, maximumFractionDigits: 1 });
+const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const calendar = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric" });
+
+const missing = (value) => value === null || value === undefined || Number.isNaN(value);
+const signed = (text) => text.replace("-", "−");
+
+export const count = (value) => (missing(value) ? "–" : signed(whole.format(value)));
+export const percent = (value) => (missing(value) ? "–" : signed(percents.format(value)));
+
+/** A number of any size in about four digits; two decimals from 0.1 to 1,000, so that columns line up. */
+export function number(value) {
+  if (missing(value)) return "–";
+  if (typeof value !== "number") return String(value);
+  const size = Math.abs(value);
+  if (size >= 1e6 || (size > 0 && size < 1e-4)) return signed(value.toExponential(2));
+  if (size >= 1000) return signed(whole.format(Math.round(value)));
+  if (size >= 100) return signed(few.format(value));
+  return signed((size >= 0.1 || size === 0 ? hundredths : few).format(value));
+}
+
+/** Numbers on an axis, exact to the step between them. */
+export function numberTick(value, step) {
+  let digits = 0;
+  while (digits < 8 && Math.abs(step * 10 ** digits - Math.round(step * 10 ** digits)) > 1e-6) digits += 1;
+  return signed(value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits }));
+}
+
+export const percentTick = (value, step) => `${numberTick(100 * value, 100 * step)}%`;
+
+/** "1 ticket", "3 tickets". */
+export const counted = (n, one, many = `${one}s`) => `${count(n)} ${n === 1 ? one : many}`;
+
+export function ago(seconds) {
+  if (missing(seconds)) return "–";
+  const steps = [
+    [86400, "day"],
+    [3600, "hour"],
+    [60, "minute"],
+  ];
+  for (const [size, name] of steps) {
+    if (seconds >= size) return counted(Math.floor(seconds / size), name);
+  }
+  return counted(Math.max(0, Math.floor(seconds)), "second");
+}
+
+export const clockTime = (date) => clock.format(date);
+
+/** A `time` element with the day alone. */
+export function day(iso) {
+  const date = new Date(iso);
+  if (missing(iso) || Number.isNaN(date.getTime())) return "–";
+  return el("time", { datetime: iso, title: iso }, calendar.format(date));
+}
+
+/** A `time` element: today the clock alone, otherwise the day as well. */
+export function time(iso) {
+  const date = new Date(iso);
+  if (missing(iso) || Number.isNaN(date.getTime())) return "–";
+  const today = date.toDateString() === new Date().toDateString();
+  const text = today ? clock.format(date) : `${calendar.format(date)}, ${clock.format(date)}`;
+  return el("time", { datetime: iso, title: iso }, text);
+}

@@ -1,0 +1,69 @@
+// What is known of what is shown, and how it is brought up to date.
+
+import { furthestBehind } from "./charts.js";
+
+const PAGE = 25;
+const OPEN = 50;
+const OWED = "owed its share";
+
+/** What is known of what is shown. */
+export function fresh() {
+  return {
+    studies: null,
+    state: null,
+    series: null,
+    owed: null,
+    open: null,
+    page: null,
+    at: 0,
+    missing: null,
+    wanted: 0,
+    read: 0,
+    ui: {
+      chosen: null,
+      sorted: null,
+      arm: "",
+      reason: "",
+      open: "",
+      pages: [],
+      reasons: [],
+      newer: false,
+      allOpen: false,
+    },
+  };
+}
+
+/**
+ * Read a study into `at`: its state each time, the rest when the log grew or the user asked for other decisions.
+ * `busy()` says whether the user's hands are on the list of decisions.
+ */
+export async function readStudy(from, name, at, busy) {
+  const { wanted } = at;
+  const state = await from.study(name);
+  if (at.state === null || at.state.sequence !== state.sequence || at.read !== wanted) {
+    const [series, { owed }, open, page] = await Promise.all([
+      from.series(name),
+      from.owed(name),
+      from.decisions(name, { open: true, limit: OPEN }),
+      from.decisions(name, filters(at.ui)),
+    ]);
+    Object.assign(at, { series, owed, open: open.decisions, at: performance.now() });
+    at.ui.chosen ??= furthestBehind(series, state);
+    const reasons = [...page.decisions, ...open.decisions]
+      .map(({ reason }) => reason)
+      .concat(owed.length ? [OWED] : []);
+    at.ui.reasons = [...new Set([...at.ui.reasons, ...reasons.filter(Boolean)])].sort();
+    turnPage(at, page, wanted === at.read && busy());
+    at.read = wanted;
+  }
+  at.state = state;
+  at.missing = null;
+}
+
+const filters = ({ arm, reason, open, pages }) => ({ before: pages.at(-1), limit: PAGE, arm, reason, open });
+
+/** The list stands still under the user's hands. */
+function turnPage(at, page, still) {
+  at.ui.newer = Boolean(still && at.page && page.decisions[0]?.id !== at.page.decisions[0]?.id);
+  if (!at.ui.newer) at.page = page;
+}

@@ -1,0 +1,99 @@
+// One study: what was decided, whether the promise held, and what is open.
+
+import { arms, bias, groups } from "./arms.js";
+import { alerts, open } from "./care.js";
+import { owed, promise, reward } from "./course.js";
+import { decisionsSection } from "./decisions.js";
+import { el } from "./dom.js";
+import { count, counted, number, time } from "./format.js";
+import { command, headline, promiseWords } from "./words.js";
+
+/** view: {state, series, owed, open, page, ui}; parts that are not there yet are null. */
+export function study(view) {
+  const { state } = view;
+  const begun = [promise, reward, arms, owed, open, bias, groups, alerts, decisionsSection];
+  const parts = (state.decisions > 0 ? begun : [arms, alerts]).map((part) => part(view)).filter(Boolean);
+  return [
+    el(
+      "nav",
+      { class: "crumbs", "aria-label": "Where you are", "data-key": "crumbs" },
+      el("a", { href: "#studies" }, "Studies"),
+      el("span", { "aria-hidden": "true" }, " / "),
+      state.name,
+    ),
+    el(
+      "header",
+      { class: "head", "data-key": "head" },
+      el("h1", { tabindex: "-1" }, state.name),
+      el("p", { class: "headline", id: "headline" }, headline(state)),
+      el(
+        "p",
+        { class: "meta" },
+        el("code", {}, state.policy),
+        " · created ",
+        time(state.created),
+        " · ",
+        counted(state.told, "report"),
+        " · ",
+        count(state.forgotten),
+        " forgotten",
+      ),
+      figures(state),
+    ),
+    state.decisions === 0 ? beginning(state) : null,
+    el(
+      "nav",
+      { class: "parts", "aria-label": "On this page", "data-key": "parts" },
+      el(
+        "ul",
+        {},
+        parts.map((part) =>
+          el(
+            "li",
+            {},
+            el("a", { href: `#study=${encodeURIComponent(state.name)}&part=${part.id}` }, part.dataset.short),
+          ),
+        ),
+      ),
+    ),
+    parts,
+  ];
+}
+
+function figures(state) {
+  const { mark, word } = promiseWords(state.promise);
+  const alerts = state.alerts.filter((alert) => !alert.cleared).length;
+  const items = [
+    ["Decisions", count(state.decisions)],
+    ["Promise", `${mark} ${word}`],
+    ["Open tickets", count(state.open)],
+    ["Mean reward", number(state.reward?.mean)],
+    ["Alerts", alerts ? `▲ ${count(alerts)}` : "none"],
+  ];
+  return el(
+    "dl",
+    { class: "figures" },
+    items.map(([name, value]) =>
+      el("div", { class: value.startsWith("▲") ? "bad" : null }, el("dt", {}, name), el("dd", {}, value)),
+    ),
+  );
+}
+
+function beginning(state) {
+  return el(
+    "section",
+    { class: "sheet empty", "data-key": "beginning" },
+    el("p", {}, "Nothing was decided yet. Ask for the first decision, from a shell:"),
+    el("pre", {}, el("code", {}, command("ask", state))),
+    el("p", { class: "hint" }, "or over HTTP with a key of the role decide:"),
+    el(
+      "pre",
+      {},
+      el(
+        "code",
+        {},
+        `curl -X POST -H "Authorization: Bearer KEY" ${new URL(`studies/${encodeURIComponent(state.name)}/ask`, document.baseURI.split("#")[0])}`,
+      ),
+    ),
+  );
+}

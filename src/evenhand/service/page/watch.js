@@ -1,0 +1,105 @@
+// Asking again and again: live, paused, or waiting for a server that does not answer.
+
+import { Refusal, Unreachable } from "./api.js";
+import { clockTime } from "./format.js";
+
+const EVERY = 2000;
+
+export class Watch {
+  /** `turn()` reads what is new; `refused(error)` deals with a refusal; the page's own elements tell how it goes. */
+  constructor(turn, refused) {
+    this.turn = turn;
+    this.refused = refused;
+    this.stopped = true;
+    this.held = false;
+    this.lost = null;
+    this.latest = null;
+    this.timer = null;
+    this.busy = false;
+    this.button = document.getElementById("pause");
+    this.button.addEventListener("click", () => (this.held ? this.resume() : this.pause()));
+    document.addEventListener("visibilitychange", () => (document.hidden ? this.say() : this.now()));
+    window.addEventListener("online", () => this.now());
+  }
+
+  start() {
+    this.stopped = false;
+    this.now();
+  }
+
+  stop() {
+    this.stopped = true;
+    this.held = false;
+    this.lost = null;
+    this.latest = null;
+    clearTimeout(this.timer);
+    this.say();
+  }
+
+  pause() {
+    this.held = true;
+    clearTimeout(this.timer);
+    this.say();
+  }
+
+  resume() {
+    this.held = false;
+    this.now();
+  }
+
+  /** Read at once, paused or not: the user asked. Afterwards every two seconds, or less often when answers are slow. */
+  async now() {
+    clearTimeout(this.timer);
+    if (this.stopped) return;
+    if (this.busy) {
+      this.again = true;
+      return;
+    }
+    this.busy = true;
+    const began = performance.now();
+    let wait = EVERY;
+    try {
+      await this.turn();
+      this.lost = null;
+      this.latest = new Date();
+    } catch (error) {
+      if (error instanceof Unreachable) this.lost ??= new Date();
+      else if (error instanceof Refusal && error.status === 429) wait = Math.max(wait, 1000 * (error.wait ?? 5));
+      else if (error instanceof Refusal) this.refused(error);
+      else throw error;
+    } finally {
+      this.busy = false;
+      this.say();
+      this.next(Math.max(wait, 3 * (performance.now() - began)));
+    }
+  }
+
+  next(wait) {
+    if (this.again) {
+      this.again = false;
+      this.now();
+    } else if (!this.stopped && !this.held && !document.hidden) {
+      this.timer = setTimeout(() => this.now(), wait);
+    }
+  }
+
+  say() {
+    const state = document.getElementById("state");
+    const [kind, words] = this.words();
+    const status = document.getElementById("status");
+    status.dataset.state = kind;
+    if (state.textContent !== words) state.textContent = words;
+    const asOf = this.latest && kind !== "off" ? `as of ${clockTime(this.latest)}` : "";
+    document.getElementById("as-of").textContent = asOf;
+    this.button.hidden = kind === "off";
+    this.button.textContent = this.held ? "Resume" : "Pause";
+  }
+
+  words() {
+    if (this.stopped) return ["off", ""];
+    if (this.lost) return ["lost", `Connection lost since ${clockTime(this.lost)}; trying again`];
+    if (this.held) return ["paused", "Paused"];
+    if (document.hidden) return ["paused", "Paused while hidden"];
+    return this.latest ? ["live", "Live"] : ["wait", "Reading"];
+  }
+}

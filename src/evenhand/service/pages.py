@@ -1,0 +1,90 @@
+"""The routes without a key: the page with its files, the documentation, health and metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import orjson
+from fastapi import APIRouter, Response
+from prometheus_client import CONTENT_TYPE_LATEST
+from starlette.responses import FileResponse
+from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
+
+from evenhand.service import docs, models
+from evenhand.service.refusals import Refusal
+from evenhand.service.talk import JSON
+from evenhand.studies import Store
+from evenhand.version import __version__
+
+__all__ = ["page_routes"]
+
+FOLDER = Path(__file__).parent / "page"
+REVALIDATED = {"Cache-Control": "no-cache"}
+
+
+class Files(StaticFiles):
+    """The page's files, looked for anew each time but sent only when they changed."""
+
+    def file_response(self, full_path: Any, stat_result: Any, scope: Scope, status_code: int = 200) -> Response:
+        """Return a file."""
+        response = super().file_response(full_path, stat_result, scope, status_code)
+        response.headers.update(REVALIDATED)
+        return response
+
+
+def page_routes(document: Callable[[], dict[str, Any]], exposition: Callable[[], bytes], store: Store) -> APIRouter:
+    """Return the routes that need no key.
+
+    Parameters
+    ----------
+    document : returns the OpenAPI document.
+    exposition : returns what Prometheus reads.
+    store : whose health is asked for.
+    """
+    routes = APIRouter(tags=["service"])
+    both = ["GET", "HEAD"]
+
+    @routes.get("/healthz", response_model=models.HealthOut, summary="Is the service well?")
+    def health() -> Response:
+        """Ask the store for its studies."""
+        return _json({"status": "ok", "version": __version__, "studies": len(store.names())})
+
+    @routes.get(
+        "/metrics",
+        response_class=Response,
+        summary="Metrics for Prometheus",
+        responses={200: {"description": "Text that Prometheus reads.", "content": {"text/plain": {}}}},
+    )
+    def metrics() -> Response:
+        """Return counters, times, and how each study keeps its promise."""
+        return Response(exposition(), media_type=CONTENT_TYPE_LATEST, headers={"Cache-Control": "no-store"})
+
+    @routes.api_route("/openapi.json", methods=both, include_in_schema=False)
+    def openapi() -> Response:
+        return _json(document())
+
+    @routes.api_route("/docs", methods=both, include_in_schema=False)
+    def documentation() -> Response:
+        return Response(docs.page(document()), media_type="text/html", headers=REVALIDATED)
+
+    @routes.api_route("/docs/style.css", methods=both, include_in_schema=False)
+    def style() -> Response:
+        return Response(docs.STYLE, media_type="text/css", headers=REVALIDATED)
+
+    @routes.api_route("/", methods=both, include_in_schema=False)
+    def page() -> Response:
+        file = FOLDER / "index.html"
+        if not file.is_file():
+            raise Refusal(404, "this evenhand has no page; GET /docs tells what there is")
+        return FileResponse(file, headers=REVALIDATED)
+
+    if FOLDER.is_dir():
+        routes.mount("/page", Files(directory=FOLDER))
+    return routes
+
+
+def _json(body: Any) -> Response:
+    return Response(orjson.dumps(body), media_type=JSON, headers=REVALIDATED)

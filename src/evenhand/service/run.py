@@ -1,0 +1,163 @@
+"""Serve a store: print where and with which keys, and run until told to stop."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import socket
+import tempfile
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from evenhand.errors import ArgumentError, MissingExtraError, wanted
+from evenhand.studies import Store
+from evenhand.studies.keys import add_key, list_keys, new_key
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+__all__ = ["serve", "worker"]
+
+SETTINGS = "EVENHAND_SERVE"
+"""The variable in which workers find what to serve."""
+NEEDED = ("fastapi", "structlog", "prometheus_client", "uvicorn")
+LOCAL = ("127.0.0.1", "::1", "localhost")
+
+
+def serve(
+    store: str,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    workers: int = 1,
+    rate: float = 20_000.0,
+    max_body: int = 8 * 2**20,
+    log_level: str = "info",
+) -> None:
+    """Serve a store until SIGTERM or SIGINT; what was accepted by then is done and answered.
+
+    Parameters
+    ----------
+    store : a path or URL, see `Store.at`; made where it is not there.
+    host, port : where to listen; port 0 takes a free one.
+    workers : processes, each with its own connections; one, if the store is in memory.
+    rate : requests a second that a key may send, to each worker.
+    max_body : bytes of the largest request.
+    log_level : "debug", "info", "warning" or "error".
+
+    Raises
+    ------
+    MissingExtraError
+        If the extra `service` is not installed.
+    ArgumentError
+        If the address is taken, or several workers are to share a store in memory.
+    StoreError
+        If the store cannot be reached or is none.
+    """
+    _check_installed()
+    import uvicorn
+
+    if not isinstance(workers, int) or workers < 1:
+        raise ArgumentError(wanted("workers", "a whole number >= 1", workers))
+    place = Store.at(store, create=True)
+    if place.in_memory and workers > 1:
+        raise ArgumentError(wanted("workers", "1, since a store in memory has one process", workers, "name a file"))
+    listening = _bound(host, port)
+    page_key = new_key("read")
+    _say(place, listening, host, page_key)
+    settings = {"store": store, "page_key": page_key, "rate": rate, "max_body": max_body, "log_level": log_level}
+    if workers == 1:
+        with suppress(KeyboardInterrupt):
+            uvicorn.Server(uvicorn.Config(_application(place, settings), **_options(log_level))).run([listening])
+        return
+    port = listening.getsockname()[1]
+    listening.close()
+    place.close()
+    with tempfile.TemporaryDirectory(prefix="evenhand-metrics-") as folder:
+        os.environ |= {SETTINGS: json.dumps(settings), "PROMETHEUS_MULTIPROC_DIR": folder}
+        try:
+            application = "evenhand.service.run:worker"
+            uvicorn.run(application, factory=True, host=host, port=port, workers=workers, **_options(log_level))
+        finally:
+            del os.environ[SETTINGS], os.environ["PROMETHEUS_MULTIPROC_DIR"]
+
+
+def worker() -> FastAPI:
+    """Return the application of one worker among several, from the settings in the environment."""
+    settings = json.loads(os.environ[SETTINGS])
+    return _application(Store.at(settings["store"]), settings)
+
+
+def _application(store: Store, settings: dict[str, Any]) -> FastAPI:
+    from evenhand.service.app import create_app
+    from evenhand.service.logs import json_log
+
+    return create_app(
+        store,
+        page_key=settings["page_key"],
+        rate=settings["rate"],
+        burst=2 * settings["rate"],
+        max_body=settings["max_body"],
+        log=json_log(level=settings["log_level"]),
+    )
+
+
+def _options(level: str) -> dict[str, Any]:
+    from evenhand.service.logs import uvicorn_logging
+
+    return {
+        "http": "httptools",
+        "loop": "uvloop",
+        "ws": "none",
+        "access_log": False,
+        "server_header": False,
+        "log_config": uvicorn_logging("warning" if level == "info" else level),
+        "timeout_graceful_shutdown": 30,
+    }
+
+
+def _check_installed() -> None:
+    for name in NEEDED:
+        try:
+            importlib.import_module(name)
+        except ImportError as error:
+            raise MissingExtraError(f"evenhand serve needs {name}: pip install 'evenhand[service]'") from error
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    """Return a socket that listens there."""
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        listening = socket.socket(family, socket.SOCK_STREAM)
+    except (OSError, OverflowError) as error:
+        raise ArgumentError(wanted("host", "an address of this machine, such as 127.0.0.1", host)) from error
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+        listening.listen(2048)
+    except (OSError, OverflowError) as error:
+        listening.close()
+        mend = "another program listens there: stop it, or give --port another number"
+        raise ArgumentError(wanted("port", f"a free one on {host}", port, f"{error}; {mend}")) from error
+    listening.setblocking(False)
+    return listening
+
+
+def _say(store: Store, listening: socket.socket, host: str, page_key: str) -> None:
+    """Print where the page is, and the keys of a first start."""
+    shown = f"[{host}]" if ":" in host else host
+    base = f"http://{shown}:{listening.getsockname()[1]}"
+    names = store.names()
+    lines = [
+        f"evenhand serves {store.url}: {', '.join(names[:12]) or 'no studies yet; POST /studies creates one'}",
+        f"  page    {base}/#key={page_key}",
+        f"  manual  {base}/docs",
+    ]
+    if not list_keys(store):
+        lines.append("Keys, shown this once:")
+        lines += [f"  {role:7} {add_key(store, role, 'made at the first start')}" for role in ("decide", "report")]
+    lines.append(f"More keys: evenhand keys add {store.url} --role decide|report|read. Stop with Ctrl-C.")
+    if host not in LOCAL:
+        lines.append("Others can reach this address, and HTTP is read by all on the way: put TLS in front of it.")
+    print("\n".join(lines), flush=True)

@@ -1,0 +1,254 @@
+"""What readers see of a study: its state, its course, its decisions one by one."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import asdict
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from evenhand.errors import ArgumentError
+from evenhand.service.desks import Desk, Desks
+from evenhand.service.metrics import Standing
+from evenhand.studies import Study, monitors
+from evenhand.studies.trail import RECENT
+
+__all__ = [
+    "alert_mark",
+    "audit_of",
+    "decisions_of",
+    "owed_of",
+    "record_of",
+    "series_of",
+    "standings",
+    "state_of",
+    "studies_of",
+]
+
+
+def studies_of(desks: Desks) -> dict[str, Any]:
+    """Return all studies with their outlines."""
+    rows = []
+    for desk in desks.all():
+        with desk.looking() as (trail, _):
+            rows.append(
+                {
+                    "name": desk.study.name,
+                    "policy": desk.study.policy_name,
+                    "created": desk.study.created,
+                    "decisions": trail.rounds,
+                    "open": len(trail.open),
+                    "promise": {True: "kept", False: "broken", None: None}[trail.kept],
+                    "alerts": len(monitors.alerts(desk.study, standing=True)),
+                }
+            )
+    return {"studies": rows}
+
+
+def alert_mark(desk: Desk) -> str:
+    """Return what changes when an alert is raised or cleared, or a monitor set or removed."""
+    known = [_alerts(desk.study), _monitors(desk.study)]
+    return f"{zlib.crc32(repr(known).encode()):08x}"
+
+
+def standings(desks: Desks) -> list[Standing]:
+    """Return how all studies stand, for the metrics."""
+    found = []
+    for desk in desks.all():
+        with desk.looking() as (trail, _):
+            worst = trail.worst
+            found.append(Standing(desk.study.name, len(trail.open), worst[0] if worst else None, trail.kept))
+    return found
+
+
+def state_of(desk: Desk) -> dict[str, Any]:
+    """Return a study as it stands."""
+    study = desk.study
+    with desk.looking() as (trail, _):
+        policy = study.policy if study.policy_name.startswith("groups/") else None
+        membership = getattr(policy, "membership", None)
+        return {
+            "name": study.name,
+            "policy": study.policy_name,
+            "created": study.created,
+            "sequence": trail.sequence,
+            "decisions": trail.rounds,
+            "told": trail.told,
+            "forgotten": trail.forgotten,
+            "open": len(trail.open),
+            "arms": _arms(trail, membership),
+            "promise": _promise(trail),
+            "reward": _reward(trail),
+            "bias": _bias(policy),
+            "groups": _groups(trail, membership),
+            "alerts": _alerts(study),
+            "monitors": _monitors(study),
+        }
+
+
+def _arms(trail: Any, membership: Any) -> list[dict[str, Any]]:
+    promised = None if trail.promise is None else trail.promise.floats()
+    owed = trail.owed
+    rows = []
+    for i, label in enumerate(trail.labels):
+        told = int(trail.rewarded[i])
+        row = {
+            "label": label,
+            "decisions": int(trail.counts[i]),
+            "share": int(trail.counts[i]) / trail.rounds if trail.rounds else None,
+            "promised": None if promised is None else float(promised[i]),
+            "owed": None if owed is None else float(owed[i]),
+            "reward": float(trail.rewards[i]) / told if told else None,
+            "last_owed_round": int(trail.last_owed[i]) or None,
+        }
+        if membership is not None:
+            row["group"] = membership.names[membership.codes[i]]
+        rows.append(row)
+    return rows
+
+
+def _reward(trail: Any) -> dict[str, Any] | None:
+    if trail.reward is None:
+        return None
+    mean, recent = trail.reward
+    return {"mean": mean, "recent": recent, "window": RECENT}
+
+
+def _promise(trail: Any) -> dict[str, Any] | None:
+    if trail.promise is None:
+        return None
+    shortfall, arm, round = trail.worst or (None, None, None)
+    return {
+        "when": trail.when,
+        "kept": trail.kept,
+        "tolerance": trail.promise.tolerance,
+        "worst_shortfall": shortfall,
+        "worst_arm": arm,
+        "worst_round": round,
+        "rounds_in_violation": trail.violations,
+    }
+
+
+def _bias(policy: Any) -> list[dict[str, Any]] | None:
+    """Return the learned bias; None for policies that learn none, or have been told nothing yet."""
+    if not hasattr(policy, "bias"):
+        return None
+    try:
+        return policy.bias().to_dict("records")
+    except ArgumentError:
+        return None
+
+
+def _groups(trail: Any, membership: Any) -> list[dict[str, Any]] | None:
+    if membership is None:
+        return None
+    pulls = np.bincount(membership.codes, weights=trail.counts, minlength=len(membership.names))
+    return [
+        {"label": name, "share": float(count) / trail.rounds if trail.rounds else None}
+        for name, count in zip(membership.names, pulls, strict=True)
+    ]
+
+
+def _alerts(study: Study) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": alert.id,
+            "monitor": alert.monitor.id,
+            "metric": alert.monitor.metric,
+            "subject": alert.monitor.subject,
+            "since": alert.raised,
+            "value": alert.value,
+            "threshold": alert.monitor.threshold,
+            "cleared": alert.cleared,
+        }
+        for alert in monitors.alerts(study)
+    ]
+
+
+def _monitors(study: Study) -> list[dict[str, Any]]:
+    """Return what is watched, without the addresses that are told of it."""
+    return [
+        {"id": one.id, "metric": one.metric, "subject": one.subject, "threshold": one.threshold, "window": one.window}
+        for one in monitors.listed(study)
+    ]
+
+
+def series_of(desk: Desk, points: int) -> dict[str, Any]:
+    """Return a study's course at about `points` rounds, the last one among them."""
+    with desk.looking() as (trail, _):
+        labels, promise, moments = list(trail.labels), trail.promise, trail.moments
+    if len(moments) > points:
+        kept = np.unique(np.linspace(0, len(moments) - 1, points).round().astype(int))
+        moments = [moments[i] for i in kept]
+    k = len(labels)
+    counts = np.array([np.pad(counts, (0, k - len(counts))) for _, counts, *_ in moments]).reshape(-1, k)
+    rounds = np.array([moment[0] for moment in moments], dtype=np.int64)
+    owed = np.array([np.pad(owed, (0, k - len(owed))) for _, _, owed, *_ in moments]).reshape(-1, k)
+    return {
+        "round": rounds.tolist(),
+        "labels": labels,
+        "shares": (counts / np.maximum(rounds, 1)[:, None]).T.tolist(),
+        "promised": None if promise is None else promise.floats().tolist(),
+        "shortfall": None if promise is None else owed.T.tolist(),
+        "reward_mean": [moment[3] for moment in moments],
+        "reward_recent": [moment[4] for moment in moments],
+        "forced": [moment[5] for moment in moments],
+    }
+
+
+def decisions_of(
+    desk: Desk, *, before: int | None, limit: int, arm: str | None, reason: str | None, open: bool | None
+) -> dict[str, Any]:
+    """Return decisions that fit, newest first, and where the next page begins."""
+    with desk.looking() as (_, index):
+        tickets = list(islice(index.find(before=before, arm=arm, reason=reason, open=open), limit + 1))
+    rows = [_row(desk.study.record(ticket)) for ticket in tickets[:limit]]
+    return {"decisions": rows, "next": tickets[limit - 1] if len(tickets) > limit else None}
+
+
+def record_of(desk: Desk, ticket: int) -> dict[str, Any]:
+    """Return all that is known of a decision."""
+    record = desk.study.record(ticket)
+    shown = {
+        name: getattr(record, name) for name in ("decision", "given", "told", "version", "random_state", "key", "actor")
+    }
+    return {**_row(record), **shown}
+
+
+def _row(record: Any) -> dict[str, Any]:
+    decision = record.decision
+    closed = record.told_at or record.forgotten_at
+    status = "told" if record.told_at else "forgotten" if record.forgotten_at else "open"
+    return {
+        "id": record.ticket,
+        "at": record.at,
+        "arm": decision.get("arm", decision.get("group")),
+        "index": decision.get("index"),
+        "reason": decision.get("reason"),
+        "probabilities": decision.get("probabilities"),
+        "status": status,
+        "reward": (record.told or {}).get("reward"),
+        "told_at": record.told_at,
+        "age_seconds": max(0.0, ((closed or datetime.now(UTC)) - record.at).total_seconds()),
+    }
+
+
+def owed_of(desk: Desk, limit: int) -> dict[str, Any]:
+    """Return the last decisions that were owed to somebody."""
+    with desk.looking() as (_, index):
+        tickets = list(islice(index.owed(), limit))
+    rows = []
+    for ticket in tickets:
+        record = desk.study.record(ticket)
+        decision = record.decision
+        rows.append({"id": ticket, "round": decision["round"], "at": record.at, "arm": decision["arm"]})
+    return {"owed": rows}
+
+
+def audit_of(desk: Desk) -> dict[str, Any]:
+    """Return what verifying the whole log found."""
+    found = desk.audit()
+    return {"ok": found.ok, **asdict(found)}

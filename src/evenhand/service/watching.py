@@ -1,0 +1,58 @@
+"""What is done for every study every second or so, in the background: monitors hang on to it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from evenhand.errors import EvenhandError
+from evenhand.service.desks import Desks
+from evenhand.studies import Study
+
+__all__ = ["Hook", "Watch"]
+
+Hook = Callable[[Study], Any]
+
+
+class Watch:
+    """A thread that calls each hook with each study, `interval` seconds apart; a hook that fails stops no other."""
+
+    def __init__(self, desks: Desks, hooks: Sequence[Hook], interval: float, log: Any) -> None:
+        self._desks, self._hooks, self._interval, self._log = desks, tuple(hooks), interval, log
+        self._over = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Begin to watch, where there is anything to call."""
+        if self._hooks:
+            self._thread = threading.Thread(target=self._run, name="evenhand watch", daemon=True)
+            self._thread.start()
+
+    def stop(self) -> None:
+        """End after the round that is under way."""
+        self._over.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def round(self) -> None:
+        """Call every hook with every study once."""
+        try:
+            desks = self._desks.all()
+        except EvenhandError as error:
+            self._noted("the store", error)
+            return
+        for desk in desks:
+            for hook in self._hooks:
+                try:
+                    hook(desk.study)
+                except Exception as error:
+                    self._noted(desk.study.name, error)
+
+    def _run(self) -> None:
+        while not self._over.wait(self._interval):
+            self.round()
+
+    def _noted(self, where: str, error: Exception) -> None:
+        if self._log is not None:
+            self._log.error("watch failed", study=where, exc_info=error)

@@ -1,0 +1,125 @@
+"""Group commit: one thread a study does what waits together in one transaction, and answers after the commit."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+from evenhand.errors import EvenhandError
+from evenhand.service.refusals import Refusal
+
+__all__ = ["Performer", "Writer"]
+
+
+class Performer(Protocol):
+    """What a writer needs of a study: many operations in one transaction, an outcome (or an error) for each."""
+
+    def perform(self, operations: Sequence[Any]) -> list[Any]:
+        """Do all, commit, and return the outcomes."""
+        ...
+
+
+class _Waiting(NamedTuple):
+    operations: Sequence[Any]
+    loop: asyncio.AbstractEventLoop
+    answer: asyncio.Future[list[Any]]
+
+
+class Writer:
+    """The one thread that writes to a study.
+
+    Parameters
+    ----------
+    study : whose operations it performs.
+    most : operations in one transaction, and so the longest that a newcomer waits.
+    queue : operations that may wait; beyond that newcomers are refused, 503.
+    """
+
+    def __init__(self, study: Performer, *, most: int = 1000, queue: int = 50_000) -> None:
+        self.study, self._most, self._room = study, most, queue
+        self._queue: deque[_Waiting] = deque()
+        self._waiting = 0
+        self._change = threading.Condition()
+        self._stopping = False
+        self._thread = threading.Thread(target=self._run, name="evenhand writer", daemon=True)
+        self._thread.start()
+
+    async def perform(self, operations: Sequence[Any]) -> list[Any]:
+        """Return the outcomes of the operations once they are committed.
+
+        Raises
+        ------
+        Refusal
+            503 if too much waits already, or the service stops.
+        """
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[list[Any]] = loop.create_future()
+        with self._change:
+            if self._stopping:
+                raise Refusal(503, "the service is stopping; nothing was done", headers={"Retry-After": "2"})
+            if self._waiting + len(operations) > max(self._room, len(operations)):
+                raise Refusal(503, "too much waits to be written; nothing was done", headers={"Retry-After": "1"})
+            self._queue.append(_Waiting(operations, loop, answer))
+            self._waiting += len(operations)
+            self._change.notify()
+        return await answer
+
+    def stop(self, timeout: float | None = None) -> None:
+        """Accept nothing more, do and answer what was accepted, and end the thread."""
+        with self._change:
+            self._stopping = True
+            self._change.notify()
+        self._thread.join(timeout)
+
+    def _run(self) -> None:
+        while group := self._next():
+            done = _performed(self.study, group)
+            loops = {waiting.loop for waiting, _ in done}
+            for loop in loops:
+                mine = [(waiting.answer, outcome) for waiting, outcome in done if waiting.loop is loop]
+                if not loop.is_closed():
+                    loop.call_soon_threadsafe(_answer, mine)
+
+    def _next(self) -> list[_Waiting]:
+        """Return what waits, as much as one transaction takes; nothing once the writer stops."""
+        with self._change:
+            while not self._queue and not self._stopping:
+                self._change.wait()
+            group: list[_Waiting] = []
+            size = 0
+            while self._queue and (not group or size + len(self._queue[0].operations) <= self._most):
+                group.append(self._queue.popleft())
+                size += len(group[-1].operations)
+            self._waiting -= size
+            return group
+
+
+def _performed(study: Performer, group: list[_Waiting]) -> list[tuple[_Waiting, Any]]:
+    """Return what came of each in the group: its outcomes, or the error that none of it was done for."""
+    try:
+        outcomes = study.perform([operation for waiting in group for operation in waiting.operations])
+    except EvenhandError as error:
+        return [(waiting, error) for waiting in group]
+    except Exception as error:
+        if len(group) == 1:
+            return [(group[0], error)]
+        return [done for waiting in group for done in _performed(study, [waiting])]
+    done, start = [], 0
+    for waiting in group:
+        end = start + len(waiting.operations)
+        done.append((waiting, outcomes[start:end]))
+        start = end
+    return done
+
+
+def _answer(done: list[tuple[asyncio.Future[list[Any]], Any]]) -> None:
+    for answer, outcome in done:
+        if answer.done():
+            continue
+        if isinstance(outcome, BaseException):
+            answer.set_exception(outcome)
+        else:
+            answer.set_result(outcome)

@@ -1,0 +1,160 @@
+"""Keys of those who may use a service: one role each, shown once, kept as a digest.
+
+A key reads `eh_ROLE_ID_SECRET`; its secret has 256 random bits, so that a plain SHA-256 of it is as safe at rest as a
+slow hash would be.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+import time
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Literal, NamedTuple, get_args
+
+from sqlalchemy import insert, select, update
+
+from evenhand.errors import ArgumentError, wanted
+from evenhand.studies.records import moment
+from evenhand.studies.schema import KEYS
+from evenhand.studies.store import Store
+
+__all__ = ["ROLES", "Key", "Ring", "Role", "add_key", "list_keys", "new_key", "passing_key", "read_keys", "revoke_key"]
+
+Role = Literal["decide", "report", "read"]
+ROLES: tuple[Role, ...] = get_args(Role)
+"""Who asks, who tells what came of it, who looks on: no key may do two of these."""
+LONGEST = 200
+"""Characters of the longest note."""
+
+
+class Key(NamedTuple):
+    """What is known of a key: all but the key itself.
+
+    Attributes
+    ----------
+    id : the part of its text that may be shown, and by which it is revoked.
+    role : "decide", "report" or "read".
+    note : whose it is, or what for.
+    created, revoked : when, in UTC; a key that is good was never revoked.
+    """
+
+    id: str
+    role: Role
+    note: str
+    created: datetime
+    revoked: datetime | None
+
+
+def new_key(role: Role) -> str:
+    """Return the text of a new key; nothing is stored.
+
+    >>> new_key("read").startswith("eh_read_")
+    True
+    """
+    if role not in ROLES:
+        raise ArgumentError(wanted("role", f"one of {', '.join(ROLES)}", role))
+    return f"eh_{role}_{secrets.token_hex(4)}_{secrets.token_urlsafe(32)}"
+
+
+def passing_key(text: str, note: str) -> tuple[Key, str]:
+    """Return a key that is good without being stored, with its digest.
+
+    Raises
+    ------
+    ArgumentError
+        If the text is not one that `new_key` made.
+    """
+    parts = text.split("_", 3)
+    if len(parts) != 4 or parts[0] != "eh" or parts[1] not in ROLES or len(parts[3]) < 43:
+        raise ArgumentError(wanted("key", "the text of a key, from new_key", "something else"))
+    return Key(parts[2], parts[1], note, datetime.now(UTC), None), _digest(text)
+
+
+def add_key(store: Store, role: Role, note: str = "") -> str:
+    """Store a new key and return its text, which is shown now or never.
+
+    Raises
+    ------
+    ArgumentError
+        If there is no such role, or the note is longer than 200 characters.
+    """
+    if not isinstance(note, str) or len(note) > LONGEST or "\x00" in note:
+        raise ArgumentError(wanted("note", f"at most {LONGEST} characters", note))
+    text = new_key(role)
+    row = {"id": _id_of(text), "role": role, "digest": _digest(text), "note": note, "created_at": _now()}
+    with store.writing() as connection:
+        connection.execute(insert(KEYS), row)
+    return text
+
+
+def list_keys(store: Store) -> list[Key]:
+    """Return all keys, oldest first, the revoked ones too."""
+    return [key for key, _ in read_keys(store)]
+
+
+def revoke_key(store: Store, id: str) -> Literal["revoked", "already revoked"]:
+    """Let a key, named by its id or its text, be good no more.
+
+    Raises
+    ------
+    ArgumentError
+        If there is no such key.
+    """
+    named = _id_of(id) or id
+    with store.writing() as connection:
+        found = connection.execute(select(KEYS.c.revoked_at).where(KEYS.c.id == named)).first()
+        if found is None:
+            raise ArgumentError(wanted("key", "the id of a key; `evenhand keys list` shows them", named))
+        if found.revoked_at is not None:
+            return "already revoked"
+        connection.execute(update(KEYS).where(KEYS.c.id == named).values(revoked_at=_now()))
+    return "revoked"
+
+
+def read_keys(store: Store) -> list[tuple[Key, str]]:
+    """Return all keys with their digests, oldest first."""
+    with store.reading() as connection:
+        rows = connection.execute(select(KEYS).order_by(KEYS.c.created_at, KEYS.c.id)).all()
+    return [
+        (
+            Key(
+                row.id,
+                row.role,
+                row.note,
+                moment(row.created_at),
+                None if row.revoked_at is None else moment(row.revoked_at),
+            ),
+            row.digest,
+        )
+        for row in rows
+    ]
+
+
+class Ring:
+    """The keys that are good now: says whose a text is."""
+
+    def __init__(self, keys: Iterable[tuple[Key, str]]) -> None:
+        self._keys: Mapping[str, tuple[Key, str]] = {key.id: (key, digest) for key, digest in keys if not key.revoked}
+
+    def holder(self, text: str) -> Key | None:
+        """Return the key with this text, None where there is none; how long it takes tells nothing of any secret."""
+        found = self._keys.get(_id_of(text) or "")
+        if found is None or not hmac.compare_digest(found[1], _digest(text)):
+            return None
+        return found[0]
+
+
+def _id_of(text: str) -> str | None:
+    parts = text.split("_", 3)
+    return parts[2] if len(parts) == 4 and parts[0] == "eh" else None
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _now() -> int:
+    return time.time_ns() // 1000

@@ -1,0 +1,188 @@
+"""What the page says, in a real Chromium: keys, studies, numbers in words, and labels that are never markup."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+import pytest
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+from tests.naming import named
+from tests.service.page.fake import PAGE, READ, REPORT, Played
+from tests.service.page.visitor import SHARES
+
+ATTACK = "<img src=x onerror=alert(1)>"
+BIAS = {"group": "women", "reference": "men", "feature": "intercept", "bias": -0.41, "low": -0.6, "high": -0.22}
+ALERT = {"id": 1, "monitor": 1, "metric": "tells overdue", "since": "2026-03-01T12:00:00+00:00", "value": 12.0}
+
+
+def test_files_of_others_are_as_published():
+    said = dict(re.findall(r"\| `(\S+)` \| `([0-9a-f]{64})` \|", (PAGE / "vendor/uplot-1.6.32/README.md").read_text()))
+    found = {
+        file.name: hashlib.sha256(file.read_bytes()).hexdigest()
+        for file in (PAGE / "vendor/uplot-1.6.32").iterdir()
+        if file.name != "README.md"
+    }
+    assert found == said
+
+
+def test_every_file_that_the_page_names_is_there_and_its_own():
+    named_in_html = re.findall(r'(?:src|href)="([^"#]+)"', (PAGE / "index.html").read_text())
+    imported = [name for file in PAGE.glob("*.js") for name in re.findall(r'from "\./(.+?)"', file.read_text())]
+    assert imported
+    assert all(name.startswith("page/") for name in named_in_html)
+    assert all((PAGE / name.removeprefix("page/")).is_file() for name in [*named_in_html, *imported])
+
+
+@pytest.mark.parametrize("file", sorted(PAGE.glob("*.js")), ids=lambda file: file.name)
+def test_data_never_becomes_markup(file):
+    assert not re.search(
+        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function", file.read_text()
+    )
+
+
+def test_a_key_is_asked_for_and_kept(visitor):
+    visitor.visit("")
+    visitor.sees("A key to watch with")
+    field = visitor.all("#key")[0]
+    field.send_keys(READ, Keys.ENTER)
+    visitor.sees("ads")
+    visitor.visit("")
+    visitor.sees("ads")
+    visitor.all("#forget")[0].click()
+    visitor.sees("A key to watch with")
+    assert visitor.driver.execute_script("return localStorage.length") == 0
+
+
+def test_a_key_in_the_address_is_used_and_taken_out(visitor):
+    visitor.visit(f"key={READ}&study=ads")
+    visitor.sees("1,234 decisions")
+    assert visitor.driver.current_url.endswith("/#study=ads")
+
+
+@pytest.mark.parametrize(
+    ("key", "words"),
+    [
+        ("nobody's", "The key is unknown, or was revoked."),
+        (REPORT, "This key may report; reading needs a key with the role read."),
+    ],
+    ids=named,
+)
+def test_a_key_that_may_not_read_is_refused_in_words(visitor, key, words):
+    visitor.visit(f"key={key}")
+    visitor.sees(words, "[role=alert]")
+    assert visitor.all("#key")
+
+
+def test_a_key_that_is_good_no_longer_is_asked_for_again(visitor, fake):
+    visitor.watch("ads")
+    fake.keys = {"another"}
+    visitor.sees("It was good until now", "[role=alert]")
+    visitor.all("#key")[0].send_keys("another", Keys.ENTER)
+    visitor.sees("1,234 decisions")
+
+
+def test_the_list_tells_how_each_study_stands(visitor, fake):
+    fake.studies["new"].more = {
+        "promise": {"kept": False, "when": "at every round", "tolerance": 0.0},
+        "alerts": [ALERT | {"threshold": 10.0, "cleared": None}],
+    }
+    visitor.visit(f"key={READ}")
+    visitor.sees("new")
+    rows = {row.find_element(By.TAG_NAME, "th").text: row.text for row in visitor.all("tbody tr")}
+    assert rows.keys() == {"ads", "new"}
+    assert "1,234" in rows["ads"]
+    assert "✓ kept" in rows["ads"]
+    assert "▲ broken" in rows["new"]
+    assert "▲ 1" in rows["new"]
+
+
+def test_a_study_is_chosen_and_left_by_the_back_button(visitor):
+    visitor.visit(f"key={READ}")
+    visitor.sees("ads")
+    visitor.all("tbody th a")[0].click()
+    visitor.sees("1,234 decisions")
+    assert visitor.driver.current_url.endswith("#study=ads")
+    assert visitor.focused().endswith("h1 ads")
+    visitor.driver.back()
+    visitor.sees("Studies", "h1")
+
+
+def test_a_study_in_numbers_and_words(visitor, fake):
+    study = fake.studies["ads"]
+    visitor.watch("ads")
+    open_now = study.state()["open"]
+    assert visitor.text("#headline") == (
+        f"1,234 decisions; the promise was kept at every round; {open_now} tickets open; no alerts."
+    )
+    row = {row.find_element(By.TAG_NAME, "th").text: row.text for row in visitor.all("#arms tbody tr")}["b"]
+    assert f"{study.pulls['b']:,}" in row
+    assert f"{study.pulls['b'] / 1234:.1%}" in row
+    assert "30.0%" in row
+    assert [cell.text for cell in visitor.all("#decisions tbody th")][:2] == ["1,234", "1,233"]
+    assert len(visitor.all("#owed svg.strip")) == len(
+        {entry["arm"] for entry in study.log if entry["reason"] == "owed its share"}
+    )
+
+
+def test_a_broken_promise_bias_groups_and_alerts_are_told_in_words(visitor, fake):
+    promise = {"kept": False, "when": "at every round", "tolerance": 0.0}
+    fake.studies["ads"].more = {
+        "promise": promise | {"worst_shortfall": 2.31, "worst_arm": "c", "worst_round": 812},
+        "bias": [BIAS],
+        "groups": [{"label": "women", "share": 0.44}],
+        "alerts": [ALERT | {"threshold": 10.0, "cleared": None}],
+        "monitors": [{"id": 1, "metric": "tells overdue", "subject": None, "threshold": 10.0, "window": 3600}],
+    }
+    visitor.watch("ads")
+    assert "the promise was broken (worst at round 812: c was 2.31 behind)" in visitor.text("#headline")
+    assert "1 alert." in visitor.text("#headline")
+    assert re.search(r"women\s+men\s+intercept\s+−0.41\s+−0.60\s+−0.22\s+below zero", visitor.text("#bias tbody"))
+    assert "44.0%" in visitor.text("#groups")
+    assert "▲ raised" in visitor.text("#alerts")
+
+
+def test_a_study_without_decisions_says_what_to_type(visitor):
+    visitor.visit(f"key={READ}&study=new")
+    visitor.sees("evenhand ask new.evenhand")
+    visitor.sees("/studies/new/ask")
+
+
+def test_an_unknown_study_is_named(visitor):
+    visitor.visit(f"key={READ}&study=gone")
+    visitor.sees("no study 'gone' is in the store")
+
+
+def test_labels_are_text_whatever_they_contain(visitor, fake):
+    fake.studies[ATTACK] = Played(ATTACK, {ATTACK: 0.4, "b": 0.2}, 60)
+    visitor.visit(f"key={READ}")
+    visitor.sees(ATTACK)
+    visitor.all("tbody th a")[2].click()
+    visitor.sees(ATTACK, "#arms")
+    visitor.all("#shares summary")[-1].click()
+    visitor.sees(ATTACK, "#shares table")
+    visitor.all("#decisions tbody a")[0].click()
+    visitor.sees(ATTACK, "dialog")
+    assert not visitor.all("img:not([src='page/icon.svg'])")
+
+
+def test_nothing_is_refused_by_a_strict_policy_and_no_other_site_is_asked(visitor):
+    visitor.watch("ads")
+    visitor.until("document.querySelector('#chart-shares canvas') !== null")
+    visitor.all("#decisions tbody a")[0].click()
+    visitor.sees("was chosen", "dialog")
+    assert visitor.complaints() == []
+    asked = visitor.driver.execute_script("return performance.getEntriesByType('resource').map((entry) => entry.name)")
+    assert len(asked) > 10
+    assert all(address.startswith(visitor.address) for address in asked)
+    visitor.driver.execute_script("document.body.setAttribute('style', 'color: red')")
+    assert "Content Security Policy" in " ".join(visitor.complaints()), "the policy is not in force here"
+
+
+def test_a_decision_tells_its_reason_and_probabilities(visitor, fake):
+    drawn = next(entry for entry in reversed(fake.studies["ads"].log) if entry["probabilities"])
+    visitor.visit(f"key={READ}&study=ads&decision={drawn['id']}")
+    visitor.sees(f"{drawn['arm']} was chosen, drawn with probability 70.0%: highest upper confidence bound.", "dialog")
+    assert len(visitor.all("dialog svg.bar-of")) == len(SHARES)

@@ -1,0 +1,169 @@
+"""The page under all hands and eyes: keyboard, phone, many arms, faint screens."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+from tests.naming import named
+from tests.service.page.fake import READ, Played
+
+BIAS = {"group": "women", "reference": "men", "feature": "intercept", "bias": -0.41, "low": -0.6, "high": -0.22}
+ALERT = {"id": 1, "monitor": 1, "metric": "tells overdue", "since": "2026-03-01T12:00:00+00:00", "value": 12.0}
+
+LINES_TOO_FAINT = """
+const parse = (text) => text.match(/[\\d.]+/g).map(Number);
+const light = (text) => {
+  const linear = (v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+  const [r, g, b] = parse(text).map((v) => linear(v / 255));
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+};
+const ground = (node) => {
+  for (; node; node = node.parentElement) {
+    const colour = getComputedStyle(node).backgroundColor;
+    if ((parse(colour)[3] ?? 1) === 1) return colour;
+  }
+  return "rgb(255, 255, 255)";
+};
+const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+const faint = [];
+let seen = 0;
+while (texts.nextNode()) {
+  const node = texts.currentNode.parentElement;
+  if (!texts.currentNode.data.trim() || !node.checkVisibility() || node.matches(":disabled, option")) continue;
+  const [a, b] = [light(getComputedStyle(node).color), light(ground(node))].sort((x, y) => y - x);
+  seen += 1;
+  if ((a + 0.05) / (b + 0.05) < 4.5) faint.push([texts.currentNode.data, (a + 0.05) / (b + 0.05)]);
+}
+return [seen, faint];
+"""
+
+
+def test_the_keyboard_reaches_everything_in_the_order_of_reading(visitor):
+    visitor.watch("ads")
+    visitor.driver.execute_script("document.activeElement.blur(); window.scrollTo(0, 0)")
+    walk = []
+    while len(walk) < 80 and (not walk or not walk[-1].startswith("decisions: a")):
+        visitor.driver.switch_to.active_element.send_keys(Keys.TAB)
+        walk.append(visitor.focused())
+    assert walk[:5] == [
+        "-: skip Skip to the content",
+        "bar: brand evenhand",
+        "bar: button Pause",
+        "bar: button Forget key",
+        "crumbs: a Studies",
+    ]
+    parts = list(dict.fromkeys(place.partition(":")[0] for place in walk[5:]))
+    assert parts == ["parts", "shares", "reward", "arms", "owed", "open", "decisions"]
+    assert [place for place in walk if "plot" in place] == ["shares: plot", "shares: plot", "reward: plot"]
+
+
+def test_the_skip_link_leads_past_the_bar(visitor):
+    visitor.watch("ads")
+    visitor.driver.execute_script("document.querySelector('.skip').focus()")
+    visitor.press(Keys.ENTER, Keys.TAB)
+    assert visitor.focused() == "crumbs: a Studies"
+
+
+def test_enter_opens_a_decision_and_escape_closes_it(visitor):
+    visitor.watch("ads")
+    visitor.driver.execute_script("document.querySelectorAll('#decisions tbody a')[1].focus()")
+    visitor.press(Keys.ENTER)
+    visitor.sees("Decision 1,233", "dialog[open]")
+    assert visitor.focused().endswith("h2 Decision 1,233")
+    visitor.sees("What was known", "dialog")
+    visitor.press(Keys.ESCAPE)
+    visitor.until("!document.querySelector('dialog').open")
+    assert visitor.focused().endswith("a 1,233")
+    assert visitor.driver.current_url.endswith("#study=ads")
+
+
+def test_arrow_keys_read_a_chart_aloud(visitor):
+    visitor.watch("ads")
+    visitor.until("document.querySelector('#chart-shares canvas') !== null")
+    visitor.driver.execute_script("document.querySelector('#chart-shares .plot').focus()")
+    said = "#chart-shares [aria-live=polite]"
+    visitor.press(Keys.HOME)
+    first = visitor.driver.execute_script(f"return document.querySelector('{said}').textContent")
+    assert re.fullmatch(r"Round 1: a \d+\.\d%, b \d+\.\d%, c \d+\.\d%", first)
+    visitor.press(Keys.ARROW_RIGHT)
+    second = visitor.driver.execute_script(f"return document.querySelector('{said}').textContent")
+    assert second != first
+    assert "round 1" not in visitor.text("#chart-shares .legend").split("\n")[0].replace("round 1,", "")
+
+
+def test_a_chart_is_a_table_as_well(visitor, fake):
+    visitor.watch("ads")
+    visitor.all("#chart-shares summary")[0].click()
+    visitor.sees("1,234", "#chart-shares table")
+    newest = visitor.all("#chart-shares tbody tr")[0].text.split()
+    assert newest == ["1,234", *(f"{n / 1234:.1%}" for n in fake.studies["ads"].pulls.values())]
+
+
+def test_fifty_arms_stay_legible(visitor, fake):
+    fake.studies["many"] = many = Played("many", {f"arm {i}": 0.01 for i in range(50)}, 500)
+    visitor.watch("many")
+    assert len(visitor.all("#arms tbody tr")) == 50
+    assert len(visitor.all("#chart-shares .legend svg")) == 6
+    furthest = sorted(many.state()["arms"], key=lambda arm: -arm["owed"])[:6]
+    assert {name.text for name in visitor.all("#chart-shares .legend .name")} == {arm["label"] for arm in furthest}
+    visitor.all(".chooser summary")[0].click()
+    unchosen = visitor.all(".chooser input:not(:checked)")[0]
+    unchosen.click()
+    assert len(visitor.all("#chart-shares .legend svg")) == 7
+
+
+def test_arms_sort_by_any_number(visitor, fake):
+    visitor.watch("ads")
+    button = next(button for button in visitor.all("#arms thead button") if button.text == "Share")
+    button.click()
+    shares = [row.find_elements(By.CSS_SELECTOR, "td")[1].text for row in visitor.all("#arms tbody tr")]
+    assert shares == sorted(shares, key=lambda text: -float(text.rstrip("%")))
+    assert visitor.all("#arms th[aria-sort=descending]")[0].text.startswith("Share")
+
+
+def test_decisions_are_filtered_and_turned_page_by_page(visitor, fake):
+    visitor.watch("ads")
+    for name, value in [("arm", "b"), ("reason", "owed its share")]:
+        visitor.all(f"select[name={name}] option[value='{value}']")[0].click()
+    fitting = [
+        f"{e['id']:,}" for e in reversed(fake.studies["ads"].log) if e["arm"] == "b" and e["reason"] == "owed its share"
+    ]
+    shown = "[...document.querySelectorAll('#decisions tbody th')].map((cell) => cell.innerText).join(' ')"
+    visitor.until(f"{shown} === {' '.join(fitting[:25])!r}")
+    next(button for button in visitor.all("#decisions .pager button") if button.text == "Older").click()
+    visitor.until(f"{shown} === {' '.join(fitting[25:50])!r}")
+    next(button for button in visitor.all("#decisions .pager button") if button.text == "Newest").click()
+    visitor.until(f"{shown} === {' '.join(fitting[:25])!r}")
+
+
+@pytest.mark.usefixtures("phone")
+@pytest.mark.parametrize("fragment", ["studies", "study=ads", "study=long", "study=ads&decision=1234"], ids=named)
+def test_a_phone_scrolls_only_down(visitor, fake, fragment):
+    fake.studies["long"] = Played(
+        "long", {"an arm whose name was written out in full by somebody": 0.2, "b" * 80: 0.3}, 300
+    )
+    fake.studies["long"].more = {"bias": [BIAS], "groups": [{"label": "w" * 60, "share": 0.44}]}
+    visitor.visit(f"key={READ}&{fragment}")
+    visitor.sees("Live", "#state")
+    visitor.until("document.querySelector('main table') !== null")
+    assert visitor.driver.execute_script("return document.documentElement.scrollWidth") == 360
+    rights = (
+        "[...document.querySelectorAll('main section, main h1, dialog')].map((n) => n.getBoundingClientRect().right)"
+    )
+    assert max(visitor.driver.execute_script(f"return {rights}")) <= 360
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_all_text_stands_out_from_its_ground(visitor, fake, scheme):
+    fake.studies["ads"].more = {"bias": [BIAS], "alerts": [ALERT | {"threshold": 10.0, "cleared": None}]}
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    visitor.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+    visitor.watch("ads")
+    seen, faint = visitor.driver.execute_script(LINES_TOO_FAINT)
+    visitor.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+    assert seen > 100
+    assert faint == []

@@ -1,0 +1,129 @@
+"""The page while things happen: decisions, a pause, a server that goes and comes back, and the service itself."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import httpx
+import pytest
+from selenium.webdriver.common.keys import Keys
+
+from tests.service.page.fake import served
+from tests.service.page.visitor import Visitor
+
+SERVE = "import sys; from evenhand.service.run import serve; serve(sys.argv[1], port=int(sys.argv[2]))"
+
+
+def test_decisions_appear_while_the_page_is_watched(visitor, fake):
+    visitor.watch("ads")
+    for _ in range(6):
+        fake.studies["ads"].decide()
+    visitor.sees("1,240 decisions", "#headline")
+    visitor.sees("1,240", "#decisions tbody th")
+    visitor.sees("round 1,240", "#chart-shares .legend")
+
+
+def test_the_list_of_decisions_stands_still_under_the_hands_of_its_reader(visitor, fake):
+    visitor.watch("ads")
+    visitor.driver.execute_script("document.querySelector('#decisions tbody a').focus()")
+    fake.studies["ads"].decide()
+    visitor.sees("Show newer decisions", "#decisions")
+    assert visitor.all("#decisions tbody th")[0].text == "1,234"
+    visitor.all("#decisions .held button")[0].click()
+    visitor.sees("1,235", "#decisions tbody th")
+
+
+def test_a_pause_holds_everything_until_it_ends(visitor, fake):
+    visitor.watch("ads")
+    visitor.all("#pause")[0].click()
+    assert visitor.text("#state") == "Paused"
+    fake.studies["ads"].decide()
+    asked = "performance.getEntriesByType('resource').length"
+    before = visitor.driver.execute_script(f"return {asked}")
+    visitor.driver.set_script_timeout(10)
+    visitor.driver.execute_async_script("setTimeout(arguments[0], 2500)")
+    assert visitor.driver.execute_script(f"return {asked}") == before
+    visitor.all("#pause")[0].click()
+    visitor.sees("1,235 decisions", "#headline")
+
+
+def test_a_hidden_tab_asks_for_nothing(visitor, fake):
+    visitor.watch("ads")
+    hide = (
+        "Object.defineProperty(document, 'hidden', {value: %s, configurable: true});"
+        "document.dispatchEvent(new Event('visibilitychange'))"
+    )
+    visitor.driver.execute_script(hide % "true")
+    visitor.sees("Paused while hidden", "#state")
+    fake.studies["ads"].decide()
+    visitor.driver.execute_script(hide % "false")
+    visitor.sees("1,235 decisions", "#headline")
+
+
+def test_a_lost_connection_is_told_and_found_again(chromium, fake):
+    with served(fake) as address:
+        visitor = Visitor(chromium, address)
+        visitor.watch("ads")
+    visitor.sees("Connection lost since", "#state")
+    assert "1,234 decisions" in visitor.text("#headline")
+    fake.studies["ads"].decide()
+    with served(fake, port=int(address.rpartition(":")[2])):
+        visitor.sees("Live", "#state")
+        visitor.sees("1,235 decisions", "#headline")
+        chromium.get("about:blank")
+
+
+@contextmanager
+def serving(store: str, port: int):
+    """Run `evenhand serve` in a process of its own until the end of the block, and kill it there."""
+    with subprocess.Popen(
+        [sys.executable, "-c", SERVE, store, str(port)], stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout.readline().startswith("evenhand serves")
+            yield
+        finally:
+            process.kill()
+
+
+def test_a_stranger_watches_the_service_which_is_killed_and_started_again(chromium, tmp_path):
+    pytest.importorskip("evenhand.service.run", reason="the extra 'service' is not installed")
+    from evenhand.studies import Store
+    from evenhand.studies.keys import add_key
+
+    place = str(tmp_path / "ads.evenhand")
+    store = Store.at(place, create=True)
+    decide, report, read = (
+        {"Authorization": f"Bearer {add_key(store, role)}"} for role in ("decide", "report", "read")
+    )
+    store.close()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    visitor = Visitor(chromium, f"http://127.0.0.1:{port}")
+    visitor.complaints()
+    with serving(place, port), httpx.Client(base_url=visitor.address, trust_env=False, timeout=30) as client:
+        policy = {"policy": "quotas/fair-ucb", "shares": {"a": 0.2, "<b>": 0.3}, "seed": 1}
+        assert client.post("/studies", json={"name": "ads", "policy": policy}, headers=decide).status_code == 201
+        visitor.visit(f"key={read['Authorization'].removeprefix('Bearer ')}&study=ads")
+        visitor.sees("No decisions yet", "#headline")
+        asked = client.post("/studies/ads/ask", json={"count": 40}, headers=decide).json()["decisions"]
+        told = [{"ticket": decision["ticket"], "reward": 1.0} for decision in asked[:37]]
+        assert client.post("/studies/ads/tell", json={"batch": told}, headers=report).status_code == 200
+        visitor.sees("40 decisions; the promise was kept at every round; 3 tickets open; no alerts.", "#headline")
+        visitor.until("document.querySelector('#chart-shares canvas') !== null")
+        visitor.all("#decisions tbody a")[0].click()
+        visitor.sees("was chosen", "dialog[open]")
+        visitor.press(Keys.ESCAPE)
+        assert {row.text.split()[0] for row in visitor.all("#arms tbody tr")} == {"a", "<b>"}
+        assert visitor.complaints() == []
+    visitor.sees("Connection lost since", "#state")
+    with serving(place, port), httpx.Client(base_url=visitor.address, trust_env=False, timeout=30) as client:
+        visitor.sees("Live", "#state")
+        visitor.sees("40 decisions", "#headline")
+        client.post("/studies/ads/ask", json={}, headers=decide)
+        visitor.sees("41 decisions", "#headline")
+        chromium.get("about:blank")

@@ -1,0 +1,56 @@
+"""Somebody who looks at the page, and says what they wait for."""
+
+from __future__ import annotations
+
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.wait import WebDriverWait
+
+from tests.service.page.fake import READ
+
+SHARES = {"a": 0.2, "b": 0.3, "c": 0.1}
+"""What the study "ads" promises."""
+
+
+class Visitor:
+    """Somebody who looks at the page."""
+
+    def __init__(self, driver, address: str) -> None:
+        self.driver, self.address = driver, address
+
+    def visit(self, fragment: str) -> None:
+        self.driver.get("about:blank")
+        self.driver.get(f"{self.address}/#{fragment}")
+
+    def watch(self, study: str, key: str = READ) -> None:
+        self.visit(f"key={key}&study={study}")
+        self.sees("Decisions", "#decisions")
+        self.sees("Live", "#state")
+
+    def all(self, selector: str) -> list:
+        return self.driver.find_elements(By.CSS_SELECTOR, selector)
+
+    def text(self, selector: str = "main") -> str:
+        return self.driver.execute_script("return document.querySelector(arguments[0])?.innerText ?? ''", selector)
+
+    def sees(self, text: str, selector: str = "main") -> None:
+        WebDriverWait(self.driver, 10, 0.05).until(
+            lambda _: text in self.text(selector), f"{text!r} in {selector}: {self.text(selector)!r}"
+        )
+
+    def until(self, script: str) -> None:
+        WebDriverWait(self.driver, 10, 0.05).until(lambda driver: driver.execute_script(f"return {script}"), script)
+
+    def press(self, *keys: str) -> None:
+        for key in keys:
+            self.driver.switch_to.active_element.send_keys(key)
+
+    def focused(self) -> str:
+        """Where the focus is: a way to say it that a reader of the test understands."""
+        return self.driver.execute_script(
+            "const at = document.activeElement; const from = at.closest('section, nav, header, dialog');"
+            "const name = at.className || at.tagName.toLowerCase();"
+            "return `${from?.id || from?.className || '-'}: ${name} ${(at.innerText ?? '').split('\\n')[0]}`.trim()"
+        )
+
+    def complaints(self) -> list[str]:
+        return [entry["message"] for entry in self.driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]

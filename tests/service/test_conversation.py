@@ -1,0 +1,232 @@
+"""Asking and telling over HTTP: one by one, in batches, by Arrow, from many at once, and after a restart."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import evenhand as eh
+from evenhand.service.arrow import MEDIA_TYPE
+from evenhand.studies import Store
+from tests.service.conftest import POLICY
+
+ARROW = {"Content-Type": MEDIA_TYPE, "Accept": MEDIA_TYPE}
+SEEN = {"policy": "groups/linear-thompson", "groups": {"a": "F", "b": "M"}, "seed": 1}
+
+
+def stream(table, **options):
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(**options)) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()
+
+
+def table_of(answer):
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["content-type"] == MEDIA_TYPE
+    return pa.ipc.open_stream(answer.content).read_all()
+
+
+def test_the_service_decides_as_the_policy_would(served):
+    policy = eh.quotas.FairUCB({"a": 0.2, "b": 0.3}, seed=1)
+    for i in range(30):
+        decision, answer = policy.ask(), served.ask().json()
+        ticket = answer.pop("ticket")
+        assert ticket.startswith(f"ads.{i + 1}.")
+        assert answer == decision._asdict()
+        policy.tell(decision, float(i % 2))
+        assert served.tell({"ticket": ticket, "reward": i % 2}).json() == {"ticket": ticket, "status": "told"}
+
+
+def test_probabilities_come_as_numbers(serving):
+    served = serving()
+    served.create("likes", {"policy": "learners/epsilon-greedy", "arms": ["a", "b"], "epsilon": 0.5, "seed": 1})
+    answer = served.ask("likes").json()
+    assert len(answer["probabilities"]) == 2
+    assert sum(answer["probabilities"]) == pytest.approx(1)
+
+
+def test_an_ask_without_a_body_is_an_ask(served):
+    assert served.send("decide", "POST", "/studies/ads/ask").json()["id"] == 1
+
+
+def test_many_at_once_are_asked_by_count_and_told_in_a_batch(served):
+    decisions = served.ask(json={"count": 5}).json()["decisions"]
+    assert [one["id"] for one in decisions] == [1, 2, 3, 4, 5]
+    rows = [{"ticket": one["ticket"], "reward": 1.0} for one in decisions]
+    rows[2]["reward"] = 7.0
+    rows[3] = {"ticket": 4, "reward": 1.0}
+    results = served.tell({"batch": [*rows, rows[0]]}).json()["results"]
+    assert [one.get("status") for one in results] == ["told", "told", None, None, "told", "already told"]
+    assert [one["error"]["name"] for one in results if "error" in one] == ["RewardError", "TicketError"]
+    assert [one["ticket"] for one in results] == [row["ticket"] for row in [*rows, rows[0]]]
+
+
+def test_each_of_a_batch_is_shown_its_own_contexts(serving):
+    served = serving()
+    served.create("seen", SEEN)
+    shown = [[[float(i), 1.0], [1.0, 2.0]] for i in range(3)]
+    rows = [{"contexts": one} for one in shown]
+    answer = served.ask("seen", json={"batch": [*rows[:2], {"contexts": [[1.0]]}, rows[2]]}).json()["decisions"]
+    assert answer[2]["error"]["name"] == "ContextError"
+    given = [served.read(f"/studies/seen/decisions/{i}")["given"]["contexts"] for i in (1, 2, 3)]
+    assert given == shown
+
+
+def test_the_same_key_gives_the_same_decision(served):
+    first = served.ask(headers={"Idempotency-Key": "order-1"}).json()
+    assert served.ask(headers={"Idempotency-Key": "order-1"}).json() == first
+    assert served.ask(headers={"Idempotency-Key": "order-2"}).json()["id"] == 2
+    batch = served.ask(json={"count": 3}, headers={"Idempotency-Key": "orders"}).json()
+    assert served.ask(json={"count": 3}, headers={"Idempotency-Key": "orders"}).json() == batch
+    assert served.read("/studies/ads")["decisions"] == 5
+
+
+def test_the_key_that_asked_and_told_is_in_the_log(served):
+    ticket = served.ask().json()["ticket"]
+    served.tell({"ticket": ticket, "reward": 1.0})
+    actors = [event.actor for event in served.app.state.desks.open("ads").study.events()]
+    assert actors == [served.keys["decide"].split("_")[2], served.keys["report"].split("_")[2]]
+
+
+def test_forgetting_is_said_once_and_again(served):
+    ticket = served.ask().json()["ticket"]
+    answers = [served.send("report", "POST", "/studies/ads/forget", json={"ticket": ticket}).json() for _ in range(2)]
+    assert answers == [{"ticket": ticket, "status": "forgotten"}, {"ticket": ticket, "status": "already forgotten"}]
+
+
+def test_samplers_and_searches_are_asked_and_told_too(serving):
+    served = serving()
+    served.create("draws", {"policy": "sampling/uniform", "groups": ["F", "M"], "seed": 1})
+    draw = served.ask("draws").json()
+    assert (draw["group"], draw["count"]) == ("F", 2)
+    report = {"ticket": draw["ticket"], "X": [[0.0], [1.0]], "y": [0, 1]}
+    assert served.tell(report, "draws").json()["status"] == "told"
+    tables = {"S": [0.5, 0.5], "W": [[0.9, 0.1], [0.2, 0.8]], "Y": [[0.7, 0.3], [0.4, 0.6]]}
+    model = {
+        "states": {"S": ["0", "1"], "W": ["0", "1"], "Y": ["0", "1"]},
+        "parents": {"S": [], "W": ["S"], "Y": ["W"]},
+        "tables": tables,
+    }
+    problem = {
+        "model": model,
+        "intervene": "W",
+        "sensitive": "S",
+        "outcome": "Y",
+        "candidates": {"as it is": None, "even": [[0.5, 0.5], [0.5, 0.5]]},
+    }
+    served.create("search", {"policy": "interventions/csr", "problem": problem, "tolerance": 0.1, "budget": 200})
+    allocation = served.ask("search").json()
+    assert allocation["phase"] == 1
+    assert set(allocation["frame"]) >= {"candidate", "count"}
+
+
+def test_a_batch_goes_through_arrow_and_comes_back_the_same(serving):
+    served = serving()
+    served.create("seen", SEEN)
+    contexts = np.arange(12.0).reshape(3, 2, 2)
+    rows = pa.table({"contexts": pa.array(contexts.tolist(), pa.list_(pa.list_(pa.float64(), 2), 2))})
+    asked = table_of(served.send("decide", "POST", "/studies/seen/ask", content=stream(rows), headers=ARROW))
+    assert asked["id"].to_pylist() == [1, 2, 3]
+    records = [served.read(f"/studies/seen/decisions/{i}") for i in (1, 2, 3)]
+    assert [record["given"]["contexts"] for record in records] == contexts.tolist()
+    assert [record["arm"] for record in records] == asked["arm"].to_pylist()
+    tells = pa.table({"ticket": asked["ticket"].to_pylist() * 2, "reward": [1.0, 0.5, 0.25, 1.0, 0.0, 0.25]})
+    told = table_of(served.send("report", "POST", "/studies/seen/tell", content=stream(tells), headers=ARROW))
+    assert told["status"].to_pylist() == ["told", "told", "told", "already told", None, "already told"]
+    assert told["error"].to_pylist() == [None, None, None, None, "ContradictionError", None]
+
+
+def test_counts_go_through_arrow_and_json_comes_back_unless_arrow_is_wanted(served):
+    body = stream(pa.table({"count": [2, 1], "key": [None, "mine"]}))
+    answer = served.send("decide", "POST", "/studies/ads/ask", content=body, headers={"Content-Type": MEDIA_TYPE})
+    assert [one["id"] for one in answer.json()["decisions"]] == [1, 2, 3]
+    assert served.read("/studies/ads/decisions/3")["key"] == "mine"
+
+
+ROWS = pa.table({"count": [1]})
+BAD_STREAMS = {
+    "nothing": (b"", 400, "BadRequestError"),
+    "no stream": (b"ARROW1 and so on", 400, "BadRequestError"),
+    "cut": (stream(ROWS)[:-100], 400, "BadRequestError"),
+    "compressed": (stream(pa.table({"count": [1] * 2000}), compression="zstd"), 422, "TableError"),
+    "column": (stream(pa.table({"number": [1]})), 422, "TableError"),
+    "type": (stream(pa.table({"count": ["1"]})), 422, "TableError"),
+    "dictionary": (stream(pa.table({"key": pa.array(["a"]).dictionary_encode()})), 422, "TableError"),
+    "nulls without end": (stream(pa.table({"contexts": pa.nulls(5)})), 422, "TableError"),
+    "no columns": (stream(pa.table({})), 422, "TableError"),
+    "rows": (stream(pa.table({"count": [1] * 20_000})), 413, "TooLargeError"),
+    "counts": (stream(pa.table({"count": [6_000, 6_000]})), 413, "TooLargeError"),
+    "count": (stream(pa.table({"count": [0]})), 422, "ArgumentError"),
+    "one key for many": (stream(pa.table({"count": [2], "key": ["a"]})), 422, "ArgumentError"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_STREAMS)
+def test_a_stream_that_cannot_be_is_refused_by_name(served, case):
+    body, status, name = BAD_STREAMS[case]
+    answer = served.send("decide", "POST", "/studies/ads/ask", content=body, headers=ARROW)
+    assert (answer.status_code, answer.json()["error"]["name"]) == (status, name)
+    assert served.read("/studies/ads")["decisions"] == 0
+
+
+def test_streams_damaged_anywhere_are_refused_and_never_a_defect(served):
+    sound = stream(pa.table({"ticket": ["ads.1.0123456789abcdef"] * 3, "reward": [1.0, 0.0, 1.0]}))
+    generator = np.random.default_rng(7)
+    for _ in range(300):
+        body = bytearray(sound)
+        for position in generator.integers(0, len(body), 3):
+            body[position] = int(generator.integers(256))
+        answer = served.send("report", "POST", "/studies/ads/tell", content=bytes(body), headers=ARROW)
+        assert answer.status_code < 500, answer.text
+
+
+def test_of_many_at_once_none_is_lost_and_none_doubled(serving, tmp_path):
+    served = serving(Store.at(tmp_path / "ads.evenhand", create=True))
+    served.create()
+
+    def converse(worker):
+        tickets = []
+        with httpx.Client(base_url=served.url, trust_env=False, timeout=60) as http:
+            for i in range(25):
+                decide, report = ({"Authorization": f"Bearer {served.keys[role]}"} for role in ("decide", "report"))
+                ticket = http.post("/studies/ads/ask", json={}, headers=decide).json()["ticket"]
+                tickets.append(ticket)
+                answer = http.post("/studies/ads/tell", json={"ticket": ticket, "reward": i % 2}, headers=report)
+                assert answer.json()["status"] == "told"
+        return tickets
+
+    with ThreadPoolExecutor(12) as pool:
+        tickets = [ticket for own in pool.map(converse, range(12)) for ticket in own]
+    assert sorted(int(ticket.split(".")[1]) for ticket in tickets) == list(range(1, 301))
+    audit = served.read("/studies/ads/audit")
+    assert (audit["ok"], audit["decisions"], audit["told"], audit["open"]) == (True, 300, 300, 0)
+
+
+def test_whoever_starts_again_finds_everything(serving, tmp_path):
+    first = serving(Store.at(tmp_path / "ads.evenhand", create=True))
+    first.create()
+    tickets = [first.ask().json()["ticket"] for _ in range(5)]
+    first.tell({"ticket": tickets[0], "reward": 1.0})
+    before = first.read("/studies/ads")
+    first.stop()
+    second = serving(Store.at(tmp_path / "ads.evenhand"))
+    after = second.read("/studies/ads")
+    assert after == before
+    assert second.tell({"ticket": tickets[0], "reward": 1.0}).json()["status"] == "already told"
+    assert second.tell({"ticket": tickets[1], "reward": 1.0}).json()["status"] == "told"
+    assert second.ask().json()["id"] == 6
+
+
+def test_two_services_on_one_store_take_turns(serving, tmp_path):
+    one = serving(Store.at(tmp_path / "ads.evenhand", create=True))
+    one.create()
+    two = serving(Store.at(tmp_path / "ads.evenhand"))
+    assert [served.ask().json()["id"] for served in (one, two, two, one)] == [1, 2, 3, 4]
+    two.create("second", POLICY)
+    assert one.ask("second").json()["id"] == 1
+    assert [study["decisions"] for study in one.read("/studies")["studies"]] == [4, 1]

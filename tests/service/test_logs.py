@@ -1,0 +1,75 @@
+"""The log: one JSON object a line, and nothing in it that must stay secret."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import logging.config
+
+from evenhand.service.logs import json_log, uvicorn_logging
+
+
+def test_each_request_is_a_line_with_what_is_asked_of_it(served):
+    before = len(served.lines())
+    answer = served.ask()
+    (line,) = served.lines()[before:]
+    assert line["id"] == answer.headers["X-Request-Id"]
+    assert line["duration_ms"] > 0
+    assert line["time"].endswith("Z")
+    shown = {name: line[name] for name in ("event", "level", "method", "route", "status", "key", "study")}
+    assert shown == {
+        "event": "request",
+        "level": "info",
+        "method": "POST",
+        "route": "/studies/{name}/ask",
+        "status": 200,
+        "key": served.keys["decide"].split("_")[2],
+        "study": "ads",
+    }
+
+
+def test_a_refusal_is_a_line_too(served):
+    served.tell({"ticket": 1})
+    assert served.lines()[-1]["status"] == 422
+    served.http.get("/studies", headers={"Authorization": "Bearer nobody"})
+    assert (served.lines()[-1]["status"], served.lines()[-1]["key"]) == (401, None)
+
+
+def test_the_log_holds_no_keys_no_contexts_no_rewards_no_tickets(serving):
+    served = serving()
+    served.create("seen", {"policy": "groups/linear-thompson", "groups": {"a": "F", "b": "M"}, "seed": 1})
+    ticket = served.ask("seen", json={"contexts": [[123.456], [654.321]]}).json()["ticket"]
+    served.ask("seen", json={"contexts": [[123.456]]})
+    served.tell({"ticket": ticket, "reward": 0.98765}, "seen")
+    served.tell({"ticket": ticket, "reward": 0.56789}, "seen")
+    served.http.get("/studies?key=sesame", headers={"Authorization": "Bearer eh_read_1_sesame"})
+    written = served.written.getvalue().decode()
+    assert len(served.lines()) == 6
+    for secret in (*served.keys.values(), "sesame", "123.456", "654.321", "0.98765", "0.56789", ticket):
+        assert secret not in written
+
+
+def test_a_request_may_bring_its_own_id(served):
+    assert served.ask(headers={"X-Request-Id": "shop-17.a"}).headers["X-Request-Id"] == "shop-17.a"
+    forged = served.ask(headers={"X-Request-Id": 'a"} {"event": "request'}).headers["X-Request-Id"]
+    assert len(forged) == 16
+
+
+def test_quiet_logs_leave_requests_out():
+    stream = io.BytesIO()
+    log = json_log(stream, level="warning")
+    log.info("request")
+    log.warning("alert", study="ads")
+    (line,) = stream.getvalue().splitlines()
+    assert json.loads(line)["event"] == "alert"
+
+
+def test_the_messages_of_the_server_look_like_ours(capsys):
+    logger = logging.getLogger("uvicorn")
+    handlers, level, propagate = list(logger.handlers), logger.level, logger.propagate
+    logging.config.dictConfig(uvicorn_logging())
+    logging.getLogger("uvicorn.error").warning("something %s", "odd")
+    logger.handlers, logger.level, logger.propagate = handlers, level, propagate
+    line = json.loads(capsys.readouterr().err)
+    assert (line["event"], line["level"]) == ("something odd", "warning")

@@ -1,0 +1,80 @@
+"""What Prometheus reads is what happened."""
+
+from __future__ import annotations
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from evenhand.service import metrics
+from evenhand.service.metrics import Metrics, Standing
+
+
+def read(text):
+    """Return the samples of an exposition, by name and labels."""
+    return {
+        (sample.name, *sorted(sample.labels.values())): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def test_requests_decisions_tells_and_refusals_are_counted(served):
+    tickets = [one["ticket"] for one in served.ask(json={"count": 5}).json()["decisions"]]
+    served.tell({"batch": [{"ticket": ticket, "reward": 1.0} for ticket in tickets[:3]] + [{"ticket": 1}]})
+    served.tell({"ticket": tickets[0], "reward": 1.0})
+    served.tell({"ticket": tickets[0], "reward": 0.0})
+    served.send("report", "POST", "/studies/ads/forget", json={"ticket": tickets[4]})
+    served.http.get("/studies")
+    served.read("/studies/ads")
+    served.send("read", "GET", "/studies/none")
+    answer = served.http.get("/metrics")
+    assert answer.headers["content-type"].startswith("text/plain")
+    found = read(answer.text)
+    assert found["evenhand_decisions_total", "ads"] == 5
+    assert found["evenhand_tells_total", "ads"] == 3
+    assert found["evenhand_forgotten_total", "ads"] == 1
+    assert found["evenhand_open_tickets", "ads"] == 1
+    assert found["evenhand_promise_kept", "ads"] == 1
+    assert found["evenhand_worst_shortfall", "ads"] == pytest.approx(
+        served.read("/studies/ads")["promise"]["worst_shortfall"]
+    )
+    for name in ("TicketError", "ContradictionError", "KeyError", "UnknownStudyError"):
+        assert found["evenhand_refusals_total", name] == 1
+    assert found["evenhand_requests_total", "/studies/{name}/tell", "200", "POST"] == 2
+    assert found["evenhand_requests_total", "/studies/{name}/tell", "409", "POST"] == 1
+    assert found["evenhand_request_seconds_count", "/studies/{name}/tell"] == 3
+
+
+def test_labels_do_not_grow_with_what_strangers_send(served):
+    for i, method in enumerate(("PUT", "PATCH", "PROPFIND", "TRACE", "SEARCH")):
+        served.http.get(f"/nothing{i}")
+        served.http.request(method, "/studies")
+        served.send("read", "GET", f"/studies/none{i}")
+    labels = {name[1:] for name in read(served.http.get("/metrics").text) if name[0] == "evenhand_requests_total"}
+    assert ("404", "GET", "other") in labels
+    assert ("/studies", "405", "other") in labels
+    assert not any("none" in label or "PROPFIND" in label for name in labels for label in name)
+
+
+def test_studies_beyond_the_limit_share_a_label(monkeypatch):
+    monkeypatch.setattr(metrics, "MOST", 2)
+    counters = Metrics()
+    for name in ("a", "b", "c", "d", "a"):
+        counters.did("ask", name, 1)
+    standings = [Standing(name, 1, None, None) for name in "abcd"]
+    found = read(counters.exposition(lambda: standings).decode())
+    assert {name: value for name, value in found.items() if name[0] == "evenhand_decisions_total"} == {
+        ("evenhand_decisions_total", "a"): 2,
+        ("evenhand_decisions_total", "b"): 1,
+        ("evenhand_decisions_total", "other"): 2,
+    }
+    assert [name for name in found if name[0] == "evenhand_open_tickets"] == [
+        ("evenhand_open_tickets", "a"),
+        ("evenhand_open_tickets", "b"),
+    ]
+
+
+def test_a_study_without_a_promise_has_no_gauge_of_it():
+    found = read(Metrics().exposition(lambda: [Standing("ads", 3, None, None)]).decode())
+    assert found["evenhand_open_tickets", "ads"] == 3
+    assert not [name for name in found if name[0] in ("evenhand_promise_kept", "evenhand_worst_shortfall")]

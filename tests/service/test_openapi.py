@@ -1,0 +1,109 @@
+"""The service against its own document: whatever is sent, the answer is one that the document foresees, and no 5xx.
+
+`make fuzz` sends fifty times as many requests.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evenhand.service import docs
+from evenhand.studies import Store
+from tests.fuzzing import many
+from tests.service.conftest import Served
+
+MANY = str(many(6))
+SIGNS = st.characters(codec="utf-8")
+CELLS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(SIGNS)
+ANYTHING = st.recursive(CELLS, lambda own: st.lists(own, max_size=3) | st.dictionaries(st.text(SIGNS), own, max_size=3))
+NAMES = st.sampled_from(["reward", "violations", "acceptable", "X", "y", "samples"])
+
+
+@pytest.fixture(scope="module")
+def one():
+    served = Served(Store.at(":memory:", create=True), rate=1e6, burst=1e6)
+    served.create()
+    served.create("seen", {"policy": "groups/linear-thompson", "groups": {"a": "F", "b": "M"}, "seed": 1})
+    served.tickets = [one["ticket"] for one in served.ask(json={"count": 20}).json()["decisions"]]
+    yield served
+    served.stop()
+
+
+def meant(document, tickets):
+    """Return the document with the study and the tickets that there are, so that most requests get far."""
+    for item in document["paths"].values():
+        for operation in item.values():
+            for parameter in operation.get("parameters", []):
+                if parameter["name"] == "name":
+                    parameter["schema"] = {"type": "string", "enum": ["ads", "seen"]}
+    for form in ("TellBody", "ForgetBody"):
+        document["components"]["schemas"][form]["properties"]["ticket"] = {"type": "string", "enum": tickets}
+    return document
+
+
+@pytest.mark.parametrize("known", [False, True], ids=["any study", "studies that are there"])
+@pytest.mark.parametrize("tag", ["decide", "report", "read", "service"])
+def test_the_service_is_as_its_document_says(one, tmp_path, tag, known):
+    document = one.http.get("/openapi.json").json()
+    place = tmp_path / "openapi.json"
+    place.write_text(json.dumps(meant(document, one.tickets) if known else document))
+    key = one.keys["read" if tag == "service" else tag]
+    run = [sys.executable, "-m", "schemathesis.cli", "run", str(place), "--url", one.url, "--include-tag", tag]
+    run += ["-H", f"Authorization: Bearer {key}", "-n", MANY, "--seed", "1", "--phases", "examples,coverage,fuzzing"]
+    run += ["--exclude-checks", "positive_data_acceptance", "--suppress-health-check", "all", "--no-shrink"]
+    found = subprocess.run(run, capture_output=True, text=True, cwd=tmp_path)
+    assert found.returncode == 0, found.stdout[-4000:] + found.stderr[-1000:]
+    assert " passed" in found.stdout
+    assert [line for line in one.lines() if line["event"] == "defect"] == []
+
+
+@settings(max_examples=40 * int(MANY) // 6)
+@given(st.dictionaries(NAMES, ANYTHING, max_size=3), st.integers(0, 19))
+def test_whatever_is_told_of_a_ticket_is_told_or_refused(one, body, number):
+    answer = one.tell({"ticket": one.tickets[number], **body})
+    assert answer.status_code in (200, 400, 409, 422), answer.text
+
+
+@settings(max_examples=40 * int(MANY) // 6)
+@given(ANYTHING)
+def test_whatever_is_shown_is_decided_on_or_refused(one, contexts):
+    answer = one.ask("seen", json={"contexts": contexts})
+    assert answer.status_code in (200, 400, 422), answer.text
+
+
+@settings(max_examples=40 * int(MANY) // 6)
+@given(st.dictionaries(st.sampled_from(["policy", "shares", "arms", "seed", "tolerance", "learner"]), ANYTHING))
+def test_whatever_policy_is_wanted_is_made_or_refused(one, spec):
+    answer = one.send(
+        "decide", "POST", "/studies", json={"name": "ads", "policy": {"policy": "quotas/fair-learn", **spec}}
+    )
+    assert answer.status_code in (400, 422), answer.text
+
+
+def test_the_document_describes_every_refusal_with_the_one_envelope(one):
+    document = one.http.get("/openapi.json").json()
+    for path, item in document["paths"].items():
+        for method, operation in item.items():
+            refusing = {status: form for status, form in operation["responses"].items() if status >= "400"}
+            assert "429" in refusing or path in ("/healthz", "/metrics"), (method, path)
+            for form in refusing.values():
+                schema = form["content"]["application/json"]["schema"]
+                assert schema == {"$ref": "#/components/schemas/Envelope"}
+
+
+def test_the_documentation_shows_every_route_and_needs_nothing_from_elsewhere(one):
+    answer = one.http.get("/docs")
+    document = one.http.get("/openapi.json").json()
+    for path, item in document["paths"].items():
+        for method in item:
+            assert f"<code>{method.upper()} {path}</code>" in answer.text
+    assert "<script" not in answer.text
+    assert "style=" not in answer.text
+    assert "https://" not in answer.text
+    assert one.http.get("/docs/style.css").text == docs.STYLE

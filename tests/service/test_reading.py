@@ -1,0 +1,211 @@
+"""What readers see: it is what the log says."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from evenhand.service import models
+
+OWED = "owed its share"
+
+
+@pytest.fixture
+def lively(served):
+    """A study with 40 decisions: every fourth open, the fifth forgotten."""
+    decisions = served.ask(json={"count": 40}).json()["decisions"]
+    rows = [{"ticket": one["ticket"], "reward": one["index"]} for one in decisions if one["id"] % 4 and one["id"] != 5]
+    served.tell({"batch": rows})
+    served.send("report", "POST", "/studies/ads/forget", json={"ticket": decisions[4]["ticket"]})
+    served.decisions = decisions
+    return served
+
+
+def test_the_state_is_what_was_decided_and_told(lively):
+    state = lively.read("/studies/ads")
+    models.StateOut.model_validate(state)
+    assert (state["decisions"], state["told"], state["forgotten"], state["open"]) == (40, 29, 1, 10)
+    arms = pd.Series([one["arm"] for one in lively.decisions]).value_counts()
+    for row in state["arms"]:
+        assert row["decisions"] == arms[row["label"]]
+        assert row["share"] == pytest.approx(arms[row["label"]] / 40)
+        assert row["owed"] == pytest.approx(row["promised"] * 40 - arms[row["label"]])
+        owed = [one["round"] for one in lively.decisions if one["arm"] == row["label"] and one["reason"] == OWED]
+        assert row["last_owed_round"] == (owed[-1] if owed else None)
+    assert [row["reward"] for row in state["arms"]] == [0.0, 1.0]
+    assert state["promise"] == {
+        "when": "at every round",
+        "kept": True,
+        "tolerance": 0.0,
+        "worst_shortfall": state["promise"]["worst_shortfall"],
+        "worst_arm": "b",
+        "worst_round": state["promise"]["worst_round"],
+        "rounds_in_violation": 0,
+    }
+    assert 0 < state["promise"]["worst_shortfall"] < 1
+
+
+def test_the_outline_of_all_studies(lively):
+    lively.create("other", {"policy": "learners/ucb1", "arms": ["x", "y"]})
+    studies = lively.read("/studies")
+    models.StudiesOut.model_validate(studies)
+    outline = [
+        (one["name"], one["policy"], one["decisions"], one["open"], one["promise"]) for one in studies["studies"]
+    ]
+    assert outline == [("ads", "quotas/fair-ucb", 40, 10, "kept"), ("other", "learners/ucb1", 0, 0, None)]
+
+
+def test_learned_bias_and_groups_are_in_the_state(serving):
+    served = serving()
+    served.create("jobs", {"policy": "groups/group-fair-top-interval", "groups": {"a": "F", "b": "M"}, "seed": 1})
+    assert served.read("/studies/jobs")["bias"] is None
+    for i in range(8):
+        ticket = served.ask("jobs", json={"contexts": [[1.0, i], [1.0, i + 1.0]]}).json()["ticket"]
+        served.tell({"ticket": ticket, "reward": float(i)}, "jobs")
+    state = served.read("/studies/jobs")
+    models.StateOut.model_validate(state)
+    assert {row["group"] for row in state["bias"]} <= {"F", "M"}
+    assert len(state["bias"]) >= 2
+    assert [row["group"] for row in state["arms"]] == ["F", "M"]
+    assert sum(row["share"] for row in state["groups"]) == pytest.approx(1)
+
+
+def test_the_course_of_a_study(lively):
+    series = lively.read("/studies/ads/series")
+    models.SeriesOut.model_validate(series)
+    assert series["round"] == list(range(1, 41))
+    chosen = np.array([[one["arm"] == label for one in lively.decisions] for label in series["labels"]])
+    counts = chosen.cumsum(axis=1)
+    np.testing.assert_allclose(series["shares"], counts / np.arange(1, 41))
+    np.testing.assert_allclose(series["shortfall"], np.outer([0.2, 0.3], np.arange(1, 41)) - counts, atol=1e-12)
+    assert series["forced"] == np.cumsum([one["reason"] == OWED for one in lively.decisions]).tolist()
+    fewer = lively.read("/studies/ads/series?points=5")
+    assert (len(fewer["round"]), fewer["round"][-1]) == (5, 40)
+
+
+def test_an_empty_study_has_an_empty_course(served):
+    series = served.read("/studies/ads/series")
+    models.SeriesOut.model_validate(series)
+    assert (series["round"], series["shares"]) == ([], [[], []])
+    assert served.read("/studies/ads/owed") == {"owed": []}
+    assert served.read("/studies/ads/decisions") == {"decisions": [], "next": None}
+
+
+def test_decisions_come_newest_first_page_by_page(lively):
+    seen, before = [], ""
+    while True:
+        page = lively.read(f"/studies/ads/decisions?limit=7{before}")
+        models.DecisionsOut.model_validate(page)
+        seen += page["decisions"]
+        if page["next"] is None:
+            break
+        before = f"&before={page['next']}"
+    assert [one["id"] for one in seen] == list(range(40, 0, -1))
+    assert [one["status"] for one in seen[-5:]] == ["forgotten", "open", "told", "told", "told"]
+    assert [one["reward"] for one in seen[-5:]][:2] == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("query", "fits"),
+    [
+        ("arm=a", lambda one: one["arm"] == "a"),
+        ("arm=nobody", lambda one: False),
+        (f"reason={OWED}", lambda one: one["reason"] == OWED),
+        ("open=true", lambda one: one["id"] % 4 == 0),
+        ("open=false&arm=b", lambda one: one["id"] % 4 and one["arm"] == "b"),
+        ("before=10&arm=b", lambda one: one["id"] < 10 and one["arm"] == "b"),
+    ],
+)
+def test_decisions_are_chosen(lively, query, fits):
+    found = lively.read(f"/studies/ads/decisions?limit=100&{query}")["decisions"]
+    assert [one["id"] for one in found] == [one["id"] for one in reversed(lively.decisions) if fits(one)]
+
+
+def test_all_of_one_decision(lively):
+    record = lively.read("/studies/ads/decisions/1")
+    models.RecordOut.model_validate(record)
+    assert record["status"] == "told"
+    assert record["told"] == {"reward": record["reward"]}
+    assert record["decision"]["reason"] == record["reason"] == lively.decisions[0]["reason"]
+    assert record["actor"] == lively.keys["decide"].split("_")[2]
+    assert record["age_seconds"] >= 0
+
+
+def test_who_was_owed_when(lively):
+    owed = lively.read("/studies/ads/owed?limit=3")
+    models.OwedOut.model_validate(owed)
+    expected = [one for one in reversed(lively.decisions) if one["reason"] == OWED][:3]
+    assert [(one["id"], one["arm"], one["round"]) for one in owed["owed"]] == [
+        (one["id"], one["arm"], one["round"]) for one in expected
+    ]
+
+
+def test_the_audit_is_a_verification_done_once_while_nothing_changes(lively, monkeypatch):
+    audit = lively.read("/studies/ads/audit")
+    models.AuditOut.model_validate(audit)
+    assert (audit["ok"], audit["promise_kept"], audit["decisions"]) == (True, True, 40)
+    study = lively.app.state.desks.open("ads").study
+    calls = []
+    verify = study.verify
+    monkeypatch.setattr(study, "verify", lambda: calls.append(1) or verify())
+    assert lively.read("/studies/ads/audit") == audit
+    lively.ask()
+    assert lively.read("/studies/ads/audit")["decisions"] == 41
+    assert len(calls) == 1
+
+
+READERS = {
+    "csv": lambda content: pd.read_csv(io.BytesIO(content)),
+    "parquet": lambda content: pd.read_parquet(io.BytesIO(content)),
+    "arrow": lambda content: pa.ipc.open_stream(content).read_all().to_pandas(),
+    "json": lambda content: pd.read_json(io.BytesIO(content)),
+}
+
+
+@pytest.mark.parametrize("format", READERS)
+@pytest.mark.parametrize("form", ["log", "bandit"])
+def test_the_history_is_a_table_in_every_format(lively, format, form):
+    answer = lively.send("read", "GET", f"/studies/ads/history?format={format}&form={form}")
+    table = READERS[format](answer.content)
+    kept = [one for one in lively.decisions if form == "log" or (one["id"] % 4 and one["id"] != 5)]
+    assert table["ticket"].tolist() == [one["id"] for one in kept]
+    assert table["arm"].tolist() == [one["arm"] for one in kept]
+    assert f'filename="ads-{form}.{format}"' in answer.headers["Content-Disposition"]
+
+
+@pytest.mark.parametrize("path", ["/studies/ads", "/studies/ads/series"])
+def test_a_reader_who_has_seen_it_is_told_so(lively, path):
+    first = lively.send("read", "GET", path)
+    again = lively.send("read", "GET", path, headers={"If-None-Match": first.headers["ETag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    lively.ask()
+    later = lively.send("read", "GET", path, headers={"If-None-Match": first.headers["ETag"]})
+    assert later.status_code == 200
+    assert later.headers["ETag"] != first.headers["ETag"]
+
+
+def test_a_poll_reads_only_what_is_new(lively, monkeypatch):
+    lively.read("/studies/ads/decisions")
+    lively.ask()
+    study = lively.app.state.desks.open("ads").study
+    read = []
+    events = study.events
+
+    def counted(after=0):
+        for event in events(after):
+            read.append(event.sequence)
+            yield event
+
+    monkeypatch.setattr(study, "events", counted)
+    assert lively.read("/studies/ads/decisions?limit=1")["decisions"][0]["id"] == 41
+    assert read == [study.sequence]
+
+
+def test_large_answers_are_packed(lively):
+    answer = lively.send("read", "GET", "/studies/ads/series", headers={"Accept-Encoding": "gzip"})
+    assert answer.headers["Content-Encoding"] == "gzip"
+    assert answer.json()["round"][-1] == 40

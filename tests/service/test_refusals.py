@@ -1,0 +1,251 @@
+"""Everything that is refused over HTTP: its status, its name, and that it changes nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from evenhand.errors import ReplayError, StoreError
+from evenhand.service.refusals import Refusal, refusal_of
+from evenhand.studies import Store
+from tests.service.conftest import Served
+
+JSON = {"Content-Type": "application/json"}
+
+
+@pytest.fixture(scope="module")
+def one():
+    served = Served(Store.at(":memory:", create=True))
+    served.create()
+    served.create("other")
+    served.create("seen", {"policy": "groups/linear-thompson", "groups": {"a": "F", "b": "M"}, "seed": 1})
+    served.told = served.ask().json()["ticket"]
+    served.tell({"ticket": served.told, "reward": 1.0})
+    served.forgotten = served.ask().json()["ticket"]
+    served.send("report", "POST", "/studies/ads/forget", json={"ticket": served.forgotten})
+    served.open = served.ask().json()["ticket"]
+    served.foreign = served.ask("other").json()["ticket"]
+    yield served
+    served.stop()
+
+
+def refused(served, role, path, **given):
+    """Send what is to be refused; return status and name, and see that nothing has changed."""
+    before = [study["decisions"] for study in served.read("/studies")["studies"]], served.read("/studies/ads")
+    answer = served.send(role, "POST", path, **given)
+    body = answer.json()
+    assert set(body) == {"error"}
+    assert set(body["error"]) == {"name", "message"}
+    assert answer.headers["content-type"] == "application/json"
+    assert ([study["decisions"] for study in served.read("/studies")["studies"]], served.read("/studies/ads")) == before
+    return answer.status_code, body["error"]["name"], body["error"]["message"]
+
+
+def forged(ticket):
+    """Return a ticket whose last sign is another."""
+    return ticket[:-1] + ("0" if ticket[-1] != "0" else "1")
+
+
+TELLS = {
+    "forged": (lambda s: {"ticket": forged(s.open), "reward": 1.0}, 409, "ForeignTicketError", "was not signed"),
+    "another number": (
+        lambda s: {"ticket": s.open.replace(".3.", ".4."), "reward": 1.0},
+        409,
+        "ForeignTicketError",
+        "was not signed",
+    ),
+    "foreign": (
+        lambda s: {"ticket": s.foreign, "reward": 1.0},
+        409,
+        "ForeignTicketError",
+        "belongs to the study 'other'",
+    ),
+    "future": (
+        lambda s: {"ticket": s.future, "reward": 1.0},
+        404,
+        "UnknownTicketError",
+        "ticket 1000 was never handed out",
+    ),
+    "stale": (lambda s: {"ticket": s.forgotten, "reward": 1.0}, 409, "ClosedTicketError", "was forgotten before"),
+    "contradiction": (lambda s: {"ticket": s.told, "reward": 0.0}, 409, "ContradictionError", "was told before"),
+    "number": (lambda s: {"ticket": 3, "reward": 1.0}, 422, "TicketError", "numbers can be guessed"),
+    "number as text": (lambda s: {"ticket": "3", "reward": 1.0}, 409, "ForeignTicketError", "wanted a ticket"),
+    "no ticket": (lambda s: {"reward": 1.0}, 422, "TicketError", "wanted a signed ticket"),
+    "no reward": (lambda s: {"ticket": s.open}, 422, "ArgumentError", "reward: wanted"),
+    "too large": (lambda s: {"ticket": s.open, "reward": 2.0}, 422, "RewardError", "scale rewards"),
+    "text": (lambda s: {"ticket": s.open, "reward": "much"}, 422, "RewardError", "wanted a number"),
+    "object": (
+        lambda s: {"ticket": s.open, "reward": {"$float": "nan"}},
+        422,
+        "ArgumentError",
+        "reward: wanted numbers",
+    ),
+    "list": (lambda s: {"ticket": s.open, "reward": [1.0, 0.0]}, 422, "RewardError", "reward"),
+    "deep": (lambda s: {"ticket": s.open, "reward": [[[[1.0]]]]}, 422, "ArgumentError", "lists of them"),
+    "unknown name": (lambda s: {"ticket": s.open, "prize": 1.0}, 422, "ArgumentError", "got 'prize'"),
+    "not taken": (lambda s: {"ticket": s.open, "reward": 1.0, "violations": []}, 422, "ArgumentError", "violations"),
+    "samples": (
+        lambda s: {"ticket": s.open, "samples": {"a": [1], "b": [1, 2]}},
+        422,
+        "ArgumentError",
+        "of one length",
+    ),
+    "batch and more": (lambda s: {"ticket": s.open, "batch": []}, 422, "ArgumentError", "batch alone"),
+    "batch of numbers": (lambda s: {"batch": [1]}, 422, "ArgumentError", "a list of objects"),
+    "list as body": (lambda s: [], 422, "ArgumentError", "a JSON object"),
+}
+
+
+@pytest.mark.parametrize("case", TELLS)
+def test_a_report_that_cannot_be_is_refused_by_name(one, case):
+    build, status, name, said = TELLS[case]
+    one.future = one.app.state.desks.open("ads").study.sign(1000)
+    found = refused(one, "report", "/studies/ads/tell", json=build(one))
+    assert found[:2] == (status, name)
+    assert said in found[2]
+
+
+@pytest.mark.parametrize(
+    ("ticket", "status", "name"),
+    [("told", 409, "ClosedTicketError"), ("foreign", 409, "ForeignTicketError")],
+)
+def test_a_ticket_that_cannot_be_forgotten_is_refused(one, ticket, status, name):
+    found = refused(one, "report", "/studies/ads/forget", json={"ticket": getattr(one, ticket)})
+    assert found[:2] == (status, name)
+
+
+ASKS = {
+    "contexts for none": ("ads", {"contexts": [[1.0], [2.0]]}, "ContextError"),
+    "no contexts": ("seen", {}, "ContextError"),
+    "shape": ("seen", {"contexts": [[1.0, 2.0]]}, "ContextError"),
+    "ragged": ("seen", {"contexts": [[1.0], [1.0, 2.0]]}, "ContextError"),
+    "text": ("seen", {"contexts": [["a"], ["b"]]}, "ContextError"),
+    "objects": ("seen", {"contexts": {"$table": {}}}, "ContextError"),
+    "count of nothing": ("ads", {"count": 0}, "ArgumentError"),
+    "count of text": ("ads", {"count": "3"}, "ArgumentError"),
+    "count of truth": ("ads", {"count": True}, "ArgumentError"),
+    "unknown": ("ads", {"number": 3}, "ArgumentError"),
+    "batch and count": ("ads", {"batch": [{}], "count": 3}, "ArgumentError"),
+    "batch of lists": ("ads", {"batch": [[]]}, "ArgumentError"),
+    "unknown in a batch": ("ads", {"batch": [{"number": 3}]}, "ArgumentError"),
+    "all of a batch": ("seen", {"count": 3}, "ContextError"),
+}
+
+
+@pytest.mark.parametrize("case", ASKS)
+def test_an_ask_that_cannot_be_is_refused_by_name(one, case):
+    study, body, name = ASKS[case]
+    assert refused(one, "decide", f"/studies/{study}/ask", json=body)[:2] == (422, name)
+
+
+CREATES = {
+    "taken": ({"name": "ads", "policy": {"policy": "quotas/fair-ucb", "shares": {"a": 0.2}}}, "ArgumentError"),
+    "name": ({"name": "a/b", "policy": {"policy": "quotas/fair-ucb", "shares": {"a": 0.2}}}, "ArgumentError"),
+    "no name": ({"policy": {"policy": "quotas/fair-ucb", "shares": {"a": 0.2}}}, "ArgumentError"),
+    "no policy": ({"name": "new"}, "ArgumentError"),
+    "policy": ({"name": "new", "policy": {"policy": "quotas/unfair"}}, "RegistryError"),
+    "shares": ({"name": "new", "policy": {"policy": "quotas/fair-ucb", "shares": {"a": 0.9, "b": 0.9}}}, "SharesError"),
+    "argument": ({"name": "new", "policy": {"policy": "quotas/fair-ucb", "share": 1}}, "ArgumentError"),
+    "too many": ({"name": "new", "policy": {"policy": "learners/ucb1", "arms": 10**9}}, "ArgumentError"),
+}
+
+
+@pytest.mark.parametrize("case", CREATES)
+def test_a_study_that_cannot_be_is_refused_by_name(one, case):
+    body, name = CREATES[case]
+    assert refused(one, "decide", "/studies", json=body)[:2] == (422, name)
+    assert [study["name"] for study in one.read("/studies")["studies"]] == ["ads", "other", "seen"]
+
+
+@pytest.mark.parametrize("path", ["/studies/none/ask", "/studies/a%00b/ask", "/studies/%F0%28/ask"])
+def test_an_unknown_study_is_refused_by_name(one, path):
+    assert refused(one, "decide", path, json={})[:2] == (404, "UnknownStudyError")
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["", "/series", "/decisions", "/decisions/1", "/owed", "/history", "/audit"],
+    ids=lambda path: path or "state",
+)
+def test_an_unknown_study_has_nothing_to_read(one, path):
+    answer = one.send("read", "GET", f"/studies/none{path}")
+    assert (answer.status_code, answer.json()["error"]["name"]) == (404, "UnknownStudyError")
+
+
+@pytest.mark.parametrize("content", [b"{", b"\xff", b"{'a': 1}", b'{"ticket": NaN}', b"", b"[" * 100_000])
+def test_what_is_not_json_is_refused(one, content):
+    assert refused(one, "report", "/studies/ads/tell", content=content, headers=JSON)[:2] == (400, "BadRequestError")
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "application/jsonx", ""])
+def test_another_content_type_is_refused(one, kind):
+    found = refused(one, "decide", "/studies/ads/ask", content=b"{}", headers={"Content-Type": kind})
+    assert found[:2] == (415, "ContentTypeError")
+    assert "application/json" in found[2]
+
+
+@pytest.mark.parametrize("key", ["", "x" * 101, "with space"])
+def test_an_idempotency_key_that_is_none_is_refused(one, key):
+    found = refused(one, "decide", "/studies/ads/ask", json={}, headers={"Idempotency-Key": key})
+    assert found[:2] == (422, "ArgumentError")
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/decisions/0", 422),
+        ("/decisions/x", 422),
+        ("/decisions/99999", 404),
+        ("/decisions/" + "9" * 30, 422),
+        ("/decisions?limit=0", 422),
+        ("/decisions?before=x", 422),
+        ("/series?points=1", 422),
+        ("/owed?limit=1001", 422),
+        ("/history?format=xls", 422),
+    ],
+)
+def test_what_cannot_be_read_is_refused(one, path, status):
+    answer = one.send("read", "GET", "/studies/ads" + path)
+    assert answer.status_code == status
+    assert set(answer.json()["error"]) == {"name", "message"}
+
+
+def test_a_store_that_is_gone_is_503(one, monkeypatch):
+    def gone(*_):
+        raise StoreError("the store is gone")
+
+    monkeypatch.setattr(one.app.state.desks.open("ads").study, "perform", gone)
+    answer = one.ask()
+    assert (answer.status_code, answer.json()["error"]["name"]) == (503, "StoreError")
+    assert answer.headers["Retry-After"] == "1"
+    monkeypatch.setattr(one.store, "names", gone)
+    assert one.http.get("/healthz").status_code == 503
+
+
+def test_a_defect_shows_nothing_of_itself_but_is_logged(one, monkeypatch):
+    def broken(*_):
+        raise RuntimeError("the secret is 42")
+
+    monkeypatch.setattr(one.app.state.desks.open("ads").study, "perform", broken)
+    answer = one.ask()
+    assert (answer.status_code, answer.json()["error"]["name"]) == (500, "DefectError")
+    assert "42" not in answer.text
+    (logged,) = [line for line in one.lines() if line["event"] == "defect"]
+    assert logged["id"] == answer.headers["X-Request-Id"]
+    assert "the secret is 42" in logged["exception"]
+
+
+def test_every_answer_forbids_what_browsers_might_do_with_it(one):
+    for answer in (one.http.get("/healthz"), one.http.get("/docs"), one.ask(), one.http.get("/nothing")):
+        assert "default-src 'self'" in answer.headers["Content-Security-Policy"]
+        assert "frame-ancestors 'none'" in answer.headers["Content-Security-Policy"]
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+        assert answer.headers["Referrer-Policy"] == "no-referrer"
+
+
+def test_a_log_that_does_not_replay_says_so():
+    assert (refusal_of(ReplayError("entry 3")).status, refusal_of(ReplayError("entry 3")).message) == (500, "entry 3")
+
+
+def test_a_refusal_is_itself():
+    refusal = Refusal(413, "too large")
+    assert refusal_of(refusal) is refusal

@@ -1,0 +1,113 @@
+"""Every route with a key of every role, without a key, and with a key that is no more."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from evenhand.service.auth import Guard
+from evenhand.service.refusals import Refusal
+from evenhand.service.routes import ROUTES
+from evenhand.studies import Store
+from evenhand.studies.keys import ROLES, add_key, list_keys, new_key, revoke_key
+from tests.service.conftest import Served
+
+MATRIX = [(route.template, method, role) for route in ROUTES for method, role in route.methods.items()]
+KEPT = [(template, method, role) for template, method, role in MATRIX if role is not None]
+OPEN = [(template, method) for template, method, role in MATRIX if role is None]
+
+
+@pytest.fixture(scope="module")
+def one():
+    served = Served(Store.at(":memory:", create=True))
+    served.create()
+    served.ask()
+    yield served
+    served.stop()
+
+
+def path_of(template):
+    return template.replace("{name}", "ads").replace("{id}", "1").replace("{file}", "nothing.js")
+
+
+def test_the_table_holds_every_route_of_the_application(one):
+    described = one.app.openapi()["paths"]
+    assert {(path, method.upper()) for path, item in described.items() for method in item} <= {
+        (template, method) for template, method, _ in MATRIX
+    }
+    for template, method, role in KEPT:
+        operation = described[template][method.lower()]
+        assert (operation["x-role"], operation["security"]) == (role, [{"key": []}])
+
+
+@pytest.mark.parametrize(("template", "method", "role"), KEPT)
+@pytest.mark.parametrize("mine", ROLES)
+def test_a_key_opens_the_routes_of_its_role_and_no_other(one, template, method, role, mine):
+    answer = one.send(mine, method, path_of(template))
+    if mine == role:
+        assert answer.status_code not in (401, 403)
+    else:
+        assert (answer.status_code, answer.json()["error"]["name"]) == (403, "RoleError")
+        doing = {"decide": "deciding", "report": "reporting", "read": "reading"}[role]
+        assert answer.json()["error"]["message"] == f"this key may {mine}; {doing} needs a key with the role {role}"
+
+
+@pytest.mark.parametrize(("template", "method", "role"), KEPT)
+@pytest.mark.parametrize(
+    "header",
+    [None, "", "Bearer", "Bearer  x", "Basic abc", "Bearer wrong", "Bearer eh_read_00000000_" + "x" * 43],
+    ids=["none", "empty", "scheme", "spaces", "basic", "wrong", "unknown"],
+)
+def test_without_a_good_key_nothing_is_told(one, template, method, role, header):
+    headers = {} if header is None else {"Authorization": header}
+    answer = one.http.request(method, path_of(template), headers=headers)
+    assert (answer.status_code, answer.json()["error"]["name"]) == (401, "KeyError")
+    assert answer.headers["WWW-Authenticate"].startswith("Bearer")
+
+
+@pytest.mark.parametrize(("template", "method"), OPEN)
+def test_what_is_open_needs_no_key(one, template, method):
+    assert one.http.request(method, path_of(template)).status_code in (200, 404)
+
+
+@pytest.mark.parametrize(("template", "method", "role"), MATRIX)
+def test_another_method_is_refused_and_those_that_serve_are_named(one, template, method, role):
+    answer = one.http.request("DELETE", path_of(template))
+    assert (answer.status_code, answer.json()["error"]["name"]) == (405, "MethodError")
+    assert method in answer.headers["Allow"].split(", ")
+
+
+@pytest.mark.parametrize("path", ["/nothing", "/studies/", "/studies/ads/nothing", "/studies/ads/decisions/1/2", "//"])
+def test_where_nothing_is_nothing_is_found(one, path):
+    answer = one.http.get(one.url + path)
+    assert (answer.status_code, answer.json()["error"]["name"]) == (404, "NotFoundError")
+
+
+def test_the_key_of_the_page_reads_and_is_never_stored(serving):
+    key = new_key("read")
+    served = serving(page_key=key)
+    headers = {"Authorization": f"Bearer {key}"}
+    assert served.http.get("/studies", headers=headers).status_code == 200
+    assert served.http.post("/studies", headers=headers).status_code == 403
+    assert key.split("_")[2] not in [one.id for one in list_keys(served.store)]
+
+
+def admitted(guard, text):
+    """Return the role of a key that may read, or the status of its refusal."""
+    try:
+        return asyncio.run(guard.admit(f"Bearer {text}".encode(), "read")).role
+    except Refusal as refusal:
+        return refusal.status
+
+
+def test_keys_that_come_and_go_are_noticed_when_the_second_is_over():
+    store, now = Store.at(":memory:", create=True), [0.0]
+    first = add_key(store, "read")
+    guard = Guard(store, age=1.0, clock=lambda: now[0])
+    assert admitted(guard, first) == "read"
+    second = add_key(store, "read")
+    revoke_key(store, first)
+    assert (admitted(guard, first), admitted(guard, second)) == ("read", 401)
+    now[0] = 1.1
+    assert (admitted(guard, first), admitted(guard, second)) == (401, "read")

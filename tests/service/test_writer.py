@@ -1,0 +1,145 @@
+"""Group commit, over a study that only counts."""
+
+import asyncio
+import threading
+
+import pytest
+
+from evenhand.errors import StoreError, UnknownTicketError
+from evenhand.service.refusals import Refusal
+from evenhand.service.writer import Writer
+
+
+class Counting:
+    """Performs operations by numbering them; holds still until it is let go."""
+
+    def __init__(self):
+        self.groups = []
+        self.committed = []
+        self.free = threading.Event()
+        self.free.set()
+        self.entered = threading.Event()
+
+    def perform(self, operations):
+        self.entered.set()
+        self.free.wait()
+        if "poison" in operations:
+            raise RuntimeError("a defect")
+        if "gone" in operations:
+            raise StoreError("the store is gone")
+        self.groups.append(len(operations))
+        self.committed.extend(operations)
+        return [UnknownTicketError("no") if op == "bad" else f"did {op}" for op in operations]
+
+
+async def together(study, writer, first, *others):
+    """Perform the others in one group, behind the first."""
+    study.free.clear()
+    study.entered.clear()
+    tasks = [asyncio.create_task(writer.perform(first))]
+    await asyncio.to_thread(study.entered.wait)
+    tasks += [asyncio.create_task(writer.perform(one)) for one in others]
+    await asyncio.sleep(0)
+    study.free.set()
+    return await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@pytest.fixture
+def study():
+    return Counting()
+
+
+@pytest.fixture
+def writer(study):
+    one = Writer(study)
+    yield one
+    study.free.set()
+    one.stop()
+
+
+def test_what_waits_together_is_one_transaction_and_each_gets_its_own(study, writer):
+    given = [[f"{i}.{j}" for j in range(i % 3 + 1)] for i in range(40)]
+    outcomes = asyncio.run(together(study, writer, ["first"], *given))
+    assert outcomes[1:] == [[f"did {op}" for op in ops] for ops in given]
+    assert study.groups == [1, sum(map(len, given))]
+
+
+def test_no_group_is_larger_than_a_transaction_may_be(study):
+    writer = Writer(study, most=5)
+    asyncio.run(together(study, writer, ["first"], *[["a", "b"]] * 6, ["x"] * 9))
+    writer.stop()
+    assert study.groups == [1, 4, 4, 4, 9]
+
+
+def test_an_answer_comes_only_after_the_commit(study, writer):
+    async def asked():
+        study.free.clear()
+        task = asyncio.create_task(writer.perform(["one"]))
+        await asyncio.to_thread(study.entered.wait)
+        before = task.done(), list(study.committed)
+        study.free.set()
+        await task
+        return before, list(study.committed)
+
+    assert asyncio.run(asked()) == ((False, []), ["one"])
+
+
+def test_a_refusal_is_the_outcome_of_its_own_operation_alone(study, writer):
+    outcomes = asyncio.run(together(study, writer, ["a"], ["bad"], ["b"]))
+    assert isinstance(outcomes[1][0], UnknownTicketError)
+    assert outcomes[2] == ["did b"]
+
+
+def test_a_store_that_is_gone_is_told_to_all_in_the_group(study, writer):
+    outcomes = asyncio.run(together(study, writer, ["a"], ["gone"], ["b"]))
+    assert [type(one) for one in outcomes] == [list, StoreError, StoreError]
+    assert study.committed == ["a"]
+
+
+def test_a_defect_hits_only_the_request_that_brings_it(study, writer):
+    outcomes = asyncio.run(together(study, writer, ["a"], ["poison"], ["b"], ["c", "d"]))
+    assert [type(one) for one in outcomes] == [list, RuntimeError, list, list]
+    assert study.committed == ["a", "b", "c", "d"]
+
+
+def test_stopping_does_and_answers_what_was_accepted_and_nothing_more(study):
+    writer = Writer(study)
+
+    async def stopped():
+        study.free.clear()
+        tasks = [asyncio.create_task(writer.perform([i])) for i in range(5)]
+        await asyncio.to_thread(study.entered.wait)
+        stopping = asyncio.create_task(asyncio.to_thread(writer.stop))
+        while not writer._stopping:
+            await asyncio.sleep(0)
+        with pytest.raises(Refusal, match="stopping") as refused:
+            await writer.perform(["late"])
+        study.free.set()
+        outcomes = await asyncio.gather(*tasks)
+        await stopping
+        return outcomes, refused.value.status
+
+    assert asyncio.run(stopped()) == ([[f"did {i}"] for i in range(5)], 503)
+    assert study.committed == list(range(5))
+
+
+def test_too_much_that_waits_is_refused(study):
+    writer = Writer(study, queue=3)
+    outcomes = asyncio.run(together(study, writer, ["a"], ["b"] * 3, ["c"]))
+    writer.stop()
+    assert outcomes[1] == ["did b"] * 3
+    assert (outcomes[2].status, outcomes[2].headers["Retry-After"]) == (503, "1")
+
+
+def test_who_goes_away_does_not_hold_up_the_others(study, writer):
+    async def left():
+        study.free.clear()
+        gone = asyncio.create_task(writer.perform(["gone away"]))
+        await asyncio.to_thread(study.entered.wait)
+        stays = asyncio.create_task(writer.perform(["stays"]))
+        await asyncio.sleep(0)
+        gone.cancel()
+        study.free.set()
+        return await stays
+
+    assert asyncio.run(left()) == ["did stays"]

@@ -1,0 +1,104 @@
+"""Keys: shown once, kept as a digest, good until revoked."""
+
+import pytest
+from sqlalchemy import select
+
+from evenhand.errors import ArgumentError
+from evenhand.studies import Store
+from evenhand.studies.keys import (
+    ROLES,
+    Ring,
+    add_key,
+    list_keys,
+    new_key,
+    passing_key,
+    read_keys,
+    revoke_key,
+)
+from evenhand.studies.schema import KEYS
+
+
+@pytest.fixture
+def store():
+    return Store.at(":memory:", create=True)
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_key_is_found_by_its_text_and_says_its_role(store, role):
+    text = add_key(store, role, "the shop")
+    holder = Ring(read_keys(store)).holder(text)
+    assert (holder.role, holder.note, holder.revoked) == (role, "the shop", None)
+    assert text.split("_")[:3] == ["eh", role, holder.id]
+
+
+def test_a_secret_has_256_bits_and_is_never_the_same():
+    texts = {new_key("read") for _ in range(50)}
+    assert len(texts) == 50
+    assert {len(text.split("_", 3)[3]) for text in texts} == {43}
+
+
+def test_the_store_does_not_hold_the_text(store):
+    text = add_key(store, "decide")
+    with store.reading() as connection:
+        row = connection.execute(select(KEYS)).one()
+    assert text.split("_", 3)[3] not in repr(row)
+    assert len(row.digest) == 64
+
+
+def test_a_revoked_key_is_nobodys_and_stays_listed(store):
+    text, other = add_key(store, "read"), add_key(store, "read")
+    assert revoke_key(store, list_keys(store)[0].id) == "revoked"
+    assert revoke_key(store, text) == "already revoked"
+    ring = Ring(read_keys(store))
+    assert ring.holder(text) is None
+    assert ring.holder(other) is not None
+    assert [key.revoked is None for key in list_keys(store)] == [False, True]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text[:-1] + ("A" if text[-1] != "A" else "B"),
+        lambda text: text.replace("_read_", "_decide_"),
+        lambda text: text + "x",
+        lambda text: "",
+        lambda text: "eh_read",
+        lambda text: text.split("_", 3)[3],
+        lambda text: text + "ü",
+        lambda text: "eh_read_00000000_" + text.split("_", 3)[3],
+    ],
+    ids=["last", "role", "longer", "empty", "beginning", "secret", "umlaut", "id"],
+)
+def test_a_text_that_differs_is_nobodys(store, change):
+    text = add_key(store, "read")
+    assert Ring(read_keys(store)).holder(change(text)) is None
+
+
+def test_a_passing_key_is_good_without_being_stored(store):
+    text = new_key("read")
+    ring = Ring([passing_key(text, "the page")])
+    assert ring.holder(text).role == "read"
+    assert list_keys(store) == []
+
+
+@pytest.mark.parametrize("text", ["", "secret", "eh_read_1_short", "eh_admin_1_" + "x" * 43])
+def test_a_passing_key_that_is_none_is_refused_without_being_shown(text):
+    with pytest.raises(ArgumentError, match="the text of a key") as refused:
+        passing_key(text, "the page")
+    assert not text or text not in str(refused.value)
+
+
+def test_an_unknown_role_is_refused(store):
+    with pytest.raises(ArgumentError, match="role: wanted one of decide, report, read, got 'admin'"):
+        add_key(store, "admin")
+    assert list_keys(store) == []
+
+
+def test_a_note_that_is_too_long_is_refused(store):
+    with pytest.raises(ArgumentError, match="note: wanted at most 200 characters"):
+        add_key(store, "read", "x" * 201)
+
+
+def test_revoking_what_is_not_there_is_refused(store):
+    with pytest.raises(ArgumentError, match="key: wanted the id of a key"):
+        revoke_key(store, "00000000")

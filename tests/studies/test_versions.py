@@ -1,0 +1,116 @@
+"""Code that changes under a study: what was decided stays, what cannot be replayed is said, and the study goes on."""
+
+import pytest
+from sqlalchemy import select
+
+from evenhand.errors import ReplayError
+from evenhand.protocol import Decision
+from evenhand.studies import Study
+from evenhand.studies.schema import SNAPSHOTS
+
+
+class Turns:
+    """Plays the arms in turn; its second version plays them in the other direction."""
+
+    version = 1
+    arms = (0, 1, 2)
+
+    def __init__(self, round=0, open_tickets=()):
+        self.round, self.open_tickets = round, list(open_tickets)
+
+    def ask(self):
+        self.round += 1
+        self.open_tickets.append(self.round)
+        index = self.round % 3 if self.version == 1 else -self.round % 3
+        return Decision(self.round, self.round, index, index, None, "its turn")
+
+    def tell(self, decision, reward):
+        self.open_tickets.remove(getattr(decision, "id", decision))
+
+    def forget(self, decision):
+        self.open_tickets.remove(getattr(decision, "id", decision))
+
+    def snapshot(self):
+        return {"round": self.round, "open": self.open_tickets}
+
+    @classmethod
+    def restored(cls, snapshot):
+        return cls(snapshot["round"], snapshot["open"])
+
+
+@pytest.fixture
+def upgrade(scratch_registry, monkeypatch):
+    """Replace the policy's code by its second version."""
+    scratch_registry(Turns)
+    monkeypatch.setattr("evenhand.studies.snapshots.policy_version", lambda policy: f"version {Turns.version}")
+    monkeypatch.setattr("evenhand.studies.study.policy_version", lambda policy: f"version {Turns.version}")
+    monkeypatch.setattr(Turns, "version", 1)
+    return lambda: monkeypatch.setattr(Turns, "version", 2)
+
+
+def grown(place, rounds=5):
+    study = Study.create(place, Turns(), name="turns")
+    for _ in range(rounds):
+        study.tell(study.ask(), 1.0)
+    return study
+
+
+def test_after_a_snapshot_new_code_goes_on_and_says_what_it_cannot_replay(place, upgrade):
+    study = grown(place)
+    study.snapshot()
+    upgrade()
+    later = Study.open(study.store)
+    assert later.ask().index == -6 % 3
+    finding = later.verify()
+    assert finding.ok
+    assert finding.versions == ("version 1", "version 2")
+    assert (finding.entries, finding.replayed, finding.decisions) == (11, 1, 6)
+    assert "entries from 1 on were written by version version 1" in finding.notes[0]
+    assert "version version 2 began after entry 10" in finding.notes[1]
+
+
+def test_without_a_snapshot_new_code_that_decides_otherwise_is_told_what_to_do(place, upgrade):
+    study = grown(place)
+    upgrade()
+    with pytest.raises(ReplayError, match=r"take a snapshot with version version 1 first: `evenhand snapshot`"):
+        Study.open(study.store).ask()
+
+
+def test_an_entry_of_this_version_that_does_not_replay_is_a_problem(place, upgrade, monkeypatch):
+    study = grown(place)
+    monkeypatch.setattr(Turns, "arms", (0, 1))
+    assert study.verify().ok
+    monkeypatch.setattr(Turns, "ask", lambda self: Decision(9, 9, 0, 0, None, "changed without a new version"))
+    finding = study.verify()
+    assert not finding.ok
+    assert "entry 1, written by version version 1" in finding.problems[0]
+
+
+def test_code_that_decides_alike_needs_nothing(place, upgrade, monkeypatch):
+    study = grown(place, rounds=3)
+    monkeypatch.setattr("evenhand.studies.snapshots.policy_version", lambda policy: "version 1.1")
+    later = Study.open(study.store)
+    later.tell(later.ask(), 1.0)
+    finding = later.verify()
+    assert finding.ok
+    assert finding.notes == ()
+    assert finding.replayed == finding.entries == 8
+
+
+def test_snapshots_of_each_version_s_beginning_stay(place, upgrade, monkeypatch):
+    monkeypatch.setattr("evenhand.studies.snapshots.ENTRIES", 4)
+    study = grown(place, rounds=10)
+    study.snapshot()
+    upgrade()
+    later = Study.open(study.store)
+    for _ in range(10):
+        later.tell(later.ask(), 1.0)
+    assert later.verify().ok
+
+    with later.store.reading() as connection:
+        kept = connection.execute(
+            select(SNAPSHOTS.c.version, SNAPSHOTS.c.sequence).order_by(SNAPSHOTS.c.sequence)
+        ).all()
+    firsts = {version: min(s for v, s in kept if v == version) for version, _ in kept}
+    assert firsts == {"version 1": 0, "version 2": 20}
+    assert len(kept) <= 2 + 2 + 1
