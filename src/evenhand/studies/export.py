@@ -84,7 +84,7 @@ def bandit_frame(study: Study) -> pd.DataFrame:
     table = frame(study)
     told = table[table["status"].eq("told") & table["index"].notna()]
     told = told[told["index"] >= 0]
-    arms = len(study.trail().labels)
+    labels = study.trail().labels
     single = all(not isinstance(reward, list) for reward in told["reward"])
     if (len(told) < len(table[table["status"].eq("told")]) and not len(told)) or not single:
         raise ArgumentError(f"bandit feedback: wanted decisions for one arm each, got those of {study.policy_name}")
@@ -105,7 +105,7 @@ def bandit_frame(study: Study) -> pd.DataFrame:
             "at": told["at"].to_numpy(),
             "arm": told["arm"].to_numpy(),
             "action": told["index"].to_numpy(dtype=np.int64),
-            "n_actions": np.full(len(told), arms),
+            "n_actions": [len(labels if p is None else p) for p in told["probabilities"]],
             "reward": told["reward"].to_numpy(dtype=np.float64),
             "propensity": propensity,
             "deterministic": told["probabilities"].isna().to_numpy(),
@@ -113,10 +113,9 @@ def bandit_frame(study: Study) -> pd.DataFrame:
     )
     shown = [np.array(given["contexts"]) for given in told["given"] if "contexts" in given]
     if len(shown) == len(told) and shown and len({one.shape for one in shown}) == 1:
-        labels = study.trail().labels
-        columns = [
-            f"context_{labels[arm]}_{feature}" for arm in range(len(shown[0])) for feature in range(shown[0].shape[1])
-        ]
+        arms, features = shown[0].shape
+        names = [*labels, *range(len(labels), arms)]
+        columns = [f"context_{names[arm]}_{feature}" for arm in range(arms) for feature in range(features)]
         contexts = pd.DataFrame(np.stack(shown).reshape(len(shown), -1), columns=columns)
         feedback = pd.concat([feedback, contexts], axis=1)
     return feedback
@@ -129,7 +128,7 @@ def bandit_feedback(study: Study) -> dict[str, Any]:
     contexts = [name for name in table.columns if name.startswith("context_")]
     return {
         "n_rounds": len(table),
-        "n_actions": int(table["n_actions"].iloc[0]) if len(table) else len(study.trail().labels),
+        "n_actions": int(table["n_actions"].max()) if len(table) else len(study.trail().labels),
         "context": table[contexts].to_numpy() if contexts else np.zeros((len(table), 1)),
         "action_context": None,
         "action": table["action"].to_numpy(),

@@ -97,7 +97,7 @@ class Study:
             raise ArgumentError(wanted("policy", "a registered policy, such as eh.quotas.FairUCB({...})", policy))
         if len(getattr(policy, "open_tickets", ())):
             raise ArgumentError(wanted("policy", "one without open tickets", f"{len(policy.open_tickets)} open"))
-        if getattr(policy, "promise", None) is not None and policy.round:
+        if getattr(policy, "promise", None) is not None and vars(policy).get("round"):
             got = f"one at round {policy.round}"
             mend = "its promise is checked over every round, so the log must hold all: pass policy.fresh()"
             raise ArgumentError(wanted("policy", "one that has not decided yet", got, mend))
