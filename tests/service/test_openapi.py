@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from contextlib import contextmanager
 
 import pytest
 from hypothesis import given, settings
@@ -25,14 +26,28 @@ ANYTHING = st.recursive(CELLS, lambda own: st.lists(own, max_size=3) | st.dictio
 NAMES = st.sampled_from(["reward", "violations", "acceptable", "X", "y", "samples"])
 
 
-@pytest.fixture(scope="module")
-def one():
+@contextmanager
+def running():
+    """A service with two studies, one of them with twenty open tickets."""
     served = Served(Store.at(":memory:", create=True), rate=1e6, burst=1e6)
     served.create()
     served.create("seen", {"policy": "groups/linear-thompson", "groups": {"a": "F", "b": "M"}, "seed": 1})
     served.tickets = [one["ticket"] for one in served.ask(json={"count": 20}).json()["decisions"]]
     yield served
     served.stop()
+
+
+@pytest.fixture(scope="module")
+def one():
+    with running() as served:
+        yield served
+
+
+@pytest.fixture
+def fresh():
+    """One that holds what no other test has left behind."""
+    with running() as served:
+        yield served
 
 
 def meant(document, tickets):
@@ -49,18 +64,18 @@ def meant(document, tickets):
 
 @pytest.mark.parametrize("known", [False, True], ids=["any study", "studies that are there"])
 @pytest.mark.parametrize("tag", ["decide", "report", "read", "service"])
-def test_the_service_is_as_its_document_says(one, tmp_path, tag, known):
-    document = one.http.get("/openapi.json").json()
+def test_the_service_is_as_its_document_says(fresh, tmp_path, tag, known):
+    document = fresh.http.get("/openapi.json").json()
     place = tmp_path / "openapi.json"
-    place.write_text(json.dumps(meant(document, one.tickets) if known else document))
-    key = one.keys["read" if tag == "service" else tag]
-    run = [sys.executable, "-m", "schemathesis.cli", "run", str(place), "--url", one.url, "--include-tag", tag]
+    place.write_text(json.dumps(meant(document, fresh.tickets) if known else document))
+    key = fresh.keys["read" if tag == "service" else tag]
+    run = [sys.executable, "-m", "schemathesis.cli", "run", str(place), "--url", fresh.url, "--include-tag", tag]
     run += ["-H", f"Authorization: Bearer {key}", "-n", MANY, "--seed", "1", "--phases", "examples,coverage,fuzzing"]
     run += ["--exclude-checks", "positive_data_acceptance", "--suppress-health-check", "all", "--no-shrink"]
     found = subprocess.run(run, capture_output=True, text=True, cwd=tmp_path)
     assert found.returncode == 0, found.stdout[-4000:] + found.stderr[-1000:]
     assert " passed" in found.stdout
-    assert [line for line in one.lines() if line["event"] == "defect"] == []
+    assert [line for line in fresh.lines() if line["event"] == "defect"] == []
 
 
 @settings(max_examples=40 * int(MANY) // 6)

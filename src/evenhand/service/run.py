@@ -21,7 +21,7 @@ __all__ = ["serve", "worker"]
 
 SETTINGS = "EVENHAND_SERVE"
 """The variable in which workers find what to serve."""
-NEEDED = ("fastapi", "structlog", "prometheus_client", "uvicorn")
+NEEDED = ("fastapi", "httpx", "prometheus_client", "structlog", "uvicorn")
 LOCAL = ("127.0.0.1", "::1", "localhost")
 
 
@@ -90,8 +90,11 @@ def worker() -> FastAPI:
 
 
 def _application(store: Store, settings: dict[str, Any]) -> FastAPI:
+    from evenhand.service.alarms import Alarms
     from evenhand.service.app import create_app
     from evenhand.service.logs import json_log
+
+    log = json_log(level=settings["log_level"])
 
     return create_app(
         store,
@@ -99,7 +102,8 @@ def _application(store: Store, settings: dict[str, Any]) -> FastAPI:
         rate=settings["rate"],
         burst=2 * settings["rate"],
         max_body=settings["max_body"],
-        log=json_log(level=settings["log_level"]),
+        log=log,
+        hooks=[Alarms(log)],
     )
 
 

@@ -1,0 +1,214 @@
+"""`serve`: what it prints, what it refuses, and that a signal ends it with everything written down."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+
+import httpx
+import pytest
+
+from evenhand.errors import ArgumentError, MissingExtraError, StoreError
+from evenhand.service import run
+from evenhand.service.run import serve
+from evenhand.studies import Store, Study
+from evenhand.studies.keys import list_keys
+from tests.service.conftest import POLICY
+
+PROGRAM = """
+import sys
+from evenhand.service.run import serve
+if __name__ == "__main__":
+    serve(sys.argv[1], port=0, workers=int(sys.argv[2]))
+"""
+
+
+@contextmanager
+def started(tmp_path, workers=1):
+    """Serve a file in a process of its own; yields the process, the lines it printed and its address."""
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    errors = tmp_path / "errors"
+    with errors.open("ab") as written:
+        process = subprocess.Popen(
+            [sys.executable, str(program), str(tmp_path / "ads.evenhand"), str(workers)],
+            stdout=subprocess.PIPE,
+            stderr=written,
+            text=True,
+            start_new_session=True,
+        )
+    try:
+        lines = []
+        for line in process.stdout:
+            lines.append(line.rstrip())
+            if line.startswith("More keys"):
+                break
+        url = re.search(r"http://127\.0\.0\.1:\d+", "\n".join(lines)).group()
+        _wait(url, process)
+        yield process, lines, url
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+
+
+def _wait(url, process):
+    """Return once the service answers."""
+    end = time.monotonic() + 120
+    while time.monotonic() < end:
+        assert process.poll() is None
+        try:
+            if get(f"{url}/healthz").status_code == 200:
+                return
+        except httpx.TransportError:
+            time.sleep(0.05)
+    raise AssertionError("no answer within two minutes")
+
+
+def get(url, **given):
+    return httpx.get(url, trust_env=False, timeout=120, **given)
+
+
+def post(url, **given):
+    return httpx.post(url, trust_env=False, timeout=120, **given)
+
+
+def keys_in(lines):
+    """Return the keys of a first start, by role."""
+    return {line.split()[0]: line.split()[1] for line in lines if " eh_" in line and "#key" not in line}
+
+
+def bearer(key):
+    return {"Authorization": f"Bearer {key}"}
+
+
+def test_a_first_start_prints_a_link_and_keys_that_work_and_the_next_start_none(tmp_path):
+    with started(tmp_path) as (process, lines, url):
+        keys = keys_in(lines)
+        assert set(keys) == {"decide", "report"}
+        page = re.search(r"#key=(\S+)", "\n".join(lines)).group(1)
+        create = {"name": "ads", "policy": POLICY}
+        assert post(f"{url}/studies", json=create, headers=bearer(keys["decide"])).status_code == 201
+        ask = f"{url}/studies/ads/ask"
+        ticket = post(ask, headers=bearer(keys["decide"])).json()["ticket"]
+        told = post(
+            f"{url}/studies/ads/tell",
+            json={"ticket": ticket, "reward": 1.0},
+            headers=bearer(keys["report"]),
+        )
+        assert told.json()["status"] == "told"
+        assert get(f"{url}/studies/ads", headers=bearer(page)).json()["told"] == 1
+        process.send_signal(signal.SIGTERM)
+        process.wait(timeout=60)
+    with started(tmp_path) as (process, lines, url):
+        assert keys_in(lines) == {}
+        assert "ads" in lines[0]
+        assert get(f"{url}/studies/ads", headers=bearer(page)).status_code == 401
+        assert post(ask.replace(ask[: len(url)], url), headers=bearer(keys["decide"])).json()["id"] == 2
+    assert "eh_" not in (tmp_path / "errors").read_text()
+
+
+def test_what_was_acknowledged_before_a_signal_is_there_afterwards(tmp_path):
+    Study.create(tmp_path / "ads.evenhand", _policy(), name="ads").close()
+    acknowledged = []
+    with started(tmp_path) as (process, lines, url):
+        key = keys_in(lines)["decide"]
+        first = threading.Event()
+
+        def ask():
+            with httpx.Client(trust_env=False) as http:
+                while True:
+                    try:
+                        answer = http.post(f"{url}/studies/ads/ask", headers=bearer(key))
+                    except httpx.TransportError:
+                        return
+                    if answer.status_code != 200:
+                        return
+                    acknowledged.append(answer.json()["id"])
+                    if len(acknowledged) >= 40:
+                        first.set()
+
+        threads = [threading.Thread(target=ask) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        assert first.wait(60)
+        process.send_signal(signal.SIGTERM)
+        process.wait(timeout=60)
+        for thread in threads:
+            thread.join()
+    study = Study.open(tmp_path / "ads.evenhand")
+    found = [event.ticket for event in study.events()]
+    assert sorted(acknowledged) == sorted(set(acknowledged))
+    assert set(acknowledged) <= set(found)
+    assert study.verify().ok
+    study.close()
+
+
+def test_several_workers_share_one_study_and_one_key_for_the_page(tmp_path):
+    Study.create(tmp_path / "ads.evenhand", _policy(), name="ads").close()
+    with started(tmp_path, workers=2) as (_, lines, url):
+        key = keys_in(lines)["decide"]
+        page = re.search(r"#key=(\S+)", "\n".join(lines)).group(1)
+        ids = [post(f"{url}/studies/ads/ask", headers=bearer(key)).json()["id"] for _ in range(8)]
+        assert ids == list(range(1, 9))
+        for _ in range(4):
+            assert get(f"{url}/studies/ads", headers=bearer(page)).json()["decisions"] == 8
+        text = get(f"{url}/metrics").text
+        assert 'evenhand_decisions_total{study="ads"} 8.0' in text
+
+
+def _policy():
+    from evenhand.quotas import FairUCB
+
+    return FairUCB({"a": 0.2, "b": 0.3}, seed=1)
+
+
+def test_a_port_that_is_taken_is_refused(tmp_path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(
+            ArgumentError, match=rf"port: wanted a free one on 127\.0\.0\.1, got {port}.*another program"
+        ):
+            serve(str(tmp_path / "ads.evenhand"), port=port)
+    assert list_keys(Store.at(tmp_path / "ads.evenhand")) == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"port": 70_000}, "port: wanted"),
+        ({"host": "no such host"}, "host: wanted an address of this machine"),
+        ({"workers": 0}, "workers: wanted a whole number >= 1"),
+    ],
+    ids=["port", "host", "workers"],
+)
+def test_where_nobody_can_listen_is_refused(settings, said):
+    with pytest.raises(ArgumentError, match=said):
+        serve(":memory:", **settings)
+
+
+def test_a_store_in_memory_has_one_worker():
+    with pytest.raises(ArgumentError, match="workers: wanted 1, since a store in memory has one process, got 2"):
+        serve(":memory:", workers=2)
+
+
+def test_a_place_that_is_no_store_is_refused(tmp_path):
+    (tmp_path / "letter.txt").write_text("Dear Sir or Madam, this is a long letter.")
+    with pytest.raises(StoreError, match="no store of evenhand"):
+        serve(str(tmp_path / "letter.txt"))
+
+
+def test_without_the_extra_the_refusal_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(run, "NEEDED", ("evenhand_has_no_such_module",))
+    with pytest.raises(MissingExtraError, match=r"pip install 'evenhand\[service\]'"):
+        serve(":memory:")

@@ -1,0 +1,65 @@
+"""What is called with every study in the background."""
+
+from __future__ import annotations
+
+import threading
+
+from evenhand.errors import StoreError
+from evenhand.quotas import FairUCB
+from evenhand.service.desks import Desks
+from evenhand.service.watching import Watch
+from evenhand.studies import Store, Study
+
+
+class Log(list):
+    """Keeps what is logged."""
+
+    def error(self, event, **fields):
+        self.append((event, fields["study"], str(fields["exc_info"])))
+
+
+def store_with(*names):
+    store = Store.at(":memory:", create=True)
+    for name in names:
+        Study.create(store, FairUCB([0.2, 0.3], seed=1), name=name)
+    return store
+
+
+def test_each_hook_is_called_with_each_study_and_a_failure_stops_no_other():
+    seen, log = [], Log()
+
+    def fails(study):
+        raise RuntimeError(f"no {study.name}")
+
+    Watch(Desks(store_with("a", "b")), [fails, lambda study: seen.append(study.name)], 1.0, log).round()
+    assert seen == ["a", "b"]
+    assert log == [("watch failed", "a", "no a"), ("watch failed", "b", "no b")]
+
+
+def test_a_store_that_is_gone_is_noted(monkeypatch):
+    store, log = store_with("a"), Log()
+
+    def gone():
+        raise StoreError("gone")
+
+    monkeypatch.setattr(store, "names", gone)
+    Watch(Desks(store), [lambda study: None], 1.0, log).round()
+    assert log == [("watch failed", "the store", "gone")]
+
+
+def test_a_service_watches_while_it_runs_and_stops_with_it(serving):
+    calls, third = [], threading.Event()
+
+    def hook(study):
+        calls.append(study.name)
+        if len(calls) == 3:
+            third.set()
+
+    served = serving(hooks=[hook], interval=0.001)
+    served.create()
+    assert third.wait(60)
+    served.stop()
+    count = len(calls)
+    assert not [thread for thread in threading.enumerate() if thread.name == "evenhand watch"]
+    assert len(calls) == count
+    assert set(calls) == {"ads"}
