@@ -22,6 +22,7 @@ from evenhand.errors import (
     ContradictionError,
     EvenhandError,
     ForeignTicketError,
+    MissingExtraError,
     RegistryError,
     RewardError,
     StoreError,
@@ -656,6 +657,12 @@ def test_keys_are_given_out_listed_and_revoked(store):
 )
 def test_keys_that_cannot_be_are_refused(store, arguments, words):
     refused(ArgumentError, words, "keys", store, *arguments)
+
+
+def test_serving_without_its_extra_says_what_to_install_and_makes_nothing(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "structlog", None)
+    refused(MissingExtraError, "pip install 'evenhand[service]'", "serve", "--store", tmp_path / "ads.evenhand")
+    assert not list(tmp_path.iterdir())
 
 
 # ---------------------------------------------------------------------------- processes

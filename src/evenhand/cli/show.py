@@ -89,9 +89,14 @@ def _one(study: Study, ticket: str, json: bool) -> None:
 
 
 def _latest(study: Study) -> list[dict[str, Any]]:
-    asked = [event for event in study.events(max(0, study.sequence - 40 * LATEST)) if event.kind == "ask"]
+    """Return the last decisions, looked for from the end of the log on."""
+    asked: list[Any] = []
+    reach = 20 * LATEST
+    while len(asked) < LATEST and reach < 10 * max(1, study.sequence):
+        asked = [event for event in study.events(max(0, study.sequence - reach)) if event.kind == "ask"][-LATEST:]
+        reach *= 10
     rows = []
-    for event in asked[-LATEST:]:
+    for event in asked:
         record, decided = study.record(event.ticket), event.decision or {}
         rows.append(
             {
@@ -123,7 +128,7 @@ def _say(found: dict[str, Any], written: list[Path], *, every: bool) -> None:
     from evenhand.cli.output import number, say, table
 
     say(
-        f"{found['name']}: {found['policy']}, since {found['created'][:19]}; {found['decisions']} decisions, "
+        f"{found['name']}: {found['policy']}, since {found['created']:%Y-%m-%d %H:%M}; {found['decisions']} decisions, "
         f"{found['told']} told, {found['forgotten']} forgotten, {found['open']} open\n"
     )
     rows = found["arms"]

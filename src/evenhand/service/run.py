@@ -161,7 +161,7 @@ def _say(store: Store, listening: socket.socket, host: str, page_key: str) -> No
     if not list_keys(store):
         lines.append("Keys, shown this once:")
         lines += [f"  {role:7} {add_key(store, role, 'made at the first start')}" for role in ("decide", "report")]
-    lines.append(f"More keys: evenhand keys add {store.url} --role decide|report|read. Stop with Ctrl-C.")
+    lines.append(f"More keys: evenhand keys {store.url} add --role decide|report|read. Stop with Ctrl-C.")
     if host not in LOCAL:
         lines.append("Others can reach this address, and HTTP is read by all on the way: put TLS in front of it.")
     print("\n".join(lines), flush=True)

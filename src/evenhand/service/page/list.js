@@ -50,7 +50,7 @@ export function keyForm(problem) {
       "No key yet? ",
       el("code", {}, "evenhand serve"),
       " prints the address of this page with a key in it; ",
-      el("code", {}, "evenhand keys add STORE --role read"),
+      el("code", {}, "evenhand keys STORE add --role read"),
       " makes one that lasts.",
     ),
   );
