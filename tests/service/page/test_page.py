@@ -15,7 +15,7 @@ from tests.service.page.visitor import SHARES
 
 ATTACK = "<img src=x onerror=alert(1)>"
 BIAS = {"group": "women", "reference": "men", "feature": "intercept", "bias": -0.41, "low": -0.6, "high": -0.22}
-ALERT = {"id": 1, "monitor": 1, "metric": "tells overdue", "since": "2026-03-01T12:00:00+00:00", "value": 12.0}
+ALERT = {"id": 1, "monitor": 1, "metric": "overdue", "since": "2026-03-01T12:00:00+00:00", "value": 12.0}
 
 
 def test_files_of_others_are_as_published():
@@ -97,6 +97,7 @@ def test_the_list_tells_how_each_study_stands(visitor, fake):
     assert "✓ kept" in rows["ads"]
     assert "▲ broken" in rows["new"]
     assert "▲ 1" in rows["new"]
+    assert visitor.text(".headline") == "2 studies; 1 promise is broken; 1 alert."
 
 
 def test_a_study_is_chosen_and_left_by_the_back_button(visitor):
@@ -134,14 +135,22 @@ def test_a_broken_promise_bias_groups_and_alerts_are_told_in_words(visitor, fake
         "bias": [BIAS],
         "groups": [{"label": "women", "share": 0.44}],
         "alerts": [ALERT | {"threshold": 10.0, "cleared": None}],
-        "monitors": [{"id": 1, "metric": "tells overdue", "subject": None, "threshold": 10.0, "window": 3600}],
+        "monitors": [{"id": 1, "metric": "overdue", "subject": None, "threshold": 10.0, "window": 3600}],
     }
     visitor.watch("ads")
     assert "the promise was broken (worst at round 812: c was 2.31 behind)" in visitor.text("#headline")
     assert "1 alert." in visitor.text("#headline")
     assert re.search(r"women\s+men\s+intercept\s+−0.41\s+−0.60\s+−0.22\s+below zero", visitor.text("#bias tbody"))
     assert "44.0%" in visitor.text("#groups")
-    assert "▲ raised" in visitor.text("#alerts")
+    assert re.search(r"▲ raised\s+more than 10 tickets open for over 1 hour\s+12.00", visitor.text("#alerts"))
+
+
+def test_groups_are_called_groups_where_samples_are_drawn(visitor, fake):
+    fake.studies["ads"].more = {"policy": "sampling/optimistic", "promise": None}
+    visitor.watch("ads")
+    assert "1,234 decisions; this policy promises no shares" in visitor.text("#headline")
+    assert visitor.text("#arms h2") == "3 groups"
+    assert "every group" in visitor.text("#decisions form")
 
 
 def test_a_study_without_decisions_says_what_to_type(visitor):
@@ -179,6 +188,18 @@ def test_nothing_is_refused_by_a_strict_policy_and_no_other_site_is_asked(visito
     assert all(address.startswith(visitor.address) for address in asked)
     visitor.driver.execute_script("document.body.setAttribute('style', 'color: red')")
     assert "Content Security Policy" in " ".join(visitor.complaints()), "the policy is not in force here"
+
+
+def test_the_address_of_a_decision_waits_for_the_key(visitor):
+    visitor.visit("study=ads&decision=7")
+    visitor.sees("A key to watch with")
+    visitor.all("#key")[0].send_keys(READ, Keys.ENTER)
+    visitor.sees("Decision 7", "dialog[open]")
+
+
+def test_a_decision_that_was_never_taken_is_named(visitor):
+    visitor.visit(f"key={READ}&study=ads&decision=99999")
+    visitor.sees("no such decision was taken in this study", "dialog[open]")
 
 
 def test_a_decision_tells_its_reason_and_probabilities(visitor, fake):

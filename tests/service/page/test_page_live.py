@@ -8,9 +8,10 @@ import sys
 from contextlib import contextmanager
 
 import httpx
-import pytest
 from selenium.webdriver.common.keys import Keys
 
+from evenhand.studies import Store
+from evenhand.studies.keys import add_key
 from tests.service.page.fake import served
 from tests.service.page.visitor import Visitor
 
@@ -32,8 +33,10 @@ def test_the_list_of_decisions_stands_still_under_the_hands_of_its_reader(visito
     fake.studies["ads"].decide()
     visitor.sees("Show newer decisions", "#decisions")
     assert visitor.all("#decisions tbody th")[0].text == "1,234"
-    visitor.all("#decisions .held button")[0].click()
+    visitor.driver.execute_script("document.querySelector('#decisions .held button').focus()")
+    visitor.press(Keys.ENTER)
     visitor.sees("1,235", "#decisions tbody th")
+    assert visitor.focused() == "decisions: h2 Decisions"
 
 
 def test_a_pause_holds_everything_until_it_ends(visitor, fake):
@@ -90,10 +93,6 @@ def serving(store: str, port: int):
 
 
 def test_a_stranger_watches_the_service_which_is_killed_and_started_again(chromium, tmp_path):
-    pytest.importorskip("evenhand.service.run", reason="the extra 'service' is not installed")
-    from evenhand.studies import Store
-    from evenhand.studies.keys import add_key
-
     place = str(tmp_path / "ads.evenhand")
     store = Store.at(place, create=True)
     decide, report, read = (

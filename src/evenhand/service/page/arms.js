@@ -1,17 +1,19 @@
 // How the arms and their groups stand, and what bias was learned.
 
 import { el } from "./dom.js";
-import { count, number, percent } from "./format.js";
+import { count, counted, number, percent, title } from "./format.js";
 import { bar, interval } from "./marks.js";
 import { section } from "./section.js";
 import { table } from "./table.js";
+import { noun } from "./words.js";
 
 export function arms({ state, ui }) {
+  if (state.arms.length === 0) return null;
   const grouped = state.arms.some((arm) => arm.group !== null && arm.group !== undefined);
   const promised = state.arms.some((arm) => typeof arm.promised === "number");
   const top = Math.max(...state.arms.map((arm) => Math.max(arm.share ?? 0, arm.promised ?? 0)), 1e-9);
   const columns = [
-    { name: "Arm", head: true, cell: (arm) => String(arm.label), sort: (arm) => String(arm.label) },
+    { name: title(noun(state)), head: true, cell: (arm) => String(arm.label), sort: (arm) => String(arm.label) },
     grouped ? { name: "Group", cell: (arm) => String(arm.group ?? "–"), sort: (arm) => String(arm.group) } : null,
     { name: "Decisions", number: true, cell: (arm) => count(arm.decisions), sort: (arm) => arm.decisions },
     { name: "Share", number: true, cell: (arm) => percent(arm.share), sort: (arm) => arm.share },
@@ -19,7 +21,9 @@ export function arms({ state, ui }) {
       ? { name: "Promised", number: true, cell: (arm) => percent(arm.promised), sort: (arm) => arm.promised }
       : null,
     promised ? { name: "Behind now", number: true, cell: (arm) => behind(arm.owed), sort: (arm) => arm.owed } : null,
-    { name: "Mean reward", number: true, cell: (arm) => number(arm.reward), sort: (arm) => arm.reward },
+    state.reward
+      ? { name: "Mean reward", number: true, cell: (arm) => number(arm.reward), sort: (arm) => arm.reward }
+      : null,
     {
       name: promised ? "Share against promise" : "Share drawn",
       cell: (arm) => bar(arm.share, arm.promised ?? null, top),
@@ -29,13 +33,13 @@ export function arms({ state, ui }) {
   const rows = by
     ? [...state.arms].sort((a, b) => compare(by.sort(a), by.sort(b)) * (ui.sorted.down ? -1 : 1))
     : state.arms;
-  const word = state.arms.length === 1 ? "arm" : "arms";
+  const word = noun(state);
   return section(
     "arms",
-    "Arms",
-    `${count(state.arms.length)} ${word}`,
+    title(`${word}s`),
+    counted(state.arms.length, word),
     table({
-      caption: "Arms: decisions, shares and rewards",
+      caption: `${title(word)}s: decisions, shares and rewards`,
       columns,
       rows,
       key: ({ label }) => `${typeof label} ${label}`,
@@ -52,8 +56,9 @@ function compare(a, b) {
 
 function behind(owed) {
   if (owed === null || owed === undefined) return "–";
-  if (Math.abs(owed) < 0.005) return number(0);
-  return owed > 0 ? number(owed) : `ahead by ${number(-owed)}`;
+  const whole = Math.abs(owed - Math.round(owed)) < 1e-6;
+  const size = whole ? count(Math.abs(Math.round(owed))) : number(Math.abs(owed));
+  return owed > -1e-6 ? size : `ahead by ${size}`;
 }
 
 export function groups({ state }) {
@@ -78,8 +83,9 @@ export function groups({ state }) {
 
 export function bias({ state }) {
   if (!state.bias || state.bias.length === 0) return null;
-  const low = Math.min(0, ...state.bias.map((row) => row.low).filter(Number.isFinite));
-  const high = Math.max(0, ...state.bias.map((row) => row.high).filter(Number.isFinite));
+  const ends = state.bias.flatMap((row) => [row.low, row.high]).filter(Number.isFinite);
+  const room = 0.05 * (Math.max(0, ...ends) - Math.min(0, ...ends));
+  const [low, high] = [Math.min(0, ...ends) - room, Math.max(0, ...ends) + room];
   const verdict = (row) => (row.low > 0 ? "above zero" : row.high < 0 ? "below zero" : "may be zero");
   const known = (row) => Number.isFinite(row.low) && Number.isFinite(row.high);
   return section(
@@ -107,7 +113,7 @@ export function bias({ state }) {
           name: "Interval",
           cell: (row) => (known(row) ? interval(row.low, row.bias, row.high, low, high) : "not yet"),
         },
-        { name: "In words", cell: (row) => (known(row) ? verdict(row) : "unknown") },
+        { name: "In words", cell: (row) => el("span", { class: "badge" }, known(row) ? verdict(row) : "unknown") },
       ],
     }),
   );

@@ -1,10 +1,10 @@
 // What wants somebody's care: open tickets and alerts.
 
 import { el } from "./dom.js";
-import { ago, count, counted, number, time } from "./format.js";
+import { ago, count, counted, number, time, title } from "./format.js";
 import { section } from "./section.js";
 import { table } from "./table.js";
-import { badge, command } from "./words.js";
+import { badge, noun, watched } from "./words.js";
 
 const FEW = 8;
 
@@ -23,7 +23,7 @@ export function open({ state, open: tickets, elapsed, ui }) {
       "p",
       { class: "hint" },
       `${some}Each waits for a report: `,
-      el("code", {}, command("tell", state, "TICKET REWARD")),
+      el("code", {}, `evenhand tell ${state.name}.evenhand TICKET REWARD`),
       ".",
     ),
     table({
@@ -38,7 +38,7 @@ export function open({ state, open: tickets, elapsed, ui }) {
           head: true,
           cell: ({ id }) => el("a", { href: `#study=${name}&decision=${id}` }, count(id)),
         },
-        { name: "Arm", cell: ({ arm }) => String(arm ?? "–") },
+        { name: title(noun(state)), cell: ({ arm }) => String(arm ?? "–") },
         { name: "Asked", cell: ({ at }) => time(at) },
         { name: "Waits for", number: true, cell: ({ age_seconds: age }) => ago(age + elapsed) },
       ],
@@ -58,28 +58,26 @@ export function open({ state, open: tickets, elapsed, ui }) {
 }
 
 export function alerts({ state }) {
-  const monitors = state.monitors ?? [];
+  const { monitors } = state;
+  const of = new Map(monitors.map((monitor) => [monitor.id, monitor]));
   return section(
     "alerts",
     "Alerts",
     "Alerts and monitors",
+    state.alerts.length === 0 ? none(state) : null,
     state.alerts.length === 0
-      ? el("p", {}, monitors.length ? "No alert so far." : "Nothing is monitored, so nothing can raise an alert.")
+      ? null
       : table({
-          caption: "Alerts",
+          caption: "Alerts, newest first",
           key: ({ id }) => id,
           rows: state.alerts,
           stack: true,
           columns: [
-            {
-              name: "State",
-              head: true,
-              cell: ({ cleared }) => (cleared ? badge("good", "✓", "cleared") : badge("bad", "▲", "raised")),
-            },
-            { name: "Metric", cell: ({ metric }) => String(metric) },
-            { name: "Since", cell: ({ since }) => time(since) },
+            { name: "State", head: true, cell: stateOf },
+            { name: "When", cell: (alert) => watched({ ...of.get(alert.monitor), ...alert }) },
             { name: "Value", number: true, cell: ({ value }) => number(value) },
-            { name: "Threshold", number: true, cell: ({ threshold }) => number(threshold) },
+            { name: "Raised", cell: ({ since }) => time(since) },
+            { name: "Cleared", cell: ({ cleared }) => time(cleared) },
           ],
         }),
     monitors.length === 0
@@ -90,11 +88,20 @@ export function alerts({ state }) {
           rows: monitors,
           stack: true,
           columns: [
-            { name: "Metric", head: true, cell: ({ metric }) => String(metric) },
-            { name: "Of", cell: ({ subject }) => String(subject ?? "the study") },
-            { name: "Threshold", number: true, cell: ({ threshold }) => number(threshold) },
-            { name: "Window", number: true, cell: ({ window }) => count(window) },
+            { name: "Watches", head: true, cell: ({ metric }) => String(metric) },
+            { name: "An alert is raised when", cell: watched },
           ],
         }),
   );
+}
+
+const stateOf = ({ cleared }) => (cleared ? badge("good", "✓", "cleared") : badge("bad", "▲", "raised"));
+
+function none({ name, monitors }) {
+  if (monitors.length > 0) return el("p", {}, "No alert so far.");
+  const example = `evenhand monitor ${name}.evenhand add --metric overdue --threshold 10 --window 3600`;
+  return [
+    el("p", {}, "Nothing is watched, so nothing can raise an alert. To be told of ten tickets that wait for an hour:"),
+    el("pre", {}, el("code", {}, example)),
+  ];
 }

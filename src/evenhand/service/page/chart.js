@@ -25,7 +25,10 @@ export class Chart {
     this.cursor = null;
     this.plot.addEventListener("keydown", (event) => this.key(event));
     this.plot.addEventListener("focus", () => this.said.setAttribute("aria-live", "polite"));
-    this.plot.addEventListener("blur", () => this.release());
+    this.plot.addEventListener("blur", () => {
+      this.said.setAttribute("aria-live", "off");
+      this.release();
+    });
     this.table.addEventListener("toggle", () => this.tell());
     this.watch = new ResizeObserver(() => this.resize());
     this.watch.observe(this.plot);
@@ -34,12 +37,20 @@ export class Chart {
   update(spec) {
     const shape = JSON.stringify([spec.lines.map(({ label, look }) => [label, look]), spec.limit]);
     const drawn = this.shape === shape && this.uplot;
+    const read = document.activeElement === this.plot && this.cursor !== null ? this.spec.round[this.cursor] : null;
     this.spec = spec;
     this.plot.setAttribute("aria-label", `${spec.title}: chart; arrow keys move through the rounds`);
     if (drawn) this.uplot.setData(this.data());
     else this.draw();
     this.shape = shape;
-    this.show();
+    if (read === null) this.show();
+    else
+      this.move(
+        Math.max(
+          0,
+          spec.round.findLastIndex((round) => round <= read),
+        ),
+      );
     this.tell();
   }
 
@@ -144,14 +155,17 @@ export class Chart {
       last,
       Math.max(0, this.cursor === null && event.key === "ArrowLeft" ? last : steps[event.key]),
     );
-    this.uplot?.setCursor({ left: this.uplot.valToPos(this.spec.round[index], "x"), top: 0 }, false);
-    this.cursor = index;
-    this.show();
+    this.move(index);
     this.said.textContent = this.sentence(index);
   }
 
+  move(index) {
+    this.uplot?.setCursor({ left: this.uplot.valToPos(this.spec.round[index], "x"), top: 0 }, false);
+    this.cursor = index;
+    this.show();
+  }
+
   release() {
-    this.said.setAttribute("aria-live", "off");
     this.cursor = null;
     this.uplot?.setCursor({ left: -10, top: -10 }, false);
     this.show();

@@ -81,7 +81,8 @@ function shareRange(lines) {
     ...values.slice(Math.floor(values.length / 10)),
     reference ?? 0,
   ]);
-  return [0, Math.min(1.02, 1.15 * Math.max(0.001, ...settled.filter((value) => value !== null)))];
+  const high = 1.15 * Math.max(0.001, ...settled.filter((value) => value !== null));
+  return [0, high > 0.8 ? 1.02 : high];
 }
 
 /** The limit in sight, and below zero as much as is needed, or twice the limit. */

@@ -5,11 +5,12 @@ import { count, counted, number, time } from "./format.js";
 import { strip } from "./marks.js";
 import { section } from "./section.js";
 import { table } from "./table.js";
+import { noun } from "./words.js";
 
 const chart = (id) => el("div", { class: "chart", id, "data-key": id, "data-own": true });
 
 export function promise({ state, series, ui }) {
-  if (!series || series.round.length === 0) return null;
+  if (!series || series.round.length === 0 || series.labels.length === 0) return null;
   const promised = Boolean(series.promised?.some((share) => share !== null));
   return section(
     "shares",
@@ -20,9 +21,9 @@ export function promise({ state, series, ui }) {
       { class: "hint" },
       promised
         ? "The dotted level beside each line is the share that was promised."
-        : "The part of the decisions that went to each arm.",
+        : `The part of the decisions that went to each ${noun(state)}.`,
     ),
-    chooser(series, ui),
+    chooser(series, ui, noun(state)),
     chart("chart-shares"),
     series.shortfall && promised
       ? [
@@ -42,12 +43,12 @@ function limitWords(promise) {
   return `Decisions behind the promised share; below zero is ahead. An arm ${slack} or more behind breaks the promise. Each point is the worst of a stretch of rounds; arms far ahead run off the lower edge.`;
 }
 
-function chooser(series, ui) {
+function chooser(series, ui, word) {
   if (series.labels.length <= ui.chosen.length && series.labels.length <= 3) return null;
   return el(
     "details",
     { class: "chooser", "data-keep": "open", "data-key": "chooser" },
-    el("summary", {}, `Lines: ${count(ui.chosen.length)} of ${counted(series.labels.length, "arm")}`),
+    el("summary", {}, `Lines: ${count(ui.chosen.length)} of ${counted(series.labels.length, word)}`),
     el("button", { type: "button", "data-action": "furthest" }, "Choose those furthest behind"),
     el(
       "fieldset",

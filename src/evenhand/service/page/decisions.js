@@ -1,17 +1,18 @@
 // The decisions, newest first, and all there is to know about a single one.
 
 import { el } from "./dom.js";
-import { ago, count, number, percent, time } from "./format.js";
+import { ago, count, number, percent, time, title } from "./format.js";
 import { bar } from "./marks.js";
 import { section } from "./section.js";
 import { table } from "./table.js";
-import { badge } from "./words.js";
+import { badge, noun } from "./words.js";
 
 const STATUS = { open: ["none", "○", "open"], told: ["good", "✓", "told"], forgotten: ["none", "✕", "forgotten"] };
 
 export function decisionsSection({ state, page, ui }) {
   if (!page) return null;
   const name = encodeURIComponent(state.name);
+  const word = noun(state);
   const filtered = ui.arm !== "" || ui.reason !== "" || ui.open !== "";
   return section(
     "decisions",
@@ -20,7 +21,7 @@ export function decisionsSection({ state, page, ui }) {
     el(
       "form",
       { class: "filters", "data-action": "filters", "aria-label": "Which decisions" },
-      choice("arm", "Arm", ui.arm, ["", ...state.arms.map(({ label }) => String(label))], "every arm"),
+      choice("arm", title(word), ui.arm, ["", ...state.arms.map(({ label }) => String(label))], `every ${word}`),
       choice("reason", "Reason", ui.reason, ["", ...ui.reasons], "every reason"),
       choice("open", "Tickets", ui.open, ["", "true"], "all", { true: "open only" }),
     ),
@@ -47,7 +48,7 @@ export function decisionsSection({ state, page, ui }) {
               cell: ({ id }) => el("a", { href: `#study=${name}&decision=${id}` }, count(id)),
             },
             { name: "At", cell: ({ at }) => time(at) },
-            { name: "Arm", cell: ({ arm }) => String(arm ?? "–") },
+            { name: title(word), cell: ({ arm }) => String(arm ?? "–") },
             { name: "Reason", cell: ({ reason }) => reason ?? "–" },
             { name: "Ticket", cell: ({ status }) => badge(...(STATUS[status] ?? ["none", "○", status])) },
             { name: "Reward", number: true, cell: ({ reward }) => number(reward) },
@@ -90,7 +91,7 @@ function choice(name, label, chosen, values, any, words = {}) {
 export function decisionDetails(decision, state) {
   const told = decision.status === "told";
   const shown = {
-    Arm: String(decision.arm ?? "–"),
+    [title(noun(state))]: String(decision.arm ?? "–"),
     Taken: time(decision.at),
     Ticket: badge(...(STATUS[decision.status] ?? ["none", "○", decision.status])),
   };

@@ -35,6 +35,9 @@ export function numberTick(value, step) {
 
 export const percentTick = (value, step) => `${numberTick(100 * value, 100 * step)}%`;
 
+/** The word as a heading begins it. */
+export const title = (word) => word[0].toUpperCase() + word.slice(1);
+
 /** "1 ticket", "3 tickets". */
 export const counted = (n, one, many = `${one}s`) => `${count(n)} ${n === 1 ? one : many}`;
 

@@ -1,7 +1,7 @@
 // Before a study is chosen: the form for a key, and the list of studies.
 
 import { el } from "./dom.js";
-import { count, day } from "./format.js";
+import { count, counted, day } from "./format.js";
 import { table } from "./table.js";
 import { badge, promiseBadge } from "./words.js";
 
@@ -56,6 +56,19 @@ export function keyForm(problem) {
   );
 }
 
+function outline(studies) {
+  const broken = studies.filter(({ promise }) => promise === "broken").length;
+  const alerts = studies.reduce((sum, { alerts }) => sum + alerts, 0);
+  const promises = studies.some(({ promise }) => promise === "kept") ? "every promise is kept" : "no promise to check";
+  return [
+    counted(studies.length, "study", "studies"),
+    broken === 0 ? promises : `${counted(broken, "promise is", "promises are")} broken`,
+    alerts === 0 ? "no alerts" : counted(alerts, "alert"),
+  ]
+    .join("; ")
+    .concat(".");
+}
+
 export function studyList(studies) {
   const columns = [
     { name: "Study", head: true, cell: ({ name }) => el("a", { href: `#study=${encodeURIComponent(name)}` }, name) },
@@ -68,6 +81,7 @@ export function studyList(studies) {
   ];
   return [
     el("h1", { tabindex: "-1", "data-key": "title" }, "Studies"),
+    studies.length > 0 ? el("p", { class: "headline", "data-key": "headline" }, outline(studies)) : null,
     studies.length === 0
       ? el(
           "section",

@@ -1,6 +1,6 @@
 // The page: which study the address names, what was read of it, and what the user does.
 
-import { Refusal, Service } from "./api.js";
+import { Refusal, Service, Unreachable } from "./api.js";
 import { Chart } from "./chart.js";
 import { chartsOf, furthestBehind } from "./charts.js";
 import { decisionDetails, decisionProblem } from "./decisions.js";
@@ -44,7 +44,9 @@ function useKey(key) {
   document.getElementById("forget").hidden = !key;
   if (key) watch.start();
   else watch.stop();
+  if (!key && dialog.open) dialog.close();
   render();
+  if (key && route.decision) openDecision(null);
 }
 
 function follow() {
@@ -102,7 +104,17 @@ function refused(error) {
   render();
 }
 
+/** Show what is known; a focus that is lost on the way goes to the heading of its section. */
 function render() {
+  const focused = document.activeElement;
+  const part = focused.closest("section[id]")?.id;
+  show();
+  if (part && (document.activeElement !== focused || focused.disabled)) {
+    document.getElementById(`${part}-title`)?.focus({ preventScroll: true });
+  }
+}
+
+function show() {
   if (!service) {
     fill(content, keyForm(problem));
     document.title = "evenhand";
@@ -160,6 +172,7 @@ function drawCharts() {
 
 async function openDecision(before) {
   const { study: name, decision: id } = route;
+  if (!service) return;
   if (!id) {
     if (dialog.open) dialog.close();
     if (before) content.querySelector(`#decisions tr[data-key="${CSS.escape(before)}"] a`)?.focus();
@@ -171,12 +184,10 @@ async function openDecision(before) {
     if (route.decision !== id) return;
     fill(dialog, decisionDetails(decision, state));
   } catch (error) {
-    fill(
-      dialog,
-      decisionProblem(
-        error instanceof Refusal ? error.message : "The server did not answer. Try again when it is back.",
-      ),
-    );
+    if (error instanceof Refusal) fill(dialog, decisionProblem(error.message));
+    else if (error instanceof Unreachable)
+      fill(dialog, decisionProblem("The server did not answer. Try again when it is back."));
+    else throw error;
   }
   if (!dialog.open) dialog.showModal();
   reachable(dialog);

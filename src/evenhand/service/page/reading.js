@@ -52,7 +52,7 @@ export async function readStudy(from, name, at, busy) {
     const reasons = [...page.decisions, ...open.decisions]
       .map(({ reason }) => reason)
       .concat(owed.length ? [OWED] : []);
-    at.ui.reasons = [...new Set([...at.ui.reasons, ...reasons.filter(Boolean)])].sort();
+    at.ui.reasons = [...new Set([...at.ui.reasons, ...reasons.filter(named)])].sort();
     turnPage(at, page, wanted === at.read && busy());
     at.read = wanted;
   }
@@ -67,3 +67,6 @@ function turnPage(at, page, still) {
   at.ui.newer = Boolean(still && at.page && page.decisions[0]?.id !== at.page.decisions[0]?.id);
   if (!at.ui.newer) at.page = page;
 }
+
+/** Whether a reason is one of a few: one with a number in it is like no other, and no use as a filter. */
+const named = (reason) => Boolean(reason) && !/\d/.test(reason);

@@ -1,7 +1,7 @@
 // What the numbers mean, in plain words.
 
 import { el } from "./dom.js";
-import { count, counted, number } from "./format.js";
+import { ago, count, counted, number, percent } from "./format.js";
 
 /** The state of a promise as {mark, word, text}: a sign, one word, and a clause that goes on from "the promise". */
 export function promiseWords(promise) {
@@ -33,11 +33,24 @@ export function headline(state) {
     .concat(".");
 }
 
-/** A shell command about a study's own file, its name quoted where a shell wants that. */
-export function command(verb, { name }, rest = "") {
-  const file = `${name}.evenhand`;
-  const quoted = /^[\w.@%+:,/-]+$/.test(file) ? file : `'${file.replaceAll("'", "'\\''")}'`;
-  return ["evenhand", verb, quoted, rest].filter(Boolean).join(" ");
+/** What decisions are about: arms, and groups where the next sample is chosen. */
+export const noun = ({ policy }) => (policy.startsWith("sampling/") ? "group" : "arm");
+
+/** What a monitor watches for, as a clause. */
+export function watched({ metric, subject, threshold, window }) {
+  const since = typeof window === "number" ? window : null;
+  switch (metric) {
+    case "shortfall":
+      return `${subject ?? "any arm"} is more than ${number(threshold)} behind its promised share`;
+    case "drift":
+      return `the share of ${subject ?? "any group"} changes by more than ${percent(threshold)}${since ? ` in ${counted(since, "decision")}` : ""}`;
+    case "reward":
+      return `the mean of ${since ? `the last ${counted(since, "reward")}` : "the last rewards"} is below ${number(threshold)}`;
+    case "overdue":
+      return `more than ${counted(threshold, "ticket")} open for over ${since ? ago(since) : "their time"}`;
+    default:
+      return `${metric} passes ${number(threshold)}`;
+  }
 }
 
 /** A badge that reads without colour: a sign and a word. */
