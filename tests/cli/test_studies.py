@@ -115,6 +115,19 @@ def test_a_policy_may_be_a_file_and_options_go_before_it(tmp_path):
     assert body == {"name": "s", "policy": "quotas/fair-ucb", "arms": ["a", "b"], "seed": 5}
 
 
+def test_a_learner_that_is_named_goes_before_the_files(tmp_path):
+    spec = {"policy": "quotas/fair-learn", "learner": "learners/moss", "shares": [0.1, 0.1]}
+    (tmp_path / "policy.json").write_text(json.dumps(spec))
+    for name, options, learner in (
+        ("file", [], "MOSS"),
+        ("rule", ["-p", "deadline-learn"], "MOSS"),
+        ("both", ["-p", "fair-learn+thompson"], "Thompson"),
+    ):
+        answer("new", tmp_path / "s", "--spec", tmp_path / "policy.json", "--name", name, *options)
+        with Study.open(tmp_path / "s", name) as study:
+            assert type(study.policy.learner).__name__ == learner
+
+
 MODEL = """network unknown {}
 variable sex { type discrete [ 2 ] { f, m }; }
 variable dose { type discrete [ 2 ] { low, high }; }
@@ -479,6 +492,16 @@ def test_show_before_the_first_decision(store, tmp_path):
     assert "0 decisions" in answer("show", store, "--out", tmp_path / "out")
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"arms.csv"}
     assert json.loads(answer("show", store, "--json"))["arms"][0]["share"] is None
+
+
+def test_the_last_decisions_are_found_behind_many_reports(store):
+    asked(store, "--count", "3")
+    assert [row["id"] for row in json.loads(answer("show", store, "--json"))["latest"]] == [1, 2, 3]
+    with Study.open(store) as study:
+        decisions = study.perform([Operation("ask")] * 297)
+        study.perform([Operation("tell", n, {"reward": 0.5}) for n in range(1, 301)])
+    latest = json.loads(answer("show", store, "--json"))["latest"]
+    assert [row["id"] for row in latest] == [decision.id for decision in decisions[-5:]]
 
 
 def test_show_lists_every_open_ticket_when_asked(store):

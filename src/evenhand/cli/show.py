@@ -90,10 +90,11 @@ def _one(study: Study, ticket: str, json: bool) -> None:
 
 def _latest(study: Study) -> list[dict[str, Any]]:
     """Return the last decisions, looked for from the end of the log on."""
-    asked: list[Any] = []
-    reach = 20 * LATEST
-    while len(asked) < LATEST and reach < 10 * max(1, study.sequence):
-        asked = [event for event in study.events(max(0, study.sequence - reach)) if event.kind == "ask"][-LATEST:]
+    entries, reach = study.sequence, 20 * LATEST
+    while True:
+        asked = [event for event in study.events(max(0, entries - reach)) if event.kind == "ask"][-LATEST:]
+        if len(asked) == LATEST or reach >= entries:
+            break
         reach *= 10
     rows = []
     for event in asked:
