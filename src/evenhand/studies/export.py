@@ -85,14 +85,15 @@ def bandit_frame(study: Study) -> pd.DataFrame:
     told = table[table["status"].eq("told") & table["index"].notna()]
     told = told[told["index"] >= 0]
     labels = study.trail().labels
-    single = all(not isinstance(reward, list) for reward in told["reward"])
+    single = all(isinstance(reward, (int, float)) for reward in told["reward"])
     if (len(told) < len(table[table["status"].eq("told")]) and not len(told)) or not single:
         raise ArgumentError(f"bandit feedback: wanted decisions for one arm each, got those of {study.policy_name}")
-    drawn = told["probabilities"].isna() & told["random_state"].notna()
+    unknown = not getattr(study.policy, "compiled", True)
+    drawn = told["probabilities"].isna() & (told["random_state"].notna() | unknown)
     if drawn.any():
         raise ArgumentError(
-            f"bandit feedback: {study.policy_name} draws by chance and does not say with which probabilities; "
-            "export the log instead"
+            f"bandit feedback: {study.policy_name} draws by chance, or a learner in it may, and does not say with "
+            "which probabilities; export the log instead"
         )
     propensity = [
         1.0 if p is None else float(p[index])
@@ -105,7 +106,7 @@ def bandit_frame(study: Study) -> pd.DataFrame:
             "at": told["at"].to_numpy(),
             "arm": told["arm"].to_numpy(),
             "action": told["index"].to_numpy(dtype=np.int64),
-            "n_actions": [len(labels if p is None else p) for p in told["probabilities"]],
+            "n_actions": [len(labels) if p is None else len(p) for p in told["probabilities"]],
             "reward": told["reward"].to_numpy(dtype=np.float64),
             "propensity": propensity,
             "deterministic": told["probabilities"].isna().to_numpy(),
@@ -113,9 +114,9 @@ def bandit_frame(study: Study) -> pd.DataFrame:
     )
     shown = [np.array(given["contexts"]) for given in told["given"] if "contexts" in given]
     if len(shown) == len(told) and shown and len({one.shape for one in shown}) == 1:
-        arms, features = shown[0].shape
-        names = [*labels, *range(len(labels), arms)]
-        columns = [f"context_{names[arm]}_{feature}" for arm in range(arms) for feature in range(features)]
+        rows, features = shown[0].shape
+        names = labels if len(labels) == rows else range(rows)
+        columns = [f"context_{name}_{feature}" for name in names for feature in range(features)]
         contexts = pd.DataFrame(np.stack(shown).reshape(len(shown), -1), columns=columns)
         feedback = pd.concat([feedback, contexts], axis=1)
     return feedback
@@ -128,7 +129,7 @@ def bandit_feedback(study: Study) -> dict[str, Any]:
     contexts = [name for name in table.columns if name.startswith("context_")]
     return {
         "n_rounds": len(table),
-        "n_actions": int(table["n_actions"].max()) if len(table) else len(study.trail().labels),
+        "n_actions": int(table["n_actions"].iloc[0]) if len(table) else len(study.trail().labels),
         "context": table[contexts].to_numpy() if contexts else np.zeros((len(table), 1)),
         "action_context": None,
         "action": table["action"].to_numpy(),

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Row
 
-from evenhand.errors import ArgumentError, EvenhandError, ReplayError, wanted
+from evenhand.errors import ArgumentError, ReplayError, wanted
 from evenhand.studies.records import as_decided, chained, dumped, loaded, plain, revived
 
 __all__ = ["Arguments", "digest_of", "linked", "replayed", "taken"]
@@ -49,6 +49,8 @@ class Arguments:
         ArgumentError
             If something has a name that the policy does not know, has no form for the log, or is missing.
         """
+        if kind not in self._takes:
+            raise ArgumentError(wanted("kind", f"one of {', '.join(self._takes)}", kind))
         takes = {parameter.name: parameter.default for parameter in self._takes[kind]}
         unknown = [name for name in given if name not in takes]
         if unknown:
@@ -91,11 +93,11 @@ def replayed(policy: Any, row: Row[Any]) -> None:
     Raises
     ------
     ReplayError
-        If it decides otherwise, or refuses what it took before.
+        If it decides otherwise, or fails at what it took before.
     """
     try:
         decided = taken(policy, row.kind, row.ticket, loaded(row.given))
-    except EvenhandError as error:
+    except Exception as error:
         raise ReplayError(f"entry {row.sequence}, {row.kind} {row.ticket}: refused in replay: {error}") from error
     if row.kind == "ask":
         again = dumped(as_decided(decided))

@@ -65,15 +65,18 @@ class Log:
 
     def rows(self, connection: Connection, after: int = 0, up_to: int | None = None) -> Iterator[Row[Any]]:
         """Yield the entries behind `after`, a page at a time, as they are stored."""
-        while True:
-            page = self._all.where(EVENTS.c.sequence > after).order_by(EVENTS.c.sequence).limit(PAGE)
-            if up_to is not None:
-                page = page.where(EVENTS.c.sequence <= up_to)
-            rows = connection.execute(page).all()
+        while rows := self.page(connection, after, up_to):
             yield from rows
             if len(rows) < PAGE:
                 return
             after = rows[-1].sequence
+
+    def page(self, connection: Connection, after: int, up_to: int | None = None) -> Sequence[Row[Any]]:
+        """Return the first entries behind `after`, as they are stored."""
+        page = self._all.where(EVENTS.c.sequence > after).order_by(EVENTS.c.sequence).limit(PAGE)
+        if up_to is not None:
+            page = page.where(EVENTS.c.sequence <= up_to)
+        return connection.execute(page).all()
 
     def of_ticket(self, connection: Connection, ticket: int) -> list[Event]:
         """Return the entries about a ticket."""

@@ -81,9 +81,9 @@ def check(trail: Trail, metric: str, threshold: Any, window: Any, subject: Any, 
     ArgumentError
         See `monitors.add`.
     """
-    if metric not in METRICS:
+    if not isinstance(metric, str) or metric not in METRICS:
         raise ArgumentError(wanted("metric", f"one of {', '.join(METRICS)}", metric))
-    if isinstance(threshold, (bool, str)) or not hasattr(threshold, "__float__") or not math.isfinite(threshold):
+    if not _finite(threshold):
         raise ArgumentError(wanted("threshold", "a finite number", threshold))
     whole = hasattr(window, "__index__") and not isinstance(window, bool)
     if metric == "shortfall":
@@ -103,9 +103,28 @@ def check(trail: Trail, metric: str, threshold: Any, window: Any, subject: Any, 
         if str(subject) not in known:
             raise ArgumentError(wanted("subject", f"one of {known}" if known else f"none for {metric}", subject))
     if webhook is not None:
-        parts = urlsplit(webhook) if isinstance(webhook, str) else None
-        if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ArgumentError(wanted("webhook", "an address that begins with http:// or https://", webhook))
+        _check_address(webhook)
+
+
+def _finite(value: Any) -> bool:
+    try:
+        return (
+            isinstance(value, (int, float, np.integer, np.floating))
+            and not isinstance(value, bool)
+            and math.isfinite(value)
+        )
+    except (OverflowError, TypeError):
+        return False
+
+
+def _check_address(webhook: Any) -> None:
+    try:
+        parts = urlsplit(webhook if isinstance(webhook, str) else "")
+        sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        sound = False
+    if not sound:
+        raise ArgumentError(wanted("webhook", "an address that begins with http:// or https://", webhook))
 
 
 def _subjects(trail: Trail, metric: str) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, Select, insert, select, update
 
 from evenhand.errors import ArgumentError, wanted
 from evenhand.studies.measures import METRICS, Monitor, check, measured, passed
@@ -83,6 +83,7 @@ def remove(study: Study, number: int) -> None:
     """
     mine = MONITORS.c.id == number, MONITORS.c.study == study._number, MONITORS.c.removed_at.is_(None)
     with study.store.writing() as connection:
+        study._log.lock(connection)
         if not connection.execute(update(MONITORS).where(*mine).values(removed_at=now())).rowcount:
             there = [monitor.id for monitor in _listed(connection, study._number)]
             raise ArgumentError(wanted("monitor", f"one of {there}", number))
@@ -98,15 +99,7 @@ def listed(study: Study) -> list[Monitor]:
 
 def alerts(study: Study, *, standing: bool = False, limit: int = 100) -> list[Alert]:
     """Return the study's alerts, newest first; with `standing` only those that are not cleared."""
-    found = (
-        select(
-            ALERTS, MONITORS.c.metric, MONITORS.c.threshold, MONITORS.c.window, MONITORS.c.subject, MONITORS.c.webhook
-        )
-        .join(MONITORS)
-        .where(MONITORS.c.study == study._number)
-        .order_by(ALERTS.c.id.desc())
-        .limit(limit)
-    )
+    found = _found(study).order_by(ALERTS.c.id.desc()).limit(limit)
     if standing:
         found = found.where(ALERTS.c.cleared_at.is_(None))
     with study.store.reading() as connection:
@@ -122,12 +115,15 @@ def watch(study: Study) -> list[Alert]:
     trail, at = study.trail(), now()
     values = {monitor: measured(monitor, trail, at) for monitor in monitors}
     calling = {monitor.id for monitor, value in values.items() if passed(monitor, value)}
-    if calling == {alert.monitor.id for alert in alerts(study, standing=True)}:
+    if calling == {alert.monitor.id for alert in alerts(study, standing=True, limit=len(monitors))}:
         return []
     changed = []
     with study.store.writing() as connection:
         study._log.lock(connection)
+        there = _listed(connection, study._number)
         for monitor, value in values.items():
+            if monitor not in there:
+                continue
             mine = ALERTS.c.monitor == monitor.id, ALERTS.c.cleared_at.is_(None)
             number = connection.scalar(select(ALERTS.c.id).where(*mine))
             if monitor.id in calling and number is None:
@@ -138,7 +134,9 @@ def watch(study: Study) -> list[Alert]:
             else:
                 continue
             changed.append(number)
-    return [alert for alert in reversed(alerts(study)) if alert.id in changed]
+    with study.store.reading() as connection:
+        found = connection.execute(_found(study).where(ALERTS.c.id.in_(changed)).order_by(ALERTS.c.id))
+        return [_alert(row) for row in found]
 
 
 def delivered(study: Study, alert: Alert) -> None:
@@ -146,6 +144,11 @@ def delivered(study: Study, alert: Alert) -> None:
     same = ALERTS.c.cleared_at.is_(None) if alert.cleared is None else ALERTS.c.cleared_at.is_not(None)
     with study.store.writing() as connection:
         connection.execute(update(ALERTS).where(ALERTS.c.id == alert.id, same).values(delivered_at=now()))
+
+
+def _found(study: Study) -> Select[Any]:
+    monitor = [MONITORS.c[name] for name in ("metric", "threshold", "window", "subject", "webhook")]
+    return select(ALERTS, *monitor).join(MONITORS).where(MONITORS.c.study == study._number)
 
 
 def _listed(connection: Connection, study: int) -> list[Monitor]:

@@ -37,6 +37,7 @@ __all__ = [
 ]
 
 Kind = Literal["ask", "tell", "forget"]
+NESTED = {list, dict}
 
 
 class Event(NamedTuple):
@@ -85,27 +86,37 @@ def plain(value: Any, name: str = "given") -> Any:
         return value
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else {"$float": str(float(value))}
-    if isinstance(value, np.generic):
-        return plain(value.item(), name)
-    if isinstance(value, np.ndarray):
-        sound = value.dtype.kind in "biuU" or (value.dtype.kind == "f" and bool(np.isfinite(value).all()))
-        return value.tolist() if sound else plain(value.tolist(), name)
+    if isinstance(value, (np.generic, np.ndarray)) and value.dtype.kind not in "mM":
+        number = value.astype(np.float64) if value.dtype.kind == "f" else value
+        sound = value.dtype.kind in "biuU" or (value.dtype.kind == "f" and bool(np.isfinite(number).all()))
+        return number.tolist() if sound else plain(number.tolist(), name)
     if hasattr(value, "columns") and hasattr(value, "to_dict"):
-        columns = {str(c): [None if cell != cell else plain(cell, name) for cell in value[c]] for c in value.columns}
-        return {"$table": columns}
+        return {"$table": {str(label): _column(value, label, name) for label in value.columns}}
     if isinstance(value, (set, frozenset)):
-        value = sorted(value)
+        try:
+            value = sorted(value)
+        except TypeError:
+            value = sorted(value, key=repr)
     if isinstance(value, (list, tuple)):
         return [plain(item, name) for item in value]
     if isinstance(value, dict):
-        if all(isinstance(key, str) for key in value):
+        if all(isinstance(key, str) and not key.startswith("$") for key in value):
             return {key: plain(item, name) for key, item in value.items()}
         return {"$items": [[plain(key, name), plain(item, name)] for key, item in value.items()]}
-    if hasattr(value, "tolist"):
+    if hasattr(value, "tolist") and not isinstance(value, (np.generic, np.ndarray)):
         return plain(value.tolist(), name)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: plain(getattr(value, field.name), name) for field in dataclasses.fields(value)}
     raise ArgumentError(wanted(name, "numbers, texts, lists, arrays or tables, which a log can keep", value))
+
+
+def _column(table: Any, label: Any, name: str) -> list[Any]:
+    column = table[label]
+    if column.ndim != 1 or list(map(str, table.columns)).count(str(label)) > 1:
+        raise ArgumentError(wanted(name, "a table with each column once", label))
+    return [
+        None if missing else plain(cell, name) for cell, missing in zip(column.tolist(), column.isna(), strict=True)
+    ]
 
 
 def revived(value: Any) -> Any:
@@ -114,15 +125,20 @@ def revived(value: Any) -> Any:
         if "$table" in value:
             import pandas as pd
 
-            return pd.DataFrame(value["$table"])
+            return pd.DataFrame({label: revived(column) for label, column in value["$table"].items()})
         if "$float" in value:
             return float(value["$float"])
         if "$items" in value:
-            return {key: revived(item) for key, item in value["$items"]}
+            return {_key(key): revived(item) for key, item in value["$items"]}
         return {key: revived(item) for key, item in value.items()}
-    if isinstance(value, list) and value and isinstance(value[0], (list, dict)):
+    if isinstance(value, list) and not NESTED.isdisjoint(map(type, value)):
         return [revived(item) for item in value]
     return value
+
+
+def _key(key: Any) -> Any:
+    """Return what was the key of a dict: lists cannot be."""
+    return tuple(map(_key, key)) if isinstance(key, list) else revived(key)
 
 
 def dumped(value: Any) -> str:

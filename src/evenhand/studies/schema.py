@@ -25,10 +25,12 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-__all__ = ["ALERTS", "EVENTS", "KEYS", "METADATA", "MONITORS", "REVISION", "SNAPSHOTS", "STUDIES"]
+__all__ = ["ALERTS", "EVENTS", "KEYS", "METADATA", "MONITORS", "REVISION", "REVISIONS", "SNAPSHOTS", "STUDIES"]
 
 REVISION = "0001"
 """The migration that these tables are the result of."""
+REVISIONS = "evenhand_revision"
+"""The table that says which migration a store has; other programs call theirs alembic_version."""
 
 METADATA = MetaData(
     naming_convention={

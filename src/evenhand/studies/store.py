@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, inspect, make_url, select, text
 from sqlalchemy.exc import ArgumentError as BadURL
-from sqlalchemy.exc import DBAPIError, IntegrityError, NoSuchModuleError
+from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.pool import StaticPool
 
 from evenhand.errors import ArgumentError, MissingExtraError, StoreError, wanted
-from evenhand.studies.schema import REVISION, STUDIES
+from evenhand.studies.schema import REVISION, REVISIONS, STUDIES
 
 if TYPE_CHECKING:
     from sqlalchemy import URL
@@ -28,6 +28,12 @@ if TYPE_CHECKING:
 __all__ = ["Store"]
 
 MEMORY = (None, "", ":memory:")
+DRIVERS = {
+    "sqlite": "sqlite",
+    "postgres": "postgresql+psycopg",
+    "postgresql": "postgresql+psycopg",
+    "postgresql+psycopg": "postgresql+psycopg",
+}
 PATIENCE = 60
 """Seconds that a writer waits for its turn."""
 KINDS = "a path such as ads.evenhand, sqlite:///ads.evenhand, sqlite:// (in memory) or postgresql://user@host/database"
@@ -42,8 +48,9 @@ class Store:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self._reader = engine if self.serial else engine.execution_options(isolation_level="REPEATABLE READ")
         self._writer = engine.execution_options(evenhand_begin="BEGIN IMMEDIATE")
-        self.url = engine.url.render_as_string(hide_password=True)
+        self.url = _shown(engine.url)
         self.in_memory = engine.dialect.name == "sqlite" and engine.url.database in MEMORY
         self._turn: AbstractContextManager[Any] = threading.RLock() if self.in_memory else nullcontext()
 
@@ -83,7 +90,7 @@ class Store:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """Give a connection that sees one state of the store."""
-        with self._reached(), self._turn, self._engine.connect() as connection:
+        with self._reached(), self._turn, self._reader.connect() as connection:
             yield connection
 
     @contextmanager
@@ -122,6 +129,8 @@ class Store:
                 config = Config(attributes={"connection": connection})
                 config.set_main_option("script_location", "evenhand:studies/migrations")
                 command.upgrade(config, "head")
+        if self.serial and not self.in_memory:
+            self._engine.dispose()
         return before, REVISION
 
     def close(self) -> None:
@@ -175,37 +184,50 @@ def _url(where: str | os.PathLike[str]) -> URL:
         return make_url("sqlite://").set(database=where)
     try:
         url = make_url(where)
-    except (BadURL, ValueError) as error:
-        raise ArgumentError(wanted("store", KINDS, where)) from error
-    kind = url.get_backend_name()
-    if kind == "postgres":
-        url = url.set(drivername="postgresql")
-    if kind not in ("sqlite", "postgresql", "postgres"):
-        raise ArgumentError(wanted("store", KINDS, url.render_as_string(hide_password=True)))
-    return url.set(drivername="postgresql+psycopg") if url.drivername == "postgresql" else url
+    except (BadURL, ValueError):
+        shown = where.split("://", 1)[0] + "://..."
+        raise ArgumentError(wanted("store", KINDS, shown, "escape the special characters of a password")) from None
+    if url.drivername not in DRIVERS:
+        raise ArgumentError(wanted("store", KINDS, _shown(url)))
+    url = url.set(drivername=DRIVERS[url.drivername])
+    if url.drivername == "sqlite" and (url.host or url.query):
+        mend = "a file takes three slashes" if url.host else "take off what stands behind the ?"
+        raise ArgumentError(wanted("store", KINDS, _shown(url), mend))
+    return url
+
+
+def _shown(url: URL) -> str:
+    """Return a URL that can be shown to anybody."""
+    hidden = {name: "..." for name in url.query if "pass" in name}
+    return url.update_query_dict(hidden).render_as_string(hide_password=True)
 
 
 def _check_file(database: str | None, create: bool) -> None:
     if database in MEMORY:
         return
     path = Path(str(database))
-    if path.is_dir():
-        raise StoreError(f"{path}: a folder; wanted a file for the store")
-    if not path.exists() and not create:
-        raise StoreError(f"{path}: no store is there yet; `evenhand new` and Study.create make one")
-    if not path.parent.is_dir():
-        raise StoreError(f"{path}: its folder is not there; make it first")
-    if path.exists() and path.stat().st_size:
-        with open(path, "rb") as file:
-            if file.read(16) != b"SQLite format 3\x00":
-                raise StoreError(f"{path}: no store of evenhand; name another file")
+    try:
+        if "\0" in str(path):
+            raise ValueError("embedded null byte")
+        if path.is_dir():
+            raise StoreError(f"{path}: a folder; wanted a file for the store")
+        if not path.exists() and not create:
+            raise StoreError(f"{path}: no store is there yet; `evenhand new` and Study.create make one")
+        if not path.parent.is_dir():
+            raise StoreError(f"{path}: its folder is not there; make it first")
+        if path.exists() and path.stat().st_size:
+            with open(path, "rb") as file:
+                if file.read(16) != b"SQLite format 3\x00":
+                    raise StoreError(f"{path}: no store of evenhand; name another file")
+    except (OSError, ValueError) as error:
+        raise StoreError(f"{str(path)[:200]!r}: cannot be reached: {getattr(error, 'strerror', error)}") from error
 
 
 def _engine(url: URL) -> Engine:
     if url.get_backend_name() == "postgresql":
         try:
             return create_engine(url, pool_pre_ping=True)
-        except (ModuleNotFoundError, NoSuchModuleError) as error:
+        except ModuleNotFoundError as error:
             raise MissingExtraError("PostgreSQL needs a driver: pip install 'evenhand[postgresql]'") from error
     in_memory = url.database in MEMORY
     pool: dict[str, Any] = {"poolclass": StaticPool} if in_memory else {}
@@ -216,8 +238,10 @@ def _engine(url: URL) -> Engine:
     def _connected(connection: Any, record: Any) -> None:
         connection.isolation_level = None
         cursor = connection.cursor()
-        for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
+        for pragma in ("synchronous = FULL", "foreign_keys = ON"):
             cursor.execute(f"PRAGMA {pragma}")
+        if cursor.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (REVISIONS,)).fetchone():
+            cursor.execute("PRAGMA journal_mode = WAL")
         cursor.close()
 
     @event.listens_for(engine, "begin")
@@ -228,9 +252,9 @@ def _engine(url: URL) -> Engine:
 
 
 def _revision(connection: Connection) -> str | None:
-    if not inspect(connection).has_table("alembic_version"):
+    if not inspect(connection).has_table(REVISIONS):
         return None
-    return connection.scalar(text("SELECT version_num FROM alembic_version"))
+    return connection.scalar(text(f"SELECT version_num FROM {REVISIONS}"))
 
 
 def _first_line(error: Any) -> str:

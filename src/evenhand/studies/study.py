@@ -11,6 +11,7 @@ import os
 import re
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -97,7 +98,7 @@ class Study:
             raise ArgumentError(wanted("policy", "a registered policy, such as eh.quotas.FairUCB({...})", policy))
         if len(getattr(policy, "open_tickets", ())):
             raise ArgumentError(wanted("policy", "one without open tickets", f"{len(policy.open_tickets)} open"))
-        if getattr(policy, "promise", None) is not None and vars(policy).get("round"):
+        if getattr(policy, "promise", None) is not None and vars(policy).get("round", 0):
             got = f"one at round {policy.round}"
             mend = "its promise is checked over every round, so the log must hold all: pass policy.fresh()"
             raise ArgumentError(wanted("policy", "one that has not decided yet", got, mend))
@@ -108,17 +109,18 @@ class Study:
         if not isinstance(name, str) or NAME.fullmatch(name) is None:
             mend = "" if given else "give it a name of your own: name="
             raise ArgumentError(wanted("name", "up to 100 letters, digits, - and _", name, mend))
-        place = Store.at(store, create=True)
         at = now()
         row = {"name": name, "policy": registry.name_of(policy), "secret": new_secret(), "created_at": at}
-        try:
-            with place.writing() as connection:
-                number = connection.scalar(insert(STUDIES).values(row).returning(STUDIES.c.id))
-                assert number is not None
-                write_snapshot(connection, number, 0, "", at, policy_version(policy), state)
-        except IntegrityError as error:
-            raise ArgumentError(wanted("name", "a new one", name, f"{place.url} has a study of that name")) from error
-        return cls(place, name)
+        with _opened(store, create=True) as place:
+            try:
+                with place.writing() as connection:
+                    number = connection.scalar(insert(STUDIES).values(row).returning(STUDIES.c.id))
+                    assert number is not None
+                    write_snapshot(connection, number, 0, "", at, policy_version(policy), state)
+            except IntegrityError as error:
+                mend = f"{place.url} has a study of that name"
+                raise ArgumentError(wanted("name", "a new one", name, mend)) from error
+            return cls(place, name)
 
     @classmethod
     def open(cls, store: Store | str | os.PathLike[str], name: str | None = None) -> Study:
@@ -131,14 +133,14 @@ class Study:
         StoreError
             If the store is not there or cannot be reached.
         """
-        place = Store.at(store)
-        if name is None:
-            names = place.names()
-            if len(names) != 1:
-                there = ", ".join(names[:12]) or "none"
-                raise UnknownStudyError(f"{place.url}: wanted the name of a study; there: {there}")
-            name = names[0]
-        return cls(place, name)
+        with _opened(store) as place:
+            if name is None:
+                names = place.names()
+                if len(names) != 1:
+                    there = ", ".join(names[:12]) or "none"
+                    raise UnknownStudyError(f"{place.url}: wanted the name of a study; there: {there}")
+                name = names[0]
+            return cls(place, name)
 
     # ------------------------------------------------------------------ the conversation
 
@@ -253,18 +255,23 @@ class Study:
     @property
     def policy(self) -> Any:
         """A copy of the policy as it is now; what is asked of the copy does not count."""
-        return self._now().copy()
+        with self._turn:
+            return self._now().copy()
 
     @property
     def open_tickets(self) -> list[int]:
         """The numbers that were handed out and neither told nor forgotten."""
-        return list(self._now().policy.open_tickets)
+        with self._turn:
+            return list(self._now().policy.open_tickets)
 
     def events(self, after: int = 0) -> Iterator[Event]:
-        """Yield the log's entries behind the one numbered `after`."""
-        with self.store.reading() as connection:
-            for row in self._log.rows(connection, after):
-                yield as_event(row)
+        """Yield the log's entries behind the one numbered `after`, as far as it goes now."""
+        last = self.sequence
+        while after < last:
+            with self.store.reading() as connection:
+                page = self._log.page(connection, after, last)
+            yield from map(as_event, page)
+            after = page[-1].sequence if page else last
 
     def record(self, ticket: Any) -> Record:
         """Return all that is known of one decision.
@@ -295,7 +302,7 @@ class Study:
             if self._trail is None:
                 self._trail = Trail(self.policy)
             with self.store.reading() as connection:
-                self._trail.advance(self._log.rows(connection, self._trail.sequence))
+                self._trail = self._trail.advanced(self._log.rows(connection, self._trail.sequence))
             return self._trail
 
     def frame(self) -> pd.DataFrame:
@@ -357,8 +364,20 @@ class Study:
         return int(number)
 
 
+@contextmanager
+def _opened(store: Any, *, create: bool = False) -> Iterator[Store]:
+    """Give the store at a place, let go of again where that leads to nothing."""
+    place = Store.at(store, create=create)
+    try:
+        yield place
+    except BaseException:
+        if place is not store:
+            place.close()
+        raise
+
+
 def _default_name(store: Any) -> str:
     text = os.fspath(store) if isinstance(store, (str, os.PathLike)) else store.url
     stem = os.path.basename(text).split(".", 1)[0]
     on_disk = "://" not in text or text.startswith("sqlite:///")
-    return stem if on_disk and text != ":memory:" and stem else "study"
+    return stem if on_disk and not text.endswith(":memory:") and stem else "study"

@@ -6,6 +6,7 @@ checked at every round, in the exact integers of an audit.
 
 from __future__ import annotations
 
+import copy
 from collections import deque
 from collections.abc import Iterable
 from typing import Any
@@ -15,7 +16,7 @@ from sqlalchemy import Row
 
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import entry
-from evenhand.metrics.shares import tally, worst
+from evenhand.metrics.shares import Tally, tally, worst
 from evenhand.online import REASONS
 from evenhand.protocol import Label
 from evenhand.quotas.audit import follow
@@ -45,7 +46,7 @@ class Trail:
         round, 0 for none.
     rewards, rewarded : sum of the rewards and how many there were, by label (n_labels,).
     groups : the groups of the arms where the policy knows any; `group_counts` (n_groups,) decisions for each.
-    open : the open tickets: number -> (index, when in microseconds since 1970).
+    open : the open tickets: number -> (indices, when in microseconds since 1970).
     last_arms, last_groups, last_rewards : indices of the last decisions and of their groups, and the last rewards.
     violations : at the end of how many rounds the promise was broken; `first_violation` is (round, label) or None.
     """
@@ -60,7 +61,7 @@ class Trail:
         k = len(self.labels)
         self.counts, self.last_owed = np.zeros(k, np.int64), np.zeros(k, np.int64)
         self.rewards, self.rewarded = np.zeros(k), np.zeros(k, np.int64)
-        self.open: dict[int, tuple[int, int]] = {}
+        self.open: dict[int, tuple[tuple[int, ...], int]] = {}
         self._membership = getattr(policy, "membership", None) or getattr(
             getattr(policy, "learner", None), "membership", None
         )
@@ -77,10 +78,22 @@ class Trail:
         self._every = 1
         self._moments: list[tuple[int, Ints, Floats, float, float, int]] = []
 
+    def advanced(self, rows: Iterable[Row[Any]]) -> Trail:
+        """Return the trail with the entries that follow the last one taken; this one stays as it is, for whoever reads
+        it in another thread."""
+        trail = copy.copy(self)
+        for name, value in vars(self).items():
+            if isinstance(value, (np.ndarray, deque, dict, list)):
+                setattr(trail, name, value.copy())
+        trail._books = Tally._make(array.copy() for array in self._books)
+        trail.advance(rows)
+        return trail
+
     def advance(self, rows: Iterable[Row[Any]]) -> None:
         """Take in stored entries, those that follow the last one taken."""
         for row in rows:
             self.take(row)
+        self._settle()
 
     def take(self, row: Row[Any]) -> None:
         """Take in one stored entry."""
@@ -89,7 +102,7 @@ class Trail:
             self._decided(row, loaded(row.decision))
         elif row.kind == "tell":
             self.told += 1
-            self._rewarded(self.open.pop(row.ticket, (-1, 0))[0], loaded(row.given).get("reward"))
+            self._rewarded(self.open.pop(row.ticket, ((), 0))[0], loaded(row.given).get("reward"))
         else:
             self.forgotten += 1
             self.open.pop(row.ticket, None)
@@ -147,11 +160,25 @@ class Trail:
     # ------------------------------------------------------------------ inside
 
     def _decided(self, row: Row[Any], decision: dict[str, Any]) -> None:
-        index = decision.get("index")
+        indices = _indices(decision)
         self.rounds += 1
-        self.open[row.ticket] = -1 if index is None else index, row.at
-        if index is None or index < 0:
-            return
+        self.open[row.ticket] = indices, row.at
+        for index in indices:
+            self._drawn(row, index)
+        if decision.get("reason") == REASONS[OWED]:
+            self.forced += 1
+            self.last_owed[indices[0]] = self.rounds
+        if self.rounds == 1 or self.rounds % self._every == 0:
+            self._moments.append(self._moment())
+            if len(self._moments) >= 2 * MOMENTS:
+                self._every *= 2
+                self._moments = [m for m in self._moments if m[0] == 1 or m[0] % self._every == 0]
+        if len(self._codes) >= BATCH:
+            self._settle()
+        if self.rounds == self.horizon and self.promise is not None:
+            self._at_horizon = self.promise.kept(self.counts.tolist(), self.rounds)
+
+    def _drawn(self, row: Row[Any], index: int) -> None:
         if index >= len(self.counts):
             self._widen(index + 1)
         self.counts[index] += 1
@@ -161,36 +188,24 @@ class Trail:
             codes = self._membership.codes if shown is None else self._membership.of_round(revived(shown))
             self.group_counts[int(codes[index])] += 1
             self.last_groups.append(int(codes[index]))
-        self._codes.append(index)
-        if decision["reason"] == REASONS[OWED]:
-            self.forced += 1
-            self.last_owed[index] = self.rounds
-        if self.rounds % self._every == 0:
-            self._moments.append(self._moment())
-            if len(self._moments) >= 2 * MOMENTS:
-                self._moments = self._moments[1::2]
-                self._every *= 2
-        if len(self._codes) >= BATCH:
-            self._settle()
-        if self.rounds == self.horizon and self.promise is not None:
-            self._at_horizon = self.promise.kept(self.counts.tolist(), self.rounds)
+        if self.promise is not None:
+            self._codes.append(index)
 
     def _settle(self) -> None:
         """Check the promise at every round that was taken in and not checked yet."""
-        if self.promise is not None and self._codes:
+        if self._codes:
             codes = np.array(self._codes, dtype=np.int64)
             start = self.rounds - len(codes)
             entry(follow)(self._books, codes, start, self._worst_rounds, self._summary, np.empty(len(codes)))
         self._codes.clear()
 
-    def _rewarded(self, index: int, reward: Any) -> None:
+    def _rewarded(self, indices: tuple[int, ...], reward: Any) -> None:
         values = reward if isinstance(reward, list) else [] if reward is None else [reward]
-        for value in values:
+        for index, value in zip(indices, values, strict=False):
             self._recent.append(float(value))
             self.last_rewards.append(float(value))
-            if 0 <= index < len(self.rewards):
-                self.rewards[index] += value
-                self.rewarded[index] += 1
+            self.rewards[index] += value
+            self.rewarded[index] += 1
 
     def _moment(self) -> tuple[int, Ints, Floats, float, float, int]:
         mean, recent = self.reward or (np.nan, np.nan)
@@ -204,3 +219,15 @@ class Trail:
         self.labels.extend(range(len(self.counts), size))
         for name in ("counts", "last_owed", "rewards", "rewarded"):
             setattr(self, name, np.pad(getattr(self, name), (0, more)))
+        self._moments = [
+            (t, np.pad(counts, (0, more)), np.pad(owed, (0, more), constant_values=np.nan), mean, recent, forced)
+            for t, counts, owed, mean, recent, forced in self._moments
+        ]
+
+
+def _indices(decision: dict[str, Any]) -> tuple[int, ...]:
+    """Return whom a decision is for: one, several (their positions are the arm), or nobody."""
+    index, arm = decision.get("index"), decision.get("arm")
+    if isinstance(arm, list):
+        return tuple(arm)
+    return () if index is None or index < 0 else (index,)

@@ -59,10 +59,14 @@ class Transaction:
     def _done(self, operation: Operation) -> Any:
         kind, ticket, given, key, actor = operation
         fold = self._fold
+        for name, text, most in (("key", key, 200), ("actor", actor, 100)):
+            _check_name(name, text, most)
         given = fold.arguments.checked(kind, given)
         number = None if kind == "ask" or (ticket is None and kind == "tell") else self._number_of(ticket)
+        if key is not None and kind != "ask":
+            raise ArgumentError(wanted("key", f"none: {kind} counts once without one", key))
         if key is not None:
-            before = self._asked_before(_checked(key), given)
+            before = self._asked_before(key, given)
             if before is not None:
                 return before
         drawn_from, text = random_state(fold.policy), dumped(given)
@@ -103,7 +107,10 @@ class Transaction:
     def _closed_before(self, closed: ClosedTicketError, kind: str, number: int, given: dict[str, Any]) -> str:
         """Say that the same was told before, or refuse what is not the same."""
         self._flush()
-        record = record_of(self._log.of_ticket(self._connection, number))
+        events = self._log.of_ticket(self._connection, number)
+        if not events:
+            raise ClosedTicketError(f"ticket {number} was told or forgotten before the study began") from closed
+        record = record_of(events)
         forgotten = record.forgotten_at is not None
         if kind == "forget" and forgotten:
             return "already forgotten"
@@ -125,7 +132,6 @@ def _short(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _checked(key: Any) -> str:
-    if not isinstance(key, str) or not 0 < len(key) <= 200:
-        raise ArgumentError(wanted("key", "a text of up to 200 characters", key))
-    return key
+def _check_name(name: str, text: Any, most: int) -> None:
+    if text is not None and not (isinstance(text, str) and 0 < len(text) <= most and text.isprintable()):
+        raise ArgumentError(wanted(name, f"a text of up to {most} printable characters", text))

@@ -67,33 +67,41 @@ def verify(study: Study, *, progress: bool = False) -> Verification:
     What is checked: every entry is there and is what was written (a chain of digests); the policy, started from the
     first snapshot, decides as the log says, entry by entry; every snapshot on the way, and the state that the study
     works with now, equal the state of the replay, bit by bit; the promise held at every round at which it is to hold.
-    Entries that were cut off the end leave a sound log behind and cannot be missed here: whoever must notice that keeps
-    the last digest elsewhere.
+    Entries that were cut off the end leave a sound log behind and, where no snapshot was taken after them, cannot be
+    missed here; nor can what was rewritten with all its digests and still replays: whoever must notice that keeps the
+    last digest elsewhere.
     """
     problems: list[str] = []
     notes: list[str] = []
     with study.store.reading() as connection:
-        replay = _Replay(connection, study, notes)
-        trail = Trail(replay.policy)
         last, _ = study._log.last(connection)
-        rows = _shown(study._log.rows(connection, up_to=last), last, progress)
+        replay, trail = None, Trail(None)
         try:
-            for row in rows:
-                trail.take(row)
-                replay.take(row)
+            replay = _Replay(connection, study, notes)
+            trail = Trail(replay.policy)
+            replay.check_end(last)
         except EvenhandError as error:
             problems.append(str(error))
-            trail.advance(rows)
+        for row in _shown(study._log.rows(connection, up_to=last), last, progress):
+            try:
+                if replay is not None and not problems:
+                    replay.take(row)
+            except EvenhandError as error:
+                problems.append(str(error))
+            try:
+                trail.take(row)
+            except (AttributeError, LookupError, TypeError, ValueError) as error:
+                problems.append(f"entry {row.sequence} cannot be read: {error}")
         by_version = select(EVENTS.c.version).where(EVENTS.c.study == study._number).group_by(EVENTS.c.version)
         written = tuple(connection.scalars(by_version.order_by(func.min(EVENTS.c.sequence))))
-    problems += [] if problems else replay.compared(study)
+    problems += [] if problems or replay is None else replay.compared(study)
     if trail.kept is False:
         at = "" if trail.first_violation is None else " first at round {} to {!r}".format(*trail.first_violation)
         problems.append(f"the promise was broken:{at} ({trail.violations} rounds in all)")
     worst = trail.worst or (None, None, None)
     return Verification(
         entries=trail.sequence,
-        replayed=replay.count,
+        replayed=0 if replay is None else replay.count,
         decisions=trail.rounds,
         told=trail.told,
         forgotten=trail.forgotten,
@@ -126,6 +134,12 @@ class _Replay:
         self._before, self._digest = self._fold.sequence, self._fold.digest
         self._notes, self._since, self.count = notes, 0, 0
 
+    def check_end(self, last: int) -> None:
+        """See that no snapshot was taken of more than the log's entries."""
+        after = max(self._kept, default=0)
+        if after > last:
+            raise ReplayError(f"the log ends with entry {last}, but a snapshot was taken after entry {after}")
+
     def take(self, row: Row[Any]) -> None:
         linked(self._before, self._digest, row)
         self._before, self._digest = row.sequence, row.digest
@@ -145,14 +159,21 @@ class _Replay:
         if kept is not None and self._fold is None:
             self._fold = fold_at(kept)
             self._notes.append(f"version {self.version} began after entry {row.sequence}: replayed from there")
-        elif kept is not None and self._fold is not None and self._fold.bytes() != kept.state:
+        elif kept is not None and self._fold is not None and not self._fits(kept):
             raise ReplayError(f"the snapshot after entry {row.sequence} is not the state that replay comes to")
+
+    def _fits(self, kept: Row[Any]) -> bool:
+        return self._fold is not None and (self._fold.bytes(), self._digest) == (kept.state, kept.digest)
 
     def compared(self, study: Study) -> list[str]:
         """Compare the replay's state with the one that the study works with, if nothing was added meanwhile."""
-        live = study._now()
-        if self._fold is None or live.sequence != self._fold.sequence or live.bytes() == self._fold.bytes():
-            return []
+        with study._turn:
+            try:
+                live = study._now()
+            except EvenhandError as error:
+                return [str(error)]
+            if self._fold is None or live.sequence != self._fold.sequence or live.bytes() == self._fold.bytes():
+                return []
         return ["the state that the study works with is not the replay's"]
 
 

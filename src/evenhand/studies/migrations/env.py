@@ -2,11 +2,12 @@
 
 from alembic import context
 
-from evenhand.studies.schema import METADATA
+from evenhand.studies.schema import METADATA, REVISIONS
 
 context.configure(
     connection=context.config.attributes["connection"],
     target_metadata=METADATA,
+    version_table=REVISIONS,
     render_as_batch=True,
     transaction_per_migration=False,
 )

@@ -1,0 +1,268 @@
+"""What leaves a study: its decisions as a table, and bandit feedback with true propensities or none."""
+
+from datetime import UTC, datetime
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import evenhand as eh
+from evenhand.checks import examples
+from evenhand.errors import ArgumentError
+from evenhand.protocol import Decision
+from evenhand.studies import Operation, Study
+from evenhand.studies.export import bandit_feedback, bandit_frame
+
+SHARES = {"ads": 0.2, "news": 0.3}
+COLUMNS = [
+    *("ticket", "round", "at", "arm", "index", "reason", "probabilities", "given", "status", "told_at", "reward"),
+    *("told", "version", "random_state", "key", "actor"),
+]
+FEEDBACK = ["ticket", "round", "at", "arm", "action", "n_actions", "reward", "propensity", "deterministic"]
+
+
+def talked(policy, rewards):
+    """A study with these rewards, None for a ticket that is left open."""
+    study = Study.create(":memory:", policy, name="ads")
+    for reward in rewards:
+        decision = study.ask()
+        if reward is not None:
+            study.tell(decision, reward)
+    return study
+
+
+def test_a_row_a_decision():
+    before = datetime.now(UTC)
+    study = talked(eh.quotas.FairUCB(SHARES, seed=1), [1.0, None, 0.25])
+    study.forget(study.ask())
+    study.perform([Operation("ask", key="k", actor="cron")])
+    table = study.frame()
+    assert list(table.columns) == COLUMNS
+    assert table["ticket"].tolist() == table["round"].tolist() == [1, 2, 3, 4, 5]
+    assert table["status"].tolist() == ["told", "open", "told", "forgotten", "open"]
+    assert table["reward"].isna().tolist() == [False, True, False, True, True]
+    assert table["reward"].dropna().tolist() == [1.0, 0.25]
+    assert table["told"].tolist() == [{"reward": 1.0}, None, {"reward": 0.25}, None, None]
+    assert [SHARES[arm] for arm in table["arm"]] == [list(SHARES.values())[index] for index in table["index"]]
+    assert (table["key"][4], table["actor"][4]) == ("k", "cron")
+    assert table["version"].str.startswith(eh.__version__ + "+").all()
+    for name in ("at", "told_at"):
+        assert isinstance(table[name].dtype, pd.DatetimeTZDtype)
+        assert str(table[name].dtype.tz) == "UTC"
+    assert table["told_at"].isna().tolist() == [False, True, False, True, True]
+    assert (table["at"] >= before).all()
+    assert (table["told_at"].dropna() >= table["at"][[0, 2]]).all()
+    record = study.record(1)
+    assert (table["at"][0], table["told_at"][0]) == (record.at, record.told_at)
+    for name in ("ticket", "round", "index"):
+        assert table[name].dtype == np.int64
+
+
+@pytest.mark.parametrize("policy", [eh.quotas.FairUCB(SHARES, seed=1), eh.similarity.LipschitzUCB(2, seed=1)], ids=type)
+def test_an_empty_study(policy):
+    study = Study.create(":memory:", policy, name="empty")
+    assert list(study.frame().columns) == COLUMNS
+    assert len(study.frame()) == 0
+    table = bandit_frame(study)
+    assert (list(table.columns), len(table)) == (FEEDBACK, 0)
+    feedback = bandit_feedback(study)
+    assert (feedback["n_rounds"], feedback["n_actions"]) == (0, 2 if "FairUCB" in str(policy) else 0)
+    assert feedback["action"].shape == feedback["reward"].shape == feedback["pscore"].shape == (0,)
+
+
+def test_every_policy_s_decisions_become_a_table():
+    for name in ("sampling/uniform", "interventions/one-shot", "groups/top-interval", "similarity/lipschitz-ucb"):
+        policy, world = next(iter(examples(eh.registry.get(name).cls)))
+        study = Study.create(":memory:", policy, name="any")
+        world.reset(seed=1)
+        study.tell(ticket := study.ask(*world.observe()), *world.respond(ticket))
+        table = study.frame()
+        assert table["status"].tolist() == ["told"]
+        assert table["round"].tolist() == [1]
+        if name == "sampling/uniform":
+            assert table["arm"].tolist() == [ticket.group]
+
+
+# ---------------------------------------------------------------------- bandit feedback
+
+
+def test_a_policy_without_chance():
+    study = talked(eh.quotas.FairUCB(SHARES, seed=1), [1.0, None, 0.25, 0.5])
+    table = bandit_frame(study)
+    assert list(table.columns) == FEEDBACK
+    assert table["ticket"].tolist() == [1, 3, 4]
+    assert table["reward"].tolist() == [1.0, 0.25, 0.5]
+    assert table["propensity"].tolist() == [1.0] * 3
+    assert table["deterministic"].tolist() == [True] * 3
+    assert table["n_actions"].tolist() == [2] * 3
+    assert table["action"].tolist() == [study.record(ticket).decision["index"] for ticket in (1, 3, 4)]
+    dtypes = {"action": np.int64, "n_actions": np.int64, "reward": np.float64, "propensity": np.float64}
+    assert {name: table[name].dtype for name in dtypes} == dtypes
+    assert table["deterministic"].dtype == bool
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        eh.learners.Thompson(arms=["ads", "news"], seed=1),
+        eh.learners.EpsilonGreedy(arms=["ads", "news"], seed=1),
+        eh.quotas.FairLearn(eh.learners.Thompson(seed=2), SHARES, seed=1),
+        eh.quotas.FairLearn(eh.learners.EpsilonGreedy(0.5, seed=2), SHARES, seed=1),
+    ],
+    ids=["thompson", "epsilon-greedy", "quota and thompson", "quota and epsilon-greedy"],
+)
+def test_draws_of_unknown_probability_are_refused(policy):
+    study = talked(policy, [1.0, 0.0])
+    with pytest.raises(ArgumentError, match="draws by chance, or a learner in it may, and does not say with which"):
+        bandit_frame(study)
+    assert len(study.frame()) == 2
+
+
+class Coin:
+    """A learner from elsewhere that tosses a coin of its own."""
+
+    def __init__(self, seed=0):
+        self.seed, self.random = seed, np.random.default_rng(seed)
+
+    def choose(self):
+        return int(self.random.integers(2))
+
+    def update(self, index, reward):
+        pass
+
+    def snapshot(self):
+        return {"seed": self.seed}
+
+    @classmethod
+    def restored(cls, snapshot):
+        return cls(**snapshot)
+
+
+def test_chance_in_a_learner_from_elsewhere_is_not_taken_for_none(scratch_registry):
+    scratch_registry(Coin)
+    study = Study.create(":memory:", eh.quotas.FairLearn(Coin(), SHARES, seed=1))
+    study.tell(study.ask(), 1.0)
+    with pytest.raises(ArgumentError, match="a learner in it may"):
+        bandit_frame(study)
+
+
+class Largest:
+    """Takes the arm whose first feature is the largest, without chance."""
+
+    arms = ("a", "b")
+    open_tickets = ()
+
+    def __init__(self, round=0):
+        self.round = round
+
+    def ask(self, contexts):
+        self.round += 1
+        index = int(np.argmax(np.array(contexts)[:, 0]))
+        return Decision(self.round, self.round, self.arms[index], index, None, "the largest")
+
+    def tell(self, decision, reward):
+        pass
+
+    def snapshot(self):
+        return {"round": self.round}
+
+    @classmethod
+    def restored(cls, snapshot):
+        return cls(**snapshot)
+
+
+def test_contexts_stand_in_columns_by_arm_and_feature(scratch_registry):
+    scratch_registry(Largest)
+    study = Study.create(":memory:", Largest(), name="largest")
+    rounds = [np.arange(4.0).reshape(2, 2) + 10 * t for t in range(3)]
+    for contexts in rounds:
+        study.tell(study.ask(contexts), 0.5)
+    table = bandit_frame(study)
+    names = ["context_a_0", "context_a_1", "context_b_0", "context_b_1"]
+    assert list(table.columns) == [*FEEDBACK, *names]
+    assert table[names].to_numpy().tolist() == [contexts.ravel().tolist() for contexts in rounds]
+    assert bandit_feedback(study)["context"].shape == (3, 4)
+
+
+def similar(rounds, rewards, *, individuals=4, seed=5, ragged=False):
+    """A study of a fair rule that draws one of several, and what drawing each would have paid."""
+    study = Study.create(":memory:", eh.similarity.LipschitzUCB(2, precision=0.4, seed=seed))
+    random = np.random.default_rng(seed)
+    for t in range(rounds):
+        contexts = random.uniform(0, 0.7, (individuals + (t % 2 if ragged else 0), 2))
+        decision = study.ask(contexts)
+        if decision.index < 0:
+            study.tell(decision, None)
+        else:
+            study.tell(decision, float(rewards(contexts)[decision.index]))
+    return study
+
+
+def test_propensities_of_a_fair_distribution():
+    study = similar(12, lambda contexts: contexts.sum(axis=1), ragged=True)
+    table = bandit_frame(study)
+    assert 0 < len(table) <= 12
+    assert list(table.columns) == FEEDBACK
+    assert not table["deterministic"].any()
+    for row in table.itertuples():
+        decision = study.record(row.ticket).decision
+        assert row.propensity == decision["probabilities"][row.action] > 0
+        assert row.n_actions == len(decision["probabilities"]) == 4 + (row.round - 1) % 2
+
+
+def test_an_individual_that_was_never_drawn_has_its_columns():
+    study = similar(2, lambda contexts: contexts.sum(axis=1), individuals=6, seed=0)
+    assert len(study.trail().labels) < 6
+    table = bandit_frame(study)
+    assert [name for name in table if name.startswith("context_")][-1] == "context_5_1"
+    assert bandit_feedback(study)["n_actions"] == 6
+
+
+def test_an_inverse_propensity_estimate_is_unbiased():
+    """The value of drawing the first individual in every round, from draws by a fair rule that knows nothing of it: the
+    estimate lies within three of its own standard errors."""
+    study = similar(400, lambda contexts: contexts[:, 0], individuals=3)
+    feedback = bandit_feedback(study)
+    hit = feedback["action"] == 0
+    rounds = study.trail().rounds
+    weighted = np.zeros(rounds)
+    weighted[: len(hit)] = hit * feedback["reward"] / feedback["pscore"]
+    truth = np.mean([event.given["contexts"][0][0] for event in study.events() if event.kind == "ask"])
+    error = weighted.std(ddof=1) / np.sqrt(rounds)
+    assert 0.05 < hit.mean() < 0.95
+    assert abs(weighted.mean() - truth) < 3 * error
+    assert error < 0.1 * truth
+    naive = feedback["reward"][hit].mean() * hit.mean()
+    assert abs(naive - truth) > 3 * error
+
+
+def test_the_open_bandit_pipeline_s_names_and_shapes():
+    study = similar(10, lambda contexts: contexts.sum(axis=1))
+    feedback = bandit_feedback(study)
+    names = ["n_rounds", "n_actions", "context", "action_context", "action", "reward", "position", "pscore", "pi_b"]
+    assert list(feedback) == names
+    n = feedback["n_rounds"]
+    assert feedback["context"].shape == (n, 8)
+    assert feedback["action"].shape == feedback["reward"].shape == feedback["pscore"].shape == (n,)
+    assert feedback["action"].dtype == np.int64
+    assert (feedback["n_actions"], feedback["position"], feedback["pi_b"]) == (4, None, None)
+    without = bandit_feedback(talked(eh.quotas.FairUCB(SHARES, seed=1), [1.0, 0.5]))
+    assert without["context"].tolist() == [[0.0], [0.0]]
+
+
+@pytest.mark.parametrize("name", ["sampling/uniform", "interventions/one-shot"])
+def test_decisions_that_are_for_no_arm_are_refused(name):
+    policy, world = next(iter(examples(eh.registry.get(name).cls)))
+    study = Study.create(":memory:", policy, name="none")
+    world.reset(seed=1)
+    study.tell(ticket := study.ask(*world.observe()), *world.respond(ticket))
+    with pytest.raises(ArgumentError, match=f"wanted decisions for one arm each, got those of {name}"):
+        bandit_frame(study)
+
+
+def test_decisions_for_several_at_once_are_refused():
+    study = Study.create(":memory:", eh.similarity.LipschitzUCB(2, select="many", seed=1))
+    decision = study.ask(np.full((3, 2), 0.2))
+    study.tell(decision, [0.5] * len(decision.arm))
+    with pytest.raises(ArgumentError, match="wanted decisions for one arm each"):
+        bandit_frame(study)

@@ -1,0 +1,247 @@
+"""What the log keeps of what it is given: everything, or a refusal by name."""
+
+import math
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import evenhand as eh
+from evenhand.errors import ArgumentError, ClosedTicketError, ContextError, ContradictionError, ReplayError
+from evenhand.studies import Operation, Study
+from evenhand.studies.fold import CHAIN, digest_of
+from evenhand.studies.records import as_decided, chained, decision_from, dumped, loaded, plain, revived
+from tests.naming import named
+
+numbers = st.one_of(st.integers(-(2**63), 2**63 - 1), st.floats(), st.booleans(), st.none())
+texts = st.one_of(st.text(max_size=6), st.sampled_from(["$float", "$table", "$items", "", "\x00", "ä"]))
+values = st.recursive(
+    numbers | texts,
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(texts | st.integers(-9, 9) | st.tuples(texts, st.integers(0, 9)), inner, max_size=4)
+    ),
+    max_leaves=20,
+)
+
+
+def kept(value):
+    """What comes out of the log for what goes in."""
+    return revived(loaded(dumped(plain(value))))
+
+
+def same(one, other):
+    """Equal in value and kind, nan equal to nan."""
+    if isinstance(one, float) and isinstance(other, float) and math.isnan(one):
+        return math.isnan(other)
+    if isinstance(one, dict) and isinstance(other, dict):
+        return list(one) == list(other) and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    return type(one) is type(other) and one == other
+
+
+@given(values)
+def test_what_goes_in_comes_out(value):
+    assert same(kept(value), value)
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "longdouble", "i1", "i4", "u8", "bool", "U3", "O"])
+def test_arrays_and_their_numbers_come_out_as_lists_and_numbers(dtype):
+    array = np.array([[0, 1], [1, 0]]).astype(dtype)
+    expected = [["0", "1"], ["1", "0"]] if dtype == "U3" else [[0, 1], [1, 0]]
+    assert kept(array) == expected
+    assert same(kept(array[0, 1]), kept(array)[0][1])
+    assert type(kept(array)[0][0]) in (int, float, bool, str)
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "longdouble"])
+@pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf], ids=str)
+def test_numbers_that_json_does_not_have(dtype, odd):
+    array = np.array([[1.5, 2.0], [3.0, odd]], dtype=dtype)
+    assert same(kept(array), [[1.5, 2.0], [3.0, odd]])
+    assert same(kept(array[1, 1]), odd)
+    assert same(kept([1.0, odd]), [1.0, odd])
+
+
+def test_sets_come_out_sorted_whatever_they_hold():
+    assert kept({(1, 2), (0, 3)}) == [[0, 3], [1, 2]]
+    assert kept(frozenset({np.int64(3), 1})) == [1, 3]
+    assert kept({"a", 1}) == kept({1, "a"})
+
+
+def test_tables_keep_columns_missing_cells_and_odd_numbers():
+    table = pd.DataFrame(
+        {
+            "whole": pd.array([1, None, 3], dtype="Int64"),
+            "real": [0.5, np.nan, np.inf],
+            "text": ["a", None, "c"],
+            "kind": pd.Categorical(["x", "y", "x"]),
+            7: [True, False, True],
+        },
+        index=[5, 6, 7],
+    )
+    again = kept(table)
+    assert list(again.columns) == ["whole", "real", "text", "kind", "7"]
+    assert again["whole"].isna().tolist() == [False, True, False]
+    assert again["whole"].dropna().tolist() == [1, 3]
+    assert again["real"].dtype == np.float64
+    assert np.array_equal(again["real"], [0.5, np.nan, np.inf], equal_nan=True)
+    assert again["text"].isna().tolist() == [False, True, False]
+    assert again["kind"].tolist() == ["x", "y", "x"]
+    assert again["7"].tolist() == [True, False, True]
+    assert plain(again) == plain(table)
+    assert kept([table])[0].equals(again)
+
+
+@pytest.mark.parametrize("columns", [["a", "a"], [1, "1"]], ids=named)
+def test_a_table_with_a_column_twice_is_refused(columns):
+    with pytest.raises(ArgumentError, match="samples: wanted a table with each column once"):
+        plain(pd.DataFrame([[1, 2]], columns=columns), "samples")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        object(),
+        b"x",
+        1j,
+        np.complex128(1j),
+        np.array([1j]),
+        np.datetime64("2021-01-01"),
+        pd.NaT,
+        {"a": {1: [b"x"]}},
+        len,
+    ],
+    ids=named,
+)
+def test_what_a_log_cannot_keep_is_refused_by_name(value):
+    with pytest.raises(ArgumentError, match="reward: wanted numbers, texts, lists, arrays or tables"):
+        plain(value, "reward")
+
+
+@pytest.mark.parametrize("value", [2**64, -(2**63) - 1, [10**30], "\ud800", {"\udfff": 1}], ids=named)
+def test_numbers_too_large_and_texts_that_are_none_are_refused(value):
+    with pytest.raises(ArgumentError, match=re.escape("given: wanted numbers below 2^63 and text in UTF-8")):
+        dumped(value)
+
+
+@given(st.lists(st.tuples(st.sampled_from(CHAIN), st.text(max_size=3)), min_size=1, max_size=1))
+def test_a_digest_covers_every_field(changes):
+    entry = dict.fromkeys(CHAIN, "x")
+    ((name, text),) = changes
+    changed = {**entry, name: text}
+    assert (digest_of("", changed) == digest_of("", entry)) == (text == "x")
+
+
+def test_a_digest_covers_the_one_before_and_what_is_missing():
+    entry = dict.fromkeys(CHAIN, "x")
+    assert digest_of("a", entry) != digest_of("b", entry)
+    assert len({digest_of("", {**entry, "key": key}) for key in (None, "", "None", "0")}) == 4
+    assert chained("", "ab", "c") != chained("", "a", "bc")
+    assert re.fullmatch("[0-9a-f]{64}", digest_of("", entry))
+
+
+def test_the_chain_of_a_log_can_be_followed_by_hand():
+    study = Study.create(":memory:", eh.quotas.FairUCB([0.3, 0.3], seed=1))
+    study.perform([Operation("ask", key="k", actor="cron"), Operation("ask"), Operation("forget", 2)])
+    study.tell(1, 1.0)
+    before = ""
+    with study.store.reading() as connection:
+        rows = list(study._log.rows(connection))
+    assert [row.digest for row in rows] == [event.digest for event in study.events()]
+    for row in rows:
+        before = digest_of(before, row)
+        assert row.digest == before
+    assert len(rows) == 4
+
+
+# ---------------------------------------------------------------------- what goes through a study
+
+
+def test_a_context_that_is_no_number_is_refused_as_by_the_policy():
+    study = Study.create(":memory:", eh.groups.TopInterval({"a": "m", "b": "w"}, seed=1))
+    with pytest.raises(ContextError, match="finite numbers, got 'nan for arm 1, feature 1'"):
+        study.ask([[0.0, 1.0], [2.0, float("nan")]])
+    assert study.sequence == 0
+
+
+@pytest.mark.parametrize("key", ["a\nb", "a\x1fb", "\ud800", "a\x00"], ids=named)
+def test_keys_and_names_of_callers_are_texts_that_can_be_read(key):
+    study = Study.create(":memory:", eh.quotas.FairUCB([0.3, 0.3], seed=1))
+    operations = [Operation("ask", key=key), Operation("ask", actor=key), Operation("ask", actor="x" * 101)]
+    outcomes = study.perform([*operations, Operation("ask", key="é ü", actor="cron")])
+    assert [str(one).split(":")[0] for one in outcomes[:3]] == ["key", "actor", "actor"]
+    assert all(isinstance(one, ArgumentError) for one in outcomes[:3])
+    assert outcomes[3].id == 1
+
+
+def test_one_operation_that_is_none_does_not_hold_up_the_others():
+    study = Study.create(":memory:", eh.quotas.FairUCB([0.3, 0.3], seed=1))
+    study.ask()
+    outcomes = study.perform(
+        [
+            Operation("look"),
+            Operation("tell", 1, {"reward": {"$float": "abc"}}),
+            Operation("tell", 1, {"reward": {"$items": 5}}),
+            Operation("tell", 1, {"reward": {"$table": 3}}),
+            Operation("tell", 1, {"reward": 1.0}, key="k"),
+            Operation("tell", 1, {"reward": 1.0}),
+        ]
+    )
+    assert [type(one).__name__ for one in outcomes] == [
+        *["ArgumentError"],
+        *["RewardError"] * 3,
+        "ArgumentError",
+        "str",
+    ]
+    assert "kind: wanted one of ask, tell, forget, got 'look'" in str(outcomes[0])
+    assert "key: wanted none: tell counts once without one" in str(outcomes[4])
+    assert study.sequence == 2
+
+
+def test_a_ticket_that_was_closed_before_the_study_began():
+    used = eh.learners.UCB1(arms=2)
+    used.tell(used.ask(), 1.0)
+    study = Study.create(":memory:", used)
+    with pytest.raises(ClosedTicketError, match="ticket 1 was told or forgotten before the study began"):
+        study.tell(1, 1.0)
+    assert study.ask().id == 2
+
+
+def test_reports_that_are_no_numbers_are_compared_like_others():
+    study = Study.create(":memory:", eh.quotas.FairUCB([0.3, 0.3], seed=1))
+    study.tell(study.ask(), np.float32(0.5))
+    assert study.tell(1, 0.5) == "already told"
+    with pytest.raises(ContradictionError, match="not reward"):
+        study.tell(1, float("inf"))
+
+
+def test_every_kind_of_ticket_comes_back_under_its_key():
+    draw = Study.create(":memory:", eh.sampling.UniformSampler(["a", "b"], seed=1))
+    decided = draw.ask(key="k")
+    assert (type(decided).__name__, draw.ask(key="k")) == ("Draw", decided)
+    many = eh.similarity.LipschitzUCB(2, select="many", seed=1)
+    chosen = Study.create(":memory:", many)
+    contexts = [[0.1, 0.2], [0.3, 0.1], [0.0, 0.5]]
+    decided = chosen.ask(contexts, key="k")
+    assert isinstance(decided.arm, tuple)
+    assert chosen.ask(contexts, key="k") == decided
+    assert as_decided(decision_from(loaded(dumped(as_decided(decided))))) == as_decided(decided)
+    with pytest.raises(ArgumentError, match="decision: wanted a Decision, a Draw or an Allocation"):
+        decision_from({"type": "int"})
+
+
+def test_what_fails_in_replay_is_said_with_its_entry(monkeypatch):
+    study = Study.create(":memory:", eh.learners.UCB1(arms=2))
+    study.ask()
+
+    def broken(self, contexts=None):
+        raise ZeroDivisionError("a slip in new code")
+
+    monkeypatch.setattr(eh.learners.UCB1, "ask", broken)
+    with pytest.raises(ReplayError, match="entry 1, ask 1: refused in replay: a slip in new code"):
+        Study.open(study.store).policy  # noqa: B018

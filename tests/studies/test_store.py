@@ -1,0 +1,440 @@
+"""Where a store may be, what is refused and how, and that its tables come whole or not at all."""
+
+import os
+import socket
+import sqlite3
+import sys
+import tempfile
+from collections import deque
+from pathlib import Path
+
+import pytest
+from alembic import command
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from sqlalchemy import event, inspect, text
+
+import evenhand as eh
+from evenhand.errors import ArgumentError, MissingExtraError, StoreError
+from evenhand.studies import Operation, Store, Study
+from evenhand.studies.schema import METADATA, REVISION, REVISIONS
+from evenhand.studies.store import _engine, _url
+from tests.naming import named
+
+
+def policy():
+    return eh.quotas.FairUCB({"ads": 0.2, "news": 0.3}, seed=1)
+
+
+def bare(place):
+    """A store as it is before anything was looked at."""
+    return Store(_engine(_url(place)))
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("where", "file", "name"),
+    [
+        ("ads.evenhand", "ads.evenhand", "ads"),
+        (Path("ads.evenhand"), "ads.evenhand", "ads"),
+        ("./ads.evenhand", "ads.evenhand", "ads"),
+        ("sqlite:///loans.db", "loans.db", "loans"),
+        ("sub/loans", "sub/loans", "loans"),
+    ],
+    ids=named,
+)
+def test_a_file_by_path_or_url(folder, where, file, name):
+    (folder / "sub").mkdir()
+    study = Study.create(where, policy())
+    assert study.name == name
+    study.tell(study.ask(), 1.0)
+    study.close()
+    assert (folder / file).read_bytes()[:15] == b"SQLite format 3"
+    again = Study.open(str(folder / file))
+    assert (again.name, again.sequence) == (name, 2)
+    again.close()
+
+
+@pytest.mark.parametrize("name", ["a b.evenhand", "100%41.evenhand", "a?b=c#d.evenhand", "ä ö.evenhand", "'q\".eh"])
+def test_paths_with_odd_characters(tmp_path, name):
+    store = Store.at(tmp_path / name, create=True)
+    assert [path.name for path in tmp_path.iterdir() if "-" not in path.name] == [name]
+    again = Store.at(store.url)
+    Study.create(again, policy(), name="ads")
+    assert store.names() == ["ads"]
+    again.close()
+    store.close()
+
+
+@pytest.mark.parametrize("where", [":memory:", "sqlite://", "sqlite:///:memory:", "sqlite:///"])
+def test_in_memory(folder, where):
+    study = Study.create(where, policy())
+    assert (study.name, study.store.in_memory) == ("study", True)
+    assert study.ask().id == 1
+    assert list(folder.iterdir()) == []
+    with pytest.raises(StoreError, match="no store is there yet"):
+        Store.at(where)
+    study.close()
+
+
+def test_a_store_is_returned_as_it_is():
+    store = Store.at(":memory:", create=True)
+    assert Store.at(store) is store
+    store.close()
+
+
+def test_two_stores_in_one_process(tmp_path):
+    studies = [Study.create(tmp_path / name, policy(), name="ads") for name in ("one", "two")]
+    for study in studies:
+        study.tell(study.ask(), 1.0)
+    studies[0].ask()
+    assert [study.sequence for study in studies] == [3, 2]
+    for study in studies:
+        study.close()
+
+
+# ---------------------------------------------------------------------- refusals
+
+
+@pytest.mark.parametrize("where", [None, 7, 1.5, b"ads", "", "  ", [], object], ids=named)
+def test_what_is_no_place_is_refused(where):
+    with pytest.raises(ArgumentError, match="store: wanted a path such as"):
+        Store.at(where)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "mysql://u:s3cret@host/db",
+        "postgresql+psycopg2://u:s3cret@host/db",
+        "postgresql+asyncpg://u:s3cret@host/db",
+        "sqlite+aiosqlite:///ads.evenhand",
+        "sqlite+nonsense:///ads.evenhand",
+        "sqlite://ads.evenhand",
+        "sqlite:///ads.evenhand?mode=ro",
+        "postgresql://u:s3cret@host:port/db",
+        "://u:s3cret@host",
+        "http://example.org/?password=s3cret",
+    ],
+)
+def test_what_is_no_url_of_a_store_is_refused_without_its_password(folder, url):
+    with pytest.raises(ArgumentError, match="store: wanted a path such as") as refusal:
+        Store.at(url, create=True)
+    assert "s3cret" not in str(refusal.value)
+    assert refusal.value.__cause__ is None
+    assert list(folder.iterdir()) == []
+
+
+def test_two_slashes_are_answered_with_three():
+    with pytest.raises(ArgumentError, match="a file takes three slashes"):
+        Store.at("sqlite://ads.evenhand")
+
+
+@pytest.mark.parametrize("create", [False, True])
+def test_what_is_no_file_for_a_store_is_refused_and_left_alone(tmp_path, create):
+    (tmp_path / "text").write_text("a, b\n1, 2\n")
+    foreign = sqlite3.connect(tmp_path / "foreign")
+    foreign.execute("CREATE TABLE alembic_version (version_num TEXT)")
+    foreign.execute("INSERT INTO alembic_version VALUES ('0001')")
+    foreign.commit()
+    foreign.close()
+    (tmp_path / "cut").write_bytes((tmp_path / "foreign").read_bytes()[:600])
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    for name, said in (
+        (".", "a folder; wanted a file"),
+        ("text", "no store of evenhand; name another file"),
+        ("foreign", "a database, but no store of evenhand"),
+        ("cut", "the store did not do it: (file is not a database|database disk image is malformed)"),
+        ("text/ads", "no store is there yet|its folder is not there|cannot be reached"),
+        ("nowhere/ads", "its folder is not there" if create else "no store is there yet"),
+        ("x" * 300, "cannot be reached: File name too long"),
+        ("a\0b", "cannot be reached: embedded null"),
+    ):
+        with pytest.raises(StoreError, match=said):
+            Store.at(tmp_path / name, create=create)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_a_missing_file_is_not_made_by_looking(tmp_path):
+    with pytest.raises(StoreError, match=r"no store is there yet; `evenhand new` and Study.create make one"):
+        Study.open(tmp_path / "ads.evenhand")
+    (tmp_path / "empty").touch()
+    with pytest.raises(StoreError, match="no store is there yet"):
+        Study.open(tmp_path / "empty")
+    assert [(path.name, path.stat().st_size) for path in tmp_path.iterdir()] == [("empty", 0)]
+
+
+def test_an_empty_file_becomes_a_store(tmp_path):
+    (tmp_path / "ads").touch()
+    study = Study.create(tmp_path / "ads", policy())
+    assert study.ask().id == 1
+    study.close()
+
+
+@pytest.fixture
+def nobody():
+    """A folder that anybody may enter; the test goes on as a user who is not root."""
+    with tempfile.TemporaryDirectory(prefix="eh-", dir="/tmp") as name:
+        os.chmod(name, 0o755)
+        yield Path(name)
+
+
+class As:
+    """Act as a user who may not everything."""
+
+    def __enter__(self):
+        if os.geteuid() == 0:
+            os.seteuid(65534)
+            self.back = True
+        else:
+            self.back = False
+
+    def __exit__(self, *raised):
+        if self.back:
+            os.seteuid(0)
+
+
+def test_a_folder_or_file_that_may_not_be_written_or_read(nobody):
+    place = nobody / "ads.evenhand"
+    Study.create(place, policy()).close()
+    os.chmod(place, 0o444)
+    (nobody / "locked").mkdir(mode=0o000)
+    os.chmod(nobody, 0o555)
+    with As():
+        with pytest.raises(StoreError, match="unable to open database file"):
+            Store.at(nobody / "new.evenhand", create=True)
+        with pytest.raises(StoreError, match="cannot be reached: Permission denied"):
+            Store.at(nobody / "locked" / "ads.evenhand")
+        with pytest.raises(StoreError, match=r"ads.evenhand: the store did not do it: (attempt|unable|readonly)"):
+            Study.open(place).ask()
+    os.chmod(nobody, 0o755)
+    os.chmod(place, 0o000)
+    with As(), pytest.raises(StoreError, match="cannot be reached: Permission denied"):
+        Store.at(place)
+    os.chmod(place, 0o644)
+    study = Study.open(place)
+    assert study.ask().id == 1
+    study.close()
+
+
+def test_a_full_disk_is_said_and_changes_nothing(tmp_path):
+    store = Store.at(tmp_path / "ads.evenhand", create=True)
+    study = Study.create(store, eh.learners.UCB1(arms=["a" * 2000, "b" * 2000]))
+    full = [False]
+
+    @event.listens_for(store._engine, "begin")
+    def _limit(connection):
+        pages = connection.exec_driver_sql("PRAGMA page_count").scalar() if full[0] else 2**30
+        connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
+
+    decision = study.ask()
+    full[0] = True
+    with pytest.raises(StoreError, match="database or disk is full"):
+        study.perform([Operation("ask")] * 50)
+    assert study.sequence == 1
+    with pytest.raises(StoreError, match="database or disk is full"):
+        deque(iter(study.ask, None))
+    reached, state = study.sequence, study._now().bytes()
+    with pytest.raises(StoreError, match="database or disk is full"):
+        study.ask()
+    assert study.sequence == reached
+    assert study._now().bytes() == state
+    full[0] = False
+    assert study.tell(decision, 1.0) == "told"
+    assert study.ask().id == reached + 1
+    assert study.verify().problems == ()
+    store.close()
+
+
+# ---------------------------------------------------------------------- PostgreSQL
+
+
+def test_a_server_that_is_not_there_is_refused_without_the_password():
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        port = closed.getsockname()[1]
+    for url in (
+        f"postgresql://u:s3cret@127.0.0.1:{port}/db",
+        f"postgres://u@127.0.0.1:{port}/db?password=s3cret&connect_timeout=5",
+    ):
+        with pytest.raises(StoreError, match="the store did not do it: connection failed") as refusal:
+            Store.at(url)
+        assert "s3cret" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    "url", ["postgresql://u:s3cret@h/db", "postgresql://u@h/db?password=s3cret&sslpassword=s3cret"]
+)
+def test_a_password_is_never_shown(url):
+    store = bare(url)
+    assert "s3cret" not in store.url
+    assert "s3cret" not in repr(store)
+    assert "u" in store.url
+    store.close()
+
+
+def test_a_database_that_is_not_there_or_another_programs(postgres, database):
+    with pytest.raises(StoreError, match='database "nowhere" does not exist'):
+        Store.at(postgres.format(database="nowhere"), create=True)
+    with pytest.raises(StoreError, match="no store is there yet"):
+        Store.at(database)
+    other = bare(database)
+    with other.writing() as connection:
+        connection.execute(text("CREATE TABLE alembic_version (version_num TEXT)"))
+        connection.execute(text("INSERT INTO alembic_version VALUES ('0001')"))
+    for create in (False, True):
+        with pytest.raises(StoreError, match="a database, but no store of evenhand"):
+            Store.at(database, create=create)
+    with other.reading() as connection:
+        assert inspect(connection).get_table_names() == ["alembic_version"]
+    other.close()
+
+
+def test_a_missing_driver_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'evenhand\[postgresql\]'"):
+        Store.at("postgresql://u@host/db")
+
+
+# ---------------------------------------------------------------------- migrations
+
+
+@pytest.fixture
+def store(place):
+    store = bare(place)
+    yield store
+    store.close()
+
+
+def tables(store):
+    with store.reading() as connection:
+        return set(inspect(connection).get_table_names())
+
+
+def set_revision(store, revision):
+    with store.writing() as connection:
+        connection.execute(text(f"UPDATE {REVISIONS} SET version_num = :revision"), {"revision": revision})
+
+
+def test_the_migrations_make_the_tables_of_the_schema(store):
+    assert store.upgrade() == (None, REVISION)
+    with store.reading() as connection:
+        context = MigrationContext.configure(
+            connection, opts={"compare_type": True, "compare_server_default": True, "version_table": REVISIONS}
+        )
+        assert compare_metadata(context, METADATA) == []
+        seen = inspect(connection)
+        for table in METADATA.sorted_tables:
+            key = seen.get_pk_constraint(table.name)["constrained_columns"]
+            assert key == [column.name for column in table.primary_key.columns]
+            unique = {tuple(one["column_names"]) for one in seen.get_unique_constraints(table.name)}
+            wanted = {
+                tuple(column.name for column in one.columns)
+                for one in table.constraints
+                if type(one).__name__ == "UniqueConstraint"
+            }
+            assert unique == wanted
+
+
+def test_an_upgrade_is_repeatable(store):
+    store.upgrade()
+    study = Study.create(store, policy(), name="ads")
+    study.ask()
+    assert store.upgrade() == (REVISION, REVISION)
+    assert Study.open(store).sequence == 1
+
+
+@pytest.mark.parametrize("at", ["CREATE TABLE events", "CREATE TABLE alerts", f"INSERT INTO {REVISIONS}"])
+def test_an_upgrade_that_fails_leaves_nothing(store, at):
+    @event.listens_for(store._engine, "before_cursor_execute")
+    def _break(connection, cursor, statement, parameters, context, many):
+        if statement.strip().startswith(at):
+            raise RuntimeError("the plug was pulled")
+
+    with pytest.raises(RuntimeError, match="the plug was pulled"):
+        store.upgrade()
+    assert tables(store) == set()
+    event.remove(store._engine, "before_cursor_execute", _break)
+    store.upgrade()
+    assert tables(store) == {REVISIONS, *METADATA.tables}
+
+
+def test_a_downgrade_to_the_base_leaves_nothing(store):
+    store.upgrade()
+    with store.writing() as connection:
+        config = Config(attributes={"connection": connection})
+        config.set_main_option("script_location", "evenhand:studies/migrations")
+        command.downgrade(config, "base")
+    assert tables(store) == {REVISIONS}
+    with store.reading() as connection:
+        assert connection.execute(text(f"SELECT * FROM {REVISIONS}")).all() == []
+
+
+def test_a_store_of_a_newer_version_is_refused(shared):
+    store = Store.at(shared, create=True)
+    set_revision(store, "9999")
+    for create in (False, True):
+        with pytest.raises(StoreError, match=r"written by a newer version \(revision 9999\); upgrade evenhand"):
+            Store.at(shared, create=create)
+    with pytest.raises(StoreError, match="written by a newer version"):
+        store.upgrade()
+    store.close()
+
+
+def test_a_store_of_an_older_version_asks_for_an_upgrade(shared):
+    store = Store.at(shared, create=True)
+    set_revision(store, "0000")
+    for create in (False, True):
+        with pytest.raises(StoreError, match="written by an older version; `evenhand upgrade` brings it"):
+            Store.at(shared, create=create)
+    store.close()
+
+
+def test_a_reader_sees_one_state_while_others_write(shared):
+    study = Study.create(shared, policy(), name="ads")
+    count = text("SELECT count(*) FROM events")
+    other = Store.at(shared)
+    with other.reading() as connection:
+        assert connection.scalar(count) == 0
+        study.ask()
+        assert connection.scalar(count) == 0
+    assert study.sequence == 1
+    other.close()
+    study.close()
+
+
+def test_a_block_that_raises_writes_nothing(store):
+    store.upgrade()
+    row = "INSERT INTO keys (id, role, digest, note, created_at) VALUES ('a', 'read', 'b', '', 1)"
+
+    def broken():
+        with store.writing() as connection:
+            connection.execute(text(row))
+            raise RuntimeError("in between")
+
+    with pytest.raises(RuntimeError, match="in between"):
+        broken()
+    with store.reading() as connection:
+        assert connection.scalar(text("SELECT count(*) FROM keys")) == 0
+
+
+def test_a_study_that_cannot_be_had_leaves_no_connection_open(shared, monkeypatch):
+    closed = []
+    monkeypatch.setattr(Store, "close", lambda store: closed.append(store) or store._engine.dispose())
+    Study.create(shared, policy(), name="ads").close()
+    with pytest.raises(ArgumentError, match="has a study of that name"):
+        Study.create(shared, policy(), name="ads")
+    with pytest.raises(StoreError, match="no study is named 'loans'"):
+        Study.open(shared, "loans")
+    assert len(closed) == 3
+    store = Store.at(shared)
+    with pytest.raises(StoreError, match="no study is named 'loans'"):
+        Study.open(store, "loans")
+    assert len(closed) == 3
+    store.close()

@@ -1,0 +1,414 @@
+"""The trail against its slow twin; what it remembers, for every kind of policy."""
+
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import evenhand as eh
+from evenhand.checks import examples
+from evenhand.errors import ArgumentError
+from evenhand.protocol import Decision
+from evenhand.quotas.problem import Promise
+from evenhand.studies import Operation, Study
+from evenhand.studies.trail import MOMENTS, Trail
+from tests.reference.studies import shown
+from tests.strategies import any_shares
+
+FIELDS = ("sequence", "rounds", "told", "forgotten", "forced", "labels")
+ARRAYS = ("counts", "rewarded", "last_owed")
+
+
+class Scripted:
+    """Decides as it is told to, whatever it promises."""
+
+    kept = "at every round"
+
+    def __init__(self, shares, tolerance=0.0, round=0):
+        self.promise = Promise.read(shares, tolerance)
+        self.arms, self.round, self.open = self.promise.arms, round, set()
+
+    def ask(self, index, reason="as it was told"):
+        self.round += 1
+        self.open.add(self.round)
+        return Decision(self.round, self.round, self.arms[index], index, None, reason)
+
+    def tell(self, decision, reward):
+        if decision not in self.open:
+            raise ArgumentError("closed")
+        self.open.remove(decision)
+
+    def forget(self, decision):
+        self.tell(decision, 0.0)
+
+    @property
+    def open_tickets(self):
+        return sorted(self.open)
+
+    def snapshot(self):
+        own = {"round": self.round, "open": sorted(self.open)}
+        return {**own, "shares": list(self.promise.shares), "tolerance": self.promise.tolerance}
+
+    @classmethod
+    def restored(cls, snapshot):
+        policy = cls(snapshot["shares"], snapshot["tolerance"], snapshot["round"])
+        policy.open = set(snapshot["open"])
+        return policy
+
+
+@pytest.fixture
+def scripted(scratch_registry):
+    scratch_registry(Scripted)
+    return Scripted
+
+
+def compared(study, trail, promise=None):
+    """See that a trail shows what its twin finds in the events."""
+    policy = study.policy
+    labels = getattr(policy, "arms", None) or getattr(policy, "groups", None) or ()
+    shares, slack = (None, 0) if promise is None else (promise.shares, promise.slack)
+    twin = shown(list(study.events()), list(labels), shares, slack)
+    assert {name: getattr(trail, name) for name in FIELDS} == {name: twin[name] for name in FIELDS}
+    assert {name: getattr(trail, name).tolist() for name in ARRAYS} == {name: twin[name] for name in ARRAYS}
+    assert {ticket: indices for ticket, (indices, _) in trail.open.items()} == twin["open"]
+    assert list(trail.last_rewards) == twin["last_rewards"]
+    assert trail.rewards.tolist() == pytest.approx(twin["rewards"])
+    assert trail.reward == (None if twin["reward"] is None else pytest.approx(twin["reward"]))
+    if promise is not None:
+        assert (trail.violations, trail.first_violation) == (twin["violations"], twin["first_violation"])
+        assert trail.kept is (twin["violations"] == 0)
+        assert trail.owed.tolist() == pytest.approx(twin["owed"])
+        worst = trail.worst
+        assert (worst is None) == (twin["worst"] is None)
+        if worst is not None:
+            assert worst[0] == pytest.approx(float(twin["worst"]), abs=1e-9)
+            at = shown(until(study, worst[2]), list(labels), shares, slack)
+            assert at["owed"][list(labels).index(worst[1])] == pytest.approx(worst[0], abs=1e-9) or worst[2] == 0
+    return twin
+
+
+def until(study, round):
+    """The events up to the end of a round."""
+    events = list(study.events())
+    asked = [n for n, event in enumerate(events) if event.kind == "ask"]
+    return events[: asked[round - 1] + 1] if round else []
+
+
+steps = st.lists(
+    st.tuples(st.sampled_from(["ask", "ask", "ask", "tell", "forget", "look"]), st.integers(0, 40)), max_size=60
+)
+
+
+@settings(max_examples=60)
+@given(any_shares(most_arms=5), st.sampled_from([0.0, 1.0, 2.5]), steps)
+def test_any_conversation_is_followed(shares, tolerance, steps):
+    with pytest.MonkeyPatch.context() as patched:
+        entries = dict(eh.registry._entries)
+        patched.setattr(eh.registry, "_entries", entries)
+        eh.register("quotas/broken")(Scripted)
+        study = Study.create(":memory:", Scripted(shares, tolerance), name="any")
+        operations, looks = [], [Trail(study.policy)]
+        for step, number in steps:
+            if step == "ask":
+                reason = "owed its share" if number % 3 == 0 else "as it was told"
+                operations.append(Operation("ask", given={"index": number % len(shares), "reason": reason}))
+            elif step != "look":
+                operations.append(Operation(step, number + 1, {"reward": number / 40} if step == "tell" else {}))
+            else:
+                study.perform(operations)
+                operations.clear()
+                looks.append(study.trail())
+        study.perform(operations)
+        compared(study, study.trail(), study.policy.promise)
+        whole = Trail(study.policy)
+        with study.store.reading() as connection:
+            whole.advance(study._log.rows(connection))
+        again = study.trail()
+        assert (whole.worst, whole.violations, whole.kept) == (again.worst, again.violations, again.kept)
+        assert [moment[0] for moment in whole.moments] == [moment[0] for moment in again.moments]
+        assert [look.sequence for look in looks] == sorted(look.sequence for look in looks)
+
+
+def test_a_trail_that_was_handed_out_does_not_change():
+    study = Study.create(":memory:", eh.quotas.FairUCB([0.3, 0.3], seed=1))
+    study.tell(study.ask(), 1.0)
+    before = study.trail()
+    for _ in range(5):
+        study.tell(study.ask(), 0.0)
+    study.ask()
+    now = study.trail()
+    assert (before.rounds, before.counts.sum(), before.open, before.reward) == (1, 1, {}, (1.0, 1.0))
+    assert (len(before.moments), list(before.last_rewards), len(before.last_arms)) == (1, [1.0], 1)
+    assert (now.rounds, now.counts.sum(), list(now.open)) == (7, 7, [7])
+    assert before.worst[2] <= 1
+
+
+def test_long_logs_are_thinned_and_keep_their_ends(scripted):
+    study = Study.create(":memory:", scripted([0.5, 0.25]), name="long")
+    asked = 0
+    for upto in (1, 2, 799, 800, 801, 1601, 2500, 3333):
+        study.perform([Operation("ask", given={"index": t % 2}) for t in range(asked, upto)])
+        asked = upto
+        moments = study.trail().moments
+        rounds = [moment[0] for moment in moments]
+        assert (rounds[0], rounds[-1]) == (1, upto)
+        assert rounds == sorted(set(rounds))
+        assert len(rounds) <= 2 * MOMENTS + 1
+        assert len(rounds) >= min(upto, MOMENTS)
+        gaps = np.diff(rounds)
+        assert upto <= 2 or gaps[1:-1].size == 0 or len(set(gaps[1:-1].tolist())) == 1
+        for t, counts, owed, *_ in moments:
+            assert counts.tolist() == [(t + 1) // 2, t // 2]
+            assert owed.tolist() == pytest.approx([t / 2 - (t + 1) // 2, t / 4 - t // 2])
+    compared(study, study.trail(), study.policy.promise)
+
+
+def test_rewards_of_each_moment_and_the_recent_ones(scripted):
+    study = Study.create(":memory:", scripted([0.5, 0.25]), name="long")
+    for start in range(0, 600, 100):
+        asks = [Operation("ask", given={"index": 0})] * 100
+        tells = [Operation("tell", start + n + 1, {"reward": float(start >= 300)}) for n in range(100)]
+        study.perform([one for pair in zip(asks, tells, strict=True) for one in pair])
+    trail = study.trail()
+    assert trail.reward == (0.5, 1.0)
+    at = {moment[0]: moment[3:5] for moment in trail.moments}
+    assert np.isnan(at[1]).all()
+    assert at[301] == (0.0, 0.0)
+    assert at[401] == (0.25, 0.5)
+    assert at[600] == (pytest.approx(299 / 599), 1.0)
+
+
+def test_a_promise_is_checked_between_all_moments(scripted):
+    """One round in thousands at which it was broken is found, exactly."""
+    arms = [n % 3 for n in range(4500)]
+    arms[4322:4324] = [0, 2]
+    study = Study.create(":memory:", scripted(["1/3", "1/3", "1/3"]), name="long")
+    study.perform([Operation("ask", given={"index": arm}) for arm in arms])
+    trail = study.trail()
+    assert (trail.violations, trail.first_violation, trail.kept) == (1, (4323, 2), False)
+    assert trail.worst == (pytest.approx(1.0), 2, 4323)
+    assert 4323 not in [moment[0] for moment in trail.moments]
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        eh.quotas.DeadlineLearn(eh.learners.Thompson(seed=1), {"ads": 0.7, "news": 0.3}, 1.0, seed=1),
+        eh.quotas.FairUCB({"ads": 0.2, "news": 0.3}, seed=1),
+        eh.learners.EpsilonGreedy(arms=["ads", "news"], seed=1),
+    ],
+    ids=lambda policy: type(policy).__name__,
+)
+def test_late_and_forgotten_reports(policy):
+    study = Study.create(":memory:", policy)
+    study.perform([Operation("ask")] * 12)
+    study.perform([Operation("tell", ticket, {"reward": ticket / 12}) for ticket in (12, 3, 7, 1)])
+    study.perform([Operation("forget", ticket) for ticket in (2, 11)])
+    study.perform([Operation("ask")] * 3)
+    twin = compared(study, study.trail(), getattr(policy, "promise", None))
+    assert (twin["told"], twin["forgotten"], len(twin["open"])) == (4, 2, 9)
+
+
+# ---------------------------------------------------------------------- every kind of policy
+
+
+@pytest.mark.parametrize("select", ["one", "many"])
+def test_similarity_draws_nobody_one_or_several(select):
+    study = Study.create(":memory:", eh.similarity.LipschitzUCB(2, select=select, seed=3))
+    random = np.random.default_rng(1)
+    for t in range(30):
+        k = 2 + t % 4
+        decision = study.ask(random.uniform(0, 0.6, (k, 2)) - 0.3 * (t % 2))
+        rewards = random.uniform(-1, 1, k).round(3)
+        if decision.index < 0:
+            study.tell(decision, [] if select == "many" else None)
+        else:
+            study.tell(decision, [rewards[i] for i in decision.arm] if select == "many" else rewards[decision.index])
+    trail = study.trail()
+    twin = compared(study, trail)
+    sizes = [len(event.decision["arm"]) for event in study.events() if event.kind == "ask"] if select == "many" else []
+    assert sum(twin["counts"]) == (sum(sizes) if select == "many" else trail.rounds - nobody(study))
+    assert select == "one" or max(sizes) > 1
+    assert trail.worst is trail.owed is trail.kept is trail.first_violation is None
+    assert {moment[1].size for moment in trail.moments} == {len(trail.labels)}
+    assert [moment[0] for moment in trail.moments] == list(range(1, 31))
+
+
+def nobody(study):
+    return sum(event.kind == "ask" and event.decision["index"] < 0 for event in study.events())
+
+
+def test_rounds_with_nobody_are_rounds(scripted, monkeypatch):
+    def ask(self, index, reason="nobody"):
+        self.round += 1
+        return Decision(self.round, self.round, index, index, None, reason)
+
+    monkeypatch.setattr(Scripted, "ask", ask)
+    monkeypatch.setattr(Scripted, "kept", None)
+    monkeypatch.setattr(Scripted, "__init__", _plain)
+    study = Study.create(":memory:", Scripted(), name="nobody")
+    for index in (-1, -1, 2, -1):
+        study.ask(index)
+    trail = study.trail()
+    assert (trail.rounds, trail.labels, trail.counts.tolist()) == (4, [0, 1, 2], [0, 0, 1])
+    assert [(moment[0], moment[1].tolist()) for moment in trail.moments] == [
+        (1, [0, 0, 0]),
+        (2, [0, 0, 0]),
+        (3, [0, 0, 1]),
+        (4, [0, 0, 1]),
+    ]
+
+
+def _plain(self, shares=None, tolerance=0.0, round=0):
+    self.promise, self.arms, self.round, self.open = None, (), round, set()
+    self.snapshot = lambda: {"round": self.round, "open": [], "shares": None, "tolerance": 0.0}
+
+
+@pytest.mark.parametrize("name", ["sampling/uniform", "sampling/proportional"])
+def test_samplers_draw_groups(name):
+    sampler, world = next(iter(examples(eh.registry.get(name).cls)))
+    study = Study.create(":memory:", sampler, name="draws")
+    world.reset(seed=1)
+    for _ in range(6):
+        draw = study.ask(*world.observe())
+        study.tell(draw, *world.respond(draw))
+    trail = study.trail()
+    twin = compared(study, trail)
+    assert twin["labels"] == list(sampler.groups)
+    assert sum(twin["counts"]) == 6
+    assert (trail.reward, trail.groups) == (None, [])
+
+
+def test_allocations_are_rounds_of_no_arm():
+    search, world = next(iter(examples(eh.registry.get("interventions/one-shot").cls)))
+    study = Study.create(":memory:", search, name="search")
+    world.reset(seed=1)
+    study.tell(allocation := study.ask(*world.observe()), *world.respond(allocation))
+    trail = study.trail()
+    compared(study, trail)
+    assert (trail.rounds, trail.told, trail.open, int(trail.counts.sum())) == (1, 1, {}, 0)
+    assert [moment[0] for moment in trail.moments] == [1]
+
+
+GROUPS = {"a": ("F", "x"), "b": ("M", "y"), "c": ("F", "y")}
+
+
+def test_groups_are_those_of_the_round():
+    study = Study.create(":memory:", eh.groups.TopInterval(GROUPS, seed=1))
+    contexts = np.eye(3, 2)
+    assert study.trail().groups == ["F & x", "M & y", "F & y"]
+    expected = dict.fromkeys(["F & x", "M & y", "F & y"], 0)
+    homes = [None, {"a": ("F", "y")}, {"b": ["F", "x"], "c": ("M", "y")}, [("M", "y"), ("M", "y"), "F & x"]]
+    for t in range(12):
+        home = homes[t % 4]
+        decision = study.ask(contexts) if home is None else study.ask(contexts, home)
+        study.tell(decision, 0.5)
+        own = [" & ".join(GROUPS[arm]) for arm in "abc"]
+        for place, arm in enumerate("abc"):
+            if isinstance(home, dict) and arm in home:
+                own[place] = " & ".join(home[arm])
+            elif isinstance(home, list):
+                own[place] = home[place] if isinstance(home[place], str) else " & ".join(home[place])
+        expected[own[decision.index]] += 1
+    trail = study.trail()
+    assert dict(zip(trail.groups, trail.group_counts.tolist(), strict=True)) == expected
+    assert [trail.groups[code] for code in trail.last_groups].count("F & y") == expected["F & y"]
+    assert study.verify().problems == ()
+    again = Study.open(study.store)
+    assert again.ask(contexts, {"a": ("F", "y")}, key="k") == study.ask(contexts, {"a": ["F", "y"]}, key="k")
+
+
+def test_labels_that_are_numbers_take_groups_by_number():
+    study = Study.create(":memory:", eh.groups.TopInterval(["F", "M"], seed=1))
+    assert study.ask(np.eye(2), {0: "M"}).id == 1
+    assert study.record(1).given["groups"] == {"$items": [[0, "M"]]}
+    assert study.trail().group_counts.sum() == 1
+    assert study.verify().problems == ()
+
+
+def test_a_quota_around_a_group_policy_counts_both():
+    inner = eh.groups.TopInterval({"a": "F", "b": "M"}, seed=1)
+    study = Study.create(":memory:", eh.quotas.FairLearn(inner, {"a": 0.4, "b": 0.4}, seed=1))
+    for _ in range(8):
+        study.tell(study.ask(np.eye(2)), 0.5)
+    trail = study.trail()
+    assert trail.groups == ["F", "M"]
+    assert trail.group_counts.tolist() == trail.counts.tolist()
+    assert trail.kept
+
+
+# ---------------------------------------------------------------------- threads
+
+PATIENCE = 120
+
+
+def together(*works):
+    """Run each in a thread of its own; return what was raised."""
+    raised = []
+
+    def run(work):
+        try:
+            work()
+        except BaseException as error:
+            raised.append(error)
+
+    threads = [threading.Thread(target=run, args=(work,), daemon=True) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE)
+        assert not thread.is_alive()
+    assert raised == []
+
+
+@pytest.mark.parametrize("kind", ["memory", "file"])
+def test_eight_threads_on_one_study_and_on_two_of_one_store(kind, tmp_path):
+    place = ":memory:" if kind == "memory" else tmp_path / "ads.evenhand"
+    first = Study.create(place, eh.quotas.FairUCB([0.3, 0.3], seed=1), name="first")
+    second = Study.create(first.store, eh.quotas.FairUCB([0.3, 0.3], seed=2), name="second")
+    other = Study.open(first.store, "second")
+    seen = {"first": [], "second": []}
+
+    def talk(study, rounds=12):
+        def work():
+            for _ in range(rounds):
+                decision = study.ask()
+                study.tell(decision, 0.5)
+                seen[study.name].append(decision.id)
+
+        return work
+
+    def look():
+        for study in (first, second, other) * 6:
+            trail = study.trail()
+            assert trail.rounds == trail.counts.sum() == len(trail.last_arms)
+            assert trail.told + len(trail.open) == trail.rounds
+            assert study.policy.round >= len(study.open_tickets)
+            assert study.verify().problems == ()
+            for event in study.events():
+                assert study.record(event.ticket).ticket == event.ticket
+
+    together(talk(first), talk(first), talk(first), talk(second), talk(other), talk(other), look, look)
+    assert {name: sorted(ids) for name, ids in seen.items()} == {"first": [*range(1, 37)], "second": [*range(1, 37)]}
+    for study in (first, second):
+        assert (study.sequence, study.open_tickets, study.verify().problems) == (72, [], ())
+    first.close()
+
+
+@pytest.mark.parametrize("kind", ["memory", "file"])
+def test_whoever_reads_the_events_can_write_and_holds_nobody_up(kind, tmp_path):
+    place = ":memory:" if kind == "memory" else tmp_path / "ads.evenhand"
+    study = Study.create(place, eh.quotas.FairUCB([0.3, 0.3], seed=1))
+    study.perform([Operation("ask")] * 3)
+    for event in study.events():
+        study.tell(event.ticket, 1.0)
+    assert study.sequence == 6
+    half = study.events()
+    assert next(half).sequence == 1
+    together(study.ask)
+    assert [event.sequence for event in half] == [2, 3, 4, 5, 6]
+    assert [event.sequence for event in study.events(5)] == [6, 7]
+    assert list(study.events(7)) == []
+    study.close()
