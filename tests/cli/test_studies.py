@@ -294,7 +294,7 @@ def test_the_same_key_is_the_same_decision(store):
         (["ask", "--contexts", "[[1, 2]]"], ContextError, "this policy sees no contexts"),
         (["ask", "--contexts", "[[1, 2"], ContextError, "--contexts: wanted rows of numbers"),
         (["ask", "--contexts", "x.json"], ContextError, "--contexts: wanted rows of numbers"),
-        (["ask", "--key", "k" * 201], ArgumentError, "key: wanted a text of up to 200 characters"),
+        (["ask", "--key", "k" * 201], ArgumentError, "key: wanted a text of up to 200 printable characters"),
         (["show", "--decision", "9"], UnknownTicketError, "ticket 9 was never handed out"),
         (["export", "--out", "x.txt"], ArgumentError, "--out: wanted a file ending in .csv"),
         (["export", "--out", "x.csv", "--form", "nope"], ArgumentError, "--form: wanted one of log, bandit"),
@@ -622,7 +622,7 @@ def test_a_store_has_this_versions_form_or_is_brought_to_it(store):
     assert "has this version already" in answer("upgrade", store)
     engine = create_engine(f"sqlite:///{store}")
     with engine.begin() as connection:
-        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+        connection.execute(text("UPDATE evenhand_revision SET version_num = '9999'"))
     engine.dispose()
     refused(StoreError, "written by a newer version", "upgrade", store)
     refused(StoreError, "written by a newer version", "ask", store)
