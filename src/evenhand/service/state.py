@@ -83,7 +83,7 @@ def state_of(desk: Desk) -> dict[str, Any]:
             "promise": _promise(trail),
             "reward": _reward(trail),
             "bias": _bias(policy),
-            "groups": _groups(trail, membership),
+            "groups": _groups(trail),
             "alerts": _alerts(study),
             "monitors": _monitors(study),
         }
@@ -142,14 +142,11 @@ def _bias(policy: Any) -> list[dict[str, Any]] | None:
         return None
 
 
-def _groups(trail: Any, membership: Any) -> list[dict[str, Any]] | None:
-    if membership is None:
-        return None
-    pulls = np.bincount(membership.codes, weights=trail.counts, minlength=len(membership.names))
+def _groups(trail: Any) -> list[dict[str, Any]] | None:
     return [
         {"label": name, "share": float(count) / trail.rounds if trail.rounds else None}
-        for name, count in zip(membership.names, pulls, strict=True)
-    ]
+        for name, count in zip(trail.groups, trail.group_counts, strict=True)
+    ] or None
 
 
 def _alerts(study: Study) -> list[dict[str, Any]]:
