@@ -14,6 +14,7 @@ import pytest
 import uvicorn
 
 from evenhand.service.app import create_app
+from evenhand.service.gathering import Gathering
 from evenhand.service.logs import json_log
 from evenhand.studies import Store
 from evenhand.studies.keys import ROLES, add_key
@@ -32,7 +33,7 @@ class Served:
         listening.bind(("127.0.0.1", 0))
         listening.listen(128)
         self.url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        config = uvicorn.Config(self.app, ws="none", log_config=None, access_log=False)
+        config = uvicorn.Config(self.app, http=Gathering, ws="none", log_config=None, access_log=False)
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, args=([listening],))
         self._thread.start()

@@ -45,9 +45,11 @@ def test_the_service_decides_as_the_policy_would(served):
 def test_probabilities_come_as_numbers(serving):
     served = serving()
     served.create("likes", {"policy": "learners/epsilon-greedy", "arms": ["a", "b"], "epsilon": 0.5, "seed": 1})
-    answer = served.ask("likes").json()
-    assert len(answer["probabilities"]) == 2
+    for _ in range(3):
+        answer = served.ask("likes").json()
+        served.tell({"ticket": answer["ticket"], "reward": 1.0}, "likes")
     assert sum(answer["probabilities"]) == pytest.approx(1)
+    assert answer["probabilities"][answer["index"]] > 0
 
 
 def test_an_ask_without_a_body_is_an_ask(served):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
@@ -10,6 +12,8 @@ import pyarrow as pa
 import pytest
 
 from evenhand.service import models
+from evenhand.studies import Store
+from evenhand.studies.trail import Trail
 
 OWED = "owed its share"
 
@@ -148,7 +152,7 @@ def test_the_audit_is_a_verification_done_once_while_nothing_changes(lively, mon
     audit = lively.read("/studies/ads/audit")
     models.AuditOut.model_validate(audit)
     assert (audit["ok"], audit["promise_kept"], audit["decisions"]) == (True, True, 40)
-    study = lively.app.state.desks.open("ads").study
+    study = lively.app.state.desks.open("ads").seen
     calls = []
     verify = study.verify
     monkeypatch.setattr(study, "verify", lambda: calls.append(1) or verify())
@@ -191,7 +195,7 @@ def test_a_reader_who_has_seen_it_is_told_so(lively, path):
 def test_a_poll_reads_only_what_is_new(lively, monkeypatch):
     lively.read("/studies/ads/decisions")
     lively.ask()
-    study = lively.app.state.desks.open("ads").study
+    study = lively.app.state.desks.open("ads").seen
     read = []
     events = study.events
 
@@ -209,3 +213,25 @@ def test_large_answers_are_packed(lively):
     answer = lively.send("read", "GET", "/studies/ads/series", headers={"Accept-Encoding": "gzip"})
     assert answer.headers["Content-Encoding"] == "gzip"
     assert answer.json()["round"][-1] == 40
+
+
+def test_a_long_look_holds_up_no_decision(serving, tmp_path, monkeypatch):
+    served = serving(Store.at(tmp_path / "ads.evenhand", create=True))
+    served.create()
+    served.ask()
+    looking, free = threading.Event(), threading.Event()
+    advance = Trail.advance
+
+    def slow(trail, rows):
+        looking.set()
+        free.wait()
+        advance(trail, rows)
+
+    monkeypatch.setattr(Trail, "advance", slow)
+    with ThreadPoolExecutor(1) as pool:
+        state = pool.submit(served.read, "/studies/ads/series")
+        looking.wait()
+        assert served.ask().json()["id"] == 2
+        assert not state.done()
+        free.set()
+        assert state.result()["round"][-1] == 2

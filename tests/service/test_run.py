@@ -111,8 +111,16 @@ def test_a_first_start_prints_a_link_and_keys_that_work_and_the_next_start_none(
     with started(tmp_path) as (process, lines, url):
         assert keys_in(lines) == {}
         assert "ads" in lines[0]
-        assert get(f"{url}/studies/ads", headers=bearer(page)).status_code == 401
+        assert get(f"{url}/studies/ads", headers=bearer(page)).status_code == 200, "the open page goes on"
+        passing = re.search(r"#key=(\S+)", "\n".join(lines)).group(1)
+        assert passing != page
+        assert get(f"{url}/studies/ads", headers=bearer(passing)).status_code == 200
         assert post(ask.replace(ask[: len(url)], url), headers=bearer(keys["decide"])).json()["id"] == 2
+        process.send_signal(signal.SIGTERM)
+        process.wait(timeout=60)
+    with started(tmp_path) as (_, _, url):
+        assert get(f"{url}/studies/ads", headers=bearer(page)).status_code == 200
+        assert get(f"{url}/studies/ads", headers=bearer(passing)).status_code == 401
     assert "eh_" not in (tmp_path / "errors").read_text()
 
 
@@ -124,7 +132,7 @@ def test_what_was_acknowledged_before_a_signal_is_there_afterwards(tmp_path):
         first = threading.Event()
 
         def ask():
-            with httpx.Client(trust_env=False) as http:
+            with httpx.Client(trust_env=False, timeout=120) as http:
                 while True:
                     try:
                         answer = http.post(f"{url}/studies/ads/ask", headers=bearer(key))

@@ -6,7 +6,6 @@ import threading
 
 from evenhand.errors import StoreError
 from evenhand.quotas import FairUCB
-from evenhand.service.desks import Desks
 from evenhand.service.watching import Watch
 from evenhand.studies import Store, Study
 
@@ -31,7 +30,7 @@ def test_each_hook_is_called_with_each_study_and_a_failure_stops_no_other():
     def fails(study):
         raise RuntimeError(f"no {study.name}")
 
-    Watch(Desks(store_with("a", "b")), [fails, lambda study: seen.append(study.name)], 1.0, log).round()
+    Watch(store_with("a", "b"), [fails, lambda study: seen.append(study.name)], 1.0, log).round()
     assert seen == ["a", "b"]
     assert log == [("watch failed", "a", "no a"), ("watch failed", "b", "no b")]
 
@@ -43,7 +42,7 @@ def test_a_store_that_is_gone_is_noted(monkeypatch):
         raise StoreError("gone")
 
     monkeypatch.setattr(store, "names", gone)
-    Watch(Desks(store), [lambda study: None], 1.0, log).round()
+    Watch(store, [lambda study: None], 1.0, log).round()
     assert log == [("watch failed", "the store", "gone")]
 
 

@@ -18,11 +18,14 @@ from evenhand.cli.check import check
 from evenhand.cli.converse import NUMBERS, ask, forget, tell
 from evenhand.cli.demo import demo
 from evenhand.cli.export import export
+from evenhand.cli.keys import keys
 from evenhand.cli.listing import list_all
+from evenhand.cli.monitor import monitor
 from evenhand.cli.new import new
 from evenhand.cli.recommend import recommend
 from evenhand.cli.reproduce import reproduce
 from evenhand.cli.sample import sample
+from evenhand.cli.serve import serve
 from evenhand.cli.show import show
 from evenhand.cli.simulate import simulate
 from evenhand.cli.stores import studies, upgrade
@@ -48,7 +51,7 @@ app.command()(reproduce)
 app.command("list")(list_all)
 app.command()(check)
 app.command()(demo)
-for command in (new, ask, tell, forget, show, export, verify, studies, upgrade):
+for command in (new, ask, tell, forget, show, export, verify, monitor, studies, serve, keys, upgrade):
     takes_numbers = NUMBERS if command is tell else None
     app.command(context_settings=takes_numbers, rich_help_panel="Studies that last")(command)
 

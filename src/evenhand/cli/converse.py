@@ -60,7 +60,7 @@ def tell(
     json: JSON = False,
 ) -> None:
     """Bring back what a decision brought; on disk before it says "told", and counted once however often it is told."""
-    from evenhand.cli.observed import pairs_of, reward_of, rows_of, samples_of
+    from evenhand.cli.observed import pairs_of, reward_of, rows_of, samples_of, ticket_of
     from evenhand.cli.output import line, say
     from evenhand.studies import Operation, Study
 
@@ -84,7 +84,7 @@ def tell(
             raise ArgumentError(wanted("REWARD", "what the decision brought: a reward, --rows or --samples", "nothing"))
         if not ticket and not samples:
             raise ArgumentError(wanted("TICKET", "a decision's number or its signed ticket", ticket))
-        number = _ticket(ticket) if ticket else None
+        number = ticket_of(ticket) if ticket else None
         status = _done(running, Operation("tell", number, given))
         if json:
             line({"ticket": number, "status": status})
@@ -99,11 +99,12 @@ def forget(
     json: JSON = False,
 ) -> None:
     """Close a ticket of which nothing will ever be told; the decision still counts as taken."""
+    from evenhand.cli.observed import ticket_of
     from evenhand.cli.output import line, say
     from evenhand.studies import Operation, Study
 
     with Study.open(store, study) as running:
-        number = _ticket(ticket)
+        number = ticket_of(ticket)
         status = _done(running, Operation("forget", number))
         if json:
             line({"ticket": number, "status": status})
@@ -120,12 +121,12 @@ def _done(study: Study, operation: Operation) -> str:
 
 def _tell_many(study: Study, file: str, json: bool) -> None:
     """Tell a table of rewards in one transaction; a row that is refused holds up no other."""
-    from evenhand.cli.observed import told_in
+    from evenhand.cli.observed import ticket_of, told_in
     from evenhand.cli.output import as_json, say
     from evenhand.studies import Operation
 
     given = told_in(file)
-    outcomes = study.perform([Operation("tell", _ticket(text), {"reward": reward}) for text, reward in given])
+    outcomes = study.perform([Operation("tell", ticket_of(text), {"reward": reward}) for text, reward in given])
     refused = [
         {"row": row, "ticket": text, "error": str(outcome)}
         for row, ((text, _), outcome) in enumerate(zip(given, outcomes, strict=True), 1)
@@ -141,11 +142,6 @@ def _tell_many(study: Study, file: str, json: bool) -> None:
         more = f"; and {len(refused) - 1} more, see --json" if len(refused) > 1 else ""
         source = "standard input" if file == "-" else file
         raise ArgumentError(f"{source}, row {worst['row']}: {worst['error']}{more}")
-
-
-def _ticket(text: str) -> int | str:
-    """Return the number, or the signed text as it is."""
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else text
 
 
 def _shown(study: Study, decision: Any) -> dict[str, Any]:

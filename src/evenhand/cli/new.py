@@ -47,7 +47,8 @@ def new(
 
     described = {} if spec is None else _described(spec)
     if policy:
-        described = _named(policy, learner) | described | {"policy": _named(policy, learner)["policy"]}
+        named = _named(policy, learner)
+        described = named | described | (named if learner or "+" in policy else {"policy": named["policy"]})
     elif learner:
         raise ArgumentError(wanted("--learner", "a learner beside --policy", learner))
     if not described:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from evenhand.studies import Study
 
-__all__ = ["contexts_of", "pairs_of", "reward_of", "rows_of", "samples_of", "told_in"]
+__all__ = ["contexts_of", "pairs_of", "reward_of", "rows_of", "samples_of", "ticket_of", "told_in"]
 
 
 def contexts_of(text: str, study: Study) -> Any:
@@ -50,6 +50,11 @@ def _table_of_contexts(path: str, study: Study) -> list[list[float]]:
                 raise UnknownArmError(wanted(f"{path}, column 'arm'", f"each of {list(arms)} once", label))
         order.sort(key=lambda row: arms[rows[row]])
     return [[float(feature[row]) for feature in features] for row in order]
+
+
+def ticket_of(text: str) -> int | str:
+    """Return a decision's number, or its signed ticket as it is."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else text
 
 
 def reward_of(text: str) -> Any:

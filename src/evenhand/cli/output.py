@@ -7,6 +7,7 @@ import math
 import os
 import sys
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.console import Console
 
-__all__ = ["as_json", "folder", "line", "number", "picture", "say", "table"]
+__all__ = ["as_json", "cell", "folder", "line", "number", "picture", "say", "table"]
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
@@ -37,13 +38,20 @@ def number(value: float) -> str:
     return "-" if math.isnan(value) else f"{value:.4g}"
 
 
+def cell(value: Any) -> Any:
+    """Return a value as a cell of a table: a dash for None, few digits, times in UTC without a fraction."""
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%d %H:%M:%S}"
+    return "-" if value is None else number(value) if isinstance(value, float) else value
+
+
 def say(line: str) -> None:
     """Print a line for people."""
     _console().print(line, soft_wrap=True)
 
 
 def as_json(body: Any) -> None:
-    """Print one JSON document; numbers that are not finite become null."""
+    """Print one JSON document; numbers that are not finite become null, times text as in ISO 8601."""
     _console().out(json.dumps(_clean(body), indent=2))
 
 
@@ -96,6 +104,8 @@ def _clean(value: Any) -> Any:
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
         return None
+    if isinstance(value, datetime):
+        return value.isoformat()
     return value
 
 

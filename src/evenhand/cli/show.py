@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -48,7 +47,6 @@ def show(
         found |= _tables(running.policy)
         written = [] if out is None else _write(running, found, folder(out))
     if json:
-        found["latest"] = [row | {"at": row["at"].isoformat()} for row in found["latest"]]
         as_json(found)
     else:
         _say(found, written, every=open_)
@@ -77,11 +75,10 @@ def bars(rows: Sequence[dict[str, Any]], blocks: str = "█│", width: int = 48
 
 
 def _one(study: Study, ticket: str, json: bool) -> None:
-    from evenhand.cli.converse import _ticket
+    from evenhand.cli.observed import ticket_of
     from evenhand.cli.output import as_json, say
 
-    found = study.record(_ticket(ticket))._asdict()
-    found = {name: value.isoformat() if hasattr(value, "isoformat") else value for name, value in found.items()}
+    found = study.record(ticket_of(ticket))._asdict()
     if json:
         as_json(found)
         return
@@ -92,9 +89,15 @@ def _one(study: Study, ticket: str, json: bool) -> None:
 
 
 def _latest(study: Study) -> list[dict[str, Any]]:
-    asked = [event for event in study.events(max(0, study.sequence - 40 * LATEST)) if event.kind == "ask"]
+    """Return the last decisions, looked for from the end of the log on."""
+    entries, reach = study.sequence, 20 * LATEST
+    while True:
+        asked = [event for event in study.events(max(0, entries - reach)) if event.kind == "ask"][-LATEST:]
+        if len(asked) == LATEST or reach >= entries:
+            break
+        reach *= 10
     rows = []
-    for event in asked[-LATEST:]:
+    for event in asked:
         record, decided = study.record(event.ticket), event.decision or {}
         rows.append(
             {
@@ -126,7 +129,7 @@ def _say(found: dict[str, Any], written: list[Path], *, every: bool) -> None:
     from evenhand.cli.output import number, say, table
 
     say(
-        f"{found['name']}: {found['policy']}, since {found['created'][:19]}; {found['decisions']} decisions, "
+        f"{found['name']}: {found['policy']}, since {found['created']:%Y-%m-%d %H:%M}; {found['decisions']} decisions, "
         f"{found['told']} told, {found['forgotten']} forgotten, {found['open']} open\n"
     )
     rows = found["arms"]
@@ -163,12 +166,12 @@ def _say(found: dict[str, Any], written: list[Path], *, every: bool) -> None:
 
 def _rows(title: str, rows: list[dict[str, Any]], without: str = "") -> None:
     """Print a table without the columns in which nothing stands."""
-    from evenhand.cli.output import table
+    from evenhand.cli.output import cell, table
 
     columns = [name for name in (rows[0] if rows else ()) if any(row[name] is not None for row in rows)]
     if columns:
         heads = [name.replace("_", " ") for name in columns if name != without]
-        table(title, heads, [[_cell(row[name]) for name in columns if name != without] for row in rows])
+        table(title, heads, [[cell(row[name]) for name in columns if name != without] for row in rows])
 
 
 def _sentences(found: dict[str, Any], every: bool) -> list[str]:
@@ -228,14 +231,6 @@ def _write(study: Study, found: dict[str, Any], out: Path) -> list[Path]:
         plot_bias(bias, axes)
         written += [out / "bias.csv", picture(drawn, out, "bias")]
     return written
-
-
-def _cell(value: Any) -> Any:
-    from evenhand.cli.output import number
-
-    if isinstance(value, datetime):
-        return f"{value:%Y-%m-%d %H:%M:%S}"
-    return "-" if value is None else number(value) if isinstance(value, float) else value
 
 
 def _writes(text: str) -> bool:

@@ -9,7 +9,7 @@ __all__ = ["studies", "upgrade"]
 
 def studies(store: STORE, json: JSON = False) -> None:
     """List the studies of a store."""
-    from evenhand.cli.output import as_json, say, table
+    from evenhand.cli.output import as_json, cell, say, table
     from evenhand.studies import Store, Study
 
     place = Store.at(store)
@@ -21,7 +21,7 @@ def studies(store: STORE, json: JSON = False) -> None:
             {
                 "name": name,
                 "policy": study.policy_name,
-                "created": study.created.isoformat(timespec="seconds"),
+                "created": study.created,
                 "decisions": trail.rounds,
                 "told": trail.told,
                 "open": len(trail.open),
@@ -32,7 +32,7 @@ def studies(store: STORE, json: JSON = False) -> None:
     if json:
         as_json(rows)
     elif rows:
-        table(store, [*rows[0]], [["-" if cell is None else cell for cell in row.values()] for row in rows])
+        table(store, [*rows[0]], [[cell(value) for value in row.values()] for row in rows])
     else:
         say(f"{store}: no studies yet")
 

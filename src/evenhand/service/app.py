@@ -57,7 +57,7 @@ def create_app(
     hooks, interval : what is called with every study, every so many seconds, in the background.
     """
     desks, metrics = Desks(store), Metrics()
-    watch = Watch(desks, hooks, interval, log)
+    watch = Watch(store, hooks, interval, log)
 
     @asynccontextmanager
     async def living(app: FastAPI) -> AsyncIterator[None]:

@@ -16,10 +16,14 @@ __all__ = ["Desk", "Desks"]
 
 
 class Desk:
-    """One study: asked and told through `writer`, looked at through `looking`."""
+    """One study: asked and told through `writer`, looked at through `looking`.
+
+    Readers have a study of their own, `seen`, so that a long look holds up no decision.
+    """
 
     def __init__(self, study: Study) -> None:
         self.study, self.writer = study, Writer(study)
+        self.seen = Study.open(study.store, study.name)
         self._index = Index()
         self._turn, self._audit = threading.Lock(), threading.Lock()
         self._audited: tuple[int, Any] | None = None
@@ -28,16 +32,16 @@ class Desk:
     def looking(self) -> Iterator[tuple[Any, Index]]:
         """Give the study's trail and index as of now; one reader at a time."""
         with self._turn:
-            trail = self.study.trail()
-            self._index.advance(self.study)
+            trail = self.seen.trail()
+            self._index.advance(self.seen)
             yield trail, self._index
 
     def audit(self) -> Any:
         """Return the study's verification; while the log does not grow it is done once."""
         with self._audit:
-            sequence = self.study.sequence
+            sequence = self.seen.sequence
             if self._audited is None or self._audited[0] != sequence:
-                self._audited = (sequence, self.study.verify())
+                self._audited = (sequence, self.seen.verify())
             return self._audited[1]
 
 

@@ -5,6 +5,7 @@ The routes of the conversation are answered straight from here; everything else 
 
 from __future__ import annotations
 
+import itertools
 import re
 import secrets
 import time
@@ -35,9 +36,14 @@ SECURITY: Headers = [
     ),
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
+]
+"""What every answer forbids."""
+PAGES: Headers = [
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cross-origin-resource-policy", b"same-origin"),
 ]
+_RUN, _COUNT = secrets.token_hex(4), itertools.count(1)
+"""Requests without an id of their own are numbered, behind a text that is this process's own."""
 _ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _FREE = {"/healthz", "/metrics"}
 """Routes that are never too fast."""
@@ -53,7 +59,7 @@ class Visit:
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         self.method: str = scope["method"]
         given = self.headers.get(b"x-request-id")
-        self.id = given if given is not None and _ID.fullmatch(given) else secrets.token_hex(8).encode()
+        self.id = given if given is not None and _ID.fullmatch(given) else f"{_RUN}{next(_COUNT):08x}".encode()
         self.key: str | None = None
         self.route, self.study, self.status = "other", "", 0
 
@@ -178,7 +184,7 @@ class Door:
         async def marked(message: Any) -> None:
             if message["type"] == "http.response.start":
                 visit.status = message["status"]
-                message["headers"] = [*message["headers"], (b"x-request-id", visit.id), *SECURITY]
+                message["headers"] = [*message["headers"], (b"x-request-id", visit.id), *SECURITY, *PAGES]
             await send(message)
 
         return marked

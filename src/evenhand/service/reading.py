@@ -31,7 +31,7 @@ def reading_routes(desks: Desks) -> APIRouter:
 
     def fresh(request: Request, desk: Desk, mark: str, body: Callable[[], Any]) -> Response:
         """Answer 304 where the reader has seen the log as it is."""
-        tag = f'"{desk.study.sequence}-{mark}"'
+        tag = f'"{desk.seen.sequence}-{mark}"'
         headers = {"ETag": tag, "Cache-Control": "no-cache"}
         seen = request.headers.get("if-none-match", "")
         if tag in (part.strip().removeprefix("W/").replace("-gzip", "") for part in seen.split(",")):
@@ -101,7 +101,7 @@ def reading_routes(desks: Desks) -> APIRouter:
         ] = "log",
     ) -> Response:
         """Return all decisions as a table to download."""
-        body, kind = history.written(desks.open(name).study, format, form)
+        body, kind = history.written(desks.open(name).seen, format, form)
         saved = f'attachment; filename="{name}-{form}.{format}"'
         return Response(body, media_type=kind, headers={"Content-Disposition": saved, "Cache-Control": "no-store"})
 

@@ -108,10 +108,11 @@ def _application(store: Store, settings: dict[str, Any]) -> FastAPI:
 
 
 def _options(level: str) -> dict[str, Any]:
+    from evenhand.service.gathering import Gathering
     from evenhand.service.logs import uvicorn_logging
 
     return {
-        "http": "httptools",
+        "http": Gathering,
         "loop": "uvloop",
         "ws": "none",
         "access_log": False,
@@ -149,19 +150,21 @@ def _bound(host: str, port: int) -> socket.socket:
 
 
 def _say(store: Store, listening: socket.socket, host: str, page_key: str) -> None:
-    """Print where the page is, and the keys of a first start."""
+    """Print where the page is, and the keys of a first start; a page opened then stays good over later starts."""
     shown = f"[{host}]" if ":" in host else host
     base = f"http://{shown}:{listening.getsockname()[1]}"
     names = store.names()
+    made: list[str] = []
+    if not list_keys(store):
+        page_key = add_key(store, "read", "the page, made at the first start")
+        made = [f"  {role:7} {add_key(store, role, 'made at the first start')}" for role in ("decide", "report")]
     lines = [
         f"evenhand serves {store.url}: {', '.join(names[:12]) or 'no studies yet; POST /studies creates one'}",
         f"  page    {base}/#key={page_key}",
         f"  manual  {base}/docs",
+        *(["Keys, shown this once:", *made] if made else []),
+        f"More keys: evenhand keys {store.url} add --role decide|report|read. Stop with Ctrl-C.",
     ]
-    if not list_keys(store):
-        lines.append("Keys, shown this once:")
-        lines += [f"  {role:7} {add_key(store, role, 'made at the first start')}" for role in ("decide", "report")]
-    lines.append(f"More keys: evenhand keys add {store.url} --role decide|report|read. Stop with Ctrl-C.")
     if host not in LOCAL:
         lines.append("Others can reach this address, and HTTP is read by all on the way: put TLS in front of it.")
     print("\n".join(lines), flush=True)

@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.errors import ArgumentError
 from evenhand.service.desks import Desk, Desks
 from evenhand.service.metrics import Standing
 from evenhand.studies import Study, monitors
-from evenhand.studies.trail import RECENT
+from evenhand.studies.standing import standing
 
 __all__ = [
     "alert_mark",
@@ -68,85 +67,7 @@ def state_of(desk: Desk) -> dict[str, Any]:
     """Return a study as it stands."""
     study = desk.study
     with desk.looking() as (trail, _):
-        policy = study.policy if study.policy_name.startswith("groups/") else None
-        membership = getattr(policy, "membership", None)
-        return {
-            "name": study.name,
-            "policy": study.policy_name,
-            "created": study.created,
-            "sequence": trail.sequence,
-            "decisions": trail.rounds,
-            "told": trail.told,
-            "forgotten": trail.forgotten,
-            "open": len(trail.open),
-            "arms": _arms(trail, membership),
-            "promise": _promise(trail),
-            "reward": _reward(trail),
-            "bias": _bias(policy),
-            "groups": _groups(trail),
-            "alerts": _alerts(study),
-            "monitors": _monitors(study),
-        }
-
-
-def _arms(trail: Any, membership: Any) -> list[dict[str, Any]]:
-    promised = None if trail.promise is None else trail.promise.floats()
-    owed = trail.owed
-    rows = []
-    for i, label in enumerate(trail.labels):
-        told = int(trail.rewarded[i])
-        row = {
-            "label": label,
-            "decisions": int(trail.counts[i]),
-            "share": int(trail.counts[i]) / trail.rounds if trail.rounds else None,
-            "promised": None if promised is None else float(promised[i]),
-            "owed": None if owed is None else float(owed[i]),
-            "reward": float(trail.rewards[i]) / told if told else None,
-            "last_owed_round": int(trail.last_owed[i]) or None,
-        }
-        if membership is not None:
-            row["group"] = membership.names[membership.codes[i]]
-        rows.append(row)
-    return rows
-
-
-def _reward(trail: Any) -> dict[str, Any] | None:
-    if trail.reward is None:
-        return None
-    mean, recent = trail.reward
-    return {"mean": mean, "recent": recent, "window": RECENT}
-
-
-def _promise(trail: Any) -> dict[str, Any] | None:
-    if trail.promise is None:
-        return None
-    shortfall, arm, round = trail.worst or (None, None, None)
-    return {
-        "when": trail.when,
-        "kept": trail.kept,
-        "tolerance": trail.promise.tolerance,
-        "worst_shortfall": shortfall,
-        "worst_arm": arm,
-        "worst_round": round,
-        "rounds_in_violation": trail.violations,
-    }
-
-
-def _bias(policy: Any) -> list[dict[str, Any]] | None:
-    """Return the learned bias; None for policies that learn none, or have been told nothing yet."""
-    if not hasattr(policy, "bias"):
-        return None
-    try:
-        return policy.bias().to_dict("records")
-    except ArgumentError:
-        return None
-
-
-def _groups(trail: Any) -> list[dict[str, Any]] | None:
-    return [
-        {"label": name, "share": float(count) / trail.rounds if trail.rounds else None}
-        for name, count in zip(trail.groups, trail.group_counts, strict=True)
-    ] or None
+        return {**standing(study, trail), "alerts": _alerts(study), "monitors": _monitors(study)}
 
 
 def _alerts(study: Study) -> list[dict[str, Any]]:
@@ -202,13 +123,13 @@ def decisions_of(
     """Return decisions that fit, newest first, and where the next page begins."""
     with desk.looking() as (_, index):
         tickets = list(islice(index.find(before=before, arm=arm, reason=reason, open=open), limit + 1))
-    rows = [_row(desk.study.record(ticket)) for ticket in tickets[:limit]]
+    rows = [_row(desk.seen.record(ticket)) for ticket in tickets[:limit]]
     return {"decisions": rows, "next": tickets[limit - 1] if len(tickets) > limit else None}
 
 
 def record_of(desk: Desk, ticket: int) -> dict[str, Any]:
     """Return all that is known of a decision."""
-    record = desk.study.record(ticket)
+    record = desk.seen.record(ticket)
     shown = {
         name: getattr(record, name) for name in ("decision", "given", "told", "version", "random_state", "key", "actor")
     }
@@ -239,7 +160,7 @@ def owed_of(desk: Desk, limit: int) -> dict[str, Any]:
         tickets = list(islice(index.owed(), limit))
     rows = []
     for ticket in tickets:
-        record = desk.study.record(ticket)
+        record = desk.seen.record(ticket)
         decision = record.decision
         rows.append({"id": ticket, "round": decision["round"], "at": record.at, "arm": decision["arm"]})
     return {"owed": rows}

@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from evenhand.errors import EvenhandError
-from evenhand.service.desks import Desks
-from evenhand.studies import Study
+from evenhand.studies import Store, Study
 
 __all__ = ["Hook", "Watch"]
 
@@ -16,10 +15,14 @@ Hook = Callable[[Study], Any]
 
 
 class Watch:
-    """A thread that calls each hook with each study, `interval` seconds apart; a hook that fails stops no other."""
+    """A thread that calls each hook with each study, `interval` seconds apart; a hook that fails stops no other.
 
-    def __init__(self, desks: Desks, hooks: Sequence[Hook], interval: float, log: Any) -> None:
-        self._desks, self._hooks, self._interval, self._log = desks, tuple(hooks), interval, log
+    The studies are its own, so that a hook that takes its time holds up no decision.
+    """
+
+    def __init__(self, store: Store, hooks: Sequence[Hook], interval: float, log: Any) -> None:
+        self._store, self._hooks, self._interval, self._log = store, tuple(hooks), interval, log
+        self._studies: dict[str, Study] = {}
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -38,16 +41,18 @@ class Watch:
     def round(self) -> None:
         """Call every hook with every study once."""
         try:
-            desks = self._desks.all()
+            for name in self._store.names():
+                if name not in self._studies:
+                    self._studies[name] = Study.open(self._store, name)
         except EvenhandError as error:
             self._noted("the store", error)
             return
-        for desk in desks:
+        for name, study in self._studies.items():
             for hook in self._hooks:
                 try:
-                    hook(desk.study)
+                    hook(study)
                 except Exception as error:
-                    self._noted(desk.study.name, error)
+                    self._noted(name, error)
 
     def _run(self) -> None:
         while not self._over.wait(self._interval):

@@ -42,6 +42,7 @@ class Writer:
         self.study, self._most, self._room = study, most, queue
         self._queue: deque[_Waiting] = deque()
         self._waiting = 0
+        self._woken = False
         self._change = threading.Condition()
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="evenhand writer", daemon=True)
@@ -64,8 +65,15 @@ class Writer:
                 raise Refusal(503, "too much waits to be written; nothing was done", headers={"Retry-After": "1"})
             self._queue.append(_Waiting(operations, loop, answer))
             self._waiting += len(operations)
-            self._change.notify()
+            sleeping, self._woken = not self._woken, True
+        if sleeping:
+            loop.call_soon(self._wake)
         return await answer
+
+    def _wake(self) -> None:
+        """Wake the thread, once the loop has taken in all requests that came together."""
+        with self._change:
+            self._change.notify()
 
     def stop(self, timeout: float | None = None) -> None:
         """Accept nothing more, do and answer what was accepted, and end the thread."""
@@ -87,6 +95,7 @@ class Writer:
         """Return what waits, as much as one transaction takes; nothing once the writer stops."""
         with self._change:
             while not self._queue and not self._stopping:
+                self._woken = False
                 self._change.wait()
             group: list[_Waiting] = []
             size = 0

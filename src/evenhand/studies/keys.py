@@ -107,7 +107,7 @@ def revoke_key(store: Store, id: str) -> Literal["revoked", "already revoked"]:
     with store.writing() as connection:
         found = connection.execute(select(KEYS.c.revoked_at).where(KEYS.c.id == named)).first()
         if found is None:
-            raise ArgumentError(wanted("key", "the id of a key; `evenhand keys list` shows them", named))
+            raise ArgumentError(wanted("key", "the id of a key; `evenhand keys STORE list` shows them", named))
         if found.revoked_at is not None:
             return "already revoked"
         connection.execute(update(KEYS).where(KEYS.c.id == named).values(revoked_at=_now()))

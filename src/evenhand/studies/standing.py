@@ -12,22 +12,27 @@ if TYPE_CHECKING:
 
 __all__ = ["standing"]
 
+GROUPED = ("groups/", "quotas/")
+"""Policies that may know groups, of their own or of their learner."""
 
-def standing(study: Study) -> dict[str, Any]:
-    """Return a study's outline, arms, promise, reward, learned bias and groups, in plain data.
+
+def standing(study: Study, trail: Trail | None = None) -> dict[str, Any]:
+    """Return a study's outline, arms, promise, reward, learned bias and groups; `trail` is its trail, if that is at
+    hand.
 
     Of each arm: `label`, `group` (where there are groups), `decisions`, `share`, `promised`, `owed` (r_i t - N_i now),
     `reward` (mean), `last_owed_round`; None where there is none. `promise`: `when`, `kept`, `tolerance`,
     `worst_shortfall`, `worst_arm`, `worst_round`, `rounds_in_violation`. `reward`: `mean`, `recent`, `window`. `bias`:
     rows of `group`, `reference`, `feature`, `bias`, `low`, `high`. `groups`: `label`, `share`.
     """
-    trail, policy = study.trail(), study.policy
+    trail = study.trail() if trail is None else trail
+    policy = study.policy if study.policy_name.startswith(GROUPED) else None
     grouped = next((p for p in (policy, getattr(policy, "learner", None)) if hasattr(p, "membership")), None)
     membership = getattr(grouped, "membership", None)
     return {
         "name": study.name,
         "policy": study.policy_name,
-        "created": study.created.isoformat(),
+        "created": study.created,
         "sequence": trail.sequence,
         "decisions": trail.rounds,
         "told": trail.told,

@@ -1,0 +1,55 @@
+"""`evenhand keys`: who may use a store over a network."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Annotated, Any
+
+import typer
+
+from evenhand.cli.converse import JSON, STORE
+from evenhand.errors import ArgumentError, wanted
+
+__all__ = ["keys"]
+
+ACTIONS = ("list", "add", "revoke")
+
+
+def keys(
+    store: STORE,
+    action: Annotated[str, typer.Argument(help="list, add or revoke.")] = "list",
+    key: Annotated[str, typer.Argument(help="What to revoke: the key's id, as list shows it.")] = "",
+    role: Annotated[str, typer.Option(help="What a new key may do: decide, report or read.")] = "",
+    note: Annotated[str, typer.Option(help="Whose the new key is, or what for.")] = "",
+    json: JSON = False,
+) -> None:
+    """Give out, list and revoke the keys of the service; a key is shown once, the store keeps its digest."""
+    from evenhand.cli.output import as_json, cell, say, table
+    from evenhand.studies import Store
+    from evenhand.studies.keys import add_key, list_keys, revoke_key
+
+    if action not in ACTIONS:
+        raise ArgumentError(wanted("ACTION", f"one of {', '.join(ACTIONS)}", action))
+    if (action == "revoke") != bool(key):
+        raise ArgumentError(wanted("KEY", "the id of a key, to revoke it", key or None))
+    if (action == "add") != bool(role) or (note and action != "add"):
+        raise ArgumentError(wanted("--role", "decide, report or read, for a key to add", role or None))
+    with contextlib.closing(Store.at(store)) as place:
+        if action == "add":
+            given: Any = role
+            text = add_key(place, given, note)
+            if json:
+                as_json({"key": text, "role": role})
+            else:
+                say(f"{text}\nThis key may {role}. It is shown this once.")
+            return
+        status = revoke_key(place, key) if action == "revoke" else ""
+        rows = [one._asdict() for one in list_keys(place)]
+    if json:
+        as_json(rows if action == "list" else {"key": key, "status": status})
+    elif action == "revoke":
+        say(status)
+    elif rows:
+        table(store, [*rows[0]], [[cell(value) for value in row.values()] for row in rows])
+    else:
+        say(f"{store}: no keys yet")

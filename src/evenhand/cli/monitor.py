@@ -1,0 +1,93 @@
+"""`evenhand monitor`: what is watched of a study, and what was seen."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from evenhand.cli.converse import JSON, STORE, STUDY
+from evenhand.errors import ArgumentError, wanted
+
+__all__ = ["monitor"]
+
+ACTIONS = ("list", "add", "remove", "check")
+
+
+def monitor(
+    store: STORE,
+    action: Annotated[str, typer.Argument(help="list, add, remove or check.")] = "list",
+    number: Annotated[int | None, typer.Argument(help="Which monitor to remove: its id, as list shows it.")] = None,
+    metric: Annotated[str, typer.Option(help="To add: shortfall, drift, reward or overdue.")] = "",
+    threshold: Annotated[float | None, typer.Option(help="Where the alert is raised.")] = None,
+    window: Annotated[int, typer.Option(help="Decisions, rewards or, for overdue, seconds that are looked at.")] = 0,
+    subject: Annotated[str | None, typer.Option(help="One arm or group; the worst of all if not given.")] = None,
+    webhook: Annotated[str | None, typer.Option(help="An address to which the service posts alerts.")] = None,
+    study: STUDY = None,
+    json: JSON = False,
+) -> None:
+    """Watch a study. check measures now, shows what was raised or cleared, and exits with 1 while an alert stands."""
+    from evenhand.cli.output import as_json, say
+    from evenhand.studies import Study, monitors
+
+    if action not in ACTIONS:
+        raise ArgumentError(wanted("ACTION", f"one of {', '.join(ACTIONS)}", action))
+    if (action == "remove") != (number is not None):
+        raise ArgumentError(wanted("NUMBER", "the id of a monitor, to remove it", number))
+    if (action == "add") != bool(metric) or (action == "add") != (threshold is not None):
+        raise ArgumentError(wanted("--metric, --threshold", "both for a monitor to add", metric or threshold))
+    with Study.open(store, study) as running:
+        if threshold is not None:
+            made = monitors.add(running, metric, threshold=threshold, window=window, subject=subject, webhook=webhook)
+            if json:
+                as_json(made._asdict())
+            else:
+                say(f"monitor {made.id} watches {made.metric}")
+            return
+        if number is not None:
+            monitors.remove(running, number)
+            if json:
+                as_json({"id": number, "status": "removed"})
+            else:
+                say(f"monitor {number} is removed")
+            return
+        changed = monitors.watch(running) if action == "check" else []
+        standing = monitors.alerts(running, standing=True)
+        found = {
+            "changed": [_alert(alert) for alert in changed],
+            "standing": [_alert(alert) for alert in standing],
+            "monitors": [one._asdict() for one in monitors.listed(running)],
+        }
+    if json:
+        as_json(found)
+    else:
+        _say(running.name, found, action)
+    if action == "check" and standing:
+        raise typer.Exit(1)
+
+
+def _alert(alert: Any) -> dict[str, Any]:
+    return {
+        "id": alert.id,
+        "monitor": alert.monitor.id,
+        "metric": alert.monitor.metric,
+        "value": alert.value,
+        "threshold": alert.monitor.threshold,
+        "sequence": alert.sequence,
+        "raised": alert.raised,
+        "cleared": alert.cleared,
+    }
+
+
+def _say(name: str, found: dict[str, list[dict[str, Any]]], action: str) -> None:
+    from evenhand.cli.output import cell, say, table
+
+    titles = {"monitors": "Monitors", "changed": "Raised or cleared just now", "standing": "Alerts that stand"}
+    for part, title in titles.items():
+        rows = found[part]
+        if rows and (part != "monitors" or action == "list"):
+            table(title, [*rows[0]], [[cell(value) for value in row.values()] for row in rows])
+    if not found["monitors"]:
+        say(f"{name}: no monitors yet")
+    elif not found["standing"]:
+        say(f"{name}: no alert stands")

@@ -1,0 +1,21 @@
+"""`evenhand serve`: a store over HTTP, with the page to watch it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+__all__ = ["serve"]
+
+
+def serve(
+    store: Annotated[str, typer.Option(help="A file such as ads.evenhand, or a URL; made where it is not there.")],
+    host: Annotated[str, typer.Option(help="The address to listen at; 0.0.0.0 lets others in.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="The port; 0 takes a free one.", min=0, max=65535)] = 8000,
+    workers: Annotated[int, typer.Option(help="Processes that answer.", min=1)] = 1,
+) -> None:
+    """Serve a store: decisions, reports and a page to watch, until it is stopped."""
+    from evenhand.service.run import serve as run
+
+    run(store, host=host, port=port, workers=workers)
