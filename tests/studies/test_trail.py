@@ -13,6 +13,7 @@ from evenhand.errors import ArgumentError
 from evenhand.protocol import Decision
 from evenhand.quotas.problem import Promise
 from evenhand.studies import Operation, Study
+from evenhand.studies.standing import standing
 from evenhand.studies.trail import MOMENTS, Trail
 from tests.reference.studies import shown
 from tests.strategies import any_shares
@@ -315,6 +316,7 @@ def test_groups_are_those_of_the_round():
     trail = study.trail()
     assert dict(zip(trail.groups, trail.group_counts.tolist(), strict=True)) == expected
     assert [trail.groups[code] for code in trail.last_groups].count("F & y") == expected["F & y"]
+    assert {row["label"]: row["share"] * 12 for row in standing(study)["groups"]} == pytest.approx(expected)
     assert study.verify().problems == ()
     again = Study.open(study.store)
     assert again.ask(contexts, {"a": ("F", "y")}, key="k") == study.ask(contexts, {"a": ["F", "y"]}, key="k")

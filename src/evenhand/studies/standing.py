@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from evenhand.errors import ArgumentError
 from evenhand.studies.trail import RECENT, Trail
 
@@ -46,7 +44,7 @@ def standing(study: Study, trail: Trail | None = None) -> dict[str, Any]:
         if trail.reward is None
         else {"mean": trail.reward[0], "recent": trail.reward[1], "window": RECENT},
         "bias": _bias(grouped),
-        "groups": _groups(trail, membership),
+        "groups": _groups(trail),
     }
 
 
@@ -96,11 +94,8 @@ def _bias(policy: Any) -> list[dict[str, Any]] | None:
     return rows
 
 
-def _groups(trail: Trail, membership: Any) -> list[dict[str, Any]] | None:
-    if membership is None:
-        return None
-    pulls = np.bincount(membership.codes, weights=trail.counts, minlength=len(membership.names))
+def _groups(trail: Trail) -> list[dict[str, Any]] | None:
     return [
         {"label": name, "share": float(count) / trail.rounds if trail.rounds else None}
-        for name, count in zip(membership.names, pulls, strict=True)
-    ]
+        for name, count in zip(trail.groups, trail.group_counts, strict=True)
+    ] or None
