@@ -128,7 +128,7 @@ def test_any_conversation_is_followed(shares, tolerance, steps):
             whole.advance(study._log.rows(connection))
         again = study.trail()
         assert (whole.worst, whole.violations, whole.kept) == (again.worst, again.violations, again.kept)
-        assert [moment[0] for moment in whole.moments] == [moment[0] for moment in again.moments]
+        assert [moment.round for moment in whole.moments] == [moment.round for moment in again.moments]
         assert [look.sequence for look in looks] == sorted(look.sequence for look in looks)
 
 
@@ -153,7 +153,7 @@ def test_long_logs_are_thinned_and_keep_their_ends(scripted):
         study.perform([Operation("ask", given={"index": t % 2}) for t in range(asked, upto)])
         asked = upto
         moments = study.trail().moments
-        rounds = [moment[0] for moment in moments]
+        rounds = [moment.round for moment in moments]
         assert (rounds[0], rounds[-1]) == (1, upto)
         assert rounds == sorted(set(rounds))
         assert len(rounds) <= 2 * MOMENTS + 1
@@ -174,7 +174,7 @@ def test_rewards_of_each_moment_and_the_recent_ones(scripted):
         study.perform([one for pair in zip(asks, tells, strict=True) for one in pair])
     trail = study.trail()
     assert trail.reward == (0.5, 1.0)
-    at = {moment[0]: moment[3:5] for moment in trail.moments}
+    at = {moment.round: moment[3:5] for moment in trail.moments}
     assert np.isnan(at[1]).all()
     assert at[301] == (0.0, 0.0)
     assert at[401] == (0.25, 0.5)
@@ -190,7 +190,7 @@ def test_a_promise_is_checked_between_all_moments(scripted):
     trail = study.trail()
     assert (trail.violations, trail.first_violation, trail.kept) == (1, (4323, 2), False)
     assert trail.worst == (pytest.approx(1.0), 2, 4323)
-    assert 4323 not in [moment[0] for moment in trail.moments]
+    assert 4323 not in [moment.round for moment in trail.moments]
 
 
 @pytest.mark.parametrize(
@@ -233,8 +233,8 @@ def test_similarity_draws_nobody_one_or_several(select):
     assert sum(twin["counts"]) == (sum(sizes) if select == "many" else trail.rounds - nobody(study))
     assert select == "one" or max(sizes) > 1
     assert trail.worst is trail.owed is trail.kept is trail.first_violation is None
-    assert {moment[1].size for moment in trail.moments} == {len(trail.labels)}
-    assert [moment[0] for moment in trail.moments] == list(range(1, 31))
+    assert {moment.counts.size for moment in trail.moments} == {len(trail.labels)}
+    assert [moment.round for moment in trail.moments] == list(range(1, 31))
 
 
 def nobody(study):
@@ -254,7 +254,7 @@ def test_rounds_with_nobody_are_rounds(scripted, monkeypatch):
         study.ask(index)
     trail = study.trail()
     assert (trail.rounds, trail.labels, trail.counts.tolist()) == (4, [0, 1, 2], [0, 0, 1])
-    assert [(moment[0], moment[1].tolist()) for moment in trail.moments] == [
+    assert [(moment.round, moment.counts.tolist()) for moment in trail.moments] == [
         (1, [0, 0, 0]),
         (2, [0, 0, 0]),
         (3, [0, 0, 1]),
@@ -290,7 +290,7 @@ def test_allocations_are_rounds_of_no_arm():
     trail = study.trail()
     compared(study, trail)
     assert (trail.rounds, trail.told, trail.open, int(trail.counts.sum())) == (1, 1, {}, 0)
-    assert [moment[0] for moment in trail.moments] == [1]
+    assert [moment.round for moment in trail.moments] == [1]
 
 
 GROUPS = {"a": ("F", "x"), "b": ("M", "y"), "c": ("F", "y")}

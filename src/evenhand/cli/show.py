@@ -205,8 +205,8 @@ def _write(study: Study, found: dict[str, Any], out: Path) -> list[Path]:
     trail = study.trail()
     moments, k, promise = trail.moments, len(trail.labels), trail.promise
     if moments and k:
-        rounds = [moment[0] for moment in moments]
-        counts = np.array([np.pad(moment[1], (0, k - len(moment[1]))) for moment in moments])
+        rounds = [moment.round for moment in moments]
+        counts = np.array([moment.counts for moment in moments])
         drawn, axes = figure()
         plot_course(rounds, counts, trail.labels, None if promise is None else promise.floats(), axes)
         written.append(picture(drawn, out, "shares"))
@@ -214,10 +214,10 @@ def _write(study: Study, found: dict[str, Any], out: Path) -> list[Path]:
     if moments and promise is not None and owed:
         limit = promise.slack + 1.0 if trail.when == "at every round" else None
         stretches = np.array_split(np.arange(len(moments)), min(STRETCHES, len(moments)))
-        behind = np.array([moment[2] for moment in moments])[:, owed]
+        behind = np.array([moment.owed for moment in moments])[:, owed]
         drawn, axes = figure()
         plot_owed(
-            [moments[stretch[-1]][0] for stretch in stretches],
+            [moments[stretch[-1]].round for stretch in stretches],
             np.array([behind[stretch].max(axis=0) for stretch in stretches]),
             [trail.labels[arm] for arm in owed],
             limit,

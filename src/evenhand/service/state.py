@@ -102,18 +102,18 @@ def series_of(desk: Desk, points: int) -> dict[str, Any]:
         kept = np.unique(np.linspace(0, len(moments) - 1, points).round().astype(int))
         moments = [moments[i] for i in kept]
     k = len(labels)
-    counts = np.array([np.pad(counts, (0, k - len(counts))) for _, counts, *_ in moments]).reshape(-1, k)
-    rounds = np.array([moment[0] for moment in moments], dtype=np.int64)
-    owed = np.array([np.pad(owed, (0, k - len(owed))) for _, _, owed, *_ in moments]).reshape(-1, k)
+    counts = np.array([moment.counts for moment in moments]).reshape(-1, k)
+    rounds = np.array([moment.round for moment in moments], dtype=np.int64)
+    owed = np.array([moment.owed for moment in moments]).reshape(-1, k)
     return {
         "round": rounds.tolist(),
         "labels": labels,
         "shares": (counts / np.maximum(rounds, 1)[:, None]).T.tolist(),
         "promised": None if promise is None else promise.floats().tolist(),
         "shortfall": None if promise is None else owed.T.tolist(),
-        "reward_mean": [moment[3] for moment in moments],
-        "reward_recent": [moment[4] for moment in moments],
-        "forced": [moment[5] for moment in moments],
+        "reward_mean": [moment.reward_mean for moment in moments],
+        "reward_recent": [moment.reward_recent for moment in moments],
+        "forced": [moment.forced for moment in moments],
     }
 
 

@@ -3,8 +3,10 @@
 Nothing that was acknowledged is lost, every decision can be explained, and the log replays to the very same state.
 """
 
+from evenhand.studies import monitors
+from evenhand.studies.export import bandit_feedback, bandit_frame
 from evenhand.studies.store import Store
 from evenhand.studies.study import Study
 from evenhand.studies.transaction import Operation
 
-__all__ = ["Operation", "Store", "Study"]
+__all__ = ["Operation", "Store", "Study", "bandit_feedback", "bandit_frame", "monitors"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from collections import deque
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sqlalchemy import Row
@@ -23,7 +23,7 @@ from evenhand.quotas.audit import follow
 from evenhand.quotas.under_quota import OWED
 from evenhand.studies.records import loaded, revived
 
-__all__ = ["Trail"]
+__all__ = ["Moment", "Trail"]
 
 MOMENTS = 400
 RECENT = 200
@@ -31,6 +31,18 @@ RECENT = 200
 WATCHED = 10_000
 """How many decisions and rewards are kept one by one, for monitors with windows."""
 BATCH = 4_096
+
+
+class Moment(NamedTuple):
+    """One moment of a trail: after which round; decisions for each label (n_labels,), r_i t - N_i(t) (n_labels,), the
+    mean reward of all and of the last 200 reports (nan before the first), and decisions that were forced so far."""
+
+    round: int
+    counts: Ints
+    owed: Floats
+    reward_mean: float
+    reward_recent: float
+    forced: int
 
 
 class Trail:
@@ -76,7 +88,7 @@ class Trail:
         self._codes: list[int] = []
         self._at_horizon: bool | None = None
         self._every = 1
-        self._moments: list[tuple[int, Ints, Floats, float, float, int]] = []
+        self._moments: list[Moment] = []
 
     def advanced(self, rows: Iterable[Row[Any]]) -> Trail:
         """Return the trail with the entries that follow the last one taken; this one stays as it is, for whoever reads
@@ -151,10 +163,9 @@ class Trail:
         return float(self.rewards.sum() / self.rewarded.sum()), float(np.mean(self._recent))
 
     @property
-    def moments(self) -> list[tuple[int, Ints, Floats, float, float, int]]:
-        """Some moments from the first to now: round, counts (n_labels,), owed (n_labels,), mean and recent reward (nan
-        before the first), decisions that were forced so far."""
-        latest = self._moments[-1][0] if self._moments else 0
+    def moments(self) -> list[Moment]:
+        """Some moments from the first to now, at most about 800."""
+        latest = self._moments[-1].round if self._moments else 0
         return [*self._moments, *([self._moment()] if self.rounds > latest else [])]
 
     # ------------------------------------------------------------------ inside
@@ -172,7 +183,7 @@ class Trail:
             self._moments.append(self._moment())
             if len(self._moments) >= 2 * MOMENTS:
                 self._every *= 2
-                self._moments = [m for m in self._moments if m[0] == 1 or m[0] % self._every == 0]
+                self._moments = [m for m in self._moments if m.round == 1 or m.round % self._every == 0]
         if len(self._codes) >= BATCH:
             self._settle()
         if self.rounds == self.horizon and self.promise is not None:
@@ -207,11 +218,11 @@ class Trail:
             self.rewards[index] += value
             self.rewarded[index] += 1
 
-    def _moment(self) -> tuple[int, Ints, Floats, float, float, int]:
+    def _moment(self) -> Moment:
         mean, recent = self.reward or (np.nan, np.nan)
         owed = np.full(len(self.counts), np.nan) if self.promise is None else self.owed
         assert owed is not None
-        return self.rounds, self.counts.copy(), owed, mean, recent, self.forced
+        return Moment(self.rounds, self.counts.copy(), owed, mean, recent, self.forced)
 
     def _widen(self, size: int) -> None:
         """Make room for positions that were not seen before, in rounds with any number of individuals."""
@@ -220,8 +231,10 @@ class Trail:
         for name in ("counts", "last_owed", "rewards", "rewarded"):
             setattr(self, name, np.pad(getattr(self, name), (0, more)))
         self._moments = [
-            (t, np.pad(counts, (0, more)), np.pad(owed, (0, more), constant_values=np.nan), mean, recent, forced)
-            for t, counts, owed, mean, recent, forced in self._moments
+            moment._replace(
+                counts=np.pad(moment.counts, (0, more)), owed=np.pad(moment.owed, (0, more), constant_values=np.nan)
+            )
+            for moment in self._moments
         ]
 
 
