@@ -32,6 +32,8 @@ from evenhand.errors import (
     UnknownTicketError,
     VerdictError,
 )
+from evenhand.online import REASONS
+from evenhand.quotas.under_quota import OWED
 from evenhand.studies import Operation, Study
 from tests.naming import named
 
@@ -214,6 +216,7 @@ def test_a_study_that_is_there_is_refused_by_name(store):
         ["verify", "{}"],
         ["export", "{}", "--out", "{}.csv"],
         ["studies", "{}"],
+        ["snapshot", "{}"],
         ["upgrade", "{}"],
         ["monitor", "{}"],
     ],
@@ -626,6 +629,18 @@ def test_a_store_has_this_versions_form_or_is_brought_to_it(store):
     engine.dispose()
     refused(StoreError, "written by a newer version", "upgrade", store)
     refused(StoreError, "written by a newer version", "ask", store)
+
+
+def test_after_a_snapshot_other_code_goes_on_and_says_what_it_did_not_replay(played, monkeypatch):
+    entries = Study.open(played).sequence
+    assert f"after {entries} entries is kept" in answer("snapshot", played)
+    monkeypatch.setattr("evenhand.studies.snapshots.policy_version", lambda policy: "another")
+    monkeypatch.setitem(REASONS, OWED, "owed by other words")
+    asked(played)
+    said = " ".join(answer("verify", played).split())
+    assert "note: entries from" in said
+    assert f"of its {entries + 1} entries were replayed" in said
+    assert "the promise, at every round, was kept" in said.lower()
 
 
 def test_what_is_no_store_is_refused(tmp_path):

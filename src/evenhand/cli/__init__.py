@@ -28,7 +28,7 @@ from evenhand.cli.sample import sample
 from evenhand.cli.serve import serve
 from evenhand.cli.show import show
 from evenhand.cli.simulate import simulate
-from evenhand.cli.stores import studies, upgrade
+from evenhand.cli.stores import snapshot, studies, upgrade
 from evenhand.cli.verify import verify
 from evenhand.errors import EvenhandError, SimulationInterrupted
 from evenhand.version import __version__
@@ -51,7 +51,7 @@ app.command()(reproduce)
 app.command("list")(list_all)
 app.command()(check)
 app.command()(demo)
-for command in (new, ask, tell, forget, show, export, verify, monitor, studies, serve, keys, upgrade):
+for command in (new, ask, tell, forget, show, export, verify, monitor, studies, serve, keys, snapshot, upgrade):
     takes_numbers = NUMBERS if command is tell else None
     app.command(context_settings=takes_numbers, rich_help_panel="Studies that last")(command)
 

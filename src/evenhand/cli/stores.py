@@ -1,10 +1,10 @@
-"""`evenhand studies` and `evenhand upgrade`: what a store holds, and in which form."""
+"""`evenhand studies`, `snapshot` and `upgrade`: what a store holds, and in which form."""
 
 from __future__ import annotations
 
-from evenhand.cli.converse import JSON, STORE
+from evenhand.cli.converse import JSON, STORE, STUDY
 
-__all__ = ["studies", "upgrade"]
+__all__ = ["snapshot", "studies", "upgrade"]
 
 
 def studies(store: STORE, json: JSON = False) -> None:
@@ -35,6 +35,18 @@ def studies(store: STORE, json: JSON = False) -> None:
         table(store, [*rows[0]], [[cell(value) for value in row.values()] for row in rows])
     else:
         say(f"{store}: no studies yet")
+
+
+def snapshot(store: STORE, study: STUDY = None) -> None:
+    """Keep a study's state as it is now: to be done before evenhand, or the policy's own code, is replaced."""
+    from evenhand.cli.output import say
+    from evenhand.studies import Study
+
+    with Study.open(store, study) as running:
+        running.snapshot()
+        say(
+            f"{running.name}: its state after {running.sequence} entries is kept; nothing before them is replayed again"
+        )
 
 
 def upgrade(store: STORE) -> None:

@@ -28,10 +28,18 @@ def verify(store: STORE, study: STUDY = None, json: JSON = False) -> None:
         )
         for problem in found.problems:
             say(f"WRONG: {problem}")
-        if found.ok:
+        for note in found.notes:
+            say(f"note: {note}")
+        if found.ok and found.replayed == found.entries:
             say("The log is whole and replays to the same decisions and states.")
+        elif found.ok:
+            say(
+                f"The log is whole; {found.replayed} of its {found.entries} entries were replayed, to the same decisions."
+            )
         if found.worst_shortfall is not None:
             held = {True: "was kept", False: "was BROKEN", None: "is not due yet"}[found.promise_kept]
+            if found.promise == "in the long run":
+                held = "is not one that a round can break"
             say(
                 f"The promise, {found.promise}, {held}; worst shortfall {found.worst_shortfall:.4g}, "
                 f"arm {found.worst_arm}, round {found.worst_round}."
