@@ -33,9 +33,8 @@ def verify(store: STORE, study: STUDY = None, json: JSON = False) -> None:
         if found.ok and found.replayed == found.entries:
             say("The log is whole and replays to the same decisions and states.")
         elif found.ok:
-            say(
-                f"The log is whole; {found.replayed} of its {found.entries} entries were replayed, to the same decisions."
-            )
+            some = f"{found.replayed} of its {found.entries} entries were replayed"
+            say(f"The log is whole; {some}, to the same decisions.")
         if found.worst_shortfall is not None:
             held = {True: "was kept", False: "was BROKEN", None: "is not due yet"}[found.promise_kept]
             if found.promise == "in the long run":
