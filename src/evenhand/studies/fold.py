@@ -4,17 +4,36 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from sqlalchemy import Row
 
 from evenhand.errors import ArgumentError, ReplayError, wanted
 from evenhand.studies.records import as_decided, chained, dumped, loaded, plain, revived
 
-__all__ = ["Arguments", "digest_of", "linked", "replayed", "taken"]
+__all__ = ["Arguments", "Operation", "digest_of", "linked", "replayed", "taken"]
 
 CHAIN = ("sequence", "kind", "ticket", "at", "given", "decision", "version", "random_state", "key", "actor")
 """What the digest of an entry covers, in this order."""
+
+
+class Operation(NamedTuple):
+    """One thing to do, in a transaction of many.
+
+    Attributes
+    ----------
+    kind : "ask", "tell" or "forget".
+    ticket : the decision, its number or its signed text; nothing for ask.
+    given : what is shown or told, by the names of the policy's own arguments, such as {"reward": 1.0}.
+    key : for ask: the caller's own name for this decision; the same key again returns the same decision.
+    actor : who asks or tells, for the log.
+    """
+
+    kind: Literal["ask", "tell", "forget"]
+    ticket: Any = None
+    given: dict[str, Any] = {}  # noqa: RUF012
+    key: str | None = None
+    actor: str | None = None
 
 
 class Arguments:

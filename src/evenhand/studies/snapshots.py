@@ -5,18 +5,15 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Sequence
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import Connection, Row, delete, func, insert, select
 
 from evenhand.errors import EvenhandError, ReplayError, StateFileError
 from evenhand.state import from_bytes, to_bytes
-from evenhand.studies.fold import Arguments, linked, replayed, taken
+from evenhand.studies.fold import Arguments, Operation, linked, replayed, taken
 from evenhand.studies.records import policy_version
 from evenhand.studies.schema import SNAPSHOTS
-
-if TYPE_CHECKING:
-    from evenhand.studies.transaction import Operation
 
 __all__ = ["Fold", "first", "fold_at", "latest", "write_snapshot"]
 

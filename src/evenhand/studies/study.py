@@ -27,14 +27,14 @@ from evenhand.errors import (
     wanted,
 )
 from evenhand.state import to_bytes
-from evenhand.studies.fold import Arguments
+from evenhand.studies.fold import Arguments, Operation
 from evenhand.studies.log import Log, Record, as_event, record_of
 from evenhand.studies.records import Event, moment, now, policy_version
 from evenhand.studies.schema import STUDIES
 from evenhand.studies.snapshots import Fold, latest, write_snapshot
 from evenhand.studies.store import Store
 from evenhand.studies.tickets import new_secret, number_of, signed
-from evenhand.studies.transaction import Operation, Transaction
+from evenhand.studies.transaction import Transaction
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -4,38 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 from sqlalchemy import Connection
 
 from evenhand.errors import ArgumentError, ClosedTicketError, ContradictionError, EvenhandError, wanted
-from evenhand.studies.fold import digest_of, taken
+from evenhand.studies.fold import Operation, digest_of, taken
 from evenhand.studies.log import Log, record_of
 from evenhand.studies.records import as_decided, decision_from, dumped, now, random_state
 from evenhand.studies.snapshots import Fold
 
-__all__ = ["Operation", "Transaction"]
+__all__ = ["Transaction"]
 
 DONE = {"tell": "told", "forget": "forgotten"}
-
-
-class Operation(NamedTuple):
-    """One thing to do, in a transaction of many.
-
-    Attributes
-    ----------
-    kind : "ask", "tell" or "forget".
-    ticket : the decision, its number or its signed text; nothing for ask.
-    given : what is shown or told, by the names of the policy's own arguments, such as {"reward": 1.0}.
-    key : for ask: the caller's own name for this decision; the same key again returns the same decision.
-    actor : who asks or tells, for the log.
-    """
-
-    kind: Literal["ask", "tell", "forget"]
-    ticket: Any = None
-    given: dict[str, Any] = {}  # noqa: RUF012
-    key: str | None = None
-    actor: str | None = None
 
 
 class Transaction:
