@@ -232,3 +232,15 @@ def test_two_services_on_one_store_take_turns(serving, tmp_path):
     two.create("second", POLICY)
     assert one.ask("second").json()["id"] == 1
     assert [study["decisions"] for study in one.read("/studies")["studies"]] == [4, 1]
+
+
+def test_groups_of_the_round_are_shown_too(serving):
+    served = serving()
+    served.create("seen", SEEN)
+    body = {"contexts": [[0.1, 0.2], [0.3, 0.4]], "groups": {"a": "M"}}
+    assert served.ask("seen", json=body).status_code == 200
+    assert served.read("/studies/seen/decisions/1")["given"] == body
+    refused = served.ask("seen", json={"contexts": body["contexts"], "groups": {"a": "nobody"}})
+    assert (refused.status_code, refused.json()["error"]["name"]) == (422, "UnknownArmError")
+    refused = served.ask("seen", json={"contexts": body["contexts"], "groups": 3})
+    assert (refused.status_code, refused.json()["error"]["name"]) == (422, "ArgumentError")

@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import evenhand as eh
+from evenhand import registry
+from evenhand.checks import examples
 from evenhand.errors import ArgumentError, ClosedTicketError, ContextError, ContradictionError, ReplayError
 from evenhand.studies import Operation, Study
 from evenhand.studies.fold import CHAIN, digest_of
@@ -245,3 +247,20 @@ def test_what_fails_in_replay_is_said_with_its_entry(monkeypatch):
     monkeypatch.setattr(eh.learners.UCB1, "ask", broken)
     with pytest.raises(ReplayError, match="entry 1, ask 1: refused in replay: a slip in new code"):
         Study.open(study.store).policy  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    "home", ["quotas/fair-ucb", "similarity/lipschitz-ucb", "sampling/uniform", "interventions/csr"]
+)
+def test_a_ticket_of_any_kind_comes_back_as_it_was(home):
+    policy, world = next(iter(examples(registry.get(home).cls)))
+    world.reset(seed=1)
+    ticket = policy.ask(*world.observe())
+    again = decision_from(loaded(dumped(as_decided(ticket))))
+    assert type(again) is type(ticket)
+    if home == "interventions/csr":
+        pd.testing.assert_frame_equal(again.frame, ticket.frame, check_dtype=False)
+        assert (again.plan == ticket.plan).all()
+        assert (again.id, again.phase) == (ticket.id, ticket.phase)
+    else:
+        assert again == ticket

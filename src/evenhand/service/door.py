@@ -14,11 +14,12 @@ from typing import Any
 
 from evenhand.errors import UnknownStudyError
 from evenhand.service.auth import Guard
+from evenhand.service.forms import Call
 from evenhand.service.limits import Buckets, read_body
 from evenhand.service.metrics import Metrics
 from evenhand.service.refusals import Refusal, refusal_of
 from evenhand.service.routes import Route, found
-from evenhand.service.talk import Answer, Call
+from evenhand.service.talk import Answer
 from evenhand.studies.study import NAME
 
 __all__ = ["SECURITY", "Door"]

@@ -40,6 +40,7 @@ __all__ = [
 
 Label = str | int | list[str | int]
 Row = list[float]
+Groups = list[str | int] | dict[str, str | int]
 TICKET = "ads.17.5f0c2a9d41b7e683"
 TICKET_TEXT = "The ticket as ask returned it: it names the study and cannot be made up."
 
@@ -79,6 +80,7 @@ class AskBody(In):
     """One decision, or with `count` as many that are shown the same."""
 
     contexts: list[Row] | None = Field(None, description="What the round shows: a row of numbers for each arm.")
+    groups: Groups | None = Field(None, description="The groups of the arms in this round, where they differ.")
     count: int | None = Field(None, ge=1, description="So many decisions at once; the answer is then a list.")
 
 
@@ -86,6 +88,7 @@ class AskRow(In):
     """What one decision of a batch is shown."""
 
     contexts: list[Row] | None = None
+    groups: Groups | None = None
 
 
 class AskBatch(In):

@@ -14,8 +14,8 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from evenhand.service import docs, models
+from evenhand.service.forms import JSON
 from evenhand.service.refusals import Refusal
-from evenhand.service.talk import JSON
 from evenhand.studies import Store
 from evenhand.version import __version__
 

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 
 from evenhand.service import history, models, state
 from evenhand.service.desks import Desk, Desks
-from evenhand.service.talk import JSON
+from evenhand.service.forms import JSON
 
 __all__ = ["as_json", "reading_routes"]
 

@@ -156,7 +156,7 @@ def loaded(text: str | None) -> Any:
 
 def as_decided(decision: Any) -> dict[str, Any]:
     """Return a ticket as the log keeps it, with the name of its type."""
-    fields = decision._asdict() if hasattr(decision, "_asdict") else plain(decision, "decision")
+    fields = decision._asdict() if hasattr(decision, "_asdict") else vars(decision)
     return {"type": type(decision).__name__, **{name: plain(item, "decision") for name, item in fields.items()}}
 
 
@@ -173,11 +173,15 @@ def decision_from(decided: dict[str, Any]) -> Any:
 
         return Draw(**fields)
     if decided["type"] == "Allocation":
+        import pandas as pd
+
         from evenhand.interventions import Allocation
 
-        return Allocation(
-            fields["id"], fields["phase"], revived(fields["frame"]), np.array(fields["plan"], dtype=np.int64)
+        columns = fields["frame"]["$table"].items()
+        frame = pd.DataFrame(
+            {name: pd.Series(cells, dtype=object if None in cells else None) for name, cells in columns}
         )
+        return Allocation(fields["id"], fields["phase"], frame, np.array(fields["plan"], dtype=np.int64))
     raise ArgumentError(wanted("decision", "a Decision, a Draw or an Allocation", decided["type"]))
 
 
