@@ -155,7 +155,7 @@ def test_groups_are_called_groups_where_samples_are_drawn(visitor, fake):
 
 def test_a_study_without_decisions_says_what_to_type(visitor):
     visitor.visit(f"key={READ}&study=new")
-    visitor.sees("evenhand ask new.evenhand")
+    visitor.sees("evenhand ask STORE --study new")
     visitor.sees("/studies/new/ask")
 
 

@@ -4,7 +4,7 @@ import { el } from "./dom.js";
 import { ago, count, counted, number, time, title } from "./format.js";
 import { section } from "./section.js";
 import { table } from "./table.js";
-import { badge, noun, watched } from "./words.js";
+import { STORE, badge, command, noun, watched } from "./words.js";
 
 const FEW = 8;
 
@@ -23,8 +23,8 @@ export function open({ state, open: tickets, elapsed, ui }) {
       "p",
       { class: "hint" },
       `${some}Each waits for a report: `,
-      el("code", {}, `evenhand tell ${state.name}.evenhand TICKET REWARD`),
-      ".",
+      el("code", {}, command("tell", state, "TICKET REWARD")),
+      `. ${STORE}, TICKET the number of the decision.`,
     ),
     table({
       caption: "Open tickets",
@@ -97,11 +97,11 @@ export function alerts({ state }) {
 
 const stateOf = ({ cleared }) => (cleared ? badge("good", "✓", "cleared") : badge("bad", "▲", "raised"));
 
-function none({ name, monitors }) {
-  if (monitors.length > 0) return el("p", {}, "No alert so far.");
-  const example = `evenhand monitor ${name}.evenhand add --metric overdue --threshold 10 --window 3600`;
+function none(state) {
+  if (state.monitors.length > 0) return el("p", {}, "No alert so far.");
   return [
     el("p", {}, "Nothing is watched, so nothing can raise an alert. To be told of ten tickets that wait for an hour:"),
-    el("pre", {}, el("code", {}, example)),
+    el("pre", {}, el("code", {}, command("monitor", state, "add --metric overdue --threshold 10 --window 3600"))),
+    el("p", { class: "hint" }, `${STORE}.`),
   ];
 }

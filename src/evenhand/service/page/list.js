@@ -3,7 +3,7 @@
 import { el } from "./dom.js";
 import { count, counted, day } from "./format.js";
 import { table } from "./table.js";
-import { badge, promiseBadge } from "./words.js";
+import { STORE, badge, promiseBadge } from "./words.js";
 
 export function keyForm(problem) {
   return el(
@@ -51,7 +51,7 @@ export function keyForm(problem) {
       el("code", {}, "evenhand serve"),
       " prints the address of this page with a key in it; ",
       el("code", {}, "evenhand keys STORE add --role read"),
-      " makes one that lasts.",
+      ` makes one that lasts. ${STORE}.`,
     ),
   );
 }
@@ -87,7 +87,8 @@ export function studyList(studies) {
           "section",
           { class: "sheet empty", "data-key": "empty" },
           el("p", {}, "No study is in this store yet. Make one from a shell, and it appears here:"),
-          el("pre", {}, el("code", {}, "evenhand new ads.evenhand --policy quotas/fair-ucb --shares a=0.2,b=0.3")),
+          el("pre", {}, el("code", {}, "evenhand new STORE --name ads --policy quotas/fair-ucb --shares a=0.2,b=0.3")),
+          el("p", { class: "hint" }, `${STORE}.`),
         )
       : el(
           "section",

@@ -6,7 +6,7 @@ import { owed, promise, reward } from "./course.js";
 import { decisionsSection } from "./decisions.js";
 import { el } from "./dom.js";
 import { count, counted, number, time } from "./format.js";
-import { headline, promiseWords } from "./words.js";
+import { STORE, command, headline, promiseWords } from "./words.js";
 
 /** view: {state, series, owed, open, page, ui}; parts that are not there yet are null. */
 export function study(view) {
@@ -84,8 +84,8 @@ function beginning(state) {
     "section",
     { class: "sheet empty", "data-key": "beginning" },
     el("p", {}, "Nothing was decided yet. Ask for the first decision, from a shell:"),
-    el("pre", {}, el("code", {}, `evenhand ask ${state.name}.evenhand`)),
-    el("p", { class: "hint" }, "or over HTTP with a key of the role decide:"),
+    el("pre", {}, el("code", {}, command("ask", state))),
+    el("p", { class: "hint" }, `${STORE}; or over HTTP with a key of the role decide:`),
     el(
       "pre",
       {},

@@ -33,6 +33,10 @@ export function headline(state) {
     .concat(".");
 }
 
+/** A command for a study, and what its words in capitals stand for. */
+export const command = (verb, { name }, rest = "") => `evenhand ${verb} STORE --study ${name} ${rest}`.trimEnd();
+export const STORE = "STORE is the file or address that is being served";
+
 /** What decisions are about: arms, and groups where the next sample is chosen. */
 export const noun = ({ policy }) => (policy.startsWith("sampling/") ? "group" : "arm");
 

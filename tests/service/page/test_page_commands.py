@@ -1,0 +1,61 @@
+"""What the page says to type is what the command takes, in a store with several studies."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+from typer.testing import CliRunner
+
+from evenhand.cli import app
+from evenhand.quotas import FairUCB
+from evenhand.studies import Store, Study
+from tests.naming import named
+from tests.service.page.fake import READ
+
+
+@pytest.fixture
+def store(tmp_path):
+    place = str(tmp_path / "several.evenhand")
+    studies = Store.at(place, create=True)
+    for name in ("ads", "new"):
+        Study.create(studies, FairUCB({"a": 0.2, "b": 0.3}, seed=1), name=name).ask()
+    studies.close()
+    return place
+
+
+@pytest.mark.parametrize(
+    ("study", "command"),
+    [
+        ("ads", "evenhand tell STORE --study ads TICKET REWARD"),
+        ("ads", "evenhand monitor STORE --study ads add --metric overdue --threshold 10 --window 3600"),
+        ("new", "evenhand monitor STORE --study new add --metric overdue --threshold 10 --window 3600"),
+        ("new", "evenhand ask STORE --study new"),
+    ],
+    ids=named,
+)
+def test_a_study_says_what_to_type(visitor, store, study, command):
+    visitor.visit(f"key={READ}&study={study}")
+    visitor.sees("STORE is the file or address that is being served")
+    assert command in [code.text for code in visitor.all("main code")]
+    typed(command, store)
+
+
+def test_a_store_without_studies_says_what_to_type(visitor, fake, store):
+    fake.studies.clear()
+    visitor.visit(f"key={READ}")
+    visitor.sees("No study is in this store yet")
+    visitor.sees("STORE is the file or address that is being served")
+    (command,) = [code.text for code in visitor.all("main code")]
+    typed(command.replace("--name ads", "--name more"), store)
+    studies = Store.at(store)
+    assert studies.names() == ["ads", "new", "more"]
+    studies.close()
+
+
+def typed(command, store):
+    """Run a command as it is written, with what its capitals stand for."""
+    meant = {"STORE": store, "TICKET": "1", "REWARD": "0.5"}
+    _, *words = shlex.split(command)
+    result = CliRunner().invoke(app, [meant.get(word, word) for word in words])
+    assert result.exit_code == 0, result.output
