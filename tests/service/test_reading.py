@@ -91,6 +91,18 @@ def test_the_course_of_a_study(lively):
     assert (len(fewer["round"]), fewer["round"][-1]) == (5, 40)
 
 
+def test_the_course_ends_with_all_reports_so_far(served):
+    decisions = served.ask(json={"count": 4}).json()["decisions"]
+    assert served.read("/studies/ads/series")["reward_recent"] == [None] * 4
+    for one, reward in zip(decisions, (1.0, 0.0, 0.25), strict=False):
+        served.tell({"ticket": one["ticket"], "reward": reward})
+        series, state = served.read("/studies/ads/series"), served.read("/studies/ads")
+        assert series["round"][-1] == 4
+        assert series["reward_mean"] == [None, None, None, state["reward"]["mean"]]
+        assert series["reward_recent"] == [None, None, None, state["reward"]["recent"]]
+    assert series["reward_mean"][-1] == pytest.approx(1.25 / 3)
+
+
 def test_an_empty_study_has_an_empty_course(served):
     series = served.read("/studies/ads/series")
     models.SeriesOut.model_validate(series)

@@ -95,9 +95,11 @@ def _monitors(study: Study) -> list[dict[str, Any]]:
 
 
 def series_of(desk: Desk, points: int) -> dict[str, Any]:
-    """Return a study's course at about `points` rounds, the last one among them."""
+    """Return a study's course at about `points` rounds; the last point is the present, with all reports so far."""
     with desk.looking() as (trail, _):
-        labels, promise, moments = list(trail.labels), trail.promise, trail.moments
+        labels, promise, moments, reward = list(trail.labels), trail.promise, trail.moments, trail.reward
+    if moments and reward is not None:
+        moments[-1] = moments[-1]._replace(reward_mean=reward[0], reward_recent=reward[1])
     if len(moments) > points:
         kept = np.unique(np.linspace(0, len(moments) - 1, points).round().astype(int))
         moments = [moments[i] for i in kept]
