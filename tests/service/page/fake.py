@@ -173,11 +173,13 @@ class Played:
 
 
 class Fake:
-    """What is served; `studies` may be changed while it runs."""
+    """What is served; `studies` may be changed while it runs, and answers wait while `answers` is not set."""
 
     def __init__(self, *studies: Played) -> None:
         self.studies = {study.name: study for study in studies}
         self.keys = {READ}
+        self.answers = threading.Event()
+        self.answers.set()
 
     def answer(self, path: str, query: dict[str, str], key: str) -> tuple[int, Any]:
         if key == REPORT:
@@ -218,6 +220,7 @@ def served(fake: Fake, port: int = 0):
             if address.path.startswith("/studies"):
                 query = {name: values[0] for name, values in parse_qs(address.query).items()}
                 key = self.headers.get("Authorization", "").removeprefix("Bearer ")
+                assert fake.answers.wait(30)
                 status, body = fake.answer(address.path, query, key)
                 self.send(status, "application/json", json.dumps(body).encode())
                 return

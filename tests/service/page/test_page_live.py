@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import subprocess
 import sys
@@ -77,6 +78,20 @@ def test_a_lost_connection_is_told_and_found_again(chromium, fake):
         visitor.sees("Live", "#state")
         visitor.sees("1,235 decisions", "#headline")
         chromium.get("about:blank")
+
+
+def test_numbers_that_are_not_of_now_are_not_called_live(visitor, fake):
+    visitor.watch("ads")
+    fake.answers.clear()
+    visitor.driver.execute_script("const now = performance.now(); performance.now = () => now + 6000")
+    visitor.sees("Waiting for an answer since", "#state")
+    as_of = visitor.text("#as-of")
+    assert re.fullmatch(r"as of \d\d:\d\d:\d\d", as_of)
+    fake.studies["ads"].decide()
+    fake.answers.set()
+    visitor.sees("Live", "#state")
+    visitor.sees("1,235 decisions", "#headline")
+    assert visitor.text("#as-of") != as_of
 
 
 @contextmanager

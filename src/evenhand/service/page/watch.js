@@ -4,6 +4,7 @@ import { Refusal, Unreachable } from "./api.js";
 import { clockTime } from "./format.js";
 
 const EVERY = 2000;
+const LATE = 5000;
 
 export class Watch {
   /** `turn()` reads what is new; `refused(error)` deals with a refusal; the page's own elements tell how it goes. */
@@ -15,6 +16,9 @@ export class Watch {
     this.lost = null;
     this.latest = null;
     this.timer = null;
+    this.clock = null;
+    this.asked = null;
+    this.due = null;
     this.busy = false;
     this.button = document.getElementById("pause");
     this.button.addEventListener("click", () => (this.held ? this.resume() : this.pause()));
@@ -24,6 +28,7 @@ export class Watch {
 
   start() {
     this.stopped = false;
+    this.clock ??= setInterval(() => this.say(), 1000);
     this.now();
   }
 
@@ -33,6 +38,8 @@ export class Watch {
     this.lost = null;
     this.latest = null;
     clearTimeout(this.timer);
+    clearInterval(this.clock);
+    this.clock = null;
     this.say();
   }
 
@@ -56,12 +63,12 @@ export class Watch {
       return;
     }
     this.busy = true;
-    const began = performance.now();
+    this.asked = moment();
     let wait = EVERY;
     try {
       await this.turn();
       this.lost = null;
-      this.latest = new Date();
+      this.latest = this.asked;
     } catch (error) {
       if (error instanceof Unreachable) this.lost ??= new Date();
       else if (error instanceof Refusal && error.status === 429) wait = Math.max(wait, 1000 * (error.wait ?? 5));
@@ -69,8 +76,8 @@ export class Watch {
       else throw error;
     } finally {
       this.busy = false;
+      this.next(Math.max(wait, 3 * (performance.now() - this.asked.tick)));
       this.say();
-      this.next(Math.max(wait, 3 * (performance.now() - began)));
     }
   }
 
@@ -79,6 +86,7 @@ export class Watch {
       this.again = false;
       this.now();
     } else if (!this.stopped && !this.held && !document.hidden) {
+      this.due = new Date(Date.now() + wait);
       this.timer = setTimeout(() => this.now(), wait);
     }
   }
@@ -89,7 +97,7 @@ export class Watch {
     const status = document.getElementById("status");
     status.dataset.state = kind;
     if (state.textContent !== words) state.textContent = words;
-    const asOf = this.latest && kind !== "off" ? `as of ${clockTime(this.latest)}` : "";
+    const asOf = this.latest && kind !== "off" ? `as of ${clockTime(this.latest.date)}` : "";
     document.getElementById("as-of").textContent = asOf;
     this.button.hidden = kind === "off";
     this.button.textContent = this.held ? "Resume" : "Pause";
@@ -100,6 +108,14 @@ export class Watch {
     if (this.lost) return ["lost", `Connection lost since ${clockTime(this.lost)}; trying again`];
     if (this.held) return ["paused", "Paused"];
     if (document.hidden) return ["paused", "Paused while hidden"];
+    const known = this.latest ?? this.asked;
+    if (performance.now() - known.tick > LATE) {
+      if (this.busy) return ["late", `Waiting for an answer since ${clockTime(this.asked.date)}`];
+      return ["late", `Asking again at ${clockTime(this.due)}`];
+    }
     return this.latest ? ["live", "Live"] : ["wait", "Reading"];
   }
 }
+
+/** Now, as people read it and as it is measured. */
+const moment = () => ({ date: new Date(), tick: performance.now() });
