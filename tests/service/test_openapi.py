@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 from evenhand.service import docs
 from evenhand.studies import Store
 from tests.fuzzing import many
+from tests.naming import named
 from tests.service.conftest import Served
 
 MANY = str(many(6))
@@ -132,3 +134,27 @@ def test_the_documentation_shows_every_route_and_needs_nothing_from_elsewhere(on
     assert "style=" not in answer.text
     assert "https://" not in answer.text
     assert one.http.get("/docs/style.css").text == docs.STYLE
+
+
+def test_the_documentation_has_no_raw_backticks_and_an_icon(one):
+    answer = one.http.get("/docs")
+    assert "`" not in answer.text
+    assert "<code>count</code>" in answer.text
+    (icon,) = re.findall("<link rel='icon' href='(.+?)'", answer.text)
+    assert one.http.get(icon).headers["content-type"] == "image/svg+xml"
+
+
+@pytest.mark.parametrize(
+    ("host", "shown"),
+    [
+        ("127.0.0.1:8765", "127.0.0.1:8765"),
+        ("studies.example.org", "studies.example.org"),
+        ("[::1]:80", "[::1]:80"),
+        ("<b>", "HOST"),
+        ("a;rm", "HOST"),
+    ],
+    ids=named,
+)
+def test_the_documentation_asks_where_it_was_asked_for(one, host, shown):
+    text = one.http.get("/docs", headers={"Host": host}).text
+    assert set(re.findall(r"<pre>curl http://(.+?)/", text)) == {shown}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html import escape
 from typing import Any
 
@@ -11,6 +12,10 @@ __all__ = ["STYLE", "page"]
 
 STYLE = """
 :root { color-scheme: light dark; --line: #8884; }
+@media (prefers-color-scheme: light) { :root { --ground: #fff; --ink: #191d21; --link: #0b6b73; } }
+@media (prefers-color-scheme: dark) { :root { --ground: #161b1e; --ink: #e8eaeb; --link: #5fc9d0; } }
+html { background: var(--ground); color: var(--ink); }
+a { color: var(--link); }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 0 auto; padding: 1rem; }
 h1, h2, h3 { line-height: 1.2; } h2 { margin-top: 2.5rem; }
 section { border-top: 1px solid var(--line); padding: .5rem 0; overflow-wrap: anywhere; }
@@ -42,8 +47,14 @@ EXAMPLES: dict[str, tuple[str, str]] = {
 """A request's body and its answer, by operation."""
 
 
-def page(document: dict[str, Any]) -> str:
-    """Return the page of a document."""
+def page(document: dict[str, Any], address: str) -> str:
+    """Return the page of a document.
+
+    Parameters
+    ----------
+    document : the OpenAPI document.
+    address : where the service is reached, such as http://127.0.0.1:8000.
+    """
     operations = [
         (method.upper(), path, operation)
         for path, item in document["paths"].items()
@@ -57,8 +68,8 @@ def page(document: dict[str, Any]) -> str:
                 parts.append(f"<li><a href='#{_anchor(method, path)}'>{method} {escape(path)}</a></li>")
     parts.append("</ul></nav>")
     for tag, description in tags.items():
-        parts.append(f"<h2 id='{tag}'>{escape(description)}</h2>")
-        parts.extend(_operation(*one, document) for one in operations if tag in one[2]["tags"])
+        parts.append(f"<h2 id='{tag}'>{_words(description)}</h2>")
+        parts.extend(_operation(*one, document, address) for one in operations if tag in one[2]["tags"])
     parts.append("</main></body></html>")
     return "\n".join(parts)
 
@@ -69,31 +80,32 @@ def _head(document: dict[str, Any]) -> str:
         "<!doctype html><html lang='en'><head><meta charset='utf-8'>"
         "<meta name='viewport' content='width=device-width, initial-scale=1'>"
         f"<title>{escape(info['title'])}: the HTTP interface</title><link rel='stylesheet' href='/docs/style.css'>"
+        "<link rel='icon' href='/page/icon.svg' type='image/svg+xml'>"
         f"</head><body><main><h1>{escape(info['title'])} {escape(info['version'])}</h1>"
-        f"<p>{escape(info['description'])} The same for machines: <a href='/openapi.json'>openapi.json</a>.</p>"
+        f"<p>{_words(info['description'])} The same for machines: <a href='/openapi.json'>openapi.json</a>.</p>"
         "<p>Send <code>Authorization: Bearer KEY</code>; every key has one role. What is refused is answered by "
         '<code>{"error": {"name": ..., "message": ...}}</code>.</p>'
     )
 
 
-def _operation(method: str, path: str, operation: dict[str, Any], document: dict[str, Any]) -> str:
+def _operation(method: str, path: str, operation: dict[str, Any], document: dict[str, Any], address: str) -> str:
     role = operation.get("x-role")
     parts = [
         f"<section id='{_anchor(method, path)}'><h3><code>{method} {escape(path)}</code></h3>",
-        f"<p><strong>{escape(operation['summary'])}.</strong> {escape(operation.get('description', ''))} "
+        f"<p><strong>{_words(operation['summary'])}.</strong> {_words(operation.get('description', ''))} "
         + (f"Role: <em>{role}</em>.</p>" if role else "No key.</p>"),
     ]
     if operation.get("parameters"):
         rows = "".join(_parameter(parameter) for parameter in operation["parameters"])
         parts.append(f"<table><tr><th>Parameter</th><th>In</th><th>Meaning</th></tr>{rows}</table>")
     example = EXAMPLES.get(operation.get("operationId", ""))
-    parts.append(f"<pre>{escape(_curl(method, path, role, example))}</pre>")
+    parts.append(f"<pre>{escape(_curl(address + path, role, example))}</pre>")
     parts.extend(
-        f"<details><summary>The body</summary><pre>{escape(form)}</pre></details>"
+        f"<details><summary>The body</summary><pre>{_words(form)}</pre></details>"
         for form in _forms(operation.get("requestBody", {}), document)
     )
     rows = "".join(
-        f"<tr><td>{status}</td><td>{escape(answer['description'])}</td></tr>"
+        f"<tr><td>{status}</td><td>{_words(answer['description'])}</td></tr>"
         for status, answer in sorted(operation["responses"].items())
     )
     parts.append(
@@ -102,9 +114,13 @@ def _operation(method: str, path: str, operation: dict[str, Any], document: dict
     return "\n".join([*parts, "</section>"])
 
 
-def _curl(method: str, path: str, role: str | None, example: tuple[str, str] | None) -> str:
-    shown = path.replace("{name}", "ads").replace("{id}", "17")
-    line = f"curl http://127.0.0.1:8000{shown}"
+def _words(text: str) -> str:
+    """Return text as markup, what is between backticks as code."""
+    return re.sub("`([^`]+)`", r"<code>\1</code>", escape(text))
+
+
+def _curl(address: str, role: str | None, example: tuple[str, str] | None) -> str:
+    line = f"curl {address.replace('{name}', 'ads').replace('{id}', '17')}"
     if role:
         line += f' -H "Authorization: Bearer ${role.upper()}_KEY"'
     if example is not None:
@@ -113,7 +129,7 @@ def _curl(method: str, path: str, role: str | None, example: tuple[str, str] | N
 
 
 def _parameter(parameter: dict[str, Any]) -> str:
-    meaning = escape(parameter.get("description", ""))
+    meaning = _words(parameter.get("description", ""))
     default = parameter["schema"].get("default")
     note = "" if default is None else f" Default: {escape(str(default))}."
     return (

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import orjson
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.responses import FileResponse
 from starlette.staticfiles import StaticFiles
@@ -23,6 +24,7 @@ __all__ = ["page_routes"]
 
 FOLDER = Path(__file__).parent / "page"
 REVALIDATED = {"Cache-Control": "no-cache"}
+HOST = re.compile(r"[A-Za-z0-9.-]{1,255}(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](:[0-9]{1,5})?")
 
 
 class Files(StaticFiles):
@@ -67,8 +69,8 @@ def page_routes(document: Callable[[], dict[str, Any]], exposition: Callable[[],
         return _json(document())
 
     @routes.api_route("/docs", methods=both, include_in_schema=False)
-    def documentation() -> Response:
-        return Response(docs.page(document()), media_type="text/html", headers=REVALIDATED)
+    def documentation(request: Request) -> Response:
+        return Response(docs.page(document(), _address(request)), media_type="text/html", headers=REVALIDATED)
 
     @routes.api_route("/docs/style.css", methods=both, include_in_schema=False)
     def style() -> Response:
@@ -84,6 +86,12 @@ def page_routes(document: Callable[[], dict[str, Any]], exposition: Callable[[],
     if FOLDER.is_dir():
         routes.mount("/page", Files(directory=FOLDER))
     return routes
+
+
+def _address(request: Request) -> str:
+    """Return where the reader reached the service, as far as their request says it."""
+    host = request.headers.get("host", "")
+    return f"{request.url.scheme}://{host if HOST.fullmatch(host) else 'HOST'}"
 
 
 def _json(body: Any) -> Response:
