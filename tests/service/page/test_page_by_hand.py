@@ -163,6 +163,28 @@ def test_a_phone_scrolls_only_down(visitor, fake, fragment):
     assert max(visitor.driver.execute_script(f"return {rights}")) <= 360
 
 
+@pytest.mark.parametrize("width", [1280, 360], ids=named)
+def test_long_names_break_no_layout_and_are_said_in_full(visitor, fake, width, request):
+    if width == 360:
+        request.getfixturevalue("phone")
+    labels = ["a very long label " * 16, "b" * 300, "日本" * 150, "short"]
+    fake.studies["x" * 100] = Played("x" * 100, dict.fromkeys(labels, 0.2), 200)
+    visitor.watch("x" * 100)
+    wide, right = visitor.driver.execute_script(
+        "const boxes = document.querySelectorAll('main h1, main section, .stack, .legend li');"
+        "const rights = [...boxes].map((node) => node.getBoundingClientRect().right);"
+        "return [document.documentElement.scrollWidth, Math.max(...rights)]"
+    )
+    assert max(wide, right) <= width
+    heights = visitor.driver.execute_script(
+        "return [...document.querySelectorAll('main .long')].map((n) => n.getBoundingClientRect().height)"
+    )
+    assert len(heights) > 20
+    assert max(heights) < 80
+    said = visitor.driver.execute_script("return [...document.querySelectorAll('#arms .long')].map((n) => n.title)")
+    assert said == labels[:3]
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_all_text_stands_out_from_its_ground(visitor, fake, scheme):
     fake.studies["ads"].more = {"bias": [BIAS], "alerts": [ALERT | {"threshold": 10.0, "cleared": None}]}

@@ -5,7 +5,7 @@ import { count, counted, number, percent, title } from "./format.js";
 import { bar, interval } from "./marks.js";
 import { section } from "./section.js";
 import { table } from "./table.js";
-import { noun } from "./words.js";
+import { named, noun } from "./words.js";
 
 export function arms({ state, ui }) {
   if (state.arms.length === 0) return null;
@@ -13,8 +13,8 @@ export function arms({ state, ui }) {
   const promised = state.arms.some((arm) => typeof arm.promised === "number");
   const top = Math.max(...state.arms.map((arm) => Math.max(arm.share ?? 0, arm.promised ?? 0)), 1e-9);
   const columns = [
-    { name: title(noun(state)), head: true, cell: (arm) => String(arm.label), sort: (arm) => String(arm.label) },
-    grouped ? { name: "Group", cell: (arm) => String(arm.group ?? "–"), sort: (arm) => String(arm.group) } : null,
+    { name: title(noun(state)), head: true, cell: (arm) => named(arm.label), sort: (arm) => String(arm.label) },
+    grouped ? { name: "Group", cell: (arm) => named(arm.group), sort: (arm) => String(arm.group) } : null,
     { name: "Decisions", number: true, cell: (arm) => count(arm.decisions), sort: (arm) => arm.decisions },
     { name: "Share", number: true, cell: (arm) => percent(arm.share), sort: (arm) => arm.share },
     promised
@@ -73,7 +73,7 @@ export function groups({ state }) {
       rows: state.groups,
       hidden: true,
       columns: [
-        { name: "Group", head: true, cell: ({ label }) => String(label) },
+        { name: "Group", head: true, cell: ({ label }) => named(label) },
         { name: "Share", number: true, cell: ({ share }) => percent(share) },
         { name: "Share drawn", cell: ({ share }) => bar(share) },
       ],
@@ -103,9 +103,9 @@ export function bias({ state }) {
       rows: state.bias,
       hidden: true,
       columns: [
-        { name: "Group", head: true, cell: ({ group }) => String(group) },
-        { name: "Against", cell: ({ reference }) => String(reference ?? "–") },
-        { name: "Feature", cell: ({ feature }) => String(feature ?? "–") },
+        { name: "Group", head: true, cell: ({ group }) => named(group) },
+        { name: "Against", cell: ({ reference }) => named(reference) },
+        { name: "Feature", cell: ({ feature }) => named(feature) },
         { name: "Bias", number: true, cell: (row) => number(row.bias) },
         { name: "From", number: true, cell: (row) => number(row.low) },
         { name: "To", number: true, cell: (row) => number(row.high) },

@@ -4,7 +4,7 @@ import { el } from "./dom.js";
 import { ago, count, counted, number, time, title } from "./format.js";
 import { section } from "./section.js";
 import { table } from "./table.js";
-import { STORE, badge, command, noun, watched } from "./words.js";
+import { STORE, badge, command, named, noun, watched } from "./words.js";
 
 const FEW = 8;
 
@@ -38,7 +38,7 @@ export function open({ state, open: tickets, elapsed, ui }) {
           head: true,
           cell: ({ id }) => el("a", { href: `#study=${name}&decision=${id}` }, count(id)),
         },
-        { name: title(noun(state)), cell: ({ arm }) => String(arm ?? "–") },
+        { name: title(noun(state)), cell: ({ arm }) => named(arm) },
         { name: "Asked", cell: ({ at }) => time(at) },
         { name: "Waits for", number: true, cell: ({ age_seconds: age }) => ago(age + elapsed) },
       ],

@@ -4,6 +4,7 @@ import { el, fill } from "./dom.js";
 import { levels, marks } from "./drawing.js";
 import { count } from "./format.js";
 import { swatch } from "./marks.js";
+import { named } from "./words.js";
 
 /**
  * spec: {title, round: [..], lines: [{label, look, values, reference?}], limit?: {value, text}, range: [low, high],
@@ -199,7 +200,7 @@ export class Chart {
           "li",
           {},
           swatch(line.look),
-          el("span", { class: "name" }, String(line.label)),
+          el("span", { class: "name" }, named(line.label)),
           el("span", { class: "figure" }, value(line), promised(line)),
         ),
       ),
@@ -218,7 +219,7 @@ export class Chart {
       "tr",
       {},
       el("th", { scope: "col" }, "Round"),
-      lines.map((line) => el("th", { scope: "col" }, String(line.label))),
+      lines.map((line) => el("th", { scope: "col" }, named(line.label))),
     );
     const rows = round
       .map((at, i) =>

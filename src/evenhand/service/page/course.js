@@ -5,7 +5,7 @@ import { count, counted, number, time } from "./format.js";
 import { strip } from "./marks.js";
 import { section } from "./section.js";
 import { table } from "./table.js";
-import { noun } from "./words.js";
+import { named, noun } from "./words.js";
 
 const chart = (id) => el("div", { class: "chart", id, "data-key": id, "data-own": true });
 
@@ -59,7 +59,7 @@ function chooser(series, ui, word) {
           "label",
           {},
           el("input", { type: "checkbox", "data-action": "choose", "data-index": i, checked: ui.chosen.includes(i) }),
-          String(label),
+          named(label),
         ),
       ),
     ),
@@ -119,7 +119,7 @@ export function owed({ state, owed: forced }) {
       rows,
       hidden: true,
       columns: [
-        { name: "Arm", head: true, cell: ({ label }) => String(label) },
+        { name: "Arm", head: true, cell: ({ label }) => named(label) },
         { name: `Rounds ${count(first)} to ${count(last)}`, cell: ({ rounds }) => strip(rounds, first, last) },
         { name: "Times", number: true, cell: ({ rounds }) => count(rounds.length) },
         { name: "Last at round", number: true, cell: ({ rounds }) => count(Math.max(...rounds)) },
@@ -139,7 +139,9 @@ export function owed({ state, owed: forced }) {
               "li",
               { "data-key": id },
               el("a", { href: `#study=${name}&decision=${id}` }, `round ${count(round)}`),
-              ` · ${arm} · `,
+              " · ",
+              named(arm),
+              " · ",
               time(at),
             ),
           ),

@@ -5,7 +5,7 @@ import { ago, count, number, percent, time, title } from "./format.js";
 import { bar } from "./marks.js";
 import { section } from "./section.js";
 import { table } from "./table.js";
-import { badge, noun } from "./words.js";
+import { badge, named, noun } from "./words.js";
 
 const STATUS = { open: ["none", "○", "open"], told: ["good", "✓", "told"], forgotten: ["none", "✕", "forgotten"] };
 
@@ -48,8 +48,8 @@ export function decisionsSection({ state, page, ui }) {
               cell: ({ id }) => el("a", { href: `#study=${name}&decision=${id}` }, count(id)),
             },
             { name: "At", cell: ({ at }) => time(at) },
-            { name: title(word), cell: ({ arm }) => String(arm ?? "–") },
-            { name: "Reason", cell: ({ reason }) => reason ?? "–" },
+            { name: title(word), cell: ({ arm }) => named(arm) },
+            { name: "Reason", cell: ({ reason }) => named(reason) },
             { name: "Ticket", cell: ({ status }) => badge(...(STATUS[status] ?? ["none", "○", status])) },
             { name: "Reward", number: true, cell: ({ reward }) => number(reward) },
           ],
@@ -151,7 +151,7 @@ function probabilities({ probabilities: p, index }, state) {
       rows,
       hidden: true,
       columns: [
-        { name: "Arm", head: true, cell: ({ label, i }) => `${label}${i === index ? " (chosen)" : ""}` },
+        { name: "Arm", head: true, cell: ({ label, i }) => [named(label), i === index ? " (chosen)" : ""] },
         { name: "Probability", number: true, cell: ({ value }) => percent(value) },
         { name: "Drawn", cell: ({ value }) => bar(value) },
       ],
@@ -173,7 +173,7 @@ function given(given, state) {
       rows,
       hidden: true,
       columns: [
-        { name: "Arm", head: true, cell: ({ label }) => String(label) },
+        { name: "Arm", head: true, cell: ({ label }) => named(label) },
         ...(contexts[0] ?? []).map((_, k) => ({
           name: `x${k + 1}`,
           number: true,

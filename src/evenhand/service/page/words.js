@@ -12,7 +12,7 @@ export function promiseWords(promise) {
     const where =
       round === null || round === undefined
         ? ""
-        : ` (worst at round ${count(round)}: ${arm} was ${number(worst)} behind)`;
+        : ` (worst at round ${count(round)}: ${brief(arm)} was ${number(worst)} behind)`;
     return { mark: "▲", word: "broken", text: `the promise was broken${where}` };
   }
   return { mark: "○", word: "not due yet", text: `the promise is due ${when}` };
@@ -33,6 +33,20 @@ export function headline(state) {
     .concat(".");
 }
 
+const LONG = 40;
+
+/** A label as text, cut where it is very long. */
+export function brief(label) {
+  const text = String(label);
+  return text.length <= 2 * LONG ? text : `${text.slice(0, 2 * LONG - 1)}…`;
+}
+
+/** A label, or a dash where there is none; a long one takes at most three lines, and all of it is said on pointing. */
+export function named(label) {
+  const text = String(label ?? "–");
+  return text.length <= LONG ? text : el("span", { class: "long", title: text }, text);
+}
+
 /** A command for a study, and what its words in capitals stand for. */
 export const command = (verb, { name }, rest = "") => `evenhand ${verb} STORE --study ${name} ${rest}`.trimEnd();
 export const STORE = "STORE is the file or address that is being served";
@@ -42,12 +56,13 @@ export const noun = ({ policy }) => (policy.startsWith("sampling/") ? "group" : 
 
 /** What a monitor watches for, as a clause. */
 export function watched({ metric, subject, threshold, window }) {
+  const whom = subject === null || subject === undefined ? null : brief(subject);
   const since = typeof window === "number" ? window : null;
   switch (metric) {
     case "shortfall":
-      return `${subject ?? "any arm"} is more than ${number(threshold)} behind its promised share`;
+      return `${whom ?? "any arm"} is more than ${number(threshold)} behind its promised share`;
     case "drift":
-      return `the share of ${subject ?? "any group"} changes by more than ${percent(threshold)}${since ? ` in ${counted(since, "decision")}` : ""}`;
+      return `the share of ${whom ?? "any group"} changes by more than ${percent(threshold)}${since ? ` in ${counted(since, "decision")}` : ""}`;
     case "reward":
       return `the mean of ${since ? `the last ${counted(since, "reward")}` : "the last rewards"} is below ${number(threshold)}`;
     case "overdue":
