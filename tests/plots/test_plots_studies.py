@@ -1,9 +1,12 @@
 """Pictures of studies: every arm that is told apart is named beside its line, no name over another."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from evenhand.plots.groups import plot_bias
 from evenhand.plots.studies import GAP, SHOWN, plot_course, plot_owed
+from evenhand.plots.style import figure
 
 ROUNDS = np.arange(1, 41)
 
@@ -28,6 +31,34 @@ def test_shares_are_drawn_against_what_is_promised(arms):
     heights = sorted(found.values())
     assert np.diff(heights).min() >= GAP - 1e-12
     assert heights[-1] <= 1.0 + 1e-12
+
+
+@pytest.mark.parametrize("promised", [None, np.linspace(0.0, 0.02, 34)], ids=["shares", "promises"])
+def test_of_many_arms_the_picture_says_how_many_are_named_and_which(promised):
+    shares = np.linspace(0.1, 1.0, 34) / 18.7
+    axes = plot_course(ROUNDS, np.outer(ROUNDS, shares), range(34), promised)
+    which = "with the largest shares" if promised is None else "furthest from what they are promised"
+    assert f"named: the 6 {which}, of 34; the others are grey" in axes.get_title(loc="left")
+    distance = shares - (0.0 if promised is None else promised)
+    assert {int(text.split()[0]) for text in names(axes)} == set(np.argsort(-np.abs(distance))[:SHOWN].tolist())
+    owed = np.outer(ROUNDS, -shares)
+    assert "the 6 furthest behind now, of 34" in plot_owed(ROUNDS, owed, range(34), 1.0).get_title(loc="left")
+    assert "named" not in plot_owed(ROUNDS, owed[:, :6], range(6), 1.0).get_title(loc="left")
+
+
+def test_labels_are_one_line_and_no_formulas():
+    counts = np.outer(ROUNDS, [0.5, 0.5])
+    drawn, axes = figure()
+    plot_course(ROUNDS, counts, ["two\n lines", r"$\frac$"], axes=axes)
+    assert set(names(axes)) == {"two lines 0.5", r"\$\frac\$ 0.5"}
+    drawn.canvas.draw()
+
+
+def test_each_group_is_once_in_the_legend_of_its_bias():
+    unknown = [("a", "x", 0.1, 0.0, 0.2), ("a", "y", 0.0, -np.inf, np.inf), ("b\nc", "x", 0.0, -np.inf, np.inf)]
+    table = pd.DataFrame(unknown, columns=["group", "feature", "bias", "low", "high"]).assign(reference="r")
+    legend = [text.get_text() for text in plot_bias(table).get_legend().get_texts()]
+    assert sorted(legend) == ["a", "b c", "not determined yet"]
 
 
 def test_lines_that_end_at_the_top_are_named_below_it():

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
@@ -78,9 +79,11 @@ def folder(out: Path) -> Path:
 
 
 def picture(figure: Figure, folder: Path, name: str) -> Path:
-    """Write a picture and return its path."""
+    """Write a picture and return its path; a sign that the fonts lack is an empty box."""
     path = folder / f"{name}.png"
-    figure.savefig(path, dpi=150)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from")
+        figure.savefig(path, dpi=150)
     return path
 
 

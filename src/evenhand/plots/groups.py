@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.plots.style import SHADES, figure, finish, looks, style
+from evenhand.plots.style import SHADES, figure, finish, looks, plain, style
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["plot_bias", "plot_group_share", "plot_sweep"]
+
+LABEL = 30
+"""Signs of a label that are shown."""
 
 
 def _axes(axes: Axes | None) -> Axes:
@@ -31,20 +34,23 @@ def plot_bias(table: pd.DataFrame, axes: Axes | None = None) -> Axes:
     axes = _axes(axes)
     groups, features = list(dict.fromkeys(table["group"])), list(dict.fromkeys(table["feature"]))
     with style():
+        undetermined = False
         for i, (group, look) in enumerate(looks([str(group) for group in groups]).items()):
             own = table[table["group"].astype(str) == group]
             at = np.array([features.index(f) for f in own["feature"]]) + 0.25 * (i - (len(groups) - 1) / 2)
             known = np.isfinite(own["low"].to_numpy())
             low, high = (own["bias"] - own["low"]).where(known, 0.0), (own["high"] - own["bias"]).where(known, 0.0)
-            marks = {"color": look["color"], "marker": look["marker"], "markersize": 5}
-            axes.errorbar(own["bias"], at, xerr=[low, high], linestyle="none", capsize=3, label=group, **marks)
+            marks = {"color": look["color"], "marker": look["marker"], "label": plain(group, LABEL)}
+            axes.errorbar(own["bias"], at, xerr=[low, high], linestyle="none", capsize=3, markersize=5, **marks)
             if not known.all():
-                axes.plot(own["bias"][~known], at[~known], "x", color="black", label=f"{group}: not determined yet")
+                once = None if undetermined else "not determined yet"
+                axes.plot(own["bias"][~known], at[~known], "x", color="black", label=once)
+                undetermined = True
         axes.axvline(0.0, color="black", linewidth=1.0, linestyle=(0, (2, 2)))
-        axes.set_yticks(range(len(features)), [str(feature) for feature in features])
+        axes.set_yticks(range(len(features)), [plain(feature, LABEL) for feature in features])
         axes.set_ylim(len(features) - 0.5, -0.5)
         axes.grid(axis="y", visible=False)
-        reference = ", ".join(str(r) for r in dict.fromkeys(table["reference"]))
+        reference = ", ".join(plain(r, LABEL) for r in dict.fromkeys(table["reference"]))
         return finish(axes, f"Learned bias against {reference}", "reward per unit of the feature", "feature")
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from evenhand.plots.style import figure, finish, looks, style
+from evenhand.plots.style import figure, finish, looks, plain, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,6 +19,8 @@ __all__ = ["plot_course", "plot_owed"]
 SHOWN = 6
 """Lines that can be told apart without colour; of more arms the rest is grey."""
 PROMISE = (0, (2, 2))
+LABEL = 20
+"""Signs of a label that are shown."""
 GAP = 0.06
 """Between two texts, in heights of the picture."""
 
@@ -44,16 +46,17 @@ def plot_course(
     shares = np.asarray(counts, dtype=float) / np.maximum(times, 1.0)[:, None]
     owed = np.zeros(len(labels)) if promised is None else np.asarray(promised, dtype=float)
     with style():
-        drawn = _lines(axes, times, shares, shares[-1] + owed)
+        drawn = _lines(axes, times, shares, np.abs(shares[-1] - owed))
         for share in {float(owed[arm]) for arm in drawn} - {0.0}:
             axes.axhline(share, color="black", linewidth=0.9, linestyle=PROMISE, zorder=1)
         axes.set_ylim(bottom=0.0)
-        texts = {
-            arm: f"{_short(labels[arm])} {shares[-1, arm]:.3g}" + (f", promised {owed[arm]:.3g}" if owed[arm] else "")
-            for arm in drawn
-        }
+        texts = {}
+        for arm in drawn:
+            promise = f", promised {owed[arm]:.3g}" if owed[arm] else ""
+            texts[arm] = f"{plain(labels[arm], LABEL)} {shares[-1, arm]:.3g}{promise}"
         _name_ends(axes, shares[-1], drawn, texts)
         title = "Shares of the decisions" + (" and what is promised (dashed)" if owed.any() else "")
+        title += _named(labels, "furthest from what they are promised" if owed.any() else "with the largest shares")
         return finish(axes, title, "decision", "share of the decisions so far", legend=False)
 
 
@@ -84,11 +87,11 @@ def plot_owed(
                 va="bottom",
                 fontsize=8,
             )
-        texts = {arm: f"{_short(labels[arm])} {behind[-1, arm]:+.3g}" for arm in drawn}
+        texts = {arm: f"{plain(labels[arm], LABEL)} {behind[-1, arm]:+.3g}" for arm in drawn}
         _name_ends(axes, behind[-1], drawn, texts)
         return finish(
             axes,
-            "How far behind their shares, at most in each stretch",
+            "How far behind their shares, at most in each stretch" + _named(labels, "furthest behind now"),
             "decision",
             "decisions behind the share",
             legend=False,
@@ -105,6 +108,11 @@ def _lines(axes: Axes, times: Any, values: Any, weight: Any) -> dict[int, dict[s
     for place, (arm, look) in enumerate(drawn.items()):
         axes.plot(times, values[:, arm], markevery=(place * every // len(drawn), every), **look)
     return drawn
+
+
+def _named(labels: Sequence[Any], which: str) -> str:
+    """Say which arms are named, where not all are."""
+    return "" if len(labels) <= SHOWN else f"\nnamed: the {SHOWN} {which}, of {len(labels)}; the others are grey"
 
 
 def _name_ends(axes: Axes, ends: Any, drawn: dict[int, dict[str, Any]], texts: dict[int, str]) -> None:
@@ -131,8 +139,3 @@ def _name_ends(axes: Axes, ends: Any, drawn: dict[int, dict[str, Any]], texts: d
                 "linewidth": 0.6,
             },
         )
-
-
-def _short(label: Any) -> str:
-    text = str(label)
-    return text if len(text) <= 20 else text[:19] + "…"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["figure", "looks", "style"]
+__all__ = ["figure", "finish", "looks", "plain", "style"]
 
 SHADES = ("#1b4f8f", "#c8651b", "#2f7d4f", "#7a3b8f", "#8a6d1d", "#555555")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)))
@@ -58,6 +58,18 @@ def figure(width: float = 6.2, height: float = 3.8, columns: int = 1) -> Any:
         drawn = Figure(figsize=(width, height))
         FigureCanvasAgg(drawn)
         return drawn, drawn.subplots(1, columns)
+
+
+def plain(label: object, most: int) -> str:
+    """Return a label as one line that is no formula, cut to `most` signs.
+
+    >>> plain("two\\nlines of text", 12)
+    'two lines o…'
+    """
+    text = " ".join(str(label).split())
+    if len(text) > most:
+        text = text[: most - 1] + "…"
+    return text.replace("$", r"\$")
 
 
 def finish(axes: Axes, title: str, across: str, up: str, *, legend: bool = True) -> Axes:
