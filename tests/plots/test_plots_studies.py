@@ -37,12 +37,12 @@ def test_shares_are_drawn_against_what_is_promised(arms):
 def test_of_many_arms_the_picture_says_how_many_are_named_and_which(promised):
     shares = np.linspace(0.1, 1.0, 34) / 18.7
     axes = plot_course(ROUNDS, np.outer(ROUNDS, shares), range(34), promised)
-    which = "with the largest shares" if promised is None else "furthest from what they are promised"
-    assert f"named: the 6 {which}, of 34; the others are grey" in axes.get_title(loc="left")
+    which = "with the largest shares" if promised is None else "furthest from their promise"
+    assert f"named: the 6 of 34 {which}" in axes.get_title(loc="left")
     distance = shares - (0.0 if promised is None else promised)
     assert {int(text.split()[0]) for text in names(axes)} == set(np.argsort(-np.abs(distance))[:SHOWN].tolist())
     owed = np.outer(ROUNDS, -shares)
-    assert "the 6 furthest behind now, of 34" in plot_owed(ROUNDS, owed, range(34), 1.0).get_title(loc="left")
+    assert "the 6 of 34 furthest behind now" in plot_owed(ROUNDS, owed, range(34), 1.0).get_title(loc="left")
     assert "named" not in plot_owed(ROUNDS, owed[:, :6], range(6), 1.0).get_title(loc="left")
 
 
@@ -59,6 +59,14 @@ def test_each_group_is_once_in_the_legend_of_its_bias():
     table = pd.DataFrame(unknown, columns=["group", "feature", "bias", "low", "high"]).assign(reference="r")
     legend = [text.get_text() for text in plot_bias(table).get_legend().get_texts()]
     assert sorted(legend) == ["a", "b c", "not determined yet"]
+
+
+def test_first_rounds_do_not_press_the_others_to_the_ground():
+    counts = np.outer(ROUNDS, np.full(50, 0.02))
+    counts[0] = np.eye(50)[0]
+    low, high = plot_course(ROUNDS, counts, range(50)).get_ylim()
+    assert (low, high) == (0.0, pytest.approx(1.15 * 0.02))
+    assert plot_course(ROUNDS, counts[:, :1] / 0.02, ["one"]).get_ylim()[1] == 1.02
 
 
 def test_lines_that_end_at_the_top_are_named_below_it():

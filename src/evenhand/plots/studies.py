@@ -40,6 +40,8 @@ def plot_course(
     counts : decisions for each arm at each moment (n, n_arms).
     labels : the arms (n_arms,).
     promised : the shares that are promised (n_arms,), dashed in black where there are any.
+
+    Shares of the first tenth of the moments, when they still jump, may leave the picture above.
     """
     axes = figure()[1] if axes is None else axes
     times = np.asarray(rounds, dtype=float)
@@ -49,14 +51,15 @@ def plot_course(
         drawn = _lines(axes, times, shares, np.abs(shares[-1] - owed))
         for share in {float(owed[arm]) for arm in drawn} - {0.0}:
             axes.axhline(share, color="black", linewidth=0.9, linestyle=PROMISE, zorder=1)
-        axes.set_ylim(bottom=0.0)
+        settled = max(shares[len(times) // 10 :].max(), owed.max())
+        axes.set_ylim(0.0, min(1.15 * settled, 1.02) or 1.0)
         texts = {}
         for arm in drawn:
             promise = f", promised {owed[arm]:.3g}" if owed[arm] else ""
             texts[arm] = f"{plain(labels[arm], LABEL)} {shares[-1, arm]:.3g}{promise}"
         _name_ends(axes, shares[-1], drawn, texts)
         title = "Shares of the decisions" + (" and what is promised (dashed)" if owed.any() else "")
-        title += _named(labels, "furthest from what they are promised" if owed.any() else "with the largest shares")
+        title += _named(labels, "furthest from their promise" if owed.any() else "with the largest shares")
         return finish(axes, title, "decision", "share of the decisions so far", legend=False)
 
 
@@ -112,7 +115,7 @@ def _lines(axes: Axes, times: Any, values: Any, weight: Any) -> dict[int, dict[s
 
 def _named(labels: Sequence[Any], which: str) -> str:
     """Say which arms are named, where not all are."""
-    return "" if len(labels) <= SHOWN else f"\nnamed: the {SHOWN} {which}, of {len(labels)}; the others are grey"
+    return "" if len(labels) <= SHOWN else f"\nnamed: the {SHOWN} of {len(labels)} {which}"
 
 
 def _name_ends(axes: Axes, ends: Any, drawn: dict[int, dict[str, Any]], texts: dict[int, str]) -> None:
