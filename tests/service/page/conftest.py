@@ -15,6 +15,12 @@ FLAGS = (
     "--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync --window-size=1280,900"
 )
+FAST = """
+const {setTimeout: later, setInterval: often} = window;
+window.setTimeout = (turn, wait, ...rest) => later(turn, wait / 5, ...rest);
+window.setInterval = (turn, wait, ...rest) => often(turn, wait / 5, ...rest);
+"""
+"""Lets the page's timers run five times as fast."""
 
 
 @pytest.fixture(scope="session")
@@ -27,6 +33,7 @@ def chromium(tmp_path_factory):
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": FAST})
     yield driver
     driver.quit()
 

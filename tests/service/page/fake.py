@@ -173,13 +173,17 @@ class Played:
 
 
 class Fake:
-    """What is served; `studies` may be changed while it runs, and answers wait while `answers` is not set."""
+    """What is served; `studies` may be changed while it runs.
+
+    While `answers` is not set they wait; `held` is set when one does.
+    """
 
     def __init__(self, *studies: Played) -> None:
         self.studies = {study.name: study for study in studies}
         self.keys = {READ}
         self.answers = threading.Event()
         self.answers.set()
+        self.held = threading.Event()
 
     def answer(self, path: str, query: dict[str, str], key: str) -> tuple[int, Any]:
         if key == REPORT:
@@ -220,7 +224,9 @@ def served(fake: Fake, port: int = 0):
             if address.path.startswith("/studies"):
                 query = {name: values[0] for name, values in parse_qs(address.query).items()}
                 key = self.headers.get("Authorization", "").removeprefix("Bearer ")
-                assert fake.answers.wait(30)
+                if not fake.answers.is_set():
+                    fake.held.set()
+                    assert fake.answers.wait(30)
                 status, body = fake.answer(address.path, query, key)
                 self.send(status, "application/json", json.dumps(body).encode())
                 return

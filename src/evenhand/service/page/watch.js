@@ -97,8 +97,8 @@ export class Watch {
     const status = document.getElementById("status");
     status.dataset.state = kind;
     if (state.textContent !== words) state.textContent = words;
-    const asOf = this.latest && kind !== "off" ? `as of ${clockTime(this.latest.date)}` : "";
-    document.getElementById("as-of").textContent = asOf;
+    const asOf = kind === "live" || kind === "paused" ? "as of" : "· numbers as of";
+    document.getElementById("as-of").textContent = this.latest ? `${asOf} ${clockTime(this.latest.date)}` : "";
     this.button.hidden = kind === "off";
     this.button.textContent = this.held ? "Resume" : "Pause";
   }
