@@ -18,6 +18,7 @@ def one():
     served.create()
     served.create("other")
     served.create("seen", {"policy": "groups/linear-thompson", "groups": {"a": "F", "b": "M"}, "seed": 1})
+    served.create("alike", {"policy": "similarity/lipschitz-ucb", "dimension": 1, "seed": 1})
     served.told = served.ask().json()["ticket"]
     served.tell({"ticket": served.told, "reward": 1.0})
     served.forgotten = served.ask().json()["ticket"]
@@ -83,6 +84,12 @@ TELLS = {
     "deep": (lambda s: {"ticket": s.open, "reward": [[[[1.0]]]]}, 422, "ArgumentError", "lists of them"),
     "unknown name": (lambda s: {"ticket": s.open, "prize": 1.0}, 422, "ArgumentError", "got 'prize'"),
     "not taken": (lambda s: {"ticket": s.open, "reward": 1.0, "violations": []}, 422, "ArgumentError", "violations"),
+    "many pairs": (
+        lambda s: {"ticket": s.open, "reward": 1.0, "violations": [[0, 1]] * 20_001},
+        422,
+        "ArgumentError",
+        "violations: pairs: wanted at most 20,000",
+    ),
     "samples": (
         lambda s: {"ticket": s.open, "samples": {"a": [1], "b": [1, 2]}},
         422,
@@ -128,6 +135,10 @@ ASKS = {
     "batch of lists": ("ads", {"batch": [[]]}, "ArgumentError"),
     "unknown in a batch": ("ads", {"batch": [{"number": 3}]}, "ArgumentError"),
     "all of a batch": ("seen", {"count": 3}, "ContextError"),
+    "individuals": ("alike", {"contexts": [[0.1]] * 201}, "ArgumentError"),
+    "individuals in a batch": ("alike", {"batch": [{"contexts": [[0.1]] * 201}]}, "ArgumentError"),
+    "much for many": ("seen", {"contexts": [[0.1] * 1400] * 2, "count": 2000}, "ArgumentError"),
+    "features": ("seen", {"contexts": [[0.1] * 2000] * 2}, "ArgumentError"),
 }
 
 
@@ -153,7 +164,7 @@ CREATES = {
 def test_a_study_that_cannot_be_is_refused_by_name(one, case):
     body, name = CREATES[case]
     assert refused(one, "decide", "/studies", json=body)[:2] == (422, name)
-    assert [study["name"] for study in one.read("/studies")["studies"]] == ["ads", "other", "seen"]
+    assert [study["name"] for study in one.read("/studies")["studies"]] == ["ads", "other", "seen", "alike"]
 
 
 @pytest.mark.parametrize("path", ["/studies/none/ask", "/studies/a%00b/ask", "/studies/%F0%28/ask"])

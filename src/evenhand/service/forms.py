@@ -10,6 +10,7 @@ import orjson
 from evenhand.errors import ArgumentError, ContextError, TicketError, wanted
 from evenhand.service import arrow
 from evenhand.service.refusals import Refusal
+from evenhand.studies.sizes import checked_pairs
 
 __all__ = [
     "ASKS", "JSON", "TELLS", "Call", "count_of", "idempotency_key", "is_arrow", "numbered", "object_of", "report_of",
@@ -129,6 +130,7 @@ def report_of(row: dict[str, Any], where: str) -> tuple[str, dict[str, Any]]:
             if type(value) is not float and not _nested(value):
                 raise ArgumentError(wanted(f"{where}: {name}", "numbers, texts, or lists of them", value))
             given[name] = value
+    checked_pairs(given)
     return ticket, given
 
 

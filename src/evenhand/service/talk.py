@@ -32,6 +32,7 @@ from evenhand.service.metrics import Metrics
 from evenhand.service.refusals import Refusal, envelope, refusal_of
 from evenhand.studies import Operation, Study
 from evenhand.studies.records import as_decided
+from evenhand.studies.sizes import checked_shown
 from evenhand.studies.specification import policy_from
 
 __all__ = ["Answer", "Talk"]
@@ -90,6 +91,7 @@ class Talk:
         else:
             body = object_of(call, (*ASKS, "count", "batch"), empty=True)
             wishes, single = self._wishes(body, key)
+        checked_shown(desk.study.policy_name, (given for given, _ in wishes))
         outcomes = await desk.writer.perform([Operation("ask", None, given, own, call.actor) for given, own in wishes])
         if single:
             if isinstance(outcomes[0], EvenhandError):
