@@ -28,6 +28,10 @@ __all__ = [
 ]
 
 
+SERIES = 50_000
+"""Shares in one course, by labels and rounds: with many labels there are fewer rounds."""
+
+
 def studies_of(desks: Desks) -> dict[str, Any]:
     """Return all studies with their outlines."""
     rows = []
@@ -95,9 +99,10 @@ def _monitors(study: Study) -> list[dict[str, Any]]:
 
 
 def series_of(desk: Desk, points: int) -> dict[str, Any]:
-    """Return a study's course at about `points` rounds, the last one among them."""
+    """Return a study's course at about `points` rounds, the last among them; at fewer where there are many labels."""
     with desk.looking() as (trail, _):
         labels, promise, moments = list(trail.labels), trail.promise, trail.moments
+    points = max(2, min(points, SERIES // max(1, len(labels))))
     if len(moments) > points:
         kept = np.unique(np.linspace(0, len(moments) - 1, points).round().astype(int))
         moments = [moments[i] for i in kept]
