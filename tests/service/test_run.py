@@ -107,7 +107,7 @@ def test_a_first_start_prints_a_link_and_keys_that_work_and_the_next_start_none(
         assert told.json()["status"] == "told"
         assert get(f"{url}/studies/ads", headers=bearer(page)).json()["told"] == 1
         process.send_signal(signal.SIGTERM)
-        process.wait(timeout=60)
+        assert process.wait(timeout=60) == 0
     with started(tmp_path) as (process, lines, url):
         assert keys_in(lines) == {}
         assert "ads" in lines[0]
@@ -162,7 +162,7 @@ def test_what_was_acknowledged_before_a_signal_is_there_afterwards(tmp_path):
 
 def test_several_workers_share_one_study_and_one_key_for_the_page(tmp_path):
     Study.create(tmp_path / "ads.evenhand", _policy(), name="ads").close()
-    with started(tmp_path, workers=2) as (_, lines, url):
+    with started(tmp_path, workers=2) as (process, lines, url):
         key = keys_in(lines)["decide"]
         page = re.search(r"#key=(\S+)", "\n".join(lines)).group(1)
         ids = [post(f"{url}/studies/ads/ask", headers=bearer(key)).json()["id"] for _ in range(8)]
@@ -171,6 +171,8 @@ def test_several_workers_share_one_study_and_one_key_for_the_page(tmp_path):
             assert get(f"{url}/studies/ads", headers=bearer(page)).json()["decisions"] == 8
         text = get(f"{url}/metrics").text
         assert 'evenhand_decisions_total{study="ads"} 8.0' in text
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=60) == 0
 
 
 def _policy():
@@ -197,8 +199,9 @@ def test_a_port_that_is_taken_is_refused(tmp_path):
         ({"port": 70_000}, "port: wanted"),
         ({"host": "no such host"}, "host: wanted an address of this machine"),
         ({"workers": 0}, "workers: wanted a whole number >= 1"),
+        ({"rate": 0.0}, "rate: wanted requests a second"),
     ],
-    ids=["port", "host", "workers"],
+    ids=["port", "host", "workers", "rate"],
 )
 def test_where_nobody_can_listen_is_refused(settings, said):
     with pytest.raises(ArgumentError, match=said):
