@@ -149,9 +149,8 @@ def test_an_ask_that_cannot_be_is_refused_by_name(one, case):
 
 
 CREATES = {
-    "taken": ({"name": "ads", "policy": {"policy": "quotas/fair-ucb", "shares": {"a": 0.2}}}, "ArgumentError"),
-    "name": ({"name": "a/b", "policy": {"policy": "quotas/fair-ucb", "shares": {"a": 0.2}}}, "ArgumentError"),
-    "no name": ({"policy": {"policy": "quotas/fair-ucb", "shares": {"a": 0.2}}}, "ArgumentError"),
+    "name": ({"name": "a/b", "policy": {"policy": "quotas/fair-ucb", "shares": {"a": 0.2, "b": 0.3}}}, "ArgumentError"),
+    "no name": ({"policy": {"policy": "quotas/fair-ucb", "shares": {"a": 0.2, "b": 0.3}}}, "ArgumentError"),
     "no policy": ({"name": "new"}, "ArgumentError"),
     "policy": ({"name": "new", "policy": {"policy": "quotas/unfair"}}, "RegistryError"),
     "shares": ({"name": "new", "policy": {"policy": "quotas/fair-ucb", "shares": {"a": 0.9, "b": 0.9}}}, "SharesError"),
@@ -165,6 +164,18 @@ def test_a_study_that_cannot_be_is_refused_by_name(one, case):
     body, name = CREATES[case]
     assert refused(one, "decide", "/studies", json=body)[:2] == (422, name)
     assert [study["name"] for study in one.read("/studies")["studies"]] == ["ads", "other", "seen", "alike"]
+
+
+def test_a_name_that_is_taken_is_a_conflict(one):
+    body = {"name": "ads", "policy": {"policy": "quotas/fair-ucb", "shares": {"a": 0.2, "b": 0.3}}}
+    status, name, message = refused(one, "decide", "/studies", json=body)
+    assert (status, name) == (409, "ConflictError")
+    assert message == "name: wanted a new one, got 'ads'; there is a study of that name"
+
+
+def test_what_is_refused_does_not_say_where_the_store_is_or_what_else_is_there(one):
+    _, _, message = refused(one, "decide", "/studies/none/ask", json={})
+    assert message == "no study is named 'none'; GET /studies lists all"
 
 
 @pytest.mark.parametrize("path", ["/studies/none/ask", "/studies/a%00b/ask", "/studies/%F0%28/ask"])
@@ -222,14 +233,20 @@ def test_what_cannot_be_read_is_refused(one, path, status):
 
 def test_a_store_that_is_gone_is_503(one, monkeypatch):
     def gone(*_):
-        raise StoreError("the store is gone")
+        raise StoreError("postgresql://somebody@db.example/ads: the store did not do it: connection refused")
 
     monkeypatch.setattr(one.app.state.desks.open("ads").study, "perform", gone)
     answer = one.ask()
     assert (answer.status_code, answer.json()["error"]["name"]) == (503, "StoreError")
     assert answer.headers["Retry-After"] == "1"
     monkeypatch.setattr(one.store, "names", gone)
-    assert one.http.get("/healthz").status_code == 503
+    health = one.http.get("/healthz")
+    assert health.status_code == 503
+    for refusal in (answer, health):
+        assert refusal.json()["error"]["message"] == "the store cannot be reached; try again"
+    logged = [line["why"] for line in one.lines() if line["event"] == "store"]
+    assert len(logged) == 2
+    assert all("connection refused" in why for why in logged)
 
 
 def test_a_defect_shows_nothing_of_itself_but_is_logged(one, monkeypatch):

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from evenhand.errors import UnknownStudyError
 from evenhand.service.index import Index
 from evenhand.service.writer import Writer
 from evenhand.studies import Store, Study
@@ -78,7 +79,10 @@ class Desks:
         desk = self._desks.get(name)
         if desk is not None:
             return desk
-        study = Study.open(self.store, name)
+        try:
+            study = Study.open(self.store, name)
+        except UnknownStudyError as error:
+            raise UnknownStudyError(f"no study is named {name!r}; GET /studies lists all") from error
         with self._turn:
             desk = self._desks.get(name)
             if desk is None:

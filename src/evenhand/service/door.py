@@ -12,7 +12,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from evenhand.errors import UnknownStudyError
+from evenhand.errors import StoreError, UnknownStudyError
 from evenhand.service.auth import Guard
 from evenhand.service.forms import Call
 from evenhand.service.limits import Buckets, read_body
@@ -156,8 +156,11 @@ class Door:
 
     async def _refused(self, visit: Visit, send: Send, error: Exception) -> None:
         refusal = refusal_of(error)
-        if refusal.status == 500 and self._log is not None:
-            self._log.error("defect", id=visit.id.decode(), route=visit.route, exc_info=error)
+        if self._log is not None:
+            if refusal.status == 500:
+                self._log.error("defect", id=visit.id.decode(), route=visit.route, exc_info=error)
+            elif refusal.status == 503 and isinstance(error, StoreError):
+                self._log.error("store", id=visit.id.decode(), route=visit.route, why=str(error))
         self._metrics.refused(refusal.name)
         if visit.status:
             raise error

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import orjson
+from sqlalchemy.exc import IntegrityError
 
 from evenhand.errors import ArgumentError, EvenhandError, wanted
 from evenhand.protocol import Decision
@@ -77,7 +78,12 @@ class Talk:
         return Answer(201, orjson.dumps(state, option=OPTIONS), headers=(location,))
 
     def _created(self, name: str, spec: dict[str, Any]) -> Any:
-        Study.create(self._desks.store, policy_from(spec), name=name)
+        try:
+            Study.create(self._desks.store, policy_from(spec), name=name)
+        except ArgumentError as error:
+            if isinstance(error.__cause__, IntegrityError):
+                raise Refusal(409, wanted("name", "a new one", name, "there is a study of that name")) from error
+            raise
         return self._state(self._desks.open(name))
 
     async def ask(self, call: Call) -> Answer:
