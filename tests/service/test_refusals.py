@@ -80,6 +80,8 @@ TELLS = {
         "ArgumentError",
         "reward: wanted numbers",
     ),
+    "truth": (lambda s: {"ticket": s.open, "reward": True}, 422, "ArgumentError", "reward: wanted numbers"),
+    "truths": (lambda s: {"ticket": s.open, "reward": [1.0, True]}, 422, "ArgumentError", "reward: wanted numbers"),
     "list": (lambda s: {"ticket": s.open, "reward": [1.0, 0.0]}, 422, "RewardError", "reward"),
     "deep": (lambda s: {"ticket": s.open, "reward": [[[[1.0]]]]}, 422, "ArgumentError", "lists of them"),
     "unknown name": (lambda s: {"ticket": s.open, "prize": 1.0}, 422, "ArgumentError", "got 'prize'"),
@@ -130,6 +132,7 @@ ASKS = {
     "count of nothing": ("ads", {"count": 0}, "ArgumentError"),
     "count of text": ("ads", {"count": "3"}, "ArgumentError"),
     "count of truth": ("ads", {"count": True}, "ArgumentError"),
+    "group of truth": ("seen", {"contexts": [[1.0], [2.0]], "groups": [True, "F"]}, "ArgumentError"),
     "unknown": ("ads", {"number": 3}, "ArgumentError"),
     "batch and count": ("ads", {"batch": [{}], "count": 3}, "ArgumentError"),
     "batch of lists": ("ads", {"batch": [[]]}, "ArgumentError"),
@@ -209,6 +212,17 @@ def test_another_content_type_is_refused(one, kind):
 def test_an_idempotency_key_that_is_none_is_refused(one, key):
     found = refused(one, "decide", "/studies/ads/ask", json={}, headers={"Idempotency-Key": key})
     assert found[:2] == (422, "ArgumentError")
+
+
+@pytest.mark.parametrize("name", ["Authorization", "Idempotency-Key"])
+def test_a_header_that_can_be_there_once_is_refused_twice(one, name):
+    key = f"Bearer {one.keys['decide']}"
+    headers = [("Authorization", key), ("Idempotency-Key", "a"), (name, key if name == "Authorization" else "b")]
+    before = one.read("/studies/ads")
+    answer = one.http.post("/studies/ads/ask", json={}, headers=headers)
+    assert (answer.status_code, answer.json()["error"]["name"]) == (400, "BadRequestError")
+    assert answer.json()["error"]["message"] == f"wanted the header {name} once, got it 2 times"
+    assert one.read("/studies/ads") == before
 
 
 @pytest.mark.parametrize(

@@ -125,10 +125,10 @@ class Talk:
                 raise ArgumentError(wanted("batch", "a list of objects", rows))
             self._few(len(rows))
             return [(shown_of(row, f"batch[{i}]"), numbered(key, i)) for i, row in enumerate(rows)], False
-        if "count" in body:
-            count = count_of(body["count"], self._most)
-            given = shown_of({name: item for name, item in body.items() if name != "count"}, "body")
-            return [(given, numbered(key, i)) for i in range(count)], False
+        count = body.pop("count", None)
+        if count is not None:
+            given = shown_of(body, "body")
+            return [(given, numbered(key, i)) for i in range(count_of(count, self._most))], False
         return [(shown_of(body, "body"), key)], True
 
     async def tell(self, call: Call) -> Answer:
