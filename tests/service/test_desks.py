@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
+from sqlalchemy import select
 
 from evenhand.groups import LinearThompson
 from evenhand.quotas import FairUCB
-from evenhand.service.desks import Desk, rehearsed
+from evenhand.service.desks import Desk, Desks, rehearsed
 from evenhand.service.state import SERIES, series_of
-from evenhand.studies import Store, Study
+from evenhand.studies import Operation, Store, Study
+from evenhand.studies.schema import SNAPSHOTS
 from evenhand.studies.specification import policy_from
 
 
@@ -50,3 +54,16 @@ def test_the_course_of_many_arms_has_fewer_rounds(store):
     assert len(series["labels"]) == 500
     assert len(series["round"]) * 500 <= SERIES
     assert (series["round"][0], series["round"][-1]) == (1, 120)
+
+
+def test_studies_that_wrote_keep_their_state_when_the_service_stops(store):
+    for name in ("wrote", "idle"):
+        Study.create(store, FairUCB({"a": 0.2, "b": 0.3}, seed=1), name=name)
+    desks = Desks(store)
+    writer = desks.open("wrote").writer
+    desks.open("idle")
+    asyncio.run(writer.perform([Operation("ask")] * 3))
+    desks.stop()
+    with store.reading() as connection:
+        kept = connection.execute(select(SNAPSHOTS.c.study, SNAPSHOTS.c.sequence).order_by(*SNAPSHOTS.primary_key))
+        assert sorted(map(tuple, kept)) == [(1, 0), (1, 3), (2, 0)]

@@ -98,6 +98,8 @@ class Desks:
         return [self.open(name) for name in self.store.names()]
 
     def stop(self) -> None:
-        """Answer what was accepted, and accept nothing more."""
+        """Answer what was accepted, accept nothing more, and keep the states that have changed."""
         for desk in self._desks.values():
             desk.writer.stop()
+        for desk in self._desks.values():
+            desk.study.rest()
