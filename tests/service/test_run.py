@@ -14,12 +14,15 @@ from contextlib import contextmanager
 
 import httpx
 import pytest
+from typer.testing import CliRunner
 
+from evenhand.cli import app
 from evenhand.errors import ArgumentError, MissingExtraError, StoreError
 from evenhand.service import run
+from evenhand.service.door import Door
 from evenhand.service.run import serve
 from evenhand.studies import Store, Study
-from evenhand.studies.keys import list_keys
+from evenhand.studies.keys import list_keys, new_key
 from tests.service.conftest import POLICY
 
 PROGRAM = """
@@ -206,6 +209,24 @@ def test_a_port_that_is_taken_is_refused(tmp_path):
 def test_where_nobody_can_listen_is_refused(settings, said):
     with pytest.raises(ArgumentError, match=said):
         serve(":memory:", **settings)
+
+
+def test_the_command_passes_on_what_it_is_given(monkeypatch):
+    seen = {}
+    monkeypatch.setattr(run, "serve", lambda store, **settings: seen.update(settings, store=store))
+    given = ["--store", "ads.evenhand", "--port", "0", "--workers", "2", "--rate", "0.5"]
+    result = CliRunner().invoke(app, ["serve", *given])
+    assert result.exit_code == 0, result.output
+    assert seen == {"store": "ads.evenhand", "host": "127.0.0.1", "port": 0, "workers": 2, "rate": 0.5}
+
+
+@pytest.mark.parametrize("rate", [0.5, 100.0])
+def test_the_rate_reaches_the_door(rate):
+    settings = {"page_key": new_key("read"), "rate": rate, "max_body": 100, "log_level": "info"}
+    service = run._application(Store.at(":memory:", create=True), settings)
+    (door,) = [one for one in service.user_middleware if one.cls is Door]
+    buckets = door.kwargs["buckets"]
+    assert (buckets._rate, buckets._burst) == (rate, max(1.0, 2 * rate))
 
 
 def test_a_store_in_memory_has_one_worker():
