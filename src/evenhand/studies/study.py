@@ -112,7 +112,7 @@ class Study:
             name = _default_name(store)
         if not isinstance(name, str) or NAME.fullmatch(name) is None:
             mend = "" if given else "give it a name of your own: name="
-            raise ArgumentError(wanted("name", "up to 100 letters, digits, - and _", name, mend))
+            raise ArgumentError(wanted("name", "up to 100 letters, digits, - and _, a letter or digit first", name, mend))
         at = now()
         row = {"name": name, "policy": registry.name_of(policy), "secret": new_secret(), "created_at": at}
         with _opened(store, create=True) as place:
