@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
@@ -16,6 +17,8 @@ Kind = Literal["policy", "world", "part"]
 """A part is neither: it is registered to be saved with what holds it."""
 HOMES = ("learners", "quotas", "groups", "similarity", "interventions", "sampling")
 """The packages that register what they define when they are imported."""
+OWN = "EVENHAND_IMPORT"
+"""The environment variable that names modules with policies of one's own, separated by commas."""
 
 _entries: dict[str, Entry] = {}
 _T = TypeVar("_T", bound=type)
@@ -61,6 +64,7 @@ def register(name: str, kind: Kind = "policy") -> Callable[[_T], _T]:
 
 def entries(kind: Kind | None = None, prefix: str = "") -> list[Entry]:
     """Return what is registered, sorted by name; `kind` and the name's beginning narrow it."""
+    _import_own()
     for home in HOMES:
         if importlib.util.find_spec(f"evenhand.{home}") is not None:
             importlib.import_module(f"evenhand.{home}")
@@ -81,6 +85,8 @@ def get(name: str, kind: Kind | None = None) -> Entry:
     home = name.split("/")[0]
     if home in HOMES and importlib.util.find_spec(f"evenhand.{home}") is not None:
         importlib.import_module(f"evenhand.{home}")
+    if name not in _entries:
+        _import_own()
     found = _entries.get(name)
     if found is None or kind not in (None, found.kind):
         import difflib
@@ -94,3 +100,12 @@ def get(name: str, kind: Kind | None = None) -> Entry:
 def name_of(thing: Any) -> str | None:
     """Return the registered name of an object's own class, or None."""
     return type(thing).__dict__.get("registered_name")
+
+
+def _import_own() -> None:
+    """Import the modules that the environment names, so that commands and services know the policies in them."""
+    for module in filter(None, map(str.strip, os.environ.get(OWN, "").split(","))):
+        try:
+            importlib.import_module(module)
+        except ImportError as error:
+            raise RegistryError(f"{OWN}: the module {module!r} cannot be imported: {error}") from error

@@ -431,12 +431,17 @@ def test_a_table_of_rewards_is_told_in_one_transaction(store, tmp_path):
 
 def test_a_row_that_is_refused_holds_up_no_other(store):
     asked(store, "--count", "3")
-    table = "ticket,reward\n1,1\n99,1\n2,7\n3,0\n"
+    table = "ticket,reward\n1,1\n99,1\n2,7\n2,much\n2,\n3,0\n"
     result = call("tell", store, "--file", "-", "--json", stdin=table)
     assert isinstance(result.exception, ArgumentError)
-    assert "standard input, row 2: ticket 99 was never handed out" in str(result.exception)
+    said = str(result.exception)
+    assert "standard input, row 2: ticket 99 was never handed out" in said
+    assert "; row 3: reward: wanted a number in [0, 1], got 7" in said
+    assert "; row 4: REWARD: wanted a number" in said
+    assert "; row 5: REWARD: wanted a number" in said
     body = json.loads(result.output)
-    assert (body["told"], [(row["row"], row["ticket"]) for row in body["refused"]]) == (2, [(2, "99"), (3, "2")])
+    assert (body["told"], [row["row"] for row in body["refused"]]) == (2, [2, 3, 4, 5])
+    assert [row["ticket"] for row in body["refused"]] == ["99", "2", "2", "2"]
     with Study.open(store) as study:
         assert study.open_tickets == [2]
 
@@ -447,8 +452,7 @@ def test_a_row_that_is_refused_holds_up_no_other(store):
         ("", "standard input: the file is empty"),
         ("ticket,reward\n", "standard input: no rows"),
         ("id,reward\n1,1\n", "wanted one of ['id', 'reward'], got 'ticket'"),
-        ("ticket,reward\n1,\n", "column 'reward', row 1: the cell is empty"),
-        ("ticket,reward\n1,much\n", "column 'reward', row 1: wanted finite numbers"),
+        ("ticket,value\n1,1\n", "wanted one of ['ticket', 'value'], got 'reward'"),
     ],
     ids=named,
 )
@@ -735,3 +739,56 @@ def test_whatever_is_refused_is_one_line_and_exit_code_2(tmp_path):
     assert (shell.returncode, said) == (2, "")
     assert len(wrong.splitlines()) == 1
     assert issubclass(StoreError, EvenhandError)
+
+
+def test_a_search_is_shown_before_its_first_report(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    problem = {
+        "model": {
+            "states": {"S": ["f", "m"], "W": ["0", "1"], "Y": ["0", "1"]},
+            "parents": {"S": [], "W": ["S"], "Y": ["W"]},
+            "tables": {"S": [0.5, 0.5], "W": [[0.9, 0.1], [0.2, 0.8]], "Y": [[0.7, 0.3], [0.4, 0.6]]},
+        },
+        "intervene": "W",
+        "sensitive": "S",
+        "outcome": "Y",
+        "candidates": {"as it is": None, "even": [[0.5, 0.5], [0.5, 0.5]]},
+    }
+    spec = {"policy": "interventions/csr", "problem": problem, "tolerance": 0.1, "budget": 200}
+    (tmp_path / "spec.json").write_text(json.dumps(spec))
+    answer("new", "search.evenhand", "--spec", "spec.json")
+    assert "unknown" in answer("show", "search.evenhand")
+    asked("search.evenhand")
+    assert "unknown" in answer("show", "search.evenhand", "--out", "seen")
+
+
+def test_a_digest_that_was_printed_is_looked_for(played):
+    digest = re.search("Last digest: ([0-9a-f]{64})", answer("verify", played))[1]
+    assert json.loads(answer("verify", played, "--json"))["digest"] == digest
+    answer("verify", played, "--known", digest)
+    result = call("verify", played, "--known", "0" * 64)
+    assert result.exit_code == 1
+    assert "WRONG: no entry has the digest 0000" in result.output
+
+
+def test_what_is_to_be_typed_next_is_quoted(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert "next: evenhand ask 'my study.evenhand'" in answer("new", "my study.evenhand", *NEW, "--name", "mine")
+
+
+def test_names_near_what_was_typed_are_shown(tmp_path):
+    refused(RegistryError, "near it: quotas/fair-ucb", "new", tmp_path / "x", "--policy", "fairucb")
+    learner = ["--policy", "fair-learn", "--learner", "epsilon-greedy", "--shares", "a=0.2,b=0.3"]
+    assert "quotas/fair-learn" in answer("new", tmp_path / "greedy.evenhand", *learner)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full on this system")
+def test_a_decision_that_cannot_be_printed_is_on_record_and_says_so(store):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "evenhand", "ask", str(store)], stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert done.returncode == 2
+    assert "taken and on record, but not printed" in done.stderr
+    with Study.open(store) as study:
+        assert study.open_tickets == [1]

@@ -44,7 +44,19 @@ def test_a_share_is_the_number_that_was_written(written, read):
 
 
 BAD_SHARES = [-0.1, 1.0001, 2, float("nan"), float("inf"), -float("inf"), "much", "", "1/0", None, True, [0.1], 1j]
-BAD_SHARES += [Decimal("NaN"), Decimal("Infinity"), "nan", "-5%", "101%", np.nan, np.float32(-1), object()]
+BAD_SHARES += [
+    Decimal("NaN"),
+    Decimal("Infinity"),
+    "nan",
+    "-5%",
+    "101%",
+    "1e999999999",
+    "1e999999999%",
+    "5%%",
+    np.nan,
+    np.float32(-1),
+    object(),
+]
 
 
 @pytest.mark.parametrize("bad", BAD_SHARES, ids=named)

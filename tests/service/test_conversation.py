@@ -244,3 +244,10 @@ def test_groups_of_the_round_are_shown_too(serving):
     assert (refused.status_code, refused.json()["error"]["name"]) == (422, "UnknownArmError")
     refused = served.ask("seen", json={"contexts": body["contexts"], "groups": 3})
     assert (refused.status_code, refused.json()["error"]["name"]) == (422, "ArgumentError")
+
+
+def test_what_is_null_is_absent(served):
+    assert served.ask(json={"count": None, "contexts": None}).json()["id"] == 1
+    ticket = served.ask(json={"count": None}).json()["ticket"]
+    told = {"ticket": ticket, "reward": 1.0, "samples": None, "violations": None}
+    assert served.tell(told).json()["status"] == "told"

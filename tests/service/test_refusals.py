@@ -18,6 +18,7 @@ def one():
     served.create()
     served.create("other")
     served.create("seen", {"policy": "groups/linear-thompson", "groups": {"a": "F", "b": "M"}, "seed": 1})
+    served.create("alike", {"policy": "similarity/lipschitz-ucb", "dimension": 1, "seed": 1})
     served.told = served.ask().json()["ticket"]
     served.tell({"ticket": served.told, "reward": 1.0})
     served.forgotten = served.ask().json()["ticket"]
@@ -79,10 +80,18 @@ TELLS = {
         "ArgumentError",
         "reward: wanted numbers",
     ),
+    "truth": (lambda s: {"ticket": s.open, "reward": True}, 422, "ArgumentError", "reward: wanted numbers"),
+    "truths": (lambda s: {"ticket": s.open, "reward": [1.0, True]}, 422, "ArgumentError", "reward: wanted numbers"),
     "list": (lambda s: {"ticket": s.open, "reward": [1.0, 0.0]}, 422, "RewardError", "reward"),
     "deep": (lambda s: {"ticket": s.open, "reward": [[[[1.0]]]]}, 422, "ArgumentError", "lists of them"),
     "unknown name": (lambda s: {"ticket": s.open, "prize": 1.0}, 422, "ArgumentError", "got 'prize'"),
     "not taken": (lambda s: {"ticket": s.open, "reward": 1.0, "violations": []}, 422, "ArgumentError", "violations"),
+    "many pairs": (
+        lambda s: {"ticket": s.open, "reward": 1.0, "violations": [[0, 1]] * 20_001},
+        422,
+        "ArgumentError",
+        "violations: pairs: wanted at most 20,000",
+    ),
     "samples": (
         lambda s: {"ticket": s.open, "samples": {"a": [1], "b": [1, 2]}},
         422,
@@ -123,11 +132,16 @@ ASKS = {
     "count of nothing": ("ads", {"count": 0}, "ArgumentError"),
     "count of text": ("ads", {"count": "3"}, "ArgumentError"),
     "count of truth": ("ads", {"count": True}, "ArgumentError"),
+    "group of truth": ("seen", {"contexts": [[1.0], [2.0]], "groups": [True, "F"]}, "ArgumentError"),
     "unknown": ("ads", {"number": 3}, "ArgumentError"),
     "batch and count": ("ads", {"batch": [{}], "count": 3}, "ArgumentError"),
     "batch of lists": ("ads", {"batch": [[]]}, "ArgumentError"),
     "unknown in a batch": ("ads", {"batch": [{"number": 3}]}, "ArgumentError"),
     "all of a batch": ("seen", {"count": 3}, "ContextError"),
+    "individuals": ("alike", {"contexts": [[0.1]] * 201}, "ArgumentError"),
+    "individuals in a batch": ("alike", {"batch": [{"contexts": [[0.1]] * 201}]}, "ArgumentError"),
+    "much for many": ("seen", {"contexts": [[0.1] * 1400] * 2, "count": 2000}, "ArgumentError"),
+    "features": ("seen", {"contexts": [[0.1] * 2000] * 2}, "ArgumentError"),
 }
 
 
@@ -138,9 +152,8 @@ def test_an_ask_that_cannot_be_is_refused_by_name(one, case):
 
 
 CREATES = {
-    "taken": ({"name": "ads", "policy": {"policy": "quotas/fair-ucb", "shares": {"a": 0.2}}}, "ArgumentError"),
-    "name": ({"name": "a/b", "policy": {"policy": "quotas/fair-ucb", "shares": {"a": 0.2}}}, "ArgumentError"),
-    "no name": ({"policy": {"policy": "quotas/fair-ucb", "shares": {"a": 0.2}}}, "ArgumentError"),
+    "name": ({"name": "a/b", "policy": {"policy": "quotas/fair-ucb", "shares": {"a": 0.2, "b": 0.3}}}, "ArgumentError"),
+    "no name": ({"policy": {"policy": "quotas/fair-ucb", "shares": {"a": 0.2, "b": 0.3}}}, "ArgumentError"),
     "no policy": ({"name": "new"}, "ArgumentError"),
     "policy": ({"name": "new", "policy": {"policy": "quotas/unfair"}}, "RegistryError"),
     "shares": ({"name": "new", "policy": {"policy": "quotas/fair-ucb", "shares": {"a": 0.9, "b": 0.9}}}, "SharesError"),
@@ -153,7 +166,19 @@ CREATES = {
 def test_a_study_that_cannot_be_is_refused_by_name(one, case):
     body, name = CREATES[case]
     assert refused(one, "decide", "/studies", json=body)[:2] == (422, name)
-    assert [study["name"] for study in one.read("/studies")["studies"]] == ["ads", "other", "seen"]
+    assert [study["name"] for study in one.read("/studies")["studies"]] == ["ads", "other", "seen", "alike"]
+
+
+def test_a_name_that_is_taken_is_a_conflict(one):
+    body = {"name": "ads", "policy": {"policy": "quotas/fair-ucb", "shares": {"a": 0.2, "b": 0.3}}}
+    status, name, message = refused(one, "decide", "/studies", json=body)
+    assert (status, name) == (409, "ConflictError")
+    assert message == "name: wanted a new one, got 'ads'; there is a study of that name"
+
+
+def test_what_is_refused_does_not_say_where_the_store_is_or_what_else_is_there(one):
+    _, _, message = refused(one, "decide", "/studies/none/ask", json={})
+    assert message == "no study is named 'none'; GET /studies lists all"
 
 
 @pytest.mark.parametrize("path", ["/studies/none/ask", "/studies/a%00b/ask", "/studies/%F0%28/ask"])
@@ -189,6 +214,17 @@ def test_an_idempotency_key_that_is_none_is_refused(one, key):
     assert found[:2] == (422, "ArgumentError")
 
 
+@pytest.mark.parametrize("name", ["Authorization", "Idempotency-Key"])
+def test_a_header_that_can_be_there_once_is_refused_twice(one, name):
+    key = f"Bearer {one.keys['decide']}"
+    headers = [("Authorization", key), ("Idempotency-Key", "a"), (name, key if name == "Authorization" else "b")]
+    before = one.read("/studies/ads")
+    answer = one.http.post("/studies/ads/ask", json={}, headers=headers)
+    assert (answer.status_code, answer.json()["error"]["name"]) == (400, "BadRequestError")
+    assert answer.json()["error"]["message"] == f"wanted the header {name} once, got it 2 times"
+    assert one.read("/studies/ads") == before
+
+
 @pytest.mark.parametrize(
     ("path", "status"),
     [
@@ -211,14 +247,20 @@ def test_what_cannot_be_read_is_refused(one, path, status):
 
 def test_a_store_that_is_gone_is_503(one, monkeypatch):
     def gone(*_):
-        raise StoreError("the store is gone")
+        raise StoreError("postgresql://somebody@db.example/ads: the store did not do it: connection refused")
 
     monkeypatch.setattr(one.app.state.desks.open("ads").study, "perform", gone)
     answer = one.ask()
     assert (answer.status_code, answer.json()["error"]["name"]) == (503, "StoreError")
     assert answer.headers["Retry-After"] == "1"
     monkeypatch.setattr(one.store, "names", gone)
-    assert one.http.get("/healthz").status_code == 503
+    health = one.http.get("/healthz")
+    assert health.status_code == 503
+    for refusal in (answer, health):
+        assert refusal.json()["error"]["message"] == "the store cannot be reached; try again"
+    logged = [line["why"] for line in one.lines() if line["event"] == "store"]
+    assert len(logged) == 2
+    assert all("connection refused" in why for why in logged)
 
 
 def test_a_defect_shows_nothing_of_itself_but_is_logged(one, monkeypatch):

@@ -71,6 +71,16 @@ def test_what_is_open_needs_no_key(one, template, method):
     assert one.http.request(method, path_of(template)).status_code in (200, 404)
 
 
+@pytest.mark.parametrize("path", ["/studies", "/studies/ads", "/studies/none", "/healthz", "/docs", "/"])
+def test_a_head_is_that_of_the_answer_without_its_body(one, path):
+    got = one.send("read", "GET", path)
+    head = one.send("read", "HEAD", path)
+    assert (head.status_code, head.content) == (got.status_code, b"")
+    assert head.headers["Content-Type"] == got.headers["Content-Type"]
+    assert one.send("decide", "HEAD", "/studies").status_code == 403
+    assert one.send("decide", "HEAD", "/studies/ads/ask").status_code == 405
+
+
 @pytest.mark.parametrize(("template", "method", "role"), MATRIX)
 def test_another_method_is_refused_and_those_that_serve_are_named(one, template, method, role):
     answer = one.http.request("DELETE", path_of(template))

@@ -14,12 +14,15 @@ from contextlib import contextmanager
 
 import httpx
 import pytest
+from typer.testing import CliRunner
 
+from evenhand.cli import app
 from evenhand.errors import ArgumentError, MissingExtraError, StoreError
 from evenhand.service import run
+from evenhand.service.door import Door
 from evenhand.service.run import serve
 from evenhand.studies import Store, Study
-from evenhand.studies.keys import list_keys
+from evenhand.studies.keys import list_keys, new_key
 from tests.service.conftest import POLICY
 
 PROGRAM = """
@@ -107,7 +110,7 @@ def test_a_first_start_prints_a_link_and_keys_that_work_and_the_next_start_none(
         assert told.json()["status"] == "told"
         assert get(f"{url}/studies/ads", headers=bearer(page)).json()["told"] == 1
         process.send_signal(signal.SIGTERM)
-        process.wait(timeout=60)
+        assert process.wait(timeout=60) == 0
     with started(tmp_path) as (process, lines, url):
         assert keys_in(lines) == {}
         assert "ads" in lines[0]
@@ -162,7 +165,7 @@ def test_what_was_acknowledged_before_a_signal_is_there_afterwards(tmp_path):
 
 def test_several_workers_share_one_study_and_one_key_for_the_page(tmp_path):
     Study.create(tmp_path / "ads.evenhand", _policy(), name="ads").close()
-    with started(tmp_path, workers=2) as (_, lines, url):
+    with started(tmp_path, workers=2) as (process, lines, url):
         key = keys_in(lines)["decide"]
         page = re.search(r"#key=(\S+)", "\n".join(lines)).group(1)
         ids = [post(f"{url}/studies/ads/ask", headers=bearer(key)).json()["id"] for _ in range(8)]
@@ -171,6 +174,8 @@ def test_several_workers_share_one_study_and_one_key_for_the_page(tmp_path):
             assert get(f"{url}/studies/ads", headers=bearer(page)).json()["decisions"] == 8
         text = get(f"{url}/metrics").text
         assert 'evenhand_decisions_total{study="ads"} 8.0' in text
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=60) == 0
 
 
 def _policy():
@@ -197,12 +202,31 @@ def test_a_port_that_is_taken_is_refused(tmp_path):
         ({"port": 70_000}, "port: wanted"),
         ({"host": "no such host"}, "host: wanted an address of this machine"),
         ({"workers": 0}, "workers: wanted a whole number >= 1"),
+        ({"rate": 0.0}, "rate: wanted requests a second"),
     ],
-    ids=["port", "host", "workers"],
+    ids=["port", "host", "workers", "rate"],
 )
 def test_where_nobody_can_listen_is_refused(settings, said):
     with pytest.raises(ArgumentError, match=said):
         serve(":memory:", **settings)
+
+
+def test_the_command_passes_on_what_it_is_given(monkeypatch):
+    seen = {}
+    monkeypatch.setattr(run, "serve", lambda store, **settings: seen.update(settings, store=store))
+    given = ["--store", "ads.evenhand", "--port", "0", "--workers", "2", "--rate", "0.5"]
+    result = CliRunner().invoke(app, ["serve", *given])
+    assert result.exit_code == 0, result.output
+    assert seen == {"store": "ads.evenhand", "host": "127.0.0.1", "port": 0, "workers": 2, "rate": 0.5}
+
+
+@pytest.mark.parametrize("rate", [0.5, 100.0])
+def test_the_rate_reaches_the_door(rate):
+    settings = {"page_key": new_key("read"), "rate": rate, "max_body": 100, "log_level": "info"}
+    service = run._application(Store.at(":memory:", create=True), settings)
+    (door,) = [one for one in service.user_middleware if one.cls is Door]
+    buckets = door.kwargs["buckets"]
+    assert (buckets._rate, buckets._burst) == (rate, max(1.0, 2 * rate))
 
 
 def test_a_store_in_memory_has_one_worker():

@@ -14,7 +14,7 @@ class Log(list):
     """Keeps what is logged."""
 
     def error(self, event, **fields):
-        self.append((event, fields["study"], str(fields["exc_info"])))
+        self.append((event, fields["study"], fields["why"], "exc_info" in fields))
 
 
 def store_with(*names):
@@ -32,18 +32,49 @@ def test_each_hook_is_called_with_each_study_and_a_failure_stops_no_other():
 
     Watch(store_with("a", "b"), [fails, lambda study: seen.append(study.name)], 1.0, log).round()
     assert seen == ["a", "b"]
-    assert log == [("watch failed", "a", "no a"), ("watch failed", "b", "no b")]
+    assert log == [
+        ("watch failed", "a", "RuntimeError: no a", True),
+        ("watch failed", "b", "RuntimeError: no b", True),
+    ]
 
 
 def test_a_store_that_is_gone_is_noted(monkeypatch):
     store, log = store_with("a"), Log()
 
-    def gone():
-        raise StoreError("gone")
+    why = "gone"
 
+    def gone():
+        raise StoreError(why)
+
+    watch = Watch(store, [lambda study: None], 1.0, log)
+    with monkeypatch.context() as patched:
+        patched.setattr(store, "names", gone)
+        watch.round()
+        watch.round()
+        why = "gone for good"
+        watch.round()
+    watch.round()
     monkeypatch.setattr(store, "names", gone)
-    Watch(store, [lambda study: None], 1.0, log).round()
-    assert log == [("watch failed", "the store", "gone")]
+    watch.round()
+    words = ["gone", "gone for good", "gone for good"]
+    assert log == [("watch failed", "the store", f"StoreError: {one}", False) for one in words], "each change once"
+
+
+def test_a_hook_that_fails_again_and_again_is_noted_once():
+    log, fails = Log(), True
+
+    def hook(study):
+        if fails:
+            raise RuntimeError("no")
+
+    watch = Watch(store_with("a"), [hook], 1.0, log)
+    watch.round()
+    watch.round()
+    fails = False
+    watch.round()
+    fails = True
+    watch.round()
+    assert len(log) == 2
 
 
 def test_a_service_watches_while_it_runs_and_stops_with_it(serving):

@@ -143,3 +143,11 @@ def test_who_goes_away_does_not_hold_up_the_others(study, writer):
         return await stays
 
     assert asyncio.run(left()) == ["did stays"]
+
+
+def test_what_comes_first_is_done_before_anything_is_performed(study):
+    seen = []
+    one = Writer(study, first=lambda: seen.append(list(study.committed)))
+    assert asyncio.run(one.perform(["ask"])) == ["did ask"]
+    one.stop()
+    assert seen == [[]]

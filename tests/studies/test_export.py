@@ -16,7 +16,7 @@ from evenhand.studies.export import bandit_feedback, bandit_frame
 SHARES = {"ads": 0.2, "news": 0.3}
 COLUMNS = [
     *("ticket", "round", "at", "arm", "index", "reason", "probabilities", "given", "status", "told_at", "reward"),
-    *("told", "version", "random_state", "key", "actor"),
+    *("told", "decision", "version", "random_state", "key", "actor", "digest"),
 ]
 FEEDBACK = ["ticket", "round", "at", "arm", "action", "n_actions", "reward", "propensity", "deterministic"]
 
@@ -266,3 +266,20 @@ def test_decisions_for_several_at_once_are_refused():
     study.tell(decision, [0.5] * len(decision.arm))
     with pytest.raises(ArgumentError, match="wanted decisions for one arm each"):
         bandit_frame(study)
+
+
+def test_one_decision_drawn_by_chance_has_no_propensity_either():
+    study = Study.create(":memory:", eh.groups.GroupFairTopInterval({"a": "m", "b": "w"}, seed=1))
+    study.tell(study.ask(np.eye(2)), 1.0)
+    with pytest.raises(ArgumentError, match="draws by chance"):
+        bandit_frame(study)
+
+
+def test_a_draw_and_an_allocation_are_exported_whole():
+    draws = Study.create(":memory:", eh.sampling.UniformSampler(["F", "M"], batch=3, seed=1), name="draws")
+    draws.ask()
+    assert draws.frame()["decision"][0]["count"] == 6
+    policy, _ = next(iter(examples(eh.interventions.CSR)))
+    search = Study.create(":memory:", policy, name="search")
+    planned = search.ask()
+    assert search.frame()["decision"][0]["frame"]["$table"]["count"] == planned.frame["count"].tolist()

@@ -8,14 +8,17 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sqlalchemy import select
 
 import evenhand as eh
 from evenhand import registry
 from evenhand.checks import examples
 from evenhand.errors import ArgumentError, ClosedTicketError, ContextError, ContradictionError, ReplayError
+from evenhand.kernels.packing import flat
 from evenhand.studies import Operation, Study
-from evenhand.studies.fold import CHAIN, digest_of
+from evenhand.studies.fold import CHAIN, digest_of, genesis
 from evenhand.studies.records import as_decided, chained, decision_from, dumped, loaded, plain, revived
+from evenhand.studies.schema import STUDIES
 from tests.naming import named
 
 numbers = st.one_of(st.integers(-(2**63), 2**63 - 1), st.floats(), st.booleans(), st.none())
@@ -151,8 +154,8 @@ def test_the_chain_of_a_log_can_be_followed_by_hand():
     study = Study.create(":memory:", eh.quotas.FairUCB([0.3, 0.3], seed=1))
     study.perform([Operation("ask", key="k", actor="cron"), Operation("ask"), Operation("forget", 2)])
     study.tell(1, 1.0)
-    before = ""
     with study.store.reading() as connection:
+        before = genesis(connection.execute(select(STUDIES)).one())
         rows = list(study._log.rows(connection))
     assert [row.digest for row in rows] == [event.digest for event in study.events()]
     for row in rows:
@@ -264,3 +267,16 @@ def test_a_ticket_of_any_kind_comes_back_as_it_was(home):
         assert (again.id, again.phase) == (ticket.id, ticket.phase)
     else:
         assert again == ticket
+
+
+@pytest.mark.parametrize("home", ["groups/group-fair-top-interval", "groups/linear-thompson"])
+def test_the_first_decision_after_contexts_names_its_random_streams_too(home):
+    policy, world = next(iter(examples(registry.get(home).cls)))
+    world.reset(seed=1)
+    shown = world.observe()
+    study = Study.create(":memory:", policy.fresh())
+    study.ask(*shown)
+    begun = policy.fresh()
+    begun.begin(np.asarray(shown[0]).shape[1])
+    streams = [field.tobytes().hex() for field in flat(begun._state) if field.dtype == np.uint64]
+    assert study.record(1).random_state == streams != []

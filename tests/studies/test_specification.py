@@ -147,7 +147,7 @@ LEARN = {"policy": "quotas/fair-learn", "shares": [0.1, 0.1]}
         ({**FAIR, "shares": {1: 0.2, 2: 0.2}}, ArgumentError, "shares: wanted objects whose keys are text"),
         ({**FAIR, "shares": {"a\0": 0.2, "b": 0.2}}, ArgumentError, "without NUL"),
         ({**FAIR, "shares": {"a": 0.2, "b\ud800": 0.2}}, ArgumentError, "halves of characters"),
-        ({**FAIR, "arms": 10**15}, ArgumentError, "arms: wanted at most 10,000"),
+        ({**FAIR, "arms": 10**15}, ArgumentError, "arms: wanted at most 1,000"),
         ({**FAIR, "arms": [["a"], ["b"]]}, ArgumentError, "arms: wanted labels"),
         ({**LEARN, "learner": 7}, ArgumentError, 'learner: wanted an object with "policy"'),
         ({**LEARN, "learner": "ucb1"}, RegistryError, "near it: learners/ucb1"),
@@ -177,7 +177,7 @@ LEARN = {"policy": "quotas/fair-learn", "shares": [0.1, 0.1]}
         (
             {"policy": "similarity/lipschitz-ucb", "dimension": 2, "individuals": 10**6},
             ArgumentError,
-            "individuals: wanted at most 1,000",
+            "individuals: wanted at most 200",
         ),
         (
             {"policy": "similarity/lipschitz-ucb", "dimension": 2, "metric": "learners/ucb1"},

@@ -8,9 +8,10 @@ from evenhand.protocol import Decision
 from evenhand.quotas.problem import Promise
 from evenhand.state import to_bytes
 from evenhand.studies import Study
-from evenhand.studies.fold import digest_of
+from evenhand.studies.fold import digest_of, genesis
 from evenhand.studies.records import dumped, loaded
-from evenhand.studies.schema import EVENTS, SNAPSHOTS
+from evenhand.studies.schema import EVENTS, SNAPSHOTS, STUDIES
+from tests.naming import named
 
 SHARES = {"ads": 0.2, "news": 0.3}
 
@@ -38,10 +39,10 @@ def entries(study):
 
 def rewritten(study, log):
     """Put another log in the place of the study's, all its digests computed anew."""
-    before = ""
-    for entry in log:
-        entry["digest"] = before = digest_of(before, entry)
     with study.store.writing() as connection:
+        before = genesis(connection.execute(select(STUDIES)).one())
+        for entry in log:
+            entry["digest"] = before = digest_of(before, entry)
         connection.execute(delete(EVENTS))
         connection.execute(insert(EVENTS), [{"study": 1, **entry} for entry in log])
 
@@ -177,8 +178,32 @@ def test_a_snapshot_that_was_damaged(study, sequence, how):
     elif how == "cut":
         assert finding.problems[0].startswith("snapshot 0: truncated, damaged or not a state file")
     else:
-        assert "entry 1" in finding.problems[0]
+        assert {"another": "entry 1", "digest": "one of them was changed"}[how] in finding.problems[0]
     assert (finding.entries, finding.told) == (8, 4)
+
+
+@pytest.mark.parametrize(
+    "what", [{"policy": "quotas/lfg"}, {"created_at": 1}, {"secret": "00" * 32}, {"name": "other"}], ids=named
+)
+def test_a_study_that_was_made_another(study, what):
+    with study.store.writing() as connection:
+        connection.execute(update(STUDIES).values(**what))
+    assert "one of them was changed" in Study.open(study.store).verify().problems[0]
+
+
+def test_a_digest_that_was_kept_elsewhere(study):
+    kept = study.verify().digest
+    assert kept == list(study.events())[-1].digest
+    study.ask()
+    assert study.verify(known=kept).ok
+    without_snapshots(study)
+    with study.store.writing() as connection:
+        connection.execute(delete(EVENTS).where(EVENTS.c.sequence > 6))
+    again = Study.open(study.store)
+    assert again.verify().ok
+    assert again.verify(known=kept).problems == (
+        f"no entry has the digest {kept}: entries were cut off, or written anew",
+    )
 
 
 def test_no_snapshot_left(study):

@@ -1,12 +1,18 @@
 """Code that changes under a study: what was decided stays, what cannot be replayed is said, and the study goes on."""
 
-import pytest
-from sqlalchemy import select
+import importlib.util
+import sys
+from pathlib import Path
 
+import pytest
+from sqlalchemy import func, select
+
+import evenhand as eh
 from evenhand.errors import ReplayError
 from evenhand.protocol import Decision
-from evenhand.studies import Study
+from evenhand.studies import Store, Study
 from evenhand.studies.schema import SNAPSHOTS
+from evenhand.studies.versions import _evenhand, policy_version
 
 
 class Turns:
@@ -114,3 +120,49 @@ def test_snapshots_of_each_version_s_beginning_stay(place, upgrade, monkeypatch)
     firsts = {version: min(s for v, s in kept if v == version) for version, _ in kept}
     assert firsts == {"version 1": 0, "version 2": 20}
     assert len(kept) <= 2 + 2 + 1
+
+
+def test_the_version_covers_what_a_policy_holds(tmp_path, monkeypatch, scratch_registry):
+    file = tmp_path / "elsewhere.py"
+    version = {}
+    for text in ("1", "2", "1"):
+        file.write_text(f"class Model:\n    answer = {text}\n")
+        spec = importlib.util.spec_from_file_location("elsewhere", file)
+        module = importlib.util.module_from_spec(spec)
+        monkeypatch.setitem(sys.modules, "elsewhere", module)
+        spec.loader.exec_module(module)
+        scratch_registry(module.Model)
+        policy = eh.quotas.FairUCB([0.2, 0.3], seed=1)
+        plain = policy_version(policy)
+        policy.model = module.Model()
+        assert version.setdefault(text, policy_version(policy)) == policy_version(policy) != plain
+    assert len(set(version.values())) == 2
+
+
+def test_the_version_covers_evenhand_s_own_deciding_code(monkeypatch):
+    policy = eh.quotas.FairUCB([0.2, 0.3], seed=1)
+    before = policy_version(policy)
+    _evenhand.cache_clear()
+    read = Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", lambda file: read(file) + (b"#" if file.name == "ucb1.py" else b""))
+    after = policy_version(policy)
+    _evenhand.cache_clear()
+    assert before.split("+")[0] == after.split("+")[0] == eh.__version__
+    assert before != after
+
+
+def test_closing_keeps_the_state_so_that_new_code_goes_on(shared, upgrade):
+    grown(shared).close()
+    upgrade()
+    later = Study.open(shared)
+    assert later.ask().index == -6 % 3
+    assert later.verify().ok
+
+
+def test_who_only_looks_writes_nothing(shared, upgrade):
+    grown(shared).close()
+    looking = Study.open(shared)
+    looking.verify()
+    looking.close()
+    with Store.at(shared).reading() as connection:
+        assert connection.execute(select(func.count()).select_from(SNAPSHOTS)).scalar() == 2

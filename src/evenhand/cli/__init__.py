@@ -1,7 +1,7 @@
 """The command `evenhand`: each command a few lines over library calls.
 
-Exit codes: 0 done; 1 the answer is no (a promise was broken, a contract is not kept); 2 the input was refused;
-70 evenhand itself failed; 130 interrupted.
+Exit codes: 0 done; 1 the answer is no (a promise was broken, a contract is not kept); 2 the input was refused, or the
+machine refused; 70 evenhand itself failed; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -78,7 +78,12 @@ def main() -> None:
         typer.secho(f"evenhand: {error}", err=True, fg="red")
         sys.exit(2)
     except KeyboardInterrupt:
+        typer.secho("evenhand: interrupted; what was printed is done, what was not may be", err=True, fg="yellow")
         sys.exit(130)
+    except (OSError, MemoryError) as error:
+        what = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename else str(error)
+        typer.secho(f"evenhand: the machine refused: {what or 'not enough memory'}", err=True, fg="red")
+        sys.exit(2)
     except Exception:
         traceback.print_exc()
         typer.secho("evenhand: this is a defect of evenhand, not an answer", err=True, fg="red")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from evenhand.errors import ArgumentError, EvenhandError, wanted
+from evenhand.errors import ArgumentError, EvenhandError, StoreError, wanted
 
 if TYPE_CHECKING:
     from evenhand.studies import Operation, Study
@@ -18,6 +19,8 @@ STUDY = Annotated[str | None, typer.Option(help="The study's name, where the sto
 JSON = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 NUMBERS = {"ignore_unknown_options": True}
 """A reward may be negative, and look like an option."""
+NAMED = 12
+"""How many refused rows are named on the screen."""
 
 
 def ask(
@@ -40,10 +43,16 @@ def ask(
         given = {"contexts": contexts_of(contexts, running)} if contexts else {}
         keys = [key] if count == 1 or key is None else [f"{key}.{n}" for n in range(1, count + 1)]
         asked = [Operation("ask", given=given, key=one) for one in (keys if len(keys) == count else keys * count)]
-        for outcome in running.perform(asked):
-            if isinstance(outcome, EvenhandError):
-                raise outcome
-            line(_shown(running, outcome))
+        taken = running.perform(asked)
+        try:
+            for outcome in taken:
+                if isinstance(outcome, EvenhandError):
+                    raise outcome
+                line(_shown(running, outcome))
+            sys.stdout.flush()
+        except OSError as error:
+            mend = "`evenhand show --open` names them, and an ask under the same --key returns the same"
+            raise StoreError(f"taken and on record, but not printed ({error.strerror}); {mend}") from error
 
 
 def tell(
@@ -126,7 +135,9 @@ def _tell_many(study: Study, file: str, json: bool) -> None:
     from evenhand.studies import Operation
 
     given = told_in(file)
-    outcomes = study.perform([Operation("tell", ticket_of(text), {"reward": reward}) for text, reward in given])
+    readable = [(text, reward) for text, reward in given if not isinstance(reward, EvenhandError)]
+    done = iter(study.perform([Operation("tell", ticket_of(text), {"reward": reward}) for text, reward in readable]))
+    outcomes = [reward if isinstance(reward, EvenhandError) else next(done) for _, reward in given]
     refused = [
         {"row": row, "ticket": text, "error": str(outcome)}
         for row, ((text, _), outcome) in enumerate(zip(given, outcomes, strict=True), 1)
@@ -138,10 +149,10 @@ def _tell_many(study: Study, file: str, json: bool) -> None:
     else:
         say(f"{told} told, {again} already told, {len(refused)} refused")
     if refused:
-        worst = refused[0]
-        more = f"; and {len(refused) - 1} more, see --json" if len(refused) > 1 else ""
+        named = "; ".join(f"row {one['row']}: {one['error']}" for one in refused[:NAMED])
+        more = f"; and {len(refused) - NAMED} more, see --json" if len(refused) > NAMED else ""
         source = "standard input" if file == "-" else file
-        raise ArgumentError(f"{source}, row {worst['row']}: {worst['error']}{more}")
+        raise ArgumentError(f"{source}, {named}{more}")
 
 
 def _shown(study: Study, decision: Any) -> dict[str, Any]:

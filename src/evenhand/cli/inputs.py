@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
 import json
 from collections.abc import Iterable, Sequence
@@ -167,11 +168,15 @@ def registered(name: str, option: str = "--policy", prefix: str = "") -> registr
     """
     known = registry.entries("policy", prefix)
     matches = [e for e in known if e.name == name] or [e for e in known if e.name.endswith("/" + name)]
+    if len(matches) > 1 and option == "--learner":
+        matches = [e for e in matches if e.name.startswith("learners/")] or matches
     if len(matches) > 1:
         raise RegistryError(f"{option}: {name!r} may be {' or '.join(e.name for e in matches)}; say which")
     if not matches:
-        names = ", ".join(e.name for e in known)
-        raise RegistryError(f"{option}: no policy is named {name!r}; there are: {names}")
+        ends = {e.name.split("/")[-1]: e.name for e in known}
+        near = [ends[end] for end in difflib.get_close_matches(name.split("/")[-1], ends, n=3)]
+        names = f"near it: {', '.join(near)}" if near else f"there are: {', '.join(e.name for e in known)}"
+        raise RegistryError(f"{option}: no policy is named {name!r}; {names}")
     return matches[0]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json as json_
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -68,7 +69,8 @@ def new(
         other = "" if len(study.store.names()) == 1 else f" --study {study.name}"
         say(f"{study.name}: {study.policy_name} is in {store}")
         shown = " --contexts FILE" if _sees_contexts(study.policy) else ""
-        say(f"next: evenhand ask {store}{other}{shown}    then: evenhand tell {store}{other} TICKET {_told(study)}")
+        place = shlex.quote(store)
+        say(f"next: evenhand ask {place}{other}{shown}    then: evenhand tell {place}{other} TICKET {_told(study)}")
 
 
 def _sees_contexts(policy: Any) -> bool:

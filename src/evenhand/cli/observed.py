@@ -116,13 +116,20 @@ def samples_of(path: str, study: Study) -> pd.DataFrame:
     return frame
 
 
-def told_in(path: str) -> list[tuple[str, float]]:
-    """Read a table of tickets and rewards."""
-    from evenhand.tables import column, numbers
+def told_in(path: str) -> list[tuple[str, Any]]:
+    """Read a table of tickets and rewards; in the place of a reward that cannot be read stands its refusal."""
+    from evenhand.tables import cells, column
 
-    with _table(path, text=["ticket"]) as frame:
+    with _table(path, text=["ticket", "reward"]) as frame:
         tickets = [str(ticket) for ticket in column(frame, "ticket")]
-        return list(zip(tickets, numbers(frame, "reward").tolist(), strict=True))
+        return list(zip(tickets, map(_reward_in, cells(frame.fillna({"reward": ""}), "reward")), strict=True))
+
+
+def _reward_in(cell: Any) -> Any:
+    try:
+        return reward_of(str(cell))
+    except RewardError as refusal:
+        return refusal
 
 
 @contextmanager

@@ -193,7 +193,8 @@ def compact(rows: Any) -> tuple[list[str], list[list[str]]]:
         for name in middles:
             stem, _, rest = name.partition("[")
             low, high = (row[f"{stem}_{end}" + (f"[{rest}" if rest else "")] for end in ("low", "high"))
-            cells.append("unknown" if row[name] != row[name] else f"{row[name]:.3f} ({low:.3f} to {high:.3f})")
+            known = row[name] is not None and row[name] == row[name]
+            cells.append(f"{row[name]:.3f} ({low:.3f} to {high:.3f})" if known else "unknown")
         dropped = row["verdict"] == "dropped"
         lines.append([*cells, f"dropped in phase {row['phase']}: {row['reason']}" if dropped else row["verdict"]])
     return header, lines

@@ -14,8 +14,9 @@ def serve(
     host: Annotated[str, typer.Option(help="The address to listen at; 0.0.0.0 lets others in.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="The port; 0 takes a free one.", min=0, max=65535)] = 8000,
     workers: Annotated[int, typer.Option(help="Processes that answer.", min=1)] = 1,
+    rate: Annotated[float, typer.Option(help="Requests a second that a key may send, to each worker.")] = 20_000.0,
 ) -> None:
     """Serve a store: decisions, reports and a page to watch, until it is stopped."""
     from evenhand.service.run import serve as run
 
-    run(store, host=host, port=port, workers=workers)
+    run(store, host=host, port=port, workers=workers, rate=rate)

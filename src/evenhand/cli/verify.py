@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+from typing import Annotated
 
 import typer
 
@@ -12,13 +13,20 @@ from evenhand.cli.converse import JSON, STORE, STUDY
 __all__ = ["verify"]
 
 
-def verify(store: STORE, study: STUDY = None, json: JSON = False) -> None:
+def verify(
+    store: STORE,
+    study: STUDY = None,
+    known: Annotated[
+        str | None, typer.Option(help="A digest that an earlier verify printed: the log must still hold its entry.")
+    ] = None,
+    json: JSON = False,
+) -> None:
     """Replay a study from the start and check the promise at every round; exit code 1 when something is wrong."""
     from evenhand.cli.output import as_json, say
     from evenhand.studies import Study
 
     with Study.open(store, study) as running:
-        found = running.verify(progress=not json and sys.stdout.isatty())
+        found = running.verify(known=known, progress=not json and sys.stdout.isatty())
     if json:
         as_json({"ok": found.ok} | dataclasses.asdict(found))
     else:
@@ -43,5 +51,6 @@ def verify(store: STORE, study: STUDY = None, json: JSON = False) -> None:
                 f"The promise, {found.promise}, {held}; worst shortfall {found.worst_shortfall:.4g}, "
                 f"arm {found.worst_arm}, round {found.worst_round}."
             )
+        say(f"Last digest: {found.digest or 'none'}")
     if not found.ok:
         raise typer.Exit(1)

@@ -98,7 +98,8 @@ def estimate(
         if own is not None:
             total = variance + spare
         elif balance == "pulls":
-            total = np.where(np.isinf(variance), np.inf, np.maximum(variance - spare, 0.0))
+            with np.errstate(invalid="ignore"):
+                total = np.where(np.isinf(variance), np.inf, np.maximum(variance - spare, 0.0))
         else:
             share = membership.codes.count(group) / arms
             total = variance * (1 - 2 * share) + spare

@@ -25,8 +25,8 @@ __all__ = ["Promise", "read_share", "read_tolerance"]
 ROUNDING = Fraction(1, 10**12)
 COARSE_ROUNDING = Fraction(1, 10**5)
 """A sum of shares this close above one is rounding in double precision (in a coarser one), not a wish."""
-SMALLEST = -60
-"""Powers of ten below this are a slip of the keyboard, not a share."""
+SMALLEST, LARGEST = -60, 2
+"""Powers of ten outside these are a slip of the keyboard, not a share, not even in percent."""
 
 
 def read_share(share: Any, name: str = "shares") -> Fraction:
@@ -53,13 +53,11 @@ def read_share(share: Any, name: str = "shares") -> Fraction:
             simple = Fraction(share).limit_denominator(10**6)
             if value.denominator > 10**9 and float(simple) == share:
                 value = simple
-        elif isinstance(share, str) and share.strip().endswith("%"):
-            value = Fraction(share.strip()[:-1].strip()) / 100
-        elif isinstance(share, (int, str, Fraction, Decimal)) and not isinstance(share, bool):
-            exact = Decimal(share) if isinstance(share, str) and "e" in share.lower() else share
-            if isinstance(exact, Decimal) and exact and exact.adjusted() < SMALLEST:
-                raise SharesError(problem)
-            value = Fraction(exact)
+        elif isinstance(share, str):
+            percent = share.strip().endswith("%")
+            value = _exact(share.strip().removesuffix("%").strip() if percent else share) / (100 if percent else 1)
+        elif isinstance(share, (int, Fraction, Decimal)) and not isinstance(share, bool):
+            value = _exact(share)
         else:
             raise SharesError(problem)
     except (ArithmeticError, ValueError) as error:
@@ -67,6 +65,14 @@ def read_share(share: Any, name: str = "shares") -> Fraction:
     if not 0 <= value <= 1:
         raise SharesError(problem)
     return value
+
+
+def _exact(share: int | str | Fraction | Decimal) -> Fraction:
+    """Return the fraction that was written; exponents that no share can have are never expanded."""
+    number = Decimal(share) if isinstance(share, str) and "e" in share.lower() else share
+    if isinstance(number, Decimal) and number and not SMALLEST <= number.adjusted() <= LARGEST:
+        raise ValueError
+    return Fraction(number)
 
 
 def read_tolerance(tolerance: Any) -> float:

@@ -12,7 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
 
-from evenhand.errors import EvenhandError
+from evenhand.errors import EvenhandError, StoreError
 from evenhand.service import state
 from evenhand.service.auth import Guard
 from evenhand.service.desks import Desks
@@ -83,7 +83,7 @@ def create_app(
         page_routes(lambda: app.openapi(), lambda: metrics.exposition(lambda: state.standings(desks)), store)
     )
     app.openapi = described(app)  # type: ignore[method-assign]
-    _refusals(app, metrics)
+    _refusals(app, metrics, log)
     app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=5)
     app.add_middleware(
         Door,
@@ -103,7 +103,7 @@ def create_app(
     return app
 
 
-def _refusals(app: FastAPI, metrics: Metrics) -> None:
+def _refusals(app: FastAPI, metrics: Metrics, log: Any) -> None:
     """Let everything that is refused inside look like what the door refuses."""
 
     def answered(refusal: Refusal) -> Response:
@@ -112,7 +112,10 @@ def _refusals(app: FastAPI, metrics: Metrics) -> None:
         return Response(refusal.body(), refusal.status, headers, "application/json")
 
     async def of_evenhand(request: Request, error: Exception) -> Response:
-        return answered(refusal_of(error))
+        refusal = refusal_of(error)
+        if refusal.status == 503 and isinstance(error, StoreError) and log is not None:
+            log.error("store", route=request.url.path[:200], why=str(error))
+        return answered(refusal)
 
     async def of_form(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
+from evenhand.errors import UnknownStudyError
 from evenhand.service.index import Index
 from evenhand.service.writer import Writer
 from evenhand.studies import Store, Study
 
-__all__ = ["Desk", "Desks"]
+__all__ = ["Desk", "Desks", "rehearsed"]
 
 
 class Desk:
@@ -22,7 +23,7 @@ class Desk:
     """
 
     def __init__(self, study: Study) -> None:
-        self.study, self.writer = study, Writer(study)
+        self.study, self.writer = study, Writer(study, first=lambda: rehearsed(study))
         self.seen = Study.open(study.store, study.name)
         self._index = Index()
         self._turn, self._audit = threading.Lock(), threading.Lock()
@@ -43,6 +44,16 @@ class Desk:
             if self._audited is None or self._audited[0] != sequence:
                 self._audited = (sequence, self.seen.verify())
             return self._audited[1]
+
+
+def rehearsed(study: Study) -> None:
+    """Decide and report once on a copy of the policy, so that what must be compiled is before anybody waits for it.
+
+    A policy that must be shown something cannot be rehearsed, and a study that cannot be opened tells those who ask.
+    """
+    with suppress(Exception):
+        policy = study.policy
+        policy.tell(policy.ask(), 1.0)
 
 
 class Desks:
@@ -68,7 +79,10 @@ class Desks:
         desk = self._desks.get(name)
         if desk is not None:
             return desk
-        study = Study.open(self.store, name)
+        try:
+            study = Study.open(self.store, name)
+        except UnknownStudyError as error:
+            raise UnknownStudyError(f"no study is named {name!r}; GET /studies lists all") from error
         with self._turn:
             desk = self._desks.get(name)
             if desk is None:
@@ -84,6 +98,8 @@ class Desks:
         return [self.open(name) for name in self.store.names()]
 
     def stop(self) -> None:
-        """Answer what was accepted, and accept nothing more."""
+        """Answer what was accepted, accept nothing more, and keep the states that have changed."""
         for desk in self._desks.values():
             desk.writer.stop()
+        for desk in self._desks.values():
+            desk.study.rest()

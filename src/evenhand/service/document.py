@@ -24,7 +24,8 @@ WHEN = {
     401: "No key, or one that is unknown or revoked.",
     403: "The key has another role.",
     404: "There is no such study, or no such ticket.",
-    409: "The ticket was closed or told otherwise before, is another study's, or forged; or nothing is left to ask.",
+    409: "The study's name is taken; or the ticket was closed or told otherwise before, is another study's, or forged; "
+    "or nothing is left to ask.",
     413: "The body or the batch is too large.",
     415: "The body's content type is neither JSON nor Arrow.",
     422: "An argument is not what was wanted.",
@@ -102,7 +103,7 @@ def _complete(operation: dict[str, Any], template: str, method: str, role: Role 
     if "{" in template:
         statuses |= {404}
     if method == "POST":
-        statuses |= {400, 413, 415, 422} | ({409} if "{" in template else set())
+        statuses |= {400, 409, 413, 415, 422}
     if operation.get("parameters") and template != "/studies/{name}":
         statuses |= {422}
     if template.endswith("/page/{file}"):

@@ -12,7 +12,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from evenhand.errors import UnknownStudyError
+from evenhand.errors import StoreError, UnknownStudyError
 from evenhand.service.auth import Guard
 from evenhand.service.forms import Call
 from evenhand.service.limits import Buckets, read_body
@@ -46,6 +46,8 @@ PAGES: Headers = [
 _RUN, _COUNT = secrets.token_hex(4), itertools.count(1)
 """Requests without an id of their own are numbered, behind a text that is this process's own."""
 _ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+_ONCE = (b"authorization", b"idempotency-key")
+"""Headers of which a second one could mean anything."""
 _FREE = {"/healthz", "/metrics"}
 """Routes that are never too fast."""
 
@@ -53,12 +55,13 @@ _FREE = {"/healthz", "/metrics"}
 class Visit:
     """One request on its way: what is known of it for the log."""
 
-    __slots__ = ("headers", "id", "key", "method", "route", "start", "status", "study")
+    __slots__ = ("asked", "headers", "id", "key", "method", "route", "start", "status", "study")
 
     def __init__(self, scope: Scope) -> None:
         self.start = time.perf_counter()
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         self.method: str = scope["method"]
+        self.asked = "GET" if self.method == "HEAD" else self.method
         given = self.headers.get(b"x-request-id")
         self.id = given if given is not None and _ID.fullmatch(given) else f"{_RUN}{next(_COUNT):08x}".encode()
         self.key: str | None = None
@@ -100,11 +103,13 @@ class Door:
             route, visit.study = found(scope["path"])
             visit.route = "other" if route is None else route.template
             await self._admitted(scope, visit, route)
+            if len(visit.headers) < len(scope["headers"]):
+                _check_once(scope["headers"])
             if visit.study and NAME.fullmatch(visit.study) is None:
                 raise UnknownStudyError(f"no study is named {visit.study[:100]!r}")
-            answering = self._direct.get((visit.method, visit.route))
+            answering = self._direct.get((visit.asked, visit.route))
             if answering is None:
-                await self._inside(scope, receive, self._marked(visit, send))
+                await self._inside({**scope, "method": visit.asked}, receive, self._marked(visit, send))
             else:
                 body = await read_body(receive, visit.headers.get(b"content-length"), self._max_body)
                 answer = await answering(Call(visit.study, visit.headers, body, visit.key or ""))
@@ -131,12 +136,11 @@ class Door:
         if route is None:
             self._slow(scope)
             raise Refusal(404, f"nothing is at {scope['path'][:200]}; GET /docs tells what there is")
-        if visit.method not in route.methods:
+        if visit.asked not in route.methods:
             self._slow(scope)
-            raise Refusal(
-                405, f"{route.template} takes {', '.join(route.methods)}", headers={"Allow": ", ".join(route.methods)}
-            )
-        role = route.methods[visit.method]
+            takes = ", ".join([*(["HEAD"] if "GET" in route.methods else []), *route.methods])
+            raise Refusal(405, f"{route.template} takes {takes}", headers={"Allow": takes})
+        role = route.methods[visit.asked]
         if role is None:
             if route.template not in _FREE:
                 self._slow(scope)
@@ -156,8 +160,11 @@ class Door:
 
     async def _refused(self, visit: Visit, send: Send, error: Exception) -> None:
         refusal = refusal_of(error)
-        if refusal.status == 500 and self._log is not None:
-            self._log.error("defect", id=visit.id.decode(), route=visit.route, exc_info=error)
+        if self._log is not None:
+            if refusal.status == 500:
+                self._log.error("defect", id=visit.id.decode(), route=visit.route, exc_info=error)
+            elif refusal.status == 503 and isinstance(error, StoreError):
+                self._log.error("store", id=visit.id.decode(), route=visit.route, why=str(error))
         self._metrics.refused(refusal.name)
         if visit.status:
             raise error
@@ -180,15 +187,24 @@ class Door:
         await send({"type": "http.response.body", "body": b"" if visit.method == "HEAD" else body})
 
     def _marked(self, visit: Visit, send: Send) -> Send:
-        """Return a `send` that notes the status and adds the headers that every answer has."""
+        """Return a `send` that notes the status and adds the headers that every answer has; a head goes alone."""
 
         async def marked(message: Any) -> None:
             if message["type"] == "http.response.start":
                 visit.status = message["status"]
                 message["headers"] = [*message["headers"], (b"x-request-id", visit.id), *SECURITY, *PAGES]
+            elif visit.method == "HEAD":
+                message = {**message, "body": b""}
             await send(message)
 
         return marked
+
+
+def _check_once(headers: Headers) -> None:
+    names = [name for name, _ in headers]
+    for name in _ONCE:
+        if names.count(name) > 1:
+            raise Refusal(400, f"wanted the header {name.decode().title()} once, got it {names.count(name)} times")
 
 
 def _known(method: str) -> str:

@@ -10,6 +10,7 @@ import orjson
 from evenhand.errors import ArgumentError, ContextError, TicketError, wanted
 from evenhand.service import arrow
 from evenhand.service.refusals import Refusal
+from evenhand.studies.sizes import checked_pairs
 
 __all__ = [
     "ASKS", "JSON", "TELLS", "Call", "count_of", "idempotency_key", "is_arrow", "numbered", "object_of", "report_of",
@@ -105,7 +106,7 @@ def shown_of(row: dict[str, Any], where: str) -> dict[str, Any]:
     if not isinstance(contexts, list) or not all(type(line) is list and _numbers(line) for line in contexts):
         raise ContextError(wanted("contexts", "a list of rows of numbers", contexts))
     named = groups.values() if isinstance(groups, dict) else groups
-    if not isinstance(groups, (dict, list)) or not all(isinstance(group, (str, int)) for group in named):
+    if not isinstance(groups, (dict, list)) or not all(type(group) is str or type(group) is int for group in named):
         raise ArgumentError(wanted("groups", "a list of groups, or an object arm -> group", groups))
     return shown
 
@@ -123,20 +124,23 @@ def report_of(row: dict[str, Any], where: str) -> tuple[str, dict[str, Any]]:
             continue
         if name not in TELLS:
             raise ArgumentError(wanted(where, f"ticket, {', '.join(TELLS)}", name))
+        if value is None:
+            continue
         if name == "samples":
             given[name] = _table(value)
-        elif value is not None:
+        else:
             if type(value) is not float and not _nested(value):
                 raise ArgumentError(wanted(f"{where}: {name}", "numbers, texts, or lists of them", value))
             given[name] = value
+    checked_pairs(given)
     return ticket, given
 
 
 def _nested(value: Any, depth: int = 3) -> bool:
-    """Say whether a value is a number or a text, or lists of such."""
+    """Say whether a value is a number or a text, or lists of such; true and false are neither."""
     if isinstance(value, list):
         return depth > 0 and all(_nested(item, depth - 1) for item in value)
-    return isinstance(value, (int, float, str))
+    return isinstance(value, (int, float, str)) and not isinstance(value, bool)
 
 
 def _table(value: Any) -> Any:

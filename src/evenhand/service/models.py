@@ -68,7 +68,10 @@ class CreateBody(In):
     """A study to create."""
 
     name: str = Field(
-        min_length=1, max_length=100, pattern="^[A-Za-z0-9][A-Za-z0-9_-]*$", description="Letters, digits, - and _."
+        min_length=1,
+        max_length=100,
+        pattern="^[A-Za-z0-9][A-Za-z0-9_-]*$",
+        description="Letters, digits, - and _; a letter or a digit first.",
     )
     policy: dict[str, Any] = Field(
         description="`policy`, a registered name, beside the arguments of its constructor.",

@@ -47,7 +47,6 @@ def page_routes(document: Callable[[], dict[str, Any]], exposition: Callable[[],
     store : whose health is asked for.
     """
     routes = APIRouter(tags=["service"])
-    both = ["GET", "HEAD"]
 
     @routes.get("/healthz", response_model=models.HealthOut, summary="Is the service well?")
     def health() -> Response:
@@ -64,19 +63,19 @@ def page_routes(document: Callable[[], dict[str, Any]], exposition: Callable[[],
         """Return counters, times, and how each study keeps its promise."""
         return Response(exposition(), media_type=CONTENT_TYPE_LATEST, headers={"Cache-Control": "no-store"})
 
-    @routes.api_route("/openapi.json", methods=both, include_in_schema=False)
+    @routes.get("/openapi.json", include_in_schema=False)
     def openapi() -> Response:
         return _json(document())
 
-    @routes.api_route("/docs", methods=both, include_in_schema=False)
+    @routes.get("/docs", include_in_schema=False)
     def documentation(request: Request) -> Response:
         return Response(docs.page(document(), _address(request)), media_type="text/html", headers=REVALIDATED)
 
-    @routes.api_route("/docs/style.css", methods=both, include_in_schema=False)
+    @routes.get("/docs/style.css", include_in_schema=False)
     def style() -> Response:
         return Response(docs.STYLE, media_type="text/css", headers=REVALIDATED)
 
-    @routes.api_route("/", methods=both, include_in_schema=False)
+    @routes.get("/", include_in_schema=False)
     def page() -> Response:
         file = FOLDER / "index.html"
         if not file.is_file():

@@ -22,7 +22,6 @@ STATUS: dict[type[EvenhandError], int] = {
     errors.RegistryError: 422,
     errors.ArgumentError: 422,
     errors.MissingExtraError: 422,
-    errors.StoreError: 503,
     errors.ReplayError: 500,
     errors.StateFileError: 500,
 }
@@ -62,14 +61,16 @@ class Refusal(Exception):
 
 
 def refusal_of(error: BaseException) -> Refusal:
-    """Return the refusal that tells of an error; what nobody foresaw is a defect and shows nothing of itself."""
+    """Return the refusal that tells of an error; what nobody foresaw is a defect and shows nothing of itself, and where
+    the store is, and what its driver says, is for the log alone."""
     if isinstance(error, Refusal):
         return error
     for kind in type(error).__mro__:
+        if kind is errors.StoreError:
+            later = {"Retry-After": "1"}
+            return Refusal(503, "the store cannot be reached; try again", name=type(error).__name__, headers=later)
         if kind in STATUS:
-            status = STATUS[kind]
-            later = {"Retry-After": "1"} if status == 503 else _NOTHING
-            return Refusal(status, str(error), name=type(error).__name__, headers=later)
+            return Refusal(STATUS[kind], str(error), name=type(error).__name__)
     return Refusal(500, "this is a defect of evenhand, not an answer; its log tells more under this request's id")
 
 

@@ -10,7 +10,7 @@ __all__ = ["ROUTES", "Route", "found"]
 
 
 class Route(NamedTuple):
-    """A path's form, and for each method the role that it needs (None: no key)."""
+    """A path's form, and for each method the role that it needs (None: no key); what can be got has a head too."""
 
     template: str
     methods: dict[str, Role | None]
@@ -30,11 +30,11 @@ ROUTES = (
     Route("/studies/{name}/audit", {"GET": "read"}),
     Route("/healthz", {"GET": None}),
     Route("/metrics", {"GET": None}),
-    Route("/openapi.json", {"GET": None, "HEAD": None}),
-    Route("/docs", {"GET": None, "HEAD": None}),
-    Route("/docs/style.css", {"GET": None, "HEAD": None}),
-    Route("/", {"GET": None, "HEAD": None}),
-    Route("/page/{file}", {"GET": None, "HEAD": None}),
+    Route("/openapi.json", {"GET": None}),
+    Route("/docs", {"GET": None}),
+    Route("/docs/style.css", {"GET": None}),
+    Route("/", {"GET": None}),
+    Route("/page/{file}", {"GET": None}),
 )
 _FIXED = {route.template: route for route in ROUTES if "{" not in route.template}
 _OF_STUDY = {

@@ -5,9 +5,11 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import signal
 import socket
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from evenhand.errors import ArgumentError, MissingExtraError, wanted
@@ -58,6 +60,8 @@ def serve(
     _check_installed()
     import uvicorn
 
+    if not 0.01 <= rate <= 1e9:
+        raise ArgumentError(wanted("rate", "requests a second, from 0.01 to 1e9", rate))
     if not isinstance(workers, int) or workers < 1:
         raise ArgumentError(wanted("workers", "a whole number >= 1", workers))
     place = Store.at(store, create=True)
@@ -68,7 +72,7 @@ def serve(
     _say(place, listening, host, page_key)
     settings = {"store": store, "page_key": page_key, "rate": rate, "max_body": max_body, "log_level": log_level}
     if workers == 1:
-        with suppress(KeyboardInterrupt):
+        with suppress(KeyboardInterrupt), _ended_well():
             uvicorn.Server(uvicorn.Config(_application(place, settings), **_options(log_level))).run([listening])
         return
     port = listening.getsockname()[1]
@@ -81,6 +85,20 @@ def serve(
             uvicorn.run(application, factory=True, host=host, port=port, workers=workers, **_options(log_level))
         finally:
             del os.environ[SETTINGS], os.environ["PROMETHEUS_MULTIPROC_DIR"]
+
+
+@contextmanager
+def _ended_well() -> Iterator[None]:
+    """Let SIGTERM, which the server raises again once it has stopped, end the process with 0."""
+
+    def ended(*_: Any) -> None:
+        raise SystemExit(0)
+
+    before = signal.signal(signal.SIGTERM, ended)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def worker() -> FastAPI:
@@ -100,7 +118,7 @@ def _application(store: Store, settings: dict[str, Any]) -> FastAPI:
         store,
         page_key=settings["page_key"],
         rate=settings["rate"],
-        burst=2 * settings["rate"],
+        burst=max(1.0, 2 * settings["rate"]),
         max_body=settings["max_body"],
         log=log,
         hooks=[Alarms(log)],

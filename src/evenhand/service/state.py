@@ -28,6 +28,10 @@ __all__ = [
 ]
 
 
+SERIES = 50_000
+"""Shares in one course, by labels and rounds: with many labels there are fewer rounds."""
+
+
 def studies_of(desks: Desks) -> dict[str, Any]:
     """Return all studies with their outlines."""
     rows = []
@@ -95,11 +99,13 @@ def _monitors(study: Study) -> list[dict[str, Any]]:
 
 
 def series_of(desk: Desk, points: int) -> dict[str, Any]:
-    """Return a study's course at about `points` rounds; the last point is the present, with all reports so far."""
+    """Return a study's course at about `points` rounds, at fewer where there are many labels; the last point is the
+    present, with all reports so far."""
     with desk.looking() as (trail, _):
         labels, promise, moments, reward = list(trail.labels), trail.promise, trail.moments, trail.reward
     if moments and reward is not None:
         moments[-1] = moments[-1]._replace(reward_mean=reward[0], reward_recent=reward[1])
+    points = max(2, min(points, SERIES // max(1, len(labels))))
     if len(moments) > points:
         kept = np.unique(np.linspace(0, len(moments) - 1, points).round().astype(int))
         moments = [moments[i] for i in kept]

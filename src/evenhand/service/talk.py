@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import orjson
+from sqlalchemy.exc import IntegrityError
 
 from evenhand.errors import ArgumentError, EvenhandError, wanted
 from evenhand.protocol import Decision
@@ -32,6 +33,7 @@ from evenhand.service.metrics import Metrics
 from evenhand.service.refusals import Refusal, envelope, refusal_of
 from evenhand.studies import Operation, Study
 from evenhand.studies.records import as_decided
+from evenhand.studies.sizes import checked_shown
 from evenhand.studies.specification import policy_from
 
 __all__ = ["Answer", "Talk"]
@@ -76,7 +78,12 @@ class Talk:
         return Answer(201, orjson.dumps(state, option=OPTIONS), headers=(location,))
 
     def _created(self, name: str, spec: dict[str, Any]) -> Any:
-        Study.create(self._desks.store, policy_from(spec), name=name)
+        try:
+            Study.create(self._desks.store, policy_from(spec), name=name)
+        except ArgumentError as error:
+            if isinstance(error.__cause__, IntegrityError):
+                raise Refusal(409, wanted("name", "a new one", name, "there is a study of that name")) from error
+            raise
         return self._state(self._desks.open(name))
 
     async def ask(self, call: Call) -> Answer:
@@ -90,6 +97,7 @@ class Talk:
         else:
             body = object_of(call, (*ASKS, "count", "batch"), empty=True)
             wishes, single = self._wishes(body, key)
+        checked_shown(desk.study.policy_name, (given for given, _ in wishes))
         outcomes = await desk.writer.perform([Operation("ask", None, given, own, call.actor) for given, own in wishes])
         if single:
             if isinstance(outcomes[0], EvenhandError):
@@ -117,10 +125,10 @@ class Talk:
                 raise ArgumentError(wanted("batch", "a list of objects", rows))
             self._few(len(rows))
             return [(shown_of(row, f"batch[{i}]"), numbered(key, i)) for i, row in enumerate(rows)], False
-        if "count" in body:
-            count = count_of(body["count"], self._most)
-            given = shown_of({name: item for name, item in body.items() if name != "count"}, "body")
-            return [(given, numbered(key, i)) for i in range(count)], False
+        count = body.pop("count", None)
+        if count is not None:
+            given = shown_of(body, "body")
+            return [(given, numbered(key, i)) for i in range(count_of(count, self._most))], False
         return [(shown_of(body, "body"), key)], True
 
     async def tell(self, call: Call) -> Answer:

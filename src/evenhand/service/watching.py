@@ -25,6 +25,7 @@ class Watch:
         self._studies: dict[str, Study] = {}
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
+        self._failing: dict[tuple[str, Hook | None], str] = {}
 
     def start(self) -> None:
         """Begin to watch, where there is anything to call."""
@@ -44,20 +45,27 @@ class Watch:
             for name in self._store.names():
                 if name not in self._studies:
                     self._studies[name] = Study.open(self._store, name)
+            self._failing.pop(("the store", None), None)
         except EvenhandError as error:
-            self._noted("the store", error)
+            self._noted("the store", None, error)
             return
         for name, study in self._studies.items():
             for hook in self._hooks:
                 try:
                     hook(study)
+                    self._failing.pop((name, hook), None)
                 except Exception as error:
-                    self._noted(name, error)
+                    self._noted(name, hook, error)
 
     def _run(self) -> None:
         while not self._over.wait(self._interval):
             self.round()
 
-    def _noted(self, where: str, error: Exception) -> None:
-        if self._log is not None:
-            self._log.error("watch failed", study=where, exc_info=error)
+    def _noted(self, where: str, hook: Hook | None, error: Exception) -> None:
+        """Log a failure, once until it passes or becomes another; a defect with its traceback."""
+        why = f"{type(error).__name__}: {error}"
+        if self._log is None or self._failing.get((where, hook)) == why:
+            return
+        self._failing[where, hook] = why
+        traceback = {} if isinstance(error, EvenhandError) else {"exc_info": error}
+        self._log.error("watch failed", study=where, why=why, **traceback)

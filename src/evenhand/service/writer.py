@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from evenhand.errors import EvenhandError
@@ -36,10 +36,13 @@ class Writer:
     study : whose operations it performs.
     most : operations in one transaction, and so the longest that a newcomer waits.
     queue : operations that may wait; beyond that newcomers are refused, 503.
+    first : what the thread does before all else.
     """
 
-    def __init__(self, study: Performer, *, most: int = 1000, queue: int = 50_000) -> None:
-        self.study, self._most, self._room = study, most, queue
+    def __init__(
+        self, study: Performer, *, most: int = 1000, queue: int = 50_000, first: Callable[[], None] | None = None
+    ) -> None:
+        self.study, self._most, self._room, self._first = study, most, queue, first
         self._queue: deque[_Waiting] = deque()
         self._waiting = 0
         self._woken = False
@@ -83,6 +86,8 @@ class Writer:
         self._thread.join(timeout)
 
     def _run(self) -> None:
+        if self._first is not None:
+            self._first()
         while group := self._next():
             done = _performed(self.study, group)
             loops = {waiting.loop for waiting, _ in done}

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["bandit_feedback", "bandit_frame", "frame"]
 
 COLUMNS = ["ticket", "round", "at", "arm", "index", "reason", "probabilities", "given", "status", "told_at", "reward"]
+RECORD = ["told", "decision", "version", "random_state", "key", "actor", "digest"]
 
 
 def frame(study: Study) -> pd.DataFrame:
@@ -24,7 +25,8 @@ def frame(study: Study) -> pd.DataFrame:
 
     Columns: `ticket`, `round`, `at` (UTC), `arm` (the group of a draw, nothing for an allocation), `index`, `reason`,
     `probabilities` (a list, or None), `given` (what was shown), `status` ("open", "told" or "forgotten"), `told_at`,
-    `reward` (None where none was told), `told` (all that was told), `version`, `random_state`, `key`, `actor`.
+    `reward` (None where none was told), `told` (all that was told), `decision` (all that was decided), `version`,
+    `random_state`, `key`, `actor`, `digest` (of the entry in the log).
     """
     import pandas as pd
 
@@ -46,17 +48,19 @@ def frame(study: Study) -> pd.DataFrame:
                     "told_at": None,
                     "reward": None,
                     "told": None,
+                    "decision": {name: value for name, value in decision.items() if name != "type"},
                     "version": entry.version,
                     "random_state": loaded(entry.random_state),
                     "key": entry.key,
                     "actor": entry.actor,
+                    "digest": entry.digest,
                 }
             elif entry.ticket in rows:
                 told = entry.kind == "tell"
                 rows[entry.ticket]["status"] = "told" if told else "forgotten"
                 if told:
                     rows[entry.ticket] |= {"told_at": moment(entry.at), "told": given, "reward": given.get("reward")}
-    table = pd.DataFrame(list(rows.values()), columns=[*COLUMNS, "told", "version", "random_state", "key", "actor"])
+    table = pd.DataFrame(list(rows.values()), columns=[*COLUMNS, *RECORD])
     for name in ("at", "told_at"):
         table[name] = pd.to_datetime(table[name], utc=True)
     return table
@@ -89,7 +93,7 @@ def bandit_frame(study: Study) -> pd.DataFrame:
     if (len(told) < len(table[table["status"].eq("told")]) and not len(told)) or not single:
         raise ArgumentError(f"bandit feedback: wanted decisions for one arm each, got those of {study.policy_name}")
     unknown = not getattr(study.policy, "compiled", True)
-    drawn = told["probabilities"].isna() & (told["random_state"].notna() | unknown)
+    drawn = told["probabilities"].isna() & (bool(table["random_state"].notna().any()) or unknown)
     if drawn.any():
         raise ArgumentError(
             f"bandit feedback: {study.policy_name} draws by chance, or a learner in it may, and does not say with "

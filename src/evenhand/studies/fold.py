@@ -11,10 +11,13 @@ from sqlalchemy import Row
 from evenhand.errors import ArgumentError, ReplayError, wanted
 from evenhand.studies.records import as_decided, chained, dumped, loaded, plain, revived
 
-__all__ = ["Arguments", "Operation", "digest_of", "linked", "replayed", "taken"]
+__all__ = ["Arguments", "Operation", "digest_of", "genesis", "linked", "replayed", "taken"]
 
 CHAIN = ("sequence", "kind", "ticket", "at", "given", "decision", "version", "random_state", "key", "actor")
 """What the digest of an entry covers, in this order."""
+
+BIRTH = ("name", "policy", "secret", "created_at")
+"""What the digest before the first entry covers."""
 
 
 class Operation(NamedTuple):
@@ -124,6 +127,12 @@ def replayed(policy: Any, row: Row[Any]) -> None:
             raise ReplayError(
                 f"entry {row.sequence}, written by version {row.version}: the log says {row.decision}, replay {again}"
             )
+
+
+def genesis(study: Any) -> str:
+    """Return the digest before the first entry: over the study's name, policy, secret and time of creation."""
+    values = study if isinstance(study, dict) else study._mapping
+    return chained("", *(values[name] for name in BIRTH))
 
 
 def digest_of(before: str, entry: Any) -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import inspect
 import math
 import time
 from datetime import UTC, datetime
@@ -27,11 +26,11 @@ __all__ = [
     "chained",
     "decision_from",
     "dumped",
+    "first_random_state",
     "loaded",
     "moment",
     "now",
     "plain",
-    "policy_version",
     "random_state",
     "revived",
 ]
@@ -214,16 +213,11 @@ def random_state(policy: Any) -> str | None:
     return dumped(words) if words else None
 
 
-def policy_version(policy: Any) -> str:
-    """Return evenhand's version and a fingerprint of the file that defines the policy's class."""
-    from evenhand.version import __version__
-
-    try:
-        with open(inspect.getfile(type(policy)), "rb") as file:
-            print_ = hashlib.sha256(file.read()).hexdigest()[:8]
-    except (OSError, TypeError):
-        print_ = "unknown"
-    return f"{__version__}+{print_}"
+def first_random_state(policy: Any) -> str | None:
+    """Return the random streams of a policy before its first contexts, which made them."""
+    pristine = policy.fresh()
+    pristine.begin(policy.dimension)
+    return random_state(pristine)
 
 
 def now() -> int:

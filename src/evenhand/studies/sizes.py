@@ -1,20 +1,29 @@
-"""How large a policy may be that comes as data from somebody else: what it would hold in memory, counted beforehand."""
+"""How large may be what comes as data from somebody else, a policy or what it is shown and told: counted beforehand."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 from evenhand.errors import ArgumentError, wanted
 
-__all__ = ["checked_sizes"]
+__all__ = ["checked_pairs", "checked_shown", "checked_sizes"]
 
-MOST_ARMS = 10_000
+MOST_ARMS = 1_000
 MOST_CANDIDATES = 100
-MOST_INDIVIDUALS = 1_000
+MOST_INDIVIDUALS = 200
 LARGEST_BUDGET = 10**8
 LARGEST_TABLE = 10**7
 """Numbers in the largest table that a policy may keep."""
+MOST_SHOWN = 100_000
+"""Numbers in the contexts of one decision."""
+LARGEST_FIT = 4 * 10**6
+"""Numbers that a group policy may keep for its estimates: arms, by the square of the features."""
+MOST_TOGETHER = 4 * 10**6
+"""What all decisions of one request may come to: numbers shown, pairs of individuals."""
+MOST_PAIRS = 20_000
+"""Pairs of individuals that one report may name."""
 
 
 def checked_sizes(name: str, arguments: dict[str, Any]) -> None:
@@ -40,6 +49,48 @@ def checked_sizes(name: str, arguments: dict[str, Any]) -> None:
         _most("states (combinations, by candidates)", math.prod(sizes) * _count(arguments["candidates"]), LARGEST_TABLE)
     if name.startswith("interventions/"):
         _most("budget", _count(arguments.get("budget")), LARGEST_BUDGET)
+
+
+def checked_shown(name: str, asks: Iterable[dict[str, Any]]) -> None:
+    """Refuse contexts, lists of rows, for which a policy would need much time or memory, or the log much room.
+
+    Parameters
+    ----------
+    name : the policy's.
+    asks : what each decision of one request is shown.
+
+    Raises
+    ------
+    ArgumentError
+        If one decision is shown too much, or all together are.
+    """
+    numbers = pairs = 0
+    for shown in asks:
+        contexts = shown.get("contexts")
+        if not contexts:
+            continue
+        rows, own = len(contexts), sum(map(len, contexts))
+        _most("contexts: numbers in one decision", own, MOST_SHOWN)
+        if name.startswith("similarity/"):
+            _most("contexts: individuals", rows, MOST_INDIVIDUALS)
+            pairs += rows * rows
+        if name.startswith("groups/"):
+            _most("contexts: arms by the square of their features", rows * len(contexts[0]) ** 2, LARGEST_FIT)
+        numbers += own
+    _most("contexts: numbers in one request", numbers, MOST_TOGETHER)
+    _most("contexts: pairs of individuals in one request", pairs, MOST_TOGETHER)
+
+
+def checked_pairs(told: dict[str, Any]) -> None:
+    """Refuse a report that names more pairs of individuals than any round has.
+
+    Raises
+    ------
+    ArgumentError
+        If there are too many.
+    """
+    for name in ("violations", "acceptable"):
+        _most(f"{name}: pairs", _count(told.get(name)), MOST_PAIRS)
 
 
 def _count(value: Any) -> int:

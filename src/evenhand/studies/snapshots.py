@@ -12,8 +12,8 @@ from sqlalchemy import Connection, Row, delete, func, insert, select
 from evenhand.errors import EvenhandError, ReplayError, StateFileError
 from evenhand.state import from_bytes, to_bytes
 from evenhand.studies.fold import Arguments, Operation, linked, replayed, taken
-from evenhand.studies.records import policy_version
 from evenhand.studies.schema import SNAPSHOTS
+from evenhand.studies.versions import policy_version
 
 __all__ = ["Fold", "first", "fold_at", "latest", "write_snapshot"]
 

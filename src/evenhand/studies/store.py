@@ -199,7 +199,8 @@ def _url(where: str | os.PathLike[str]) -> URL:
 def _shown(url: URL) -> str:
     """Return a URL that can be shown to anybody."""
     hidden = {name: "..." for name in url.query if "pass" in name}
-    return url.update_query_dict(hidden).render_as_string(hide_password=True)
+    plain = url.set(drivername=url.get_backend_name())
+    return plain.update_query_dict(hidden).render_as_string(hide_password=True)
 
 
 def _check_file(database: str | None, create: bool) -> None:

@@ -11,7 +11,7 @@ import os
 import re
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -27,14 +27,15 @@ from evenhand.errors import (
     wanted,
 )
 from evenhand.state import to_bytes
-from evenhand.studies.fold import Arguments, Operation
+from evenhand.studies.fold import Arguments, Operation, genesis
 from evenhand.studies.log import Log, Record, as_event, record_of
-from evenhand.studies.records import Event, moment, now, policy_version
+from evenhand.studies.records import Event, moment, now
 from evenhand.studies.schema import STUDIES
 from evenhand.studies.snapshots import Fold, latest, write_snapshot
 from evenhand.studies.store import Store
 from evenhand.studies.tickets import new_secret, number_of, signed
 from evenhand.studies.transaction import Transaction
+from evenhand.studies.versions import policy_version
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Study"]
 
+SMALL = 2**20
+"""Bytes of the largest state that closing a study writes."""
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
 
@@ -75,6 +78,7 @@ class Study:
         self._log = Log(store, self._number)
         self._turn = threading.RLock()
         self._fold: Fold | None = None
+        self._added = False
         self._trail: Trail | None = None
 
     @classmethod
@@ -108,7 +112,9 @@ class Study:
             name = _default_name(store)
         if not isinstance(name, str) or NAME.fullmatch(name) is None:
             mend = "" if given else "give it a name of your own: name="
-            raise ArgumentError(wanted("name", "up to 100 letters, digits, - and _", name, mend))
+            raise ArgumentError(
+                wanted("name", "up to 100 letters, digits, - and _, a letter or digit first", name, mend)
+            )
         at = now()
         row = {"name": name, "policy": registry.name_of(policy), "secret": new_secret(), "created_at": at}
         with _opened(store, create=True) as place:
@@ -116,7 +122,7 @@ class Study:
                 with place.writing() as connection:
                     number = connection.scalar(insert(STUDIES).values(row).returning(STUDIES.c.id))
                     assert number is not None
-                    write_snapshot(connection, number, 0, "", at, policy_version(policy), state)
+                    write_snapshot(connection, number, 0, genesis(row), at, policy_version(policy), state)
             except IntegrityError as error:
                 mend = f"{place.url} has a study of that name"
                 raise ArgumentError(wanted("name", "a new one", name, mend)) from error
@@ -208,8 +214,10 @@ class Study:
                         fold = self._folded(connection)
                     fold.cross(connection, self._number, now())
                     outcomes = Transaction(connection, self._log, fold, self._ticket).done(operations)
+                    self._added = self._added or fold.sequence > last
                     if fold.wants_snapshot:
                         fold.keep(connection, self._number, now())
+                        self._added = False
                     return outcomes
             except BaseException:
                 self._fold = None
@@ -218,12 +226,20 @@ class Study:
     def snapshot(self) -> None:
         """Keep the state as it is now, so that nothing before it is replayed when the study is opened.
 
-        Snapshots are taken by themselves as the log grows. Take one by hand before evenhand, or the policy's own code,
-        is replaced: the new code then goes on from here even where it would have decided otherwise before.
+        Snapshots are taken by themselves as the log grows and when a study is closed. Take one by hand before evenhand,
+        or the policy's own code, is replaced, if a process may have been killed since: the new code then goes on from
+        here even where it would have decided otherwise before.
         """
         with self._turn, self.store.writing() as connection:
             self._log.lock(connection)
             self._folded(connection).keep(connection, self._number, now())
+            self._added = False
+
+    def rest(self) -> None:
+        """Take a snapshot if this object added anything since the last one, and the state is small; never fails."""
+        with self._turn, suppress(EvenhandError):
+            if self._added and self._fold is not None and len(self._fold.bytes()) <= SMALL:
+                self.snapshot()
 
     def sign(self, number: int) -> str:
         """Return the text of a ticket that can be handed to others: it names the study and cannot be made up."""
@@ -288,11 +304,17 @@ class Study:
             raise UnknownTicketError(f"ticket {number} was never handed out by the study {self.name!r}")
         return record_of(events)
 
-    def verify(self, *, progress: bool = False) -> Verification:
-        """Replay the whole log from the start and check all that was promised; see `Verification`."""
+    def verify(self, *, known: str | None = None, progress: bool = False) -> Verification:
+        """Replay the whole log from the start and check all that was promised; see `Verification`.
+
+        Parameters
+        ----------
+        known : a digest that was kept elsewhere, such as an earlier verification's: the log must still hold its entry.
+        progress : show how far it has come.
+        """
         from evenhand.studies.verify import verify
 
-        return verify(self, progress=progress)
+        return verify(self, known=known, progress=progress)
 
     def trail(self) -> Trail:
         """Return shares, shortfalls and rewards over time, as far as the log goes now."""
@@ -312,7 +334,8 @@ class Study:
         return frame(self)
 
     def close(self) -> None:
-        """Let go of the store's connections; nothing is lost without it."""
+        """Keep the state for the next who opens the study, and let go of the store; nothing is lost without it."""
+        self.rest()
         self.store.close()
 
     def __enter__(self) -> Self:

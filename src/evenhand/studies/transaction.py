@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from evenhand.errors import ArgumentError, ClosedTicketError, ContradictionError, EvenhandError, wanted
 from evenhand.studies.fold import Operation, digest_of, taken
 from evenhand.studies.log import Log, record_of
-from evenhand.studies.records import as_decided, decision_from, dumped, now, random_state
+from evenhand.studies.records import as_decided, decision_from, dumped, first_random_state, now, random_state
 from evenhand.studies.snapshots import Fold
 
 __all__ = ["Transaction"]
@@ -50,6 +50,7 @@ class Transaction:
             before = self._asked_before(key, given)
             if before is not None:
                 return before
+        begun = getattr(fold.policy, "dimension", 0) is not None
         drawn_from, text = random_state(fold.policy), dumped(given)
         started = time.perf_counter()
         try:
@@ -57,6 +58,8 @@ class Transaction:
         except ClosedTicketError as closed:
             assert number is not None
             return self._closed_before(closed, kind, number, given)
+        if kind == "ask" and not begun:
+            drawn_from = first_random_state(fold.policy)
         entry: dict[str, Any] = {
             "sequence": fold.sequence + 1,
             "kind": kind,

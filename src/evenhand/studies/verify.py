@@ -10,8 +10,8 @@ from sqlalchemy import Connection, Row, func, select
 
 from evenhand.errors import EvenhandError, ReplayError
 from evenhand.protocol import Label
-from evenhand.studies.fold import linked
-from evenhand.studies.schema import EVENTS, SNAPSHOTS
+from evenhand.studies.fold import genesis, linked
+from evenhand.studies.schema import EVENTS, SNAPSHOTS, STUDIES
 from evenhand.studies.snapshots import Fold, first, fold_at
 from evenhand.studies.trail import Trail
 
@@ -30,6 +30,7 @@ class Verification:
     ok : whether nothing is wrong: the log is whole, replays to the same decisions and states, and the promise held.
     problems, notes : what is wrong, and what could not be looked at, in words.
     entries, decisions, told, forgotten, open : what the log holds.
+    digest : the last entry's; kept elsewhere, it shows later that nothing before it was cut off or written anew.
     replayed : how many entries this version of the code replayed; fewer than there are only where `notes` say why.
     versions : the versions of the policy's code that wrote it.
     promise : when the policy keeps its promise, None where it makes none that a log can show.
@@ -39,6 +40,7 @@ class Verification:
     """
 
     entries: int
+    digest: str
     replayed: int
     decisions: int
     told: int
@@ -61,7 +63,7 @@ class Verification:
         return not self.problems
 
 
-def verify(study: Study, *, progress: bool = False) -> Verification:
+def verify(study: Study, *, known: str | None = None, progress: bool = False) -> Verification:
     """Replay a study's log from the start; see `Verification`.
 
     What is checked: every entry is there and is what was written (a chain of digests); the policy, started from the
@@ -69,12 +71,13 @@ def verify(study: Study, *, progress: bool = False) -> Verification:
     works with now, equal the state of the replay, bit by bit; the promise held at every round at which it is to hold.
     Entries that were cut off the end leave a sound log behind and, where no snapshot was taken after them, cannot be
     missed here; nor can what was rewritten with all its digests and still replays: whoever must notice that keeps the
-    last digest elsewhere.
+    last `digest` elsewhere and gives it as `known`.
     """
     problems: list[str] = []
     notes: list[str] = []
+    found = known is None
     with study.store.reading() as connection:
-        last, _ = study._log.last(connection)
+        last, digest = study._log.last(connection)
         replay, trail = None, Trail(None)
         try:
             replay = _Replay(connection, study, notes)
@@ -88,6 +91,7 @@ def verify(study: Study, *, progress: bool = False) -> Verification:
                     replay.take(row)
             except EvenhandError as error:
                 problems.append(str(error))
+            found = found or row.digest == known
             try:
                 trail.take(row)
             except (AttributeError, LookupError, TypeError, ValueError) as error:
@@ -95,12 +99,15 @@ def verify(study: Study, *, progress: bool = False) -> Verification:
         by_version = select(EVENTS.c.version).where(EVENTS.c.study == study._number).group_by(EVENTS.c.version)
         written = tuple(connection.scalars(by_version.order_by(func.min(EVENTS.c.sequence))))
     problems += [] if problems or replay is None else replay.compared(study)
+    if not found:
+        problems.append(f"no entry has the digest {known}: entries were cut off, or written anew")
     if trail.kept is False:
         at = "" if trail.first_violation is None else " first at round {} to {!r}".format(*trail.first_violation)
         problems.append(f"the promise was broken:{at} ({trail.violations} rounds in all)")
     worst = trail.worst or (None, None, None)
     return Verification(
         entries=trail.sequence,
+        digest=digest,
         replayed=0 if replay is None else replay.count,
         decisions=trail.rounds,
         told=trail.told,
@@ -132,6 +139,10 @@ class _Replay:
         own = SNAPSHOTS.c.study == study._number, SNAPSHOTS.c.version == self.version
         self._kept = {row.sequence: row for row in connection.execute(select(SNAPSHOTS).where(*own))}
         self._before, self._digest = self._fold.sequence, self._fold.digest
+        born = connection.execute(select(STUDIES).where(STUDIES.c.id == study._number)).one()
+        if self._before or genesis(born) != self._digest:
+            parts = "the study's name, policy, secret and time of creation"
+            raise ReplayError(f"{parts} are not those that the first snapshot was taken with: one of them was changed")
         self._notes, self._since, self.count = notes, 0, 0
 
     def check_end(self, last: int) -> None:

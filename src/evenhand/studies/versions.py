@@ -1,0 +1,53 @@
+"""Which code decides: evenhand's version, and a fingerprint of every file that a decision may depend on."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from evenhand import registry
+from evenhand.version import __version__
+
+__all__ = ["policy_version"]
+
+DECIDING = ("online.py", "rng.py", "kernels", *registry.HOMES)
+"""Files and folders of evenhand whose code may take part in a decision."""
+
+
+def policy_version(policy: Any) -> str:
+    """Return the version of the code behind a policy, such as "0.1.0+3f2a9c41".
+
+    The fingerprint covers evenhand's kernels, learners and problems, and the files that define the policy and what it
+    holds (its learner, its model, its metric) where these are somebody else's.
+    """
+    held = [policy, *getattr(policy, "__dict__", {}).values()]
+    own = {type(part) for part in held if part is policy or registry.name_of(part) is not None}
+    files = {_file(cls) for cls in own if not cls.__module__.startswith("evenhand.")}
+    digest = hashlib.sha256(_evenhand())
+    for file in sorted(files):
+        digest.update(file.encode())
+        digest.update(Path(file).read_bytes() if file else b"")
+    return f"{__version__}+{digest.hexdigest()[:8]}"
+
+
+@cache
+def _evenhand() -> bytes:
+    """Return the digest of evenhand's own deciding code."""
+    root = Path(__file__).resolve().parent.parent
+    digest = hashlib.sha256()
+    for name in DECIDING:
+        place = root / name
+        for file in [place] if place.is_file() else sorted(place.glob("*.py")):
+            digest.update(file.name.encode())
+            digest.update(file.read_bytes())
+    return digest.digest()
+
+
+def _file(cls: type) -> str:
+    try:
+        return inspect.getfile(cls)
+    except (OSError, TypeError):
+        return ""

@@ -1,0 +1,69 @@
+"""Desks: what is made ready when a study is opened, and what stays when the service ends."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from sqlalchemy import select
+
+from evenhand.groups import LinearThompson
+from evenhand.quotas import FairUCB
+from evenhand.service.desks import Desk, Desks, rehearsed
+from evenhand.service.state import SERIES, series_of
+from evenhand.studies import Operation, Store, Study
+from evenhand.studies.schema import SNAPSHOTS
+from evenhand.studies.specification import policy_from
+
+
+@pytest.fixture
+def store():
+    with_studies = Store.at(":memory:", create=True)
+    yield with_studies
+    with_studies.close()
+
+
+def test_a_rehearsal_decides_and_reports_and_changes_nothing(store, monkeypatch):
+    study = Study.create(store, FairUCB({"a": 0.2, "b": 0.3}, seed=1), name="ads")
+    before = study.policy
+    told = []
+    monkeypatch.setattr(Study, "policy", property(lambda self: before))
+    monkeypatch.setattr(before, "tell", lambda ticket, reward: told.append((ticket.arm, reward)))
+    rehearsed(study)
+    assert told == [("a", 1.0)]
+    assert (study.sequence, study.open_tickets) == (0, [])
+
+
+def test_what_cannot_be_rehearsed_is_asked_all_the_same(store):
+    for policy in (
+        LinearThompson({"a": "F", "b": "M"}, seed=1),
+        policy_from({"policy": "similarity/lipschitz-ucb", "dimension": 1, "seed": 1}),
+    ):
+        study = Study.create(store, policy, name=f"n{len(store.names())}")
+        rehearsed(study)
+        assert study.ask([[0.1], [0.2]]).id == 1
+
+
+def test_the_course_of_many_arms_has_fewer_rounds(store):
+    study = Study.create(store, FairUCB([0.5 / 500] * 500, arms=500, seed=1), name="many")
+    for _ in range(120):
+        study.ask()
+    desk = Desk(study)
+    series = series_of(desk, 400)
+    desk.writer.stop()
+    assert len(series["labels"]) == 500
+    assert len(series["round"]) * 500 <= SERIES
+    assert (series["round"][0], series["round"][-1]) == (1, 120)
+
+
+def test_studies_that_wrote_keep_their_state_when_the_service_stops(store):
+    for name in ("wrote", "idle"):
+        Study.create(store, FairUCB({"a": 0.2, "b": 0.3}, seed=1), name=name)
+    desks = Desks(store)
+    writer = desks.open("wrote").writer
+    desks.open("idle")
+    asyncio.run(writer.perform([Operation("ask")] * 3))
+    desks.stop()
+    with store.reading() as connection:
+        kept = connection.execute(select(SNAPSHOTS.c.study, SNAPSHOTS.c.sequence).order_by(*SNAPSHOTS.primary_key))
+        assert sorted(map(tuple, kept)) == [(1, 0), (1, 3), (2, 0)]
