@@ -4,7 +4,7 @@ import { el } from "./dom.js";
 import { ago, count, counted, number, time, title } from "./format.js";
 import { section } from "./section.js";
 import { table } from "./table.js";
-import { STORE, badge, command, named, noun, watched } from "./words.js";
+import { STORE, badge, command, named, noun, told, watched } from "./words.js";
 
 const FEW = 8;
 
@@ -23,7 +23,7 @@ export function open({ state, open: tickets, elapsed, ui }) {
       "p",
       { class: "hint" },
       `${some}Each waits for a report: `,
-      el("code", {}, command("tell", state, "TICKET REWARD")),
+      el("code", {}, command("tell", state, `TICKET ${told(state)}`)),
       `. ${STORE}, TICKET the number of the decision.`,
     ),
     table({

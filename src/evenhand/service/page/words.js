@@ -51,6 +51,12 @@ export function named(label) {
 export const command = (verb, { name }, rest = "") => `evenhand ${verb} STORE --study ${name} ${rest}`.trimEnd();
 export const STORE = "STORE is the file or address that is being served";
 
+/** How the shell tells what a decision of this study brought. */
+export function told({ policy }) {
+  if (policy.startsWith("sampling/")) return "--rows FILE --label COLUMN";
+  return policy.startsWith("interventions/") ? "--samples FILE" : "REWARD";
+}
+
 /** What decisions are about: arms, and groups where the next sample is chosen. */
 export const noun = ({ policy }) => (policy.startsWith("sampling/") ? "group" : "arm");
 
