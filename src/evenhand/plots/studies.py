@@ -58,7 +58,7 @@ def plot_course(
             promise = f", promised {owed[arm]:.3g}" if owed[arm] else ""
             texts[arm] = f"{plain(labels[arm], LABEL)} {shares[-1, arm]:.3g}{promise}"
         _name_ends(axes, shares[-1], drawn, texts)
-        title = "Shares of the decisions" + (" and what is promised (dashed)" if owed.any() else "")
+        title = "Shares of the decisions" + (" and what is promised (black dots)" if owed.any() else "")
         title += _named(labels, "furthest from their promise" if owed.any() else "with the largest shares")
         return finish(axes, title, "decision", "share of the decisions so far", legend=False)
 
