@@ -11,23 +11,13 @@ def studies(store: STORE, json: JSON = False) -> None:
     """List the studies of a store."""
     from evenhand.cli.output import as_json, cell, say, table
     from evenhand.studies import Store, Study
+    from evenhand.studies.standing import outline
 
     place = Store.at(store)
     rows = []
     for name in place.names():
         study = Study.open(place, name)
-        trail = study.trail()
-        rows.append(
-            {
-                "name": name,
-                "policy": study.policy_name,
-                "created": study.created,
-                "decisions": trail.rounds,
-                "told": trail.told,
-                "open": len(trail.open),
-                "promise": {True: "kept", False: "broken", None: None}[trail.kept],
-            }
-        )
+        rows.append(outline(study, study.trail()))
     place.close()
     if json:
         as_json(rows)

@@ -20,7 +20,7 @@ from evenhand.service.metrics import Metrics
 from evenhand.service.refusals import Refusal, refusal_of
 from evenhand.service.routes import Route, found
 from evenhand.service.talk import Answer
-from evenhand.studies.study import NAME
+from evenhand.studies.creation import NAME
 
 __all__ = ["SECURITY", "Door"]
 

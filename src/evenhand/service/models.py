@@ -181,6 +181,7 @@ class StudyOut(BaseModel):
     policy: str
     created: datetime
     decisions: int
+    told: int
     open: int
     promise: Literal["kept", "broken"] | None
     alerts: int

@@ -13,7 +13,7 @@ import numpy as np
 from evenhand.service.desks import Desk, Desks
 from evenhand.service.metrics import Standing
 from evenhand.studies import Study, monitors
-from evenhand.studies.standing import standing
+from evenhand.studies.standing import outline, standing
 
 __all__ = [
     "alert_mark",
@@ -37,17 +37,7 @@ def studies_of(desks: Desks) -> dict[str, Any]:
     rows = []
     for desk in desks.all():
         with desk.looking() as (trail, _):
-            rows.append(
-                {
-                    "name": desk.study.name,
-                    "policy": desk.study.policy_name,
-                    "created": desk.study.created,
-                    "decisions": trail.rounds,
-                    "open": len(trail.open),
-                    "promise": {True: "kept", False: "broken", None: None}[trail.kept],
-                    "alerts": len(monitors.alerts(desk.study, standing=True)),
-                }
-            )
+            rows.append({**outline(desk.study, trail), "alerts": len(monitors.alerts(desk.study, standing=True))})
     return {"studies": rows}
 
 

@@ -10,10 +10,24 @@ from evenhand.studies.trail import RECENT, Trail
 if TYPE_CHECKING:
     from evenhand.studies.study import Study
 
-__all__ = ["standing"]
+__all__ = ["outline", "standing"]
 
 GROUPED = ("groups/", "quotas/")
 """Policies that may know groups, of their own or of their learner."""
+
+
+def outline(study: Study, trail: Trail) -> dict[str, Any]:
+    """Return a study in a line: `name`, `policy`, `created`, `decisions`, `told`, `open`, and whether its `promise` is
+    "kept" or "broken", None where that is not said."""
+    return {
+        "name": study.name,
+        "policy": study.policy_name,
+        "created": study.created,
+        "decisions": trail.rounds,
+        "told": trail.told,
+        "open": len(trail.open),
+        "promise": {True: "kept", False: "broken", None: None}[trail.kept],
+    }
 
 
 def standing(study: Study, trail: Trail | None = None) -> dict[str, Any]:

@@ -8,7 +8,6 @@ when a transaction fails, that fold is thrown away and made again from the last 
 from __future__ import annotations
 
 import os
-import re
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -26,7 +25,7 @@ from evenhand.errors import (
     UnknownTicketError,
     wanted,
 )
-from evenhand.state import to_bytes
+from evenhand.studies.creation import name_of_new, opened, state_of_new
 from evenhand.studies.fold import Arguments, Operation, genesis
 from evenhand.studies.log import Log, Record, as_event, record_of
 from evenhand.studies.records import Event, moment, now
@@ -47,7 +46,6 @@ __all__ = ["Study"]
 
 SMALL = 2**20
 """Bytes of the largest state that closing a study writes."""
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
 
 class Study:
@@ -98,26 +96,11 @@ class Study:
         StoreError
             If the store cannot be reached or is none.
         """
-        if isinstance(policy, type) or registry.name_of(policy) is None or not hasattr(policy, "ask"):
-            raise ArgumentError(wanted("policy", "a registered policy, such as eh.quotas.FairUCB({...})", policy))
-        if len(getattr(policy, "open_tickets", ())):
-            raise ArgumentError(wanted("policy", "one without open tickets", f"{len(policy.open_tickets)} open"))
-        if getattr(policy, "promise", None) is not None and vars(policy).get("round", 0):
-            got = f"one at round {policy.round}"
-            mend = "its promise is checked over every round, so the log must hold all: pass policy.fresh()"
-            raise ArgumentError(wanted("policy", "one that has not decided yet", got, mend))
-        state = to_bytes(policy)
-        given = name is not None
-        if name is None:
-            name = _default_name(store)
-        if not isinstance(name, str) or NAME.fullmatch(name) is None:
-            mend = "" if given else "give it a name of your own: name="
-            raise ArgumentError(
-                wanted("name", "up to 100 letters, digits, - and _, a letter or digit first", name, mend)
-            )
+        state = state_of_new(policy)
+        name = name_of_new(name, store)
         at = now()
         row = {"name": name, "policy": registry.name_of(policy), "secret": new_secret(), "created_at": at}
-        with _opened(store, create=True) as place:
+        with opened(store, create=True) as place:
             try:
                 with place.writing() as connection:
                     number = connection.scalar(insert(STUDIES).values(row).returning(STUDIES.c.id))
@@ -139,7 +122,7 @@ class Study:
         StoreError
             If the store is not there or cannot be reached.
         """
-        with _opened(store) as place:
+        with opened(store) as place:
             if name is None:
                 names = place.names()
                 if len(names) != 1:
@@ -205,23 +188,18 @@ class Study:
             refused changes nothing and holds up no other.
         """
         with self._turn:
-            try:
-                self._now_or_before().rehearse(operations)
-                with self.store.writing() as connection:
-                    last, _ = self._log.lock(connection)
-                    fold = self._fold
-                    if fold is None or fold.sequence < last:
-                        fold = self._folded(connection)
-                    fold.cross(connection, self._number, now())
-                    outcomes = Transaction(connection, self._log, fold, self._ticket).done(operations)
-                    self._added = self._added or fold.sequence > last
-                    if fold.wants_snapshot:
-                        fold.keep(connection, self._number, now())
-                        self._added = False
-                    return outcomes
-            except BaseException:
-                self._fold = None
-                raise
+            self._now_or_before().rehearse(operations)
+            with self._written() as (connection, last):
+                fold = self._fold
+                if fold is None or fold.sequence < last:
+                    fold = self._folded(connection)
+                fold.cross(connection, self._number, now())
+                outcomes = Transaction(connection, self._log, fold, self._ticket).done(operations)
+                self._added = self._added or fold.sequence > last
+                if fold.wants_snapshot:
+                    fold.keep(connection, self._number, now())
+                    self._added = False
+                return outcomes
 
     def snapshot(self) -> None:
         """Keep the state as it is now, so that nothing before it is replayed when the study is opened.
@@ -230,8 +208,7 @@ class Study:
         or the policy's own code, is replaced, if a process may have been killed since: the new code then goes on from
         here even where it would have decided otherwise before.
         """
-        with self._turn, self.store.writing() as connection:
-            self._log.lock(connection)
+        with self._turn, self._written() as (connection, _):
             self._folded(connection).keep(connection, self._number, now())
             self._added = False
 
@@ -372,6 +349,17 @@ class Study:
                 self._fold = None
                 raise
 
+    @contextmanager
+    def _written(self) -> Iterator[tuple[Connection, int]]:
+        """Give a transaction that keeps other writers out, and the last entry's position; where it fails, forget the
+        fold, which may be ahead of the log."""
+        try:
+            with self.store.writing() as connection:
+                yield connection, self._log.lock(connection)[0]
+        except BaseException:
+            self._fold = None
+            raise
+
     def _folded(self, connection: Connection) -> Fold:
         fold = self._fold or latest(connection, self._number)
         fold.take_in(self._log.rows(connection, fold.sequence))
@@ -385,22 +373,3 @@ class Study:
         if isinstance(number, bool) or not hasattr(number, "__index__"):
             raise UnknownTicketError(wanted("ticket", "a decision, its number or its signed text", ticket))
         return int(number)
-
-
-@contextmanager
-def _opened(store: Any, *, create: bool = False) -> Iterator[Store]:
-    """Give the store at a place, let go of again where that leads to nothing."""
-    place = Store.at(store, create=create)
-    try:
-        yield place
-    except BaseException:
-        if place is not store:
-            place.close()
-        raise
-
-
-def _default_name(store: Any) -> str:
-    text = os.fspath(store) if isinstance(store, (str, os.PathLike)) else store.url
-    stem = os.path.basename(text).split(".", 1)[0]
-    on_disk = "://" not in text or text.startswith("sqlite:///")
-    return stem if on_disk and not text.endswith(":memory:") and stem else "study"

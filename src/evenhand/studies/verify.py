@@ -143,7 +143,7 @@ class _Replay:
         if self._before or genesis(born) != self._digest:
             parts = "the study's name, policy, secret and time of creation"
             raise ReplayError(f"{parts} are not those that the first snapshot was taken with: one of them was changed")
-        self._notes, self._since, self.count = notes, 0, 0
+        self._notes, self.count = notes, 0
 
     def check_end(self, last: int) -> None:
         """See that no snapshot was taken of more than the log's entries."""
@@ -161,7 +161,7 @@ class _Replay:
             except ReplayError:
                 if row.version == self.version:
                     raise
-                self._fold, self._since = None, row.sequence
+                self._fold = None
                 self._notes.append(
                     f"entries from {row.sequence} on were written by version {row.version}, and version {self.version} "
                     "would decide otherwise: verify them with the version that wrote them"

@@ -1,0 +1,72 @@
+"""What can become a study, under which name, and the store that it comes into."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from evenhand import registry
+from evenhand.errors import ArgumentError, wanted
+from evenhand.state import to_bytes
+from evenhand.studies.store import Store
+
+__all__ = ["NAME", "name_of_new", "opened", "state_of_new"]
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+"""What a study may be called: its name stands in addresses and tickets."""
+
+
+def state_of_new(policy: Any) -> bytes:
+    """Return the state that a study of this policy begins with.
+
+    Raises
+    ------
+    ArgumentError
+        If it is no registered policy, has open tickets, or makes a promise and has decided already.
+    """
+    if isinstance(policy, type) or registry.name_of(policy) is None or not hasattr(policy, "ask"):
+        raise ArgumentError(wanted("policy", "a registered policy, such as eh.quotas.FairUCB({...})", policy))
+    if len(getattr(policy, "open_tickets", ())):
+        raise ArgumentError(wanted("policy", "one without open tickets", f"{len(policy.open_tickets)} open"))
+    if getattr(policy, "promise", None) is not None and vars(policy).get("round", 0):
+        got = f"one at round {policy.round}"
+        mend = "its promise is checked over every round, so the log must hold all: pass policy.fresh()"
+        raise ArgumentError(wanted("policy", "one that has not decided yet", got, mend))
+    return to_bytes(policy)
+
+
+def name_of_new(name: str | None, store: Store | str | os.PathLike[str]) -> str:
+    """Return the name of a new study: the one that is given, else the store's file's, else "study".
+
+    Raises
+    ------
+    ArgumentError
+        If a study cannot be called so.
+    """
+    chosen = _default(store) if name is None else name
+    if not isinstance(chosen, str) or NAME.fullmatch(chosen) is None:
+        mend = "give it a name of your own: name=" if name is None else ""
+        raise ArgumentError(wanted("name", "up to 100 letters, digits, - and _, a letter or digit first", chosen, mend))
+    return chosen
+
+
+@contextmanager
+def opened(store: Store | str | os.PathLike[str], *, create: bool = False) -> Iterator[Store]:
+    """Give the store at a place, let go of again where that leads to nothing."""
+    place = Store.at(store, create=create)
+    try:
+        yield place
+    except BaseException:
+        if place is not store:
+            place.close()
+        raise
+
+
+def _default(store: Store | str | os.PathLike[str]) -> str:
+    text = store.url if isinstance(store, Store) else os.fspath(store)
+    stem = os.path.basename(text).split(".", 1)[0]
+    on_disk = "://" not in text or text.startswith("sqlite:///")
+    return stem if on_disk and not text.endswith(":memory:") and stem else "study"

@@ -1,0 +1,57 @@
+"""Studies in files, made by the shell."""
+
+import json
+
+import numpy as np
+import pytest
+
+from evenhand.studies import Operation, Study
+from tests.cli.shell import answer
+
+
+@pytest.fixture
+def store(tmp_path):
+    """A store with one study, FairUCB over the arms a and b."""
+    path = tmp_path / "ads.evenhand"
+    answer("new", path, "--policy", "fair-ucb", "--shares", "a=0.2,b=0.3", "--seed", "1")
+    return path
+
+
+MODEL = """network unknown {}
+variable sex { type discrete [ 2 ] { f, m }; }
+variable dose { type discrete [ 2 ] { low, high }; }
+variable cured { type discrete [ 2 ] { 0, 1 }; }
+probability ( sex ) { table 0.5, 0.5; }
+probability ( dose | sex ) { (f) 0.8, 0.2; (m) 0.4, 0.6; }
+probability ( cured | dose ) { (low) 0.7, 0.3; (high) 0.1, 0.9; }
+"""
+
+
+@pytest.fixture
+def trial(tmp_path):
+    """A store with a search whose model is a BIF file."""
+    (tmp_path / "model.bif").write_text(MODEL)
+    problem = {
+        "model": str(tmp_path / "model.bif"),
+        "intervene": "dose",
+        "sensitive": "sex",
+        "outcome": "cured",
+        "candidates": {"now": None, "same": [[0.5, 0.5], [0.5, 0.5]]},
+        "values": {"0": 0, "1": 1},
+    }
+    spec = {"policy": "interventions/csr", "problem": problem, "tolerance": 0.1, "budget": 600}
+    (tmp_path / "search.json").write_text(json.dumps(spec))
+    answer("new", tmp_path / "trial.evenhand", "--spec", tmp_path / "search.json")
+    return tmp_path / "trial.evenhand"
+
+
+@pytest.fixture
+def played(store):
+    """The study after 60 decisions, the last two still open."""
+    with Study.open(store) as study:
+        rng = np.random.default_rng(3)
+        for _ in range(3):
+            decisions = study.perform([Operation("ask")] * 20)
+            study.perform([Operation("tell", d.id, {"reward": float(rng.random() < 0.5)}) for d in decisions[:-1]])
+        study.forget(20)
+    return store

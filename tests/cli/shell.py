@@ -1,0 +1,41 @@
+"""Studies as a shell talks to them."""
+
+import json
+import subprocess
+import sys
+
+from typer.testing import CliRunner
+
+from evenhand.cli import app
+
+__all__ = ["NEW", "answer", "asked", "call", "evenhand", "refused"]
+
+NEW = ["-p", "fair-ucb", "--shares", "a=0.2,b=0.3"]
+
+
+def call(*arguments, stdin=None):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], input=stdin)
+
+
+def answer(*arguments, stdin=None):
+    """What a command prints that is done."""
+    result = call(*arguments, stdin=stdin)
+    assert result.exit_code == 0, result.output + str(result.exception)
+    return result.output
+
+
+def refused(error, words, *arguments, stdin=None):
+    """The command raises what `main` turns into exit code 2 and one line."""
+    result = call(*arguments, stdin=stdin)
+    assert isinstance(result.exception, error), result.output + str(result.exception)
+    assert words in str(result.exception)
+
+
+def asked(store, *options):
+    return [json.loads(line) for line in answer("ask", store, *options).splitlines()]
+
+
+def evenhand(*arguments, **settings):
+    return subprocess.Popen(
+        [sys.executable, "-m", "evenhand", *map(str, arguments)], stdout=subprocess.PIPE, text=True, **settings
+    )

@@ -1,0 +1,153 @@
+"""New studies from the shell: named in few words, and nothing made by a refusal."""
+
+import json
+
+import pytest
+
+from evenhand.errors import (
+    ArgumentError,
+    RegistryError,
+    StoreError,
+    TableError,
+    UnknownStudyError,
+)
+from evenhand.studies import Study
+from tests.cli.shell import NEW, answer, asked, refused
+from tests.naming import named
+
+
+def test_a_new_study_says_what_comes_next(tmp_path):
+    path = tmp_path / "ads.evenhand"
+    said = answer("new", path, "-p", "quotas/fair-ucb", "--shares", "a=0.2,b=0.3")
+    assert f"evenhand ask {path}" in said
+    assert f"evenhand tell {path} TICKET REWARD" in said
+    with Study.open(path) as study:
+        assert (study.name, study.policy_name, study.policy.arms) == ("ads", "quotas/fair-ucb", ("a", "b"))
+
+
+@pytest.mark.parametrize(
+    ("options", "shown"),
+    [
+        (["-p", "fair-learn+thompson", "--shares", "a=1/3,b=0.2"], "FairLearn(learner=Thompson(arms=None)"),
+        (["-p", "fair-learn", "--learner", "moss", "--shares", "a=1/3,b=0.2"], "FairLearn(learner=MOSS("),
+        (["-p", "fair-learn", "--shares", "a=1/3,b=0.2"], "FairLearn(learner=UCB1("),
+        (["-p", "fair-ucb", "--shares", "0.2", "--arms", "3"], "arms=(0, 1, 2)"),
+        (["-p", "fair-ucb", "--shares", "a=0.2", "--arms", "a,b"], "'b': Fraction(0, 1)"),
+        (["-p", "fair-ucb", "--shares", "17=0.2,18=0.3"], "arms=('17', '18')"),
+        (["-p", "fair-ucb", "--shares", "17=0.2", "--arms", "[17, 18]"], "arms=(17, 18)"),
+        (["-p", "fair-ucb", "--shares", '{"a,b": 0.2, "☃": "1/5"}'], "arms=('a,b', '☃')"),
+        (["-p", "horizon-fair-ucb", "--shares", "a=0.2,b=0.3", "--set", "horizon=1000"], "horizon=1000"),
+        (["-p", "fair-ucb", "--shares", "a=0.2,b=0.3", "--tolerance", "2"], "tolerance=2.0"),
+        (["-p", "learners/epsilon-greedy", "--arms", "a, b", "--set", "epsilon=0.2"], "EpsilonGreedy(epsilon=0.2"),
+        (["-p", "group-fair-top-interval", "--groups", "a=men,b=women", "--sensitive", "women"], "sensitive='women'"),
+        (["-p", "top-interval", "--groups", '{"a": 1, "b": 2}'], "groups={'a': 1, 'b': 2}"),
+        (
+            ["-p", "deadline-learn+top-interval", "--groups", "a=men,b=women", "--shares", "a=0.7,b=0.1"],
+            "learner=TopInterval(groups={'a': 'men', 'b': 'women'}",
+        ),
+        (["-p", "lipschitz-ucb", "--set", "dimension=2", "--set", "select=many"], "select='many'"),
+        (["-p", "sampling/optimistic", "--set", 'groups=["u", "v"]'], "groups=('u', 'v')"),
+    ],
+    ids=named,
+)
+def test_policies_are_named_in_few_words(tmp_path, options, shown):
+    answer("new", tmp_path / "s.evenhand", *options)
+    with Study.open(tmp_path / "s.evenhand") as study:
+        assert shown in repr(study.policy)
+
+
+def test_a_policy_may_be_a_file_and_options_go_before_it(tmp_path):
+    (tmp_path / "policy.json").write_text('{"policy": "quotas/fair-ucb", "shares": {"a": "1/3", "b": 0.2}, "seed": 1}')
+    body = json.loads(answer("new", tmp_path / "s", "--spec", tmp_path / "policy.json", "--seed", "5", "--json"))
+    assert body == {"name": "s", "policy": "quotas/fair-ucb", "arms": ["a", "b"], "seed": 5}
+
+
+def test_a_learner_that_is_named_goes_before_the_files(tmp_path):
+    spec = {"policy": "quotas/fair-learn", "learner": "learners/moss", "shares": [0.1, 0.1]}
+    (tmp_path / "policy.json").write_text(json.dumps(spec))
+    for name, options, learner in (
+        ("file", [], "MOSS"),
+        ("rule", ["-p", "deadline-learn"], "MOSS"),
+        ("both", ["-p", "fair-learn+thompson"], "Thompson"),
+    ):
+        answer("new", tmp_path / "s", "--spec", tmp_path / "policy.json", "--name", name, *options)
+        with Study.open(tmp_path / "s", name) as study:
+            assert type(study.policy.learner).__name__ == learner
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ([], ArgumentError, "--policy: wanted a policy, such as fair-ucb, or --spec FILE"),
+        (["--learner", "ucb1"], ArgumentError, "--learner: wanted a learner beside --policy"),
+        (["-p", "nonsense"], RegistryError, "--policy: no policy is named 'nonsense'"),
+        (["-p", "epsilon-greedy"], RegistryError, "may be learners/epsilon-greedy or sampling/epsilon-greedy"),
+        (["-p", "fair-ucb+thompson", "--shares", "a=0.1,b=0.1"], ArgumentError, "alone, it takes no learner"),
+        (["-p", "fair-ucb"], ArgumentError, "quotas/fair-ucb needs shares"),
+        (["-p", "fair-ucb", "--shares", "a=0.6,b=0.3"], ArgumentError, "DeadlineLearn keeps the promise"),
+        (["-p", "fair-ucb", "--shares", "a=0.2,a=0.3"], ArgumentError, "--shares: wanted each name once"),
+        (["-p", "fair-ucb", "--shares", "z=0.2", "--arms", "a,b"], ArgumentError, "--shares: wanted arms among"),
+        (["-p", "fair-ucb", "--shares", "0.2"], ArgumentError, "shares: wanted a list, or a dict arm -> share"),
+        (["-p", "fair-ucb", "--shares", "nowhere.csv"], TableError, "nowhere.csv: no such file"),
+        (["-p", "ucb1", "--arms", "[1, "], ArgumentError, '--arms: wanted labels a,b,c or ["a", "b"] as JSON'),
+        (["-p", "ucb1", "--arms", "a,a"], ArgumentError, "arms: wanted each label once"),
+        (["-p", "ucb1"], ArgumentError, "arms: wanted a number of arms or a list of labels"),
+        (["-p", "top-interval", "--groups", "men"], ArgumentError, "--groups: wanted ARM=GROUP,ARM=GROUP"),
+        ([*NEW, "--groups", "a=x,b=y"], ArgumentError, "wanted arguments among shares, tolerance, arms, seed"),
+        ([*NEW, "--seed", "-1"], ArgumentError, "seed: wanted a whole number from 0 to 2^63 - 1"),
+        ([*NEW, "--set", "horizon"], ArgumentError, "--set: wanted NAME=VALUE"),
+        ([*NEW, "--set", "horizon=3"], ArgumentError, "quotas/fair-ucb: wanted arguments among"),
+        ([*NEW, "--name", "a b"], ArgumentError, "name: wanted up to 100 letters"),
+        (["--spec", "nowhere.json"], TableError, "nowhere.json: cannot be read as JSON"),
+    ],
+    ids=named,
+)
+def test_what_cannot_be_a_study_is_refused_and_nothing_is_made(tmp_path, options, error, words):
+    refused(error, words, "new", tmp_path / "ads.evenhand", *options)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_description_that_is_no_object_is_refused(tmp_path):
+    (tmp_path / "policy.json").write_text("[1]")
+    refused(TableError, "wanted an object", "new", tmp_path / "s", "--spec", tmp_path / "policy.json")
+
+
+def test_a_study_that_is_there_is_refused_by_name(store):
+    refused(ArgumentError, "has a study of that name", "new", store, *NEW)
+    assert "ask" in answer("new", store, *NEW, "--name", "other")
+    refused(UnknownStudyError, "there: ads, other", "ask", store)
+    refused(UnknownStudyError, "no study is named 'third'; there: ads, other", "ask", store, "--study", "third")
+    assert asked(store, "--study", "other")[0]["id"] == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["ask", "{}"],
+        ["tell", "{}", "1", "1.0"],
+        ["forget", "{}", "1"],
+        ["show", "{}"],
+        ["verify", "{}"],
+        ["export", "{}", "--out", "{}.csv"],
+        ["studies", "{}"],
+        ["snapshot", "{}"],
+        ["upgrade", "{}"],
+        ["monitor", "{}"],
+    ],
+    ids=named,
+)
+def test_a_store_that_is_not_there_is_refused_and_not_made(tmp_path, arguments):
+    place = tmp_path / "nowhere.evenhand"
+    refused(StoreError, "no store is there yet", *(part.format(place) for part in arguments))
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_is_to_be_typed_next_is_quoted(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert "next: evenhand ask 'my study.evenhand'" in answer("new", "my study.evenhand", *NEW, "--name", "mine")
+
+
+def test_names_near_what_was_typed_are_shown(tmp_path):
+    refused(RegistryError, "near it: quotas/fair-ucb", "new", tmp_path / "x", "--policy", "fairucb")
+    learner = ["--policy", "fair-learn", "--learner", "epsilon-greedy", "--shares", "a=0.2,b=0.3"]
+    assert "quotas/fair-learn" in answer("new", tmp_path / "greedy.evenhand", *learner)

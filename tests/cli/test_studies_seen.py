@@ -1,0 +1,181 @@
+"""Studies shown, verified and exported from the shell."""
+
+import json
+import re
+
+import pandas as pd
+from sqlalchemy import create_engine, text
+
+import evenhand as eh
+from evenhand.cli.show import bars
+from evenhand.errors import (
+    ArgumentError,
+)
+from evenhand.studies import Operation, Study
+from tests.cli.shell import answer, asked, call, refused
+
+
+def test_show_tells_how_a_study_stands(played, tmp_path):
+    said = answer("show", played, "--out", tmp_path / "out")
+    assert "60 decisions, 57 told, 1 forgotten, 2 open" in said
+    assert "The promise, at every round, was kept" in said
+    assert "Open tickets: 40, 60." in said
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"arms.csv", "shares.png", "shortfall.png"}
+    body = json.loads(answer("show", played, "--json"))
+    with Study.open(played) as study:
+        pulls = study.policy.pulls
+    assert {row["label"]: row["decisions"] for row in body["arms"]} == pulls
+    assert [row["promised"] for row in body["arms"]] == [0.2, 0.3]
+    assert body["promise"]["kept"] is True
+    assert body["open_tickets"] == [40, 60]
+    assert [row["id"] for row in body["latest"]] == [56, 57, 58, 59, 60]
+    assert body["latest"][-1]["status"] == "open"
+    arms = pd.read_csv(tmp_path / "out" / "arms.csv")
+    assert arms["decisions"].tolist() == list(pulls.values())
+
+
+def test_show_before_the_first_decision(store, tmp_path):
+    assert "0 decisions" in answer("show", store, "--out", tmp_path / "out")
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"arms.csv"}
+    assert json.loads(answer("show", store, "--json"))["arms"][0]["share"] is None
+
+
+def test_the_last_decisions_are_found_behind_many_reports(store):
+    asked(store, "--count", "3")
+    assert [row["id"] for row in json.loads(answer("show", store, "--json"))["latest"]] == [1, 2, 3]
+    with Study.open(store) as study:
+        decisions = study.perform([Operation("ask")] * 297)
+        study.perform([Operation("tell", n, {"reward": 0.5}) for n in range(1, 301)])
+    latest = json.loads(answer("show", store, "--json"))["latest"]
+    assert [row["id"] for row in latest] == [decision.id for decision in decisions[-5:]]
+
+
+def test_show_lists_every_open_ticket_when_asked(store):
+    asked(store, "--count", "20")
+    assert "12 and 8 more, see --open" in answer("show", store)
+    assert "19, 20." in answer("show", store, "--open")
+
+
+def test_one_decision_with_all_that_is_known(played):
+    said = answer("show", played, "--decision", "7")
+    assert re.search(r"reason +\w", said)
+    assert re.search(r"told +\{'reward': [01]\.0\}", said)
+    body = json.loads(answer("show", played, "--decision", "7", "--json"))
+    assert body["decision"]["id"] == 7
+    assert body["version"].startswith(eh.__version__)
+
+
+def test_the_learned_bias_is_shown_through_a_quota_as_well(tmp_path):
+    for name, policy in (("plain", "group-fair-top-interval"), ("quota", "deadline-learn+group-fair-top-interval")):
+        path = tmp_path / name
+        options = ["--shares", "a=0.5,b=0.1"] if name == "quota" else []
+        answer("new", path, "-p", policy, "--groups", "a=men,b=women", "--sensitive", "women", *options, "--seed", "1")
+        assert json.loads(answer("show", path, "--json"))["bias"] is None
+        with Study.open(path) as study:
+            for n in range(8):
+                study.tell(study.ask([[1.0, n], [1.0, 2.0 * n]]), 3.0 * n)
+        body = json.loads(answer("show", path, "--json"))
+        assert {row["group"] for row in body["bias"]} == {"women"}
+        assert {row["group"] for row in body["arms"]} == {"men", "women"}
+        assert "Learned bias by feature" in answer("show", path, "--out", tmp_path / "out" / name)
+        assert (tmp_path / "out" / name / "bias.png").is_file()
+
+
+def test_bars_are_as_long_as_the_shares():
+    lines = bars([{"label": "a" * 30, "share": 0.5, "promised": 0.25}, {"label": 7, "share": 0.25}], "#|", 20)
+    assert [line.count("#") for line in lines] == [19, 10]
+    assert lines[0].index("|") - lines[0].index("#") == 10
+    assert lines[0].startswith("a" * 19 + "~  ")
+
+
+def test_verify_says_yes_and_no_by_its_exit_code(played):
+    said = answer("verify", played)
+    assert "replays to the same decisions and states" in said
+    assert "was kept" in said
+    body = json.loads(answer("verify", played, "--json"))
+    assert (body["ok"], body["decisions"], body["promise_kept"], body["problems"]) == (True, 60, True, [])
+    engine = create_engine(f"sqlite:///{played}")
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE events SET given = :given WHERE sequence = 25"), {"given": '{"reward":0.25}'})
+    engine.dispose()
+    broken = call("verify", played)
+    assert broken.exit_code == 1
+    assert "WRONG: entry 25 was changed after it was written" in broken.output
+    told = call("verify", played, "--json")
+    assert told.exit_code == 1
+    assert json.loads(told.output)["ok"] is False
+
+
+def test_an_export_is_a_row_a_decision(played, tmp_path):
+    assert (
+        answer("export", played, "--out", tmp_path / "log.csv") == f"60 decisions written to {tmp_path / 'log.csv'}\n"
+    )
+    answer("export", played, "--out", tmp_path / "log.parquet")
+    log, parquet = pd.read_csv(tmp_path / "log.csv"), pd.read_parquet(tmp_path / "log.parquet")
+    assert log["ticket"].tolist() == parquet["ticket"].tolist() == list(range(1, 61))
+    assert log["status"].value_counts().to_dict() == {"told": 57, "open": 2, "forgotten": 1}
+    assert log["arm"].tolist() == parquet["arm"].tolist()
+    assert json.loads(log["told"][0]) == {"reward": log["reward"][0]}
+    printed = answer("export", played, "--out", "-")
+    assert printed == (tmp_path / "log.csv").read_text()
+    assert eh.quotas.audit(log, arm="arm", shares={"a": 0.2, "b": 0.3}).kept
+
+
+def test_labels_of_several_kinds_are_exported_as_text(tmp_path):
+    path = tmp_path / "s.evenhand"
+    answer("new", path, "-p", "ucb1", "--arms", '["a,b", 17, "é"]')
+    asked(path, "--count", "3")
+    answer("export", path, "--out", tmp_path / "log.parquet")
+    assert pd.read_parquet(tmp_path / "log.parquet")["arm"].tolist() == ["a,b", "17", "é"]
+
+
+def test_the_bandit_form_holds_propensities(played, tmp_path):
+    answer("export", played, "--form", "bandit", "--out", tmp_path / "b.csv")
+    table = pd.read_csv(tmp_path / "b.csv")
+    assert len(table) == 57
+    assert (table["propensity"] == 1.0).all()
+    assert (table["n_actions"] == 2).all()
+    drawn = tmp_path / "drawn.evenhand"
+    answer("new", drawn, "-p", "known-reward-lipschitz", "--set", "theta=[0.5, 0.1]", "--seed", "1")
+    rows = asked(drawn, "--contexts", "[[0.5, 0.0], [0.0, 1.0]]", "--count", "5")
+    for row in rows:
+        answer("tell", drawn, row["id"], "0.5")
+    answer("export", drawn, "--form", "bandit", "--out", tmp_path / "d.csv")
+    table = pd.read_csv(tmp_path / "d.csv")
+    assert table["propensity"].tolist() == [row["probabilities"][row["index"]] for row in rows]
+    assert table["context_1_1"].tolist() == [1.0] * 5
+    chance = tmp_path / "chance.evenhand"
+    answer("new", chance, "-p", "thompson", "--arms", "a,b")
+    asked(chance)
+    answer("tell", chance, "1", "1")
+    refused(ArgumentError, "does not say with which probabilities", "export", chance, "--form", "bandit", "--out", "-")
+
+
+def test_a_search_is_shown_before_its_first_report(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    problem = {
+        "model": {
+            "states": {"S": ["f", "m"], "W": ["0", "1"], "Y": ["0", "1"]},
+            "parents": {"S": [], "W": ["S"], "Y": ["W"]},
+            "tables": {"S": [0.5, 0.5], "W": [[0.9, 0.1], [0.2, 0.8]], "Y": [[0.7, 0.3], [0.4, 0.6]]},
+        },
+        "intervene": "W",
+        "sensitive": "S",
+        "outcome": "Y",
+        "candidates": {"as it is": None, "even": [[0.5, 0.5], [0.5, 0.5]]},
+    }
+    spec = {"policy": "interventions/csr", "problem": problem, "tolerance": 0.1, "budget": 200}
+    (tmp_path / "spec.json").write_text(json.dumps(spec))
+    answer("new", "search.evenhand", "--spec", "spec.json")
+    assert "unknown" in answer("show", "search.evenhand")
+    asked("search.evenhand")
+    assert "unknown" in answer("show", "search.evenhand", "--out", "seen")
+
+
+def test_a_digest_that_was_printed_is_looked_for(played):
+    digest = re.search("Last digest: ([0-9a-f]{64})", answer("verify", played))[1]
+    assert json.loads(answer("verify", played, "--json"))["digest"] == digest
+    answer("verify", played, "--known", digest)
+    result = call("verify", played, "--known", "0" * 64)
+    assert result.exit_code == 1
+    assert "WRONG: no entry has the digest 0000" in result.output

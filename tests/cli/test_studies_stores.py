@@ -1,0 +1,150 @@
+"""Stores, keys, monitors and processes: exit codes that scripts can trust."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from sqlalchemy import create_engine, text
+
+from evenhand.errors import (
+    ArgumentError,
+    EvenhandError,
+    MissingExtraError,
+    StoreError,
+)
+from evenhand.online import REASONS
+from evenhand.quotas.under_quota import OWED
+from evenhand.studies import Study
+from tests.cli.shell import NEW, answer, asked, call, evenhand, refused
+from tests.naming import named
+
+
+def test_studies_are_listed(played):
+    answer("new", played, "-p", "thompson", "--arms", "a,b", "--name", "second")
+    rows = json.loads(answer("studies", played, "--json"))
+    assert [(row["name"], row["decisions"], row["open"], row["promise"]) for row in rows] == [
+        ("ads", 60, 2, "kept"),
+        ("second", 0, 0, None),
+    ]
+    assert "second" in answer("studies", played)
+
+
+def test_a_store_has_this_versions_form_or_is_brought_to_it(store):
+    assert "has this version already" in answer("upgrade", store)
+    engine = create_engine(f"sqlite:///{store}")
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE evenhand_revision SET version_num = '9999'"))
+    engine.dispose()
+    refused(StoreError, "written by a newer version", "upgrade", store)
+    refused(StoreError, "written by a newer version", "ask", store)
+
+
+def test_after_a_snapshot_other_code_goes_on_and_says_what_it_did_not_replay(played, monkeypatch):
+    entries = Study.open(played).sequence
+    assert f"after {entries} entries is kept" in answer("snapshot", played)
+    monkeypatch.setattr("evenhand.studies.snapshots.policy_version", lambda policy: "another")
+    monkeypatch.setitem(REASONS, OWED, "owed by other words")
+    asked(played)
+    said = " ".join(answer("verify", played).split())
+    assert "note: entries from" in said
+    assert f"of its {entries + 1} entries were replayed" in said
+    assert "the promise, at every round, was kept" in said.lower()
+
+
+def test_what_is_no_store_is_refused(tmp_path):
+    (tmp_path / "junk").write_text("hello")
+    refused(StoreError, "no store of evenhand", "ask", tmp_path / "junk")
+    refused(StoreError, "no store of evenhand", "new", tmp_path / "junk", *NEW)
+    assert (tmp_path / "junk").read_text() == "hello"
+    refused(StoreError, "a folder", "ask", tmp_path)
+    refused(StoreError, "its folder is not there", "new", tmp_path / "no" / "where", *NEW)
+    refused(ArgumentError, "store: wanted a path", "ask", "oracle://host/db")
+
+
+def test_monitors_are_set_checked_and_removed(played):
+    assert "no monitors yet" in answer("monitor", played)
+    assert answer("monitor", played, "add", "--metric", "reward", "--threshold", "0.99", "--window", "20") == (
+        "monitor 1 watches reward\n"
+    )
+    checked = call("monitor", played, "check", "--json")
+    assert checked.exit_code == 1
+    body = json.loads(checked.output)
+    assert [alert["metric"] for alert in body["changed"]] == ["reward"]
+    assert call("monitor", played, "check").exit_code == 1
+    assert "Alerts that stand" in answer("monitor", played, "list")
+    assert answer("monitor", played, "remove", "1") == "monitor 1 is removed\n"
+    assert call("monitor", played, "check").exit_code == 0
+
+
+def test_keys_are_given_out_listed_and_revoked(store):
+    assert "no keys yet" in answer("keys", store)
+    made = json.loads(answer("keys", store, "add", "--role", "report", "--note", "clicks", "--json"))
+    assert made["role"] == "report"
+    row = json.loads(answer("keys", store, "list", "--json"))[0]
+    assert (row["role"], row["note"], row["revoked"]) == ("report", "clicks", None)
+    assert made["key"].split("_")[3] not in json.dumps(row)
+    assert answer("keys", store, "revoke", row["id"]) == "revoked\n"
+    assert json.loads(answer("keys", store, "revoke", row["id"], "--json"))["status"] == "already revoked"
+    assert row["id"] in answer("keys", store)
+    assert "may read" in answer("keys", store, "add", "--role", "read")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["what"], "ACTION: wanted one of list, add, revoke"),
+        (["add"], "--role: wanted decide, report or read"),
+        (["add", "--role", "boss"], "role: wanted one of decide, report, read"),
+        (["revoke"], "KEY: wanted the id of a key"),
+        (["revoke", "nobody"], "key: wanted the id of a key"),
+        (["list", "--role", "read"], "--role: wanted"),
+    ],
+    ids=named,
+)
+def test_keys_that_cannot_be_are_refused(store, arguments, words):
+    refused(ArgumentError, words, "keys", store, *arguments)
+
+
+def test_serving_without_its_extra_says_what_to_install_and_makes_nothing(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "structlog", None)
+    refused(MissingExtraError, "pip install 'evenhand[service]'", "serve", "--store", tmp_path / "ads.evenhand")
+    assert not list(tmp_path.iterdir())
+
+
+def test_two_shells_at_once_share_a_study(store):
+    shells = [evenhand("ask", store, "--count", "30") for _ in range(2)]
+    rows = [json.loads(line) for shell in shells for line in shell.communicate()[0].splitlines()]
+    assert [shell.returncode for shell in shells] == [0, 0]
+    assert sorted(row["id"] for row in rows) == list(range(1, 61))
+    answer("verify", store)
+
+
+def test_labels_that_a_terminal_cannot_show_are_no_defect(tmp_path):
+    path = tmp_path / "s.evenhand"
+    answer("new", path, "-p", "ucb1", "--arms", "☃,é")
+    shown = evenhand("show", path, env=os.environ | {"PYTHONIOENCODING": "ascii"}, stderr=subprocess.PIPE)
+    said, wrong = shown.communicate()
+    assert (shown.returncode, wrong) == (0, "")
+    assert "\\u2603" in said
+
+
+def test_whatever_is_refused_is_one_line_and_exit_code_2(tmp_path):
+    shell = evenhand("ask", tmp_path / "nowhere.evenhand", stderr=subprocess.PIPE)
+    said, wrong = shell.communicate()
+    assert (shell.returncode, said) == (2, "")
+    assert len(wrong.splitlines()) == 1
+    assert issubclass(StoreError, EvenhandError)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full on this system")
+def test_a_decision_that_cannot_be_printed_is_on_record_and_says_so(store):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "evenhand", "ask", str(store)], stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert done.returncode == 2
+    assert "taken and on record, but not printed" in done.stderr
+    with Study.open(store) as study:
+        assert study.open_tickets == [1]

@@ -1,0 +1,253 @@
+"""Asked and told from the shell: one by one, many at once, and what is refused changes nothing."""
+
+import json
+import re
+
+import pytest
+
+import evenhand as eh
+from evenhand.errors import (
+    ArgumentError,
+    ClosedTicketError,
+    ContextError,
+    ContradictionError,
+    ForeignTicketError,
+    RewardError,
+    TableError,
+    UnknownArmError,
+    UnknownTicketError,
+    VerdictError,
+)
+from evenhand.studies import Study
+from tests.cli.shell import answer, asked, call, refused
+from tests.naming import named
+
+
+def test_a_conversation(store):
+    first = asked(store)[0]
+    assert first | {"ticket": ""} == {
+        "ticket": "",
+        "id": 1,
+        "round": 1,
+        "arm": "a",
+        "index": 0,
+        "probabilities": None,
+        "reason": "never tried before",
+    }
+    assert answer("tell", store, first["ticket"], "1.0") == "told\n"
+    assert answer("tell", store, "1", "1") == "already told\n"
+    refused(ContradictionError, "reward 1.0, not reward 0.5", "tell", store, "1", "0.5")
+    second = asked(store)[0]
+    assert json.loads(answer("tell", store, second["id"], "0", "--json")) == {"ticket": 2, "status": "told"}
+    third = asked(store)[0]
+    assert answer("forget", store, third["ticket"]) == "forgotten\n"
+    assert json.loads(answer("forget", store, "3", "--json")) == {"ticket": 3, "status": "already forgotten"}
+    refused(ClosedTicketError, "ticket 3 was forgotten before", "tell", store, "3", "1")
+    with Study.open(store) as study:
+        assert study.sequence == 6
+        assert study.verify().ok
+
+
+def test_many_decisions_in_one_transaction(store):
+    rows = asked(store, "--count", "20")
+    assert [row["id"] for row in rows] == list(range(1, 21))
+    mine = eh.quotas.FairUCB({"a": 0.2, "b": 0.3}, seed=1)
+    assert [row["arm"] for row in rows] == [mine.ask().arm for _ in rows]
+
+
+def test_the_same_key_is_the_same_decision(store):
+    assert asked(store, "--key", "order 7") == asked(store, "--key", "order 7")
+    several = asked(store, "--key", "night", "--count", "3")
+    assert asked(store, "--key", "night", "--count", "3") == several
+    assert len({row["id"] for row in several}) == 3
+    with Study.open(store) as study:
+        assert study.sequence == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        (["tell", "9", "1"], UnknownTicketError, "ticket 9 was never handed out"),
+        (["tell", "1"], ArgumentError, "REWARD: wanted what the decision brought"),
+        (["tell"], ArgumentError, "REWARD: wanted what the decision brought"),
+        (["tell", "", "1"], ArgumentError, "TICKET: wanted a decision's number"),
+        (["tell", "one", "1"], ForeignTicketError, "wanted a ticket as ask returned it"),
+        (["tell", "ads.1.0000000000000000", "1"], ForeignTicketError, "not signed by the study 'ads'"),
+        (["tell", "other.1.0000000000000000", "1"], ForeignTicketError, "belongs to the study 'other'"),
+        (["tell", "1", "much"], RewardError, "REWARD: wanted a number"),
+        (["tell", "1", "0,5"], RewardError, "REWARD: wanted a number"),
+        (["tell", "1", "true"], RewardError, "REWARD: wanted a number"),
+        (["tell", "1", '["a"]'], RewardError, "REWARD: wanted a number"),
+        (["tell", "1", "-0.5"], RewardError, "reward: wanted a number in [0, 1], got -0.5"),
+        (["tell", "1", "nan"], RewardError, "reward: wanted a number in [0, 1], got nan"),
+        (["tell", "1", "1", "--violations", "0-1"], ArgumentError, "wanted reward, got 'violations'"),
+        (["tell", "1", "1", "--violations", "0:1"], VerdictError, "--violations: wanted pairs of positions"),
+        (["tell", "1", "1", "--file", "x.csv"], ArgumentError, "--file: wanted alone"),
+        (["tell", "--file", "x.csv"], TableError, "x.csv: no such file"),
+        (["tell", "1", "--samples", "x.csv"], TableError, "x.csv: no such file"),
+        (["tell", "1", "--rows", "x.csv"], TableError, "x.csv: no such file"),
+        (["ask", "--contexts", "[[1, 2]]"], ContextError, "this policy sees no contexts"),
+        (["ask", "--contexts", "[[1, 2"], ContextError, "--contexts: wanted rows of numbers"),
+        (["ask", "--contexts", "x.json"], ContextError, "--contexts: wanted rows of numbers"),
+        (["ask", "--key", "k" * 201], ArgumentError, "key: wanted a text of up to 200 printable characters"),
+        (["show", "--decision", "9"], UnknownTicketError, "ticket 9 was never handed out"),
+        (["export", "--out", "x.txt"], ArgumentError, "--out: wanted a file ending in .csv"),
+        (["export", "--out", "x.csv", "--form", "nope"], ArgumentError, "--form: wanted one of log, bandit"),
+        (["export", "--out", "/nowhere/x.csv"], ArgumentError, "--out: wanted a file that can be written"),
+        (["export", "--out", "/nowhere/x.parquet"], ArgumentError, "--out: wanted a file that can be written"),
+        (["monitor", "what"], ArgumentError, "ACTION: wanted one of"),
+        (["monitor", "remove"], ArgumentError, "NUMBER: wanted the id of a monitor"),
+        (["monitor", "remove", "7"], ArgumentError, "monitor: wanted one of []"),
+        (["monitor", "add", "--metric", "reward"], ArgumentError, "--metric, --threshold: wanted both"),
+    ],
+    ids=named,
+)
+def test_what_is_refused_changes_nothing(store, arguments, error, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    asked(store)
+    before = sorted(path.name for path in tmp_path.iterdir() if path.name != store.name)
+    command, *rest = arguments
+    refused(error, words, command, store, *rest)
+    with Study.open(store) as study:
+        assert study.sequence == 1
+        assert study.open_tickets == [1]
+    assert [name for name in before if "evenhand" not in name] == []
+    assert not list(tmp_path.glob("x.*"))
+
+
+def test_a_misspelt_option_is_no_reward(store):
+    asked(store)
+    result = call("tell", store, "1", "1", "--jsno")
+    assert result.exit_code == 2
+    assert "--jsno" in result.output
+
+
+def test_rewards_may_be_negative(tmp_path):
+    path = tmp_path / "pay.evenhand"
+    answer("new", path, "-p", "linear-thompson", "--groups", "a=x,b=y")
+    asked(path, "--contexts", "[[1.0], [2.0]]")
+    assert answer("tell", path, "1", "-3.5") == "told\n"
+    with Study.open(path) as study:
+        assert study.record(1).told == {"reward": -3.5}
+
+
+def test_contexts_come_as_text_files_or_through_a_pipe(tmp_path):
+    path, shown = tmp_path / "s.evenhand", [[1.0, 0.5], [0.0, 1.0], [2.0, 0.0]]
+    answer("new", path, "-p", "top-interval", "--groups", "ann=F,bob=M,cid=M", "--seed", "2")
+    (tmp_path / "c.json").write_text(json.dumps(shown))
+    (tmp_path / "plain.csv").write_text("x,y\n1,0.5\n0,1\n2,0\n")
+    (tmp_path / "named.csv").write_text("arm,x,y\ncid,2,0\nann,1,0.5\nbob,0,1\n")
+    asked(path, "--contexts", json.dumps(shown))
+    for name in ("c.json", "plain.csv", "named.csv"):
+        asked(path, "--contexts", tmp_path / name)
+    answer("ask", path, "--contexts", "-", stdin=json.dumps(shown))
+    with Study.open(path) as study:
+        assert [event.given["contexts"] for event in study.events()] == [shown] * 5
+
+
+@pytest.mark.parametrize(
+    ("table", "error", "words"),
+    [
+        ("arm,x\nann,1\nbob,2\n", UnknownArmError, "column 'arm': wanted each of ['ann', 'bob', 'cid'] once"),
+        ("arm,x\nann,1\nbob,2\nbob,2\n", UnknownArmError, "got 'bob'"),
+        ("arm,x\nann,1\nbob,2\ndan,2\n", UnknownArmError, "got 'dan'"),
+        ("arm,x\nann,1\nbob,\ncid,2\n", TableError, "column 'x', row 2: the cell is empty"),
+        ("arm,x\nann,1\nbob,much\ncid,2\n", TableError, "column 'x', row 2: wanted finite numbers"),
+        ("x\n1\n2\n", ContextError, "contexts: wanted numbers of shape (3, d)"),
+    ],
+    ids=named,
+)
+def test_contexts_that_do_not_fit_are_refused(tmp_path, table, error, words):
+    path = tmp_path / "s.evenhand"
+    answer("new", path, "-p", "top-interval", "--groups", "ann=F,bob=M,cid=M")
+    (tmp_path / "c.csv").write_text(table)
+    refused(error, words, "ask", path, "--contexts", tmp_path / "c.csv")
+
+
+def test_individuals_are_told_one_by_one_with_the_auditors_verdicts(tmp_path):
+    path = tmp_path / "s.evenhand"
+    answer("new", path, "-p", "lipschitz-ucb", "--set", "dimension=2", "--set", "select=many", "--seed", "2")
+    row = asked(path, "--contexts", "[[0.5, 0.0], [0.0, 1.0]]")[0]
+    assert row["probabilities"] == [1.0, 1.0]
+    assert answer("tell", path, "1", "[0.5, 1]") == "told\n"
+    answer("new", path, "-p", "lipschitz-ucb", "--set", "dimension=2", "--seed", "2", "--name", "single")
+    row = asked(path, "--study", "single", "--contexts", "[[0.5, 0.0], [0.0, 1.0]]")[0]
+    assert sum(row["probabilities"]) == pytest.approx(1.0)
+    tell = ("tell", path, "--study", "single", "1", "0.5", "--acceptable", "0-1")
+    assert answer(*tell) == "told\n"
+    with Study.open(path, "single") as study:
+        assert study.record(1).told == {"reward": 0.5, "acceptable": [[0, 1]]}
+
+
+def test_rows_of_a_draw(tmp_path):
+    path = tmp_path / "s.evenhand"
+    answer("new", path, "-p", "sampling/optimistic", "--set", 'groups=["u","v"]', "--set", "batch=2", "--seed", "4")
+    draw = asked(path)[0]
+    assert (draw["group"], draw["count"]) == ("u", 4)
+    (tmp_path / "rows.csv").write_text("x1,sick,x2\n1,yes,2\n3,no,4\n1,yes,1\n2,no,2\n")
+    refused(TableError, "'label'", "tell", path, "1", "--rows", tmp_path / "rows.csv")
+    assert answer("tell", path, "1", "--rows", tmp_path / "rows.csv", "--label", "sick") == "told\n"
+    with Study.open(path) as study:
+        assert study.record(1).told == {"X": [[1, 2], [3, 4], [1, 1], [2, 2]], "y": ["yes", "no", "yes", "no"]}
+    shown = json.loads(answer("show", path, "--json"))
+    assert [row["training"] for row in shown["risks"]] == [2, 0]
+    assert "Risks by group" in answer("show", path)
+
+
+def test_trials_of_an_allocation(trial, tmp_path):
+    (tmp_path / "log.csv").write_text("sex,dose,cured,count\nf,low,0,10\nm,high,1,12\n")
+    assert answer("tell", trial, "--samples", tmp_path / "log.csv") == "told\n"
+    allocation = asked(trial)[0]
+    assert sum(row["count"] for row in allocation["trials"]) > 0
+    assert set(allocation) == {"ticket", "id", "phase", "trials"}
+    (tmp_path / "seen.csv").write_text("candidate,do(sex),sex,dose,cured,count\nnow,,f,low,1,10\nsame,m,m,high,1,5\n")
+    assert answer("tell", trial, "1", "--samples", tmp_path / "seen.csv") == "told\n"
+    said = answer("show", trial)
+    assert "Candidates" in said
+    assert re.search(r"uncertified: (now|same)", said)
+    assert answer("export", trial, "--out", tmp_path / "log.parquet").startswith("1 decisions")
+    refused(ArgumentError, "bandit feedback", "export", trial, "--form", "bandit", "--out", "-")
+
+
+# ---------------------------------------------------------------------------- many at once
+
+
+def test_a_table_of_rewards_is_told_in_one_transaction(store, tmp_path):
+    rows = asked(store, "--count", "6")
+    table = "".join(f"{row['ticket'] if n % 2 else row['id']},{n % 2}\n" for n, row in enumerate(rows))
+    (tmp_path / "t.csv").write_text("ticket,reward\n" + table)
+    assert answer("tell", store, "--file", tmp_path / "t.csv") == "6 told, 0 already told, 0 refused\n"
+    again = json.loads(answer("tell", store, "--file", "-", "--json", stdin="ticket,reward\n" + table))
+    assert again == {"told": 0, "already_told": 6, "refused": []}
+
+
+def test_a_row_that_is_refused_holds_up_no_other(store):
+    asked(store, "--count", "3")
+    table = "ticket,reward\n1,1\n99,1\n2,7\n2,much\n2,\n3,0\n"
+    result = call("tell", store, "--file", "-", "--json", stdin=table)
+    assert isinstance(result.exception, ArgumentError)
+    said = str(result.exception)
+    assert "standard input, row 2: ticket 99 was never handed out" in said
+    assert "; row 3: reward: wanted a number in [0, 1], got 7" in said
+    assert "; row 4: REWARD: wanted a number" in said
+    assert "; row 5: REWARD: wanted a number" in said
+    body = json.loads(result.output)
+    assert (body["told"], [row["row"] for row in body["refused"]]) == (2, [2, 3, 4, 5])
+    assert [row["ticket"] for row in body["refused"]] == ["99", "2", "2", "2"]
+    with Study.open(store) as study:
+        assert study.open_tickets == [2]
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ("", "standard input: the file is empty"),
+        ("ticket,reward\n", "standard input: no rows"),
+        ("id,reward\n1,1\n", "wanted one of ['id', 'reward'], got 'ticket'"),
+        ("ticket,value\n1,1\n", "wanted one of ['ticket', 'value'], got 'reward'"),
+    ],
+    ids=named,
+)
+def test_a_table_that_cannot_be_told_is_refused_as_a_whole(store, table, words):
+    asked(store)
+    refused(TableError, words, "tell", store, "--file", "-", stdin=table)
