@@ -54,8 +54,8 @@ def monitor(
         changed = monitors.watch(running) if action == "check" else []
         standing = monitors.alerts(running, standing=True)
         found = {
-            "changed": [_alert(alert) for alert in changed],
-            "standing": [_alert(alert) for alert in standing],
+            "changed": [alert.row() for alert in changed],
+            "standing": [alert.row() for alert in standing],
             "monitors": [one._asdict() for one in monitors.listed(running)],
         }
     if json:
@@ -64,19 +64,6 @@ def monitor(
         _say(running.name, found, action)
     if action == "check" and standing:
         raise typer.Exit(1)
-
-
-def _alert(alert: Any) -> dict[str, Any]:
-    return {
-        "id": alert.id,
-        "monitor": alert.monitor.id,
-        "metric": alert.monitor.metric,
-        "value": alert.value,
-        "threshold": alert.monitor.threshold,
-        "sequence": alert.sequence,
-        "raised": alert.raised,
-        "cleared": alert.cleared,
-    }
 
 
 def _say(name: str, found: dict[str, list[dict[str, Any]]], action: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 import httpx
@@ -57,16 +58,6 @@ class Alarms:
 
 
 def _told(study: Study, alert: Alert) -> dict[str, Any]:
-    return {
-        "study": study.name,
-        "alert": alert.id,
-        "state": "raised" if alert.cleared is None else "cleared",
-        "monitor": alert.monitor.id,
-        "metric": alert.monitor.metric,
-        "subject": alert.monitor.subject,
-        "value": alert.value,
-        "threshold": alert.monitor.threshold,
-        "sequence": alert.sequence,
-        "raised": alert.raised.isoformat(),
-        "cleared": None if alert.cleared is None else alert.cleared.isoformat(),
-    }
+    row = {name: value.isoformat() if isinstance(value, datetime) else value for name, value in alert.row().items()}
+    number = row.pop("id")
+    return {"study": study.name, "alert": number, "state": "cleared" if alert.cleared else "raised", **row}

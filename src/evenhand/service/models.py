@@ -254,6 +254,7 @@ class AlertOut(BaseModel):
     since: datetime
     value: float
     threshold: float
+    sequence: int
     cleared: datetime | None
 
 

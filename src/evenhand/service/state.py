@@ -65,19 +65,8 @@ def state_of(desk: Desk) -> dict[str, Any]:
 
 
 def _alerts(study: Study) -> list[dict[str, Any]]:
-    return [
-        {
-            "id": alert.id,
-            "monitor": alert.monitor.id,
-            "metric": alert.monitor.metric,
-            "subject": alert.monitor.subject,
-            "since": alert.raised,
-            "value": alert.value,
-            "threshold": alert.monitor.threshold,
-            "cleared": alert.cleared,
-        }
-        for alert in monitors.alerts(study)
-    ]
+    rows = [alert.row() for alert in monitors.alerts(study)]
+    return [{"since": row.pop("raised"), **row} for row in rows]
 
 
 def _monitors(study: Study) -> list[dict[str, Any]]:

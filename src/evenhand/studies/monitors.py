@@ -33,6 +33,20 @@ class Alert(NamedTuple):
     cleared: datetime | None
     delivered: datetime | None
 
+    def row(self) -> dict[str, Any]:
+        """Return the alert and what of its monitor explains it, in one level, for tables and messages."""
+        return {
+            "id": self.id,
+            "monitor": self.monitor.id,
+            "metric": self.monitor.metric,
+            "subject": self.monitor.subject,
+            "value": self.value,
+            "threshold": self.monitor.threshold,
+            "sequence": self.sequence,
+            "raised": self.raised,
+            "cleared": self.cleared,
+        }
+
 
 def add(
     study: Study, metric: str, *, threshold: float, window: int = 0, subject: Any = None, webhook: str | None = None
