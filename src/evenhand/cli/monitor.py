@@ -69,12 +69,19 @@ def monitor(
 def _say(name: str, found: dict[str, list[dict[str, Any]]], action: str) -> None:
     from evenhand.cli.output import cell, say, table
 
-    titles = {"monitors": "Monitors", "changed": "Raised or cleared just now", "standing": "Alerts that stand"}
-    for part, title in titles.items():
-        rows = found[part]
-        if rows and (part != "monitors" or action == "list"):
-            table(title, [*rows[0]], [[cell(value) for value in row.values()] for row in rows])
-    if not found["monitors"]:
+    rows = found["monitors"]
+    if rows and action == "list":
+        table("Monitors", [*rows[0]], [[cell(value) for value in row.values()] for row in rows])
+    for part, title in {"changed": "Raised or cleared just now", "standing": "Alerts that stand"}.items():
+        if found[part]:
+            say(f"{title}:")
+        for alert in found[part]:
+            shown = {field: cell(value) for field, value in alert.items()}
+            whose = "" if alert["subject"] is None else f" of {alert['subject']}"
+            over = "" if alert["cleared"] is None else f", cleared {shown['cleared']}"
+            passed = f"{alert['metric']}{whose} at {shown['value']}, threshold {shown['threshold']}"
+            say(f"  alert {alert['id']}: {passed}; raised {shown['raised']} after entry {alert['sequence']}{over}")
+    if not rows:
         say(f"{name}: no monitors yet")
     elif not found["standing"]:
         say(f"{name}: no alert stands")
