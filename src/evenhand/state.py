@@ -1,8 +1,9 @@
 """Save and load: one file, arrays plus JSON, a format version, never pickle.
 
-The file is a zip archive: `evenhand.json` holds what is not an array, every array is a `.npy` member that the JSON
-refers to. Whatever wants to be saved offers `snapshot() -> dict` and a classmethod `restored(snapshot) -> object` and
-is registered; the dict may hold arrays, numbers, strings, lists, dicts with string keys, fractions, and further
+The file is a zip archive of two members: `evenhand.json` holds what is not an array, with the type and shape of each
+array; `arrays` holds the bytes of all arrays. Format 1, in which every array was a `.npy` member, can still be read.
+Whatever wants to be saved offers `snapshot() -> dict` and a classmethod `restored(snapshot) -> object` and is
+registered; the dict may hold arrays, numbers, strings, lists, dicts with string keys, fractions, and further
 registered objects.
 """
 
@@ -20,12 +21,13 @@ from typing import Any
 import numpy as np
 
 from evenhand import registry
+from evenhand.buffers import can_hold, from_npy, pack, unpack
 from evenhand.errors import ArgumentError, EvenhandError, StateFileError
 
 __all__ = ["FORMAT", "from_bytes", "load", "save", "to_bytes"]
 
-FORMAT = 1
-_MANIFEST = "evenhand.json"
+FORMAT = 2
+_MANIFEST, _ARRAYS = "evenhand.json", "arrays"
 
 
 def save(policy: Any, path: str | os.PathLike[str]) -> None:
@@ -75,14 +77,12 @@ def load(path: str | os.PathLike[str]) -> Any:
 def to_bytes(policy: Any) -> bytes:
     """Return the contents of the file that `save` would write."""
     arrays: list[np.ndarray] = []
-    body = {"format": FORMAT, "object": _encode(policy, arrays, "policy")}
+    encoded = _encode(policy, arrays, "policy")
+    described, data = pack(arrays)
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(_member(_MANIFEST), json.dumps(body))
-        for number, array in enumerate(arrays):
-            member = io.BytesIO()
-            np.lib.format.write_array(member, array, allow_pickle=False)
-            archive.writestr(_member(f"{number}.npy"), member.getvalue())
+        archive.writestr(_member(_MANIFEST), json.dumps({"format": FORMAT, "arrays": described, "object": encoded}))
+        archive.writestr(_member(_ARRAYS), data)
     return buffer.getvalue()
 
 
@@ -104,10 +104,11 @@ def from_bytes(data: bytes, source: str = "state") -> Any:
                 raise StateFileError(
                     f"{source}: written in format {body['format']}, this evenhand reads up to {FORMAT}; upgrade it"
                 )
-            arrays = [
-                np.lib.format.read_array(io.BytesIO(archive.read(f"{n}.npy")), allow_pickle=False)
-                for n in range(len(archive.namelist()) - 1)
-            ]
+            if body["format"] == 1:
+                names = [f"{number}.npy" for number in range(len(archive.namelist()) - 1)]
+                arrays = [from_npy(archive.read(name), name) for name in names]
+            else:
+                arrays = unpack(body["arrays"], archive.read(_ARRAYS))
             return _decode(body["object"], arrays)
     except EvenhandError:
         raise
@@ -125,8 +126,8 @@ def _encode(value: Any, arrays: list[np.ndarray], where: str) -> Any:
     if isinstance(value, Fraction):
         return {"$fraction": str(value)}
     if isinstance(value, np.ndarray):
-        if value.dtype.hasobject:
-            raise ArgumentError(f"{where}: arrays of objects cannot be saved")
+        if not can_hold(value.dtype):
+            raise ArgumentError(f"{where}: arrays of the type {value.dtype} cannot be saved")
         arrays.append(value)
         return {"$array": len(arrays) - 1}
     if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):

@@ -1,5 +1,7 @@
 """A store hands back what was played, and only that."""
 
+import ast
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -29,6 +31,13 @@ def test_the_order_of_the_policies_does_not_mix_them_up(tmp_path):
     turned = play({"one": Stubborn(1), "zero": Stubborn(0)}, tmp_path)
     assert len(files(tmp_path)) == 2
     xr.testing.assert_identical(turned.sel(policy=["zero", "one"]), first)
+
+
+def test_finished_replications_are_read_without_evaluating_text(tmp_path, monkeypatch):
+    whole = play(UCB1(), tmp_path)
+    monkeypatch.setattr(ast, "parse", None)
+    monkeypatch.setattr(module.Store, "write", None)
+    xr.testing.assert_identical(play(UCB1(), tmp_path), whole)
 
 
 def test_names_that_no_file_can_have_are_kept(tmp_path):

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from evenhand.buffers import from_npy
 from evenhand.errors import ArgumentError
 from evenhand.kernels.arrays import Ints
 from evenhand.rng import draw_seed
@@ -32,10 +33,13 @@ class Store:
         """Return the variables of a replication of the policy of that name, or None if it was not finished or the file
         is damaged."""
         try:
-            with self._file(name, replication).open("rb") as file, np.load(file, allow_pickle=False) as saved:
-                return {key.split("|")[0]: (tuple(key.split("|")[1:]), saved[key]) for key in saved.files}
-        except (OSError, EOFError, ValueError, AttributeError, zipfile.BadZipFile):
+            with zipfile.ZipFile(self._file(name, replication)) as saved:
+                found = {
+                    member.removesuffix(".npy"): from_npy(saved.read(member), member) for member in saved.namelist()
+                }
+        except (OSError, EOFError, ValueError, zipfile.BadZipFile):
             return None
+        return {key.split("|")[0]: (tuple(key.split("|")[1:]), values) for key, values in found.items()}
 
     def write(self, name: str, replication: int, found: Variables) -> None:
         """Keep the variables of a finished replication; the file appears whole or not at all."""

@@ -93,6 +93,13 @@ class Fold:
         """Return the policy's state as a saved file; equal states are equal bytes."""
         return to_bytes(self.policy)
 
+    def equals(self, state: Any) -> bool:
+        """Return whether a stored state is the policy's; an older evenhand may have written it in another form."""
+        try:
+            return state == self.bytes() or to_bytes(from_bytes(state)) == self.bytes()
+        except EvenhandError:
+            return False
+
     def copy(self) -> Any:
         """Return a policy that goes on from here by itself."""
         return from_bytes(self.bytes())

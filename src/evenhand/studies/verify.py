@@ -174,7 +174,7 @@ class _Replay:
             raise ReplayError(f"the snapshot after entry {row.sequence} is not the state that replay comes to")
 
     def _fits(self, kept: Row[Any]) -> bool:
-        return self._fold is not None and (self._fold.bytes(), self._digest) == (kept.state, kept.digest)
+        return self._fold is not None and self._digest == kept.digest and self._fold.equals(kept.state)
 
     def compared(self, study: Study) -> list[str]:
         """Compare the replay's state with the one that the study works with, if nothing was added meanwhile."""

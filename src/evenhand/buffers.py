@@ -1,0 +1,93 @@
+"""Arrays as raw bytes, one after another, with a list that describes them; and the arrays of .npy files.
+
+Nothing here evaluates text: numpy reads the header of an array file with `ast.literal_eval`, which fails in threads on
+CPython 3.11.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+__all__ = ["can_hold", "from_npy", "pack", "unpack"]
+
+_DTYPE = re.compile(r"\|(b1|[iu]1|S\d+)|<([iufc]\d+|U\d+|[Mm]8(\[\w+\])?)", re.ASCII)
+_NPY = re.compile(
+    rb"\x93NUMPY\x01\x00.."
+    rb"\{'descr': '([<>|]\w+(?:\[\w+\])?)', 'fortran_order': (True|False), 'shape': \(((?:\d+, )*\d*,?)\), \} *\n",
+    re.DOTALL,
+)
+
+
+def can_hold(dtype: np.dtype[Any]) -> bool:
+    """Return whether arrays of this type can be packed: numbers, truth values, text and times, no objects."""
+    return _DTYPE.fullmatch(dtype.str.replace(">", "<")) is not None
+
+
+def pack(arrays: Iterable[np.ndarray]) -> tuple[list[list[Any]], bytes]:
+    """Return each array's [type, shape, order], order "C" or "F", and the little-endian bytes of all."""
+    descriptions, parts = [], []
+    for array in arrays:
+        little = np.asarray(array, array.dtype.newbyteorder("<"))
+        order: Any = "F" if little.flags.fnc else "C"
+        descriptions.append([little.dtype.str, list(little.shape), order])
+        parts.append(little.tobytes(order))
+    return descriptions, b"".join(parts)
+
+
+def unpack(descriptions: Sequence[Any], data: bytes) -> list[np.ndarray]:
+    """Return the arrays that `pack` made bytes of.
+
+    Raises
+    ------
+    ValueError
+        If a description is not one of `pack`, or the bytes are more or fewer than all describe.
+    """
+    arrays, start = [], 0
+    for number, description in enumerate(descriptions):
+        match description:
+            case [str(text), list(shape), "C" | "F" as order]:
+                array = _array(text, shape, order, data, start, f"array {number}")
+            case _:
+                raise ValueError(f"array {number}: wanted [type, shape, order], got {description!r}")
+        arrays.append(array)
+        start += array.nbytes
+    if start != len(data):
+        raise ValueError(f"the arrays: wanted {start} bytes, got {len(data)}")
+    return arrays
+
+
+def from_npy(data: bytes, where: str) -> np.ndarray:
+    """Return the array of an .npy file.
+
+    Raises
+    ------
+    ValueError
+        If the header is not that of a plain array as numpy writes it, or the bytes are not as many as it says.
+    """
+    header = _NPY.match(data)
+    if header is None or int.from_bytes(data[8:10], "little") != header.end() - 10:
+        raise ValueError(f"{where}: its header is not that of a plain array")
+    text, fortran, shape = (group.decode() for group in header.groups())
+    sizes = [int(size) for size in shape.split(",") if size.strip()]
+    array = _array(text, sizes, "F" if fortran == "True" else "C", data, header.end(), where)
+    if header.end() + array.nbytes != len(data):
+        raise ValueError(f"{where}: wanted {array.nbytes} bytes, got {len(data) - header.end()}")
+    return array
+
+
+def _array(text: str, shape: list[Any], order: Any, data: bytes, start: int, where: str) -> np.ndarray:
+    if not _DTYPE.fullmatch(text.replace(">", "<")):
+        raise ValueError(f"{where}: wanted numbers, truth values, text or times, got the type {text!r}")
+    if not all(type(size) is int and size >= 0 for size in shape):
+        raise ValueError(f"{where}: wanted a shape of whole numbers from 0, got {shape}")
+    dtype = np.dtype(text)
+    size = math.prod(shape) * dtype.itemsize
+    if size > len(data) - start:
+        raise ValueError(f"{where}: wanted {size} bytes, got {len(data) - start}")
+    stored = np.ndarray(tuple(shape), dtype, data, start, order=order)
+    return stored.astype(dtype.newbyteorder("<"), order=order)

@@ -1,0 +1,114 @@
+"""Arrays as bytes: what goes in comes out, in either format; what is not a plain array is refused by name."""
+
+import io
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as some
+
+from evenhand.buffers import can_hold, from_npy, pack, unpack
+
+KINDS = st.one_of(
+    some.boolean_dtypes(),
+    some.integer_dtypes(endianness="?"),
+    some.unsigned_integer_dtypes(endianness="?"),
+    some.floating_dtypes(endianness="?"),
+    some.complex_number_dtypes(endianness="?"),
+    some.byte_string_dtypes(),
+    some.unicode_string_dtypes(endianness="?"),
+    some.datetime64_dtypes(endianness="?"),
+    some.timedelta64_dtypes(endianness="?"),
+)
+LAYOUTS = st.sampled_from([np.ascontiguousarray, np.asfortranarray, lambda array: array[..., ::2], lambda a: a[::-1]])
+
+
+@st.composite
+def arrays(draw):
+    array = draw(some.arrays(draw(KINDS), some.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=5)))
+    return draw(LAYOUTS)(array) if array.ndim else array
+
+
+def same(got, array):
+    assert got.dtype == array.dtype.newbyteorder("<")
+    assert got.shape == array.shape
+    assert got.tobytes() == array.astype(got.dtype).tobytes()
+    assert got.flags.f_contiguous >= array.flags.fnc
+    assert all((got.flags.writeable, got.flags.owndata, got.flags.aligned))
+
+
+def npy(array):
+    file = io.BytesIO()
+    np.lib.format.write_array(file, array, allow_pickle=False)
+    return file.getvalue()
+
+
+@given(st.lists(arrays(), max_size=4))
+def test_every_array_comes_back_as_it_was(several):
+    for got, array in zip(unpack(*pack(several)), several, strict=True):
+        same(got, array)
+
+
+@given(arrays())
+def test_every_array_file_of_format_1_comes_back_as_it_was(array):
+    same(from_npy(npy(array), "0.npy"), array)
+
+
+@pytest.mark.parametrize("dtype", ["O", "i4,f8", [("a", "f8")], "V3", "T"], ids=str)
+def test_arrays_of_other_kinds_are_not_held(dtype):
+    assert not can_hold(np.dtype(dtype))
+
+
+HAND_EDITED = {
+    "objects": (["|O", [2], "C"], r"array 0: wanted numbers, truth values, text or times, got the type '\|O'"),
+    "code": (["f8,f8", [1], "C"], "got the type 'f8,f8'"),
+    "no such type": (["<i3", [2], "C"], "."),
+    "negative": (["<f8", [-2], "C"], r"array 0: wanted a shape of whole numbers from 0, got \[-2\]"),
+    "two negatives": (["<f8", [-2, -1], "C"], r"got \[-2, -1\]"),
+    "a fraction": (["<f8", [2.0], "C"], r"got \[2.0\]"),
+    "truth": (["<f8", [True, 2], "C"], r"got \[True, 2\]"),
+    "too many": (["<f8", [3], "C"], "array 0: wanted 24 bytes, got 16"),
+    "far too many": (["<f8", [10**40], "C"], f"wanted {8 * 10**40} bytes, got 16"),
+    "too few": (["<f8", [1], "C"], "the arrays: wanted 8 bytes, got 16"),
+    "nothing, endlessly": (["<f8", [0, 10**40], "C"], "."),
+    "order": (["<f8", [2], "K"], r"array 0: wanted \[type, shape, order\], got \['<f8', \[2\], 'K'\]"),
+    "no list": ("<f8", "array 0: wanted"),
+    "no shape": (["<f8", 2, "C"], "array 0: wanted"),
+}
+
+
+@pytest.mark.parametrize("case", HAND_EDITED)
+def test_a_description_edited_by_hand_is_refused(case):
+    description, said = HAND_EDITED[case]
+    with pytest.raises((ValueError, TypeError), match=said):
+        unpack([description], bytes(16))
+
+
+HEADERS = {
+    "objects": ("'<f8'", "'|O'", "got the type '|O'"),
+    "records": ("'<f8'", "[('a', '<f8')]", "its header is not that of a plain array"),
+    "code": ("'<f8'", "__import__('os')", "its header"),
+    "negative": ("(2,)", "(-2,)", "its header"),
+    "long": ("(2,)", "(2L,)", "its header"),
+    "too many": ("(2,)", "(3,)", "0.npy: wanted 24 bytes, got 16"),
+    "too few": ("(2,)", "(1,)", "0.npy: wanted 8 bytes, got 16"),
+    "order": ("False", "maybe", "its header"),
+}
+
+
+@pytest.mark.parametrize("case", HEADERS)
+def test_an_array_file_with_another_header_is_refused(case):
+    before, after, said = HEADERS[case]
+    data = npy(np.arange(2.0))
+    header = data[10:-16].decode().replace(before, after)
+    edited = data[:8] + len(header).to_bytes(2, "little") + header.encode() + data[-16:]
+    with pytest.raises(ValueError) as refusal:
+        from_npy(edited, "0.npy")
+    assert said in str(refusal.value)
+
+
+@pytest.mark.parametrize("data", [b"", b"\x93NUMPY", b"\x93NUMPY\x02\x00" + bytes(30), npy(np.arange(2.0))[:-1]])
+def test_what_is_no_array_file_is_refused(data):
+    with pytest.raises(ValueError, match=r"0\.npy"):
+        from_npy(data, "0.npy")
