@@ -42,6 +42,9 @@ __all__ = ["REASONS", "KernelPolicy", "Kernels", "reason"]
 REASONS: dict[int, str] = {}
 """What the reason numbers of `choose` mean; filled by `reason` when a policy's module is imported."""
 
+LARGEST = 1e100
+"""How large a number of contexts or a reward may be: squares and sums of these are finite."""
+
 NO_CONTEXTS: Floats = np.zeros((0, 0))
 
 
@@ -270,11 +273,11 @@ class KernelPolicy:
             raise ContextError(wanted("contexts", shape, contexts)) from error
         if shown.ndim != 2 or shown.shape[0] != arms or shown.shape[1] != (self.dimension or shown.shape[1] or 1):
             raise ContextError(wanted("contexts", shape, f"an array of shape {shown.shape}"))
-        if not np.isfinite(shown).all():
-            arm, feature = np.argwhere(~np.isfinite(shown))[0]
-            raise ContextError(
-                wanted("contexts", "finite numbers", f"{shown[arm, feature]} for arm {arm}, feature {feature}")
-            )
+        sound = np.abs(shown) <= LARGEST
+        if not sound.all():
+            arm, feature = np.argwhere(~sound)[0]
+            what = f"finite numbers, of at most {LARGEST:g}"
+            raise ContextError(wanted("contexts", what, f"{shown[arm, feature]} for arm {arm}, feature {feature}"))
         self.begin(shown.shape[1])
         return shown
 
@@ -303,8 +306,10 @@ class KernelPolicy:
                 reward = float(reward)
             except (TypeError, ValueError, OverflowError) as error:
                 raise RewardError(wanted("reward", "one number", reward)) from error
-        if not (low <= reward <= high and math.isfinite(reward)):
-            inside = "a finite number" if math.isinf(high) else f"a number in [{low:g}, {high:g}]"
+        if not (low <= reward <= high and abs(reward) <= LARGEST):
+            inside = (
+                f"a finite number, of at most {LARGEST:g}" if math.isinf(high) else f"a number in [{low:g}, {high:g}]"
+            )
             raise RewardError(
                 wanted("reward", inside, reward, "" if math.isinf(high) else "scale rewards to that range")
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from datetime import date, time, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from evenhand.kernels.arrays import Floats
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["cells", "column", "numbers", "read_table"]
+__all__ = ["cells", "column", "holds_times", "numbers", "read_table"]
 
 
 def read_table(path: str | os.PathLike[str], *, text: Sequence[str] = ()) -> pd.DataFrame:
@@ -109,7 +110,13 @@ def numbers(frame: pd.DataFrame, name: str, low: float = -np.inf, high: float = 
     import pandas as pd
 
     values = cells(frame, name)
-    read = pd.to_numeric(values, errors="coerce").to_numpy(dtype=np.float64)
+    if holds_times(values):
+        mend = "turn dates and durations into numbers first"
+        raise TableError(wanted(f"column {name!r}", "finite numbers", values.iloc[0], mend))
+    found = pd.to_numeric(values, errors="coerce")
+    if found.dtype.kind == "c":
+        raise TableError(wanted(f"column {name!r}", "finite numbers", values.iloc[0]))
+    read = found.to_numpy(dtype=np.float64)
     bad = np.flatnonzero(~(np.isfinite(read) & (read >= low) & (read <= high)))
     if bad.size:
         row = int(bad[0])
@@ -142,3 +149,14 @@ def cells(frame: pd.DataFrame, name: str) -> pd.Series[Any]:
     if empty.size:
         raise TableError(f"column {name!r}, row {int(empty[0]) + 1}: the cell is empty; fill it or drop the row")
     return values
+
+
+def holds_times(values: pd.Series[Any]) -> bool:
+    """Say whether a column holds dates, times or durations."""
+    import pandas as pd
+
+    kind = values.dtype.categories.dtype if isinstance(values.dtype, pd.CategoricalDtype) else values.dtype
+    if isinstance(kind, np.dtype) and kind.hasobject:
+        times = (date, time, timedelta, pd.Period, np.datetime64, np.timedelta64)
+        return any(isinstance(value, times) for value in values)
+    return kind.kind in "mM" or isinstance(kind, pd.PeriodDtype)

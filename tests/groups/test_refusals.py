@@ -61,6 +61,24 @@ def test_groups(groups):
         TopInterval(groups)
 
 
+@pytest.mark.parametrize(
+    ("groups", "match"),
+    [
+        ({"s", "r"}, "a list with the group of each arm"),
+        (pd.Series(["s", "r", "r"], index=["a", "b", "a"]), "names each arm once, got \"arm 'a', twice\""),
+        (pd.DataFrame({"a": ["s"], "b": ["r"]}), "one group for each arm"),
+        ([True, "True"], "str or int.*True"),
+        ([("s", None), ("s", "None")], "str or int.*None"),
+        ([frozenset("sr"), "s"], "str or int"),
+        ([("s", "r"), "s & r", '["s", "r"]'], "tell the combinations apart"),
+    ],
+    ids=range(7),
+)
+def test_groups_are_named_once_and_in_an_order(groups, match):
+    with pytest.raises(ArgumentError, match=f"groups: wanted.*{match}"):
+        TopInterval(groups)
+
+
 def test_group_fair():
     with pytest.raises(UnknownArmError, match="sensitive"):
         GroupFairTopInterval(G, "nobody")
@@ -102,6 +120,7 @@ BAD_CONTEXTS = [
     np.ones(3),
     [[1, 2], [3, math.nan], [5, 6]],
     [[1, math.inf]] * 3,
+    [[1, 1e200]] * 3,
     "x",
 ]
 
@@ -126,18 +145,23 @@ def test_contexts(contexts, groups):
         (["s", "r", "q"], UnknownArmError),
         ({"z": "s"}, UnknownArmError),
         ({"a": "q"}, UnknownArmError),
+        ({True: "s"}, UnknownArmError),
+        ({"s", "r", "q"}, ArgumentError),
+        (pd.Series(["s", "r", "r"]), UnknownArmError),
+        (pd.Series(["s", "r"], index=["a", "a"]), ArgumentError),
     ],
+    ids=range(10),
 )
 def test_membership_of_a_round(groups, error):
     policy = GroupFairTopInterval(G, "s", seed=1)
     policy.tell(policy.ask(np.ones((3, 2))), 1.0)
     before = to_bytes(policy)
-    with pytest.raises(error if groups != "srr" else ArgumentError, match="groups"):
+    with pytest.raises(ArgumentError if isinstance(groups, str) else error, match="groups"):
         policy.ask(np.ones((3, 2)), groups=groups)
     assert to_bytes(policy) == before
 
 
-@pytest.mark.parametrize("reward", [math.nan, math.inf, -math.inf, "1", None, [1.0, 2.0]])
+@pytest.mark.parametrize("reward", [math.nan, math.inf, -math.inf, 1e300, "1", None, [1.0, 2.0]])
 def test_rewards(reward):
     policy = TopInterval(G, seed=1)
     decision = policy.ask(np.ones((3, 2)))
@@ -230,6 +254,15 @@ def table(**changed):
         (table(), {"features": ["height"]}, "height"),
         (table(), {"sensitive": "X"}, "sensitive"),
         (table(), {"noise": -1}, "noise"),
+        (table(), {"arm": None}, "arm"),
+        (table(), {"arm": ["age", "age"]}, "each once"),
+        (table(), {"features": ["debt", "debt"]}, "each once"),
+        (table(), {"features": ["debt", "paid"]}, "other than the reward's"),
+        (table(debt=pd.date_range("2020", periods=4)), {}, "column 'debt'.*turn dates and durations"),
+        (table(debt=["2020-01-05"] * 4), {}, "column 'debt'.*turn dates and durations"),
+        (table(paid=pd.date_range("2020", periods=4)), {}, "column 'paid'.*turn dates and durations"),
+        (table(sex=["F", None, "M", "M"]), {}, "row 2: the cell is empty"),
+        (table(sex=pd.Series([True, "True", "M", "M"], dtype=object)), {}, "row 1: wanted a whole number or text"),
         ("table.csv", {}, "DataFrame"),
     ],
 )

@@ -137,6 +137,52 @@ def test_numbers_as_groups_and_one_column_arms():
     assert world.groups == {1: 0, 2: 1, 3: 1}
 
 
+def test_combinations_that_read_alike_stay_different_arms_and_groups():
+    table = pd.DataFrame({"a": ["x & y", "x", "x"], "b": ["z", "y & z", "z"], "c": [1.0, 2, 3], "paid": [1.0, 2, 3]})
+    world = TableArms(table, ["a", "b"], group=["a", "b"], reward="paid", sensitive=("x", "y & z"))
+    assert world.arms == ('["x & y", "z"]', '["x", "y & z"]', "x & z")
+    assert world.groups == {arm: arm for arm in world.arms}
+    assert world.counts.tolist() == [1, 1, 1]
+    mixed = TableArms(pd.DataFrame({"a": [1, "1"], "c": [1.0, 2], "paid": [1.0, 2]}), "a", group="a", reward="paid")
+    assert mixed.arms == (1, "1")
+
+
+def test_groups_that_read_alike_stay_different_in_policies_histories_pictures_and_summaries():
+    from evenhand.cli.simulate import _summary
+    from evenhand.plots import plot_bias, plot_group_share
+
+    groups = {"a": 1, "b": "1", "c": ("F", "M"), "d": "F & M"}
+    world = BiasedLinearArms(groups=groups, bias={"F & M": 5.0, ("F", "M"): 1.0})
+    names = (1, "1", '["F", "M"]', "F & M")
+    assert world.membership.names == names
+    policy = GroupFairTopInterval(world.groups, seed=1)
+    assert policy.membership.code(("F", "M")) == 2
+    history = eh.simulate({"fair": policy}, world, rounds=80, replications=1, seed=2, jobs=1)
+    assert history.group.values.tolist() == list(names)
+    assert float(history.group_share.isel(round=-1).sum()) == pytest.approx(1.0)
+    assert {key for key in _summary(history)[0] if key.startswith("share_of_")} == {
+        "share_of_1", 'share_of_"1"', 'share_of_["F", "M"]', "share_of_F & M"
+    }  # fmt: skip
+    ticks = [tick.get_text() for tick in plot_group_share(history).get_xticklabels()]
+    assert len(set(ticks)) == 4
+    world.reset(1)
+    for _ in range(60):
+        decision = policy.ask(*world.observe())
+        policy.tell(decision, *world.respond(decision))
+    found = policy.bias(noise="given")
+    assert len(found) == 8
+    assert len({text.get_text() for text in plot_bias(found).get_legend().get_texts()}) == 4
+
+
+def test_a_round_may_name_groups_by_their_attributes_also_after_loading(tmp_path):
+    policy = GroupFairTopInterval({"a": ("F", "M"), "b": "F & M", "c": ("x", "y")}, seed=1)
+    eh.save(policy, tmp_path / "policy")
+    for one in (policy, eh.load(tmp_path / "policy")):
+        assert [one.membership.code(group) for group in (("F", "M"), "F & M", ["x", "y"], "x & y")] == [0, 1, 2, 2]
+        codes = one.membership.of_round(pd.Series([("x", "y"), "F & M"], index=["b", "a"]))
+        assert codes.tolist() == [1.0, 2.0, 2.0]
+
+
 @pytest.mark.data
 @pytest.mark.parametrize(("data", "arms", "d"), [("compas", 6, 14), ("family_income", 10, 57)])
 def test_real_data_run_end_to_end(data, arms, d, data_folder, monkeypatch):

@@ -134,6 +134,8 @@ def _report(history: xr.Dataset, bias: Any, out: Path | None, json: bool) -> Non
 
 
 def _summary(history: xr.Dataset) -> list[dict[str, Any]]:
+    from evenhand.labels import label_texts
+
     last = history.isel(round=-1)
     rounds = float(last["round"])
     rows = []
@@ -151,22 +153,25 @@ def _summary(history: xr.Dataset) -> list[dict[str, Any]]:
         if "group_share" in own:
             shares = own.group_share.mean("replication")
             rates = shares / own.arm_share
-            row |= {f"share_of_{group}": float(shares.sel(group=group)) for group in own.group.values}
+            texts = label_texts(own.group.values.tolist())
+            row |= {f"share_of_{text}": float(share) for text, share in zip(texts, shares.values, strict=True)}
             row["selection_rate_ratio"] = float(rates.min() / rates.max())
         rows.append(row)
     return rows
 
 
 def _arms(history: xr.Dataset, most: int = 60) -> tuple[list[str], list[list[Any]]]:
+    from evenhand.labels import label_texts
+
     last = history.isel(round=-1)
     share = (last.pulls / float(last["round"])).mean("replication")
     names = [str(name) for name in history.policy.values]
     owing = "share" in history.coords
     columns = ["arm", *(["owed"] if owing else []), *names]
     rows = []
-    for label in history.arm.values[:most]:
-        owed = [f"{float(history.share.sel(arm=label).max()):.4f}"] if owing else []
-        rows.append([label, *owed, *(f"{float(share.sel(policy=name, arm=label)):.4f}" for name in names)])
+    for arm, text in enumerate(label_texts(history.arm.values.tolist())[:most]):
+        owed = [f"{float(history.share.isel(arm=arm).max()):.4f}"] if owing else []
+        rows.append([text, *owed, *(f"{float(share.isel(arm=arm).sel(policy=name)):.4f}" for name in names)])
     if history.sizes["arm"] > most:
         rows.append([f"... {history.sizes['arm'] - most} more", *["" for _ in columns[1:]]])
     return columns, rows

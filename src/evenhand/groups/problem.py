@@ -20,6 +20,7 @@ import numpy as np
 
 from evenhand.errors import ArgumentError, UnknownArmError, wanted
 from evenhand.kernels.arrays import Floats
+from evenhand.labels import combined_label, combined_labels
 from evenhand.online import KernelPolicy
 from evenhand.protocol import Decision, Label, arm_labels
 
@@ -44,13 +45,33 @@ def group_label(group: Any) -> Label:
     ArgumentError
         If it is neither str nor int, nor a tuple or list of such.
     """
+    return combined_label(_attributes(group))
+
+
+def _attributes(group: Any) -> Any:
+    """Return a group as a label, or as the tuple of its attributes."""
     if isinstance(group, (tuple, list)) and group:
-        return " & ".join(str(group_label(attribute)) for attribute in group)
+        return tuple(map(_attributes, group)) if len(group) > 1 else _attributes(group[0])
     if isinstance(group, np.generic):
         group = group.item()
     if not isinstance(group, (str, int)) or isinstance(group, bool):
         raise ArgumentError(wanted("groups", "labels that are str or int, or tuples of such", group))
     return group
+
+
+def _membership(groups: Any) -> Any:
+    """Return a membership as the user gave it as a dict or a list; a pandas Series is a dict by its index."""
+    if hasattr(groups, "to_dict"):
+        index = getattr(groups, "index", None)
+        if getattr(groups, "ndim", 1) != 1:
+            raise ArgumentError(wanted("groups", "one group for each arm", f"a table of shape {groups.shape}"))
+        if index is not None and not index.is_unique:
+            twice = index[index.duplicated()][0]
+            raise ArgumentError(wanted("groups", "a Series that names each arm once", f"arm {twice!r}, twice"))
+        return groups.to_dict()
+    if isinstance(groups, (str, bytes, set, frozenset)) or not hasattr(groups, "__len__"):
+        raise ArgumentError(wanted("groups", "a list with the group of each arm, or a dict arm -> group", groups))
+    return groups
 
 
 def real(name: str, value: Any, low: float, high: float, what: str) -> float:
@@ -99,23 +120,24 @@ class Groups:
     def read(cls, groups: Any) -> Groups:
         """Read the membership as the user gave it.
 
+        Combinations of attributes that would read alike get labels that tell them apart.
+
         >>> Groups.read({"a": "F", "b": "M", "c": "F"}).members("F")
         ('a', 'c')
+        >>> Groups.read({"a": ("F", "M"), "b": "F & M"}).names
+        ('["F", "M"]', 'F & M')
 
         Raises
         ------
         ArgumentError
             If it is not a list or dict of labels for at least two arms.
         """
-        if hasattr(groups, "to_dict"):
-            groups = groups.to_dict()
+        groups = _membership(groups)
         if isinstance(groups, Mapping):
             arms, given = arm_labels(list(groups)), list(groups.values())
-        elif isinstance(groups, (str, bytes)) or not hasattr(groups, "__len__"):
-            raise ArgumentError(wanted("groups", "a list with the group of each arm, or a dict arm -> group", groups))
         else:
             arms, given = arm_labels(len(groups)), list(groups)
-        labels = [group_label(group) for group in given]
+        labels = combined_labels([_attributes(group) for group in given], "groups")
         names = tuple(dict.fromkeys(labels))
         return cls(arms, names, tuple(names.index(label) for label in labels))
 
@@ -131,10 +153,11 @@ class Groups:
         UnknownArmError
             If there is no such group.
         """
-        label = group_label(group)
-        if label not in self.names:
-            raise UnknownArmError(wanted(name, f"one of the groups {list(self.names)}", group))
-        return self.names.index(label)
+        own = _attributes(group)
+        for label in (combined_label(own, as_json=True), combined_label(own)):
+            if label in self.names:
+                return self.names.index(label)
+        raise UnknownArmError(wanted(name, f"one of the groups {list(self.names)}", group))
 
     def of_round(self, groups: Any) -> Floats:
         """Return the codes (n_arms,) of a membership that holds for one round; arms that a dict leaves out stay where
@@ -148,13 +171,14 @@ class Groups:
             If a list has not one group for each arm.
         """
         codes = np.array(self.codes, dtype=np.float64)
+        groups = _membership(groups)
         if isinstance(groups, Mapping):
             for arm, group in groups.items():
-                if arm not in self.arms:
+                if isinstance(arm, bool) or arm not in self.arms:
                     raise UnknownArmError(wanted("groups", f"a dict over the arms {list(self.arms)}", arm))
                 codes[self.arms.index(arm)] = self.code(group)
             return codes
-        if isinstance(groups, (str, bytes)) or not hasattr(groups, "__len__") or len(groups) != len(self.arms):
+        if len(groups) != len(self.arms):
             raise ArgumentError(
                 wanted("groups", f"{len(self.arms)} groups, one an arm, or a dict arm -> group", groups)
             )

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from evenhand.errors import TableError, wanted
-from evenhand.groups.problem import Groups, group_label, real
+from evenhand.features import coded
+from evenhand.groups.problem import Groups, real
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.random import below, normal
+from evenhand.labels import combined_labels
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.simulation.world import KernelWorld, WorldKernels
@@ -81,15 +83,16 @@ class TableArms(KernelWorld):
     arm : names of the columns whose values make an arm; one arm for each combination that occurs.
     group : the column, or columns, of the group; all rows of an arm must be of one group.
     reward : the column of rewards, finite numbers on any scale.
-    features : columns shown as context; None for all others. Columns that are not numbers become integers by first
-        appearance.
+    features : columns shown as context; None for all others. Categories become integers: ordered ones by their order,
+        text and other categories by first appearance. Dates, durations and identifiers are refused.
     sensitive : the group that rewards are suspected to be biased against, kept for those who build policies.
     noise : standard deviation of noise added to each reward.
 
     Raises
     ------
     TableError
-        If a column is missing, a cell empty, a reward or feature not finite, or an arm belongs to two groups.
+        If a column is missing, a cell empty, a reward or feature not a finite number or category, or an arm belongs to
+        two groups.
     UnknownArmError
         If no row is of the sensitive group.
 
@@ -121,15 +124,19 @@ class TableArms(KernelWorld):
         noise: float = 0.0,
     ) -> None:
         arm_columns, group_columns = _names("arm", arm), _names("group", group)
-        cells = _labels(frame, arm_columns)
-        belongs = _labels(frame, group_columns)
+        cells = _labels(frame, arm_columns, "arm")
+        belongs = _labels(frame, group_columns, "group")
         rewards = numbers(frame, reward)
         if features is None:
             used = {*arm_columns, *group_columns, reward}
-            features = [str(name) for name in frame.columns if name not in used]
-        self.features = _names("features", features)
-        table = np.column_stack([_numeric(frame, name) for name in self.features])
-        arms = sorted(set(cells), key=str)
+            features = [name for name in frame.columns if name not in used]
+        shown = _names("features", features)
+        if reward in shown:
+            mend = "no context may hold what is predicted; leave it out"
+            raise TableError(wanted("features", "columns other than the reward's", reward, mend))
+        self.features = [str(name) for name in shown]
+        table = np.column_stack([coded(frame, name) for name in shown])
+        arms = sorted(set(cells), key=lambda label: (str(label), isinstance(label, str)))
         position = {label: code for code, label in enumerate(arms)}
         codes = np.array([position[cell] for cell in cells])
         groups: dict[Label, Label] = {}
@@ -175,21 +182,15 @@ class TableArms(KernelWorld):
         yield cls(frame, ["age", "sex"], group="sex", reward="repaid", sensitive="F", noise=1.0)
 
 
-def _names(name: str, columns: Any) -> list[str]:
-    names = [columns] if isinstance(columns, str) else list(columns)
-    if not names:
-        raise TableError(wanted(name, "at least one column", columns))
+def _names(name: str, columns: Any) -> list[Any]:
+    if isinstance(columns, str):
+        return [columns]
+    names = list(columns) if hasattr(columns, "__iter__") else []
+    if not names or not all(isinstance(one, (str, int)) for one in names) or len(set(names)) < len(names):
+        raise TableError(wanted(name, "at least one column, each once", columns))
     return names
 
 
-def _labels(frame: pd.DataFrame, names: list[str]) -> list[Label]:
+def _labels(frame: pd.DataFrame, names: list[Any], what: str) -> list[Label]:
     values = [column(frame, name).tolist() for name in names]
-    return [group_label(cell if len(cell) > 1 else cell[0]) for cell in zip(*values, strict=True)]
-
-
-def _numeric(frame: pd.DataFrame, name: str) -> Floats:
-    import pandas as pd
-
-    if name in frame.columns and not pd.api.types.is_numeric_dtype(frame[name]):
-        return np.asarray(pd.factorize(column(frame, name))[0], dtype=np.float64)
-    return numbers(frame, name)
+    return combined_labels([cell if len(cell) > 1 else cell[0] for cell in zip(*values, strict=True)], what)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from evenhand.labels import label_texts
 from evenhand.plots.style import SHADES, figure, finish, looks, plain, style
 
 if TYPE_CHECKING:
@@ -35,12 +36,12 @@ def plot_bias(table: pd.DataFrame, axes: Axes | None = None) -> Axes:
     groups, features = list(dict.fromkeys(table["group"])), list(dict.fromkeys(table["feature"]))
     with style():
         undetermined = False
-        for i, (group, look) in enumerate(looks([str(group) for group in groups]).items()):
-            own = table[table["group"].astype(str) == group]
+        for i, (group, (text, look)) in enumerate(zip(groups, looks(label_texts(groups)).items(), strict=True)):
+            own = table[[label == group for label in table["group"]]]
             at = np.array([features.index(f) for f in own["feature"]]) + 0.25 * (i - (len(groups) - 1) / 2)
             known = np.isfinite(own["low"].to_numpy())
             low, high = (own["bias"] - own["low"]).where(known, 0.0), (own["high"] - own["bias"]).where(known, 0.0)
-            marks = {"color": look["color"], "marker": look["marker"], "label": plain(group, LABEL)}
+            marks = {"color": look["color"], "marker": look["marker"], "label": plain(text, LABEL)}
             axes.errorbar(own["bias"], at, xerr=[low, high], linestyle="none", capsize=3, markersize=5, **marks)
             if not known.all():
                 once = None if undetermined else "not determined yet"
@@ -69,7 +70,7 @@ def plot_group_share(history: xr.Dataset, axes: Axes | None = None) -> Axes:
             axes.bar(at, share, width, label=name, **dressed)
         own = history.arm_share.values
         axes.hlines(own, across - 0.45, across + 0.45, color="black", linewidth=2.0, label="share of the arms")
-        axes.set_xticks(across, [str(group) for group in history.group.values])
+        axes.set_xticks(across, label_texts(history.group.values.tolist()))
         axes.grid(axis="x", visible=False)
         return finish(axes, "Shares of the pulls against shares of the arms", "group", "share of the pulls")
 

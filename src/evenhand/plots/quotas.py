@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from evenhand.labels import label_texts
 from evenhand.plots.style import SHADES, figure, finish, looks, style
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def plot_shares(history: xr.Dataset, axes: Axes | None = None) -> Axes:
         if "share" in history.coords:
             owed = history.share.max("policy").values
             axes.hlines(owed, across - 0.45, across + 0.45, color="black", linewidth=2.0, label="owed")
-        labels = [str(arm) for arm in history.arm.values]
+        labels = label_texts(history.arm.values.tolist())
         crowded = len(labels) > 12 or max(map(len, labels)) > 6
         axes.set_xticks(across, labels, rotation=90 if crowded else 0, fontsize=8 if crowded else 9)
         axes.grid(axis="x", visible=False)

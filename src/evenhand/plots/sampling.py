@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from evenhand.labels import label_texts
 from evenhand.plots.style import finish, looks, style
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def plot_collection(frame: pd.DataFrame, across: Any) -> None:
     left, right = np.asarray(across).ravel()[:2]
     shares = frame.pivot_table(index="round", columns="group", values="share", sort=False)
     risks = frame.pivot_table(index="round", columns="group", values="risk", sort=False)
-    ways = looks([str(name) for name in shares.columns])
+    ways = looks(label_texts(shares.columns.tolist()))
     hatches = ("", "///", "...", "xxx", "\\\\\\", "+++")
     with style():
         stacks = left.stackplot(
@@ -81,6 +82,6 @@ def plot_collection(frame: pd.DataFrame, across: Any) -> None:
             stack.set_edgecolor("white")
         left.set_ylim(0, 1)
         finish(left, "Mixture of the training set", "round", "share")
-        for name, way in zip(risks.columns, ways.values(), strict=True):
-            right.plot(risks.index, risks[name], label=str(name), markevery=max(1, len(risks) // 8), **way)
+        for name, (text, way) in zip(risks.columns, ways.items(), strict=True):
+            right.plot(risks.index, risks[name], label=text, markevery=max(1, len(risks) // 8), **way)
         finish(right, "Validation risk", "round", "risk")

@@ -57,10 +57,10 @@ def variables(trace: Trace, world: Any, promise: Any, rounds: Ints) -> Variables
     return found
 
 
-def _labels(arms: Sequence[Any]) -> Any:
-    """Return the labels as a coordinate; numpy would turn numbers among texts into texts."""
-    mixed = any(isinstance(arm, str) for arm in arms) and not all(isinstance(arm, str) for arm in arms)
-    return np.array(arms, dtype=object) if mixed else list(arms)
+def _labels(labels: Sequence[Any]) -> Any:
+    """Return labels of arms or groups as a coordinate; numpy would turn numbers among texts into texts."""
+    mixed = any(isinstance(label, str) for label in labels) and not all(isinstance(label, str) for label in labels)
+    return np.array(labels, dtype=object) if mixed else list(labels)
 
 
 def assemble(
@@ -85,7 +85,7 @@ def assemble(
     coords: dict[str, Any] = {"policy": names, "replication": whole, "round": rounds, "arm": _labels(world.arms)}
     coords |= getattr(world, "coordinates", {})
     if "group_share" in data:
-        coords |= {"group": group_names(world.groups), "arm_share": ("group", arm_share(world.groups))}
+        coords |= {"group": _labels(group_names(world.groups)), "arm_share": ("group", arm_share(world.groups))}
     dataset = xr.Dataset(data, coords=coords, attrs=attributes)
     if any(promise is not None for promise in promises.values()):
         none = np.full(len(world.arms), np.nan)

@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from evenhand.errors import ArgumentError, wanted
+from evenhand.labels import label_texts
 from evenhand.studies.trail import WATCHED, Trail
 
 __all__ = ["METRICS", "Monitor", "check", "measured", "passed"]
@@ -129,9 +130,9 @@ def _check_address(webhook: Any) -> None:
 
 def _subjects(trail: Trail, metric: str) -> list[str]:
     if metric == "shortfall":
-        return [str(label) for label in trail.labels]
+        return label_texts(trail.labels)
     if metric == "drift":
-        return [str(label) for label in trail.groups or trail.labels]
+        return label_texts(trail.groups or trail.labels)
     return []
 
 
