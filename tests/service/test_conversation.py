@@ -11,7 +11,7 @@ import pytest
 
 import evenhand as eh
 from evenhand.service.arrow import MEDIA_TYPE
-from evenhand.studies import Store
+from evenhand.studies import Store, Study
 from tests.service.conftest import POLICY
 
 ARROW = {"Content-Type": MEDIA_TYPE, "Accept": MEDIA_TYPE}
@@ -40,6 +40,24 @@ def test_the_service_decides_as_the_policy_would(served):
         assert answer == decision._asdict()
         policy.tell(decision, float(i % 2))
         assert served.tell({"ticket": ticket, "reward": i % 2}).json() == {"ticket": ticket, "status": "told"}
+
+
+def test_a_key_means_the_same_decisions_over_http_and_in_the_library(served):
+    named = {"Idempotency-Key": "night"}
+    one = served.ask(headers=named).json()
+    many = served.ask(json={"count": 3}, headers=named).json()["decisions"]
+    batch = served.ask(json={"batch": [{}, {}]}, headers=named).json()["decisions"]
+    by_row = served.send(
+        "decide", "POST", "/studies/ads/ask", content=stream(pa.table({"count": [2, 3]})), headers=ARROW | named
+    )
+    study = Study.open(served.store, "ads")
+    assert [row["id"] for row in many] == [1, 2, 3]
+    assert (one, batch) == (many[0], many[:2])
+    assert table_of(by_row)["id"].to_pylist() == [1, 2, 3, 4, 5]
+    assert [decision.id for decision in study.ask(key="night", count=6)] == [1, 2, 3, 4, 5, 6]
+    assert served.ask(headers={"Idempotency-Key": "night#1"}).json()["id"] == 7
+    keys = [served.read(f"/studies/ads/decisions/{ticket}")["key"] for ticket in (1, 2, 7)]
+    assert keys == ["night", "night#1", "night#1"]
 
 
 def test_probabilities_come_as_numbers(serving):

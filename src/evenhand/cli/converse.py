@@ -31,7 +31,7 @@ def ask(
     ] = "",
     count: Annotated[int, typer.Option(help="How many decisions to take, in one transaction.", min=1)] = 1,
     key: Annotated[
-        str | None, typer.Option(help="Your own name for this decision: asked again under it, the same one comes.")
+        str | None, typer.Option(help="Your own name for this request; the same key returns the same decisions.")
     ] = None,
 ) -> None:
     """Take a decision: on disk, with its reason, before it is printed as one line of JSON."""
@@ -41,9 +41,7 @@ def ask(
 
     with Study.open(store, study) as running:
         given = {"contexts": contexts_of(contexts, running)} if contexts else {}
-        keys = [key] if count == 1 or key is None else [f"{key}.{n}" for n in range(1, count + 1)]
-        asked = [Operation("ask", given=given, key=one) for one in (keys if len(keys) == count else keys * count)]
-        taken = running.perform(asked)
+        taken = running.perform([Operation("ask", given=given, key=key, number=n) for n in range(count)])
         try:
             for outcome in taken:
                 if isinstance(outcome, EvenhandError):

@@ -13,7 +13,7 @@ from evenhand.service.refusals import Refusal
 from evenhand.studies.sizes import checked_pairs
 
 __all__ = [
-    "ASKS", "JSON", "TELLS", "Call", "count_of", "idempotency_key", "is_arrow", "numbered", "object_of", "report_of",
+    "ASKS", "JSON", "TELLS", "Call", "count_of", "idempotency_key", "is_arrow", "object_of", "report_of",
     "shown_of", "spread", "ticket_of", "wants_arrow",
 ]  # fmt: skip
 
@@ -69,11 +69,6 @@ def idempotency_key(headers: dict[bytes, bytes]) -> str | None:
     if not 0 < len(text) <= 100 or not all(33 <= byte <= 126 for byte in text):
         raise ArgumentError(wanted("Idempotency-Key", "1 to 100 printable ASCII characters", text.decode("latin-1")))
     return text.decode()
-
-
-def numbered(key: str | None, i: int) -> str | None:
-    """Return the key of the i-th decision of a batch."""
-    return None if key is None else f"{key}#{i}"
 
 
 def count_of(count: Any, most: int) -> int:

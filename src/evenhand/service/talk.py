@@ -21,7 +21,6 @@ from evenhand.service.forms import (
     count_of,
     idempotency_key,
     is_arrow,
-    numbered,
     object_of,
     report_of,
     shown_of,
@@ -92,13 +91,12 @@ class Talk:
         key = idempotency_key(call.headers)
         if is_arrow(call):
             rows = arrow.read_stream(call.body, "ask", self._most)
-            wishes = [(row, row.pop("key", None) or numbered(key, i)) for i, row in enumerate(spread(rows, self._most))]
-            single = False
+            wishes, single = [_wish(row, i, key) for i, row in enumerate(spread(rows, self._most))], False
         else:
             body = object_of(call, (*ASKS, "count", "batch"), empty=True)
             wishes, single = self._wishes(body, key)
-        checked_shown(desk.study.policy_name, (given for given, _ in wishes))
-        outcomes = await desk.writer.perform([Operation("ask", None, given, own, call.actor) for given, own in wishes])
+        checked_shown(desk.study.policy_name, (wish.given for wish in wishes))
+        outcomes = await desk.writer.perform([wish._replace(actor=call.actor) for wish in wishes])
         if single:
             if isinstance(outcomes[0], EvenhandError):
                 raise outcomes[0]
@@ -113,10 +111,10 @@ class Talk:
             return Answer(200, arrow.decisions_stream(rows), arrow.MEDIA_TYPE)
         return Answer(200, orjson.dumps({"decisions": rows}, option=OPTIONS))
 
-    def _wishes(self, body: dict[str, Any], key: str | None) -> tuple[list[tuple[dict[str, Any], str | None]], bool]:
-        """Return what each decision is shown and its key, and whether a bare decision is wanted."""
+    def _wishes(self, body: dict[str, Any], key: str | None) -> tuple[list[Operation], bool]:
+        """Return an operation for each decision, and whether a bare decision is wanted."""
         if not body:
-            return [({}, key)], True
+            return [Operation("ask", key=key)], True
         if "batch" in body:
             if len(body) > 1:
                 raise ArgumentError(wanted("body", "batch alone", ", ".join(body)))
@@ -124,12 +122,14 @@ class Talk:
             if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
                 raise ArgumentError(wanted("batch", "a list of objects", rows))
             self._few(len(rows))
-            return [(shown_of(row, f"batch[{i}]"), numbered(key, i)) for i, row in enumerate(rows)], False
+            shown = [shown_of(row, f"batch[{i}]") for i, row in enumerate(rows)]
+            return [Operation("ask", given=given, key=key, number=i) for i, given in enumerate(shown)], False
         count = body.pop("count", None)
         if count is not None:
             given = shown_of(body, "body")
-            return [(given, numbered(key, i)) for i in range(count_of(count, self._most))], False
-        return [(shown_of(body, "body"), key)], True
+            each = range(count_of(count, self._most))
+            return [Operation("ask", given=given, key=key, number=i) for i in each], False
+        return [Operation("ask", given=shown_of(body, "body"), key=key)], True
 
     async def tell(self, call: Call) -> Answer:
         """Bring back what happened, for one ticket or many."""
@@ -196,6 +196,12 @@ class Talk:
     def _few(self, count: int) -> None:
         if count > self._most:
             raise Refusal(413, f"more than {self._most} in one batch; send smaller ones")
+
+
+def _wish(row: dict[str, Any], i: int, key: str | None) -> Operation:
+    """Return the operation of row i of a table: under its own key, else the i-th under the request's."""
+    own = row.pop("key", None)
+    return Operation("ask", given=row, key=own or key, number=0 if own else i)
 
 
 def _shown(study: Study, decision: Any) -> dict[str, Any]:

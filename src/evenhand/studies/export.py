@@ -8,6 +8,7 @@ import numpy as np
 
 from evenhand.errors import ArgumentError
 from evenhand.studies.records import loaded, moment
+from evenhand.studies.request_keys import shown_key
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,7 +52,7 @@ def frame(study: Study) -> pd.DataFrame:
                     "decision": {name: value for name, value in decision.items() if name != "type"},
                     "version": entry.version,
                     "random_state": loaded(entry.random_state),
-                    "key": entry.key,
+                    "key": shown_key(entry.key),
                     "actor": entry.actor,
                     "digest": entry.digest,
                 }

@@ -28,8 +28,9 @@ class Operation(NamedTuple):
     kind : "ask", "tell" or "forget".
     ticket : the decision, its number or its signed text; nothing for ask.
     given : what is shown or told, by the names of the policy's own arguments, such as {"reward": 1.0}.
-    key : for ask: the caller's own name for this decision; the same key again returns the same decision.
+    key : for ask: the caller's own name for this request; the same key again returns the same decision.
     actor : who asks or tells, for the log.
+    number : for ask: which of the decisions under this key, 0, 1, ...; number i is the same however many are asked for.
     """
 
     kind: Literal["ask", "tell", "forget"]
@@ -37,6 +38,7 @@ class Operation(NamedTuple):
     given: dict[str, Any] = {}  # noqa: RUF012
     key: str | None = None
     actor: str | None = None
+    number: int = 0
 
 
 class Arguments:

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Row, insert, select
 from sqlalchemy.sql import ColumnElement
 
 from evenhand.studies.records import Event, loaded, moment
+from evenhand.studies.request_keys import shown_key
 from evenhand.studies.schema import EVENTS, STUDIES
 from evenhand.studies.store import Store
 
@@ -82,9 +83,11 @@ class Log:
         """Return the entries about a ticket."""
         return self._found(connection, EVENTS.c.ticket == ticket)
 
-    def of_key(self, connection: Connection, key: str) -> Event | None:
-        """Return the entry of the ask that was given this key."""
-        return next(iter(self._found(connection, EVENTS.c.key == key)), None)
+    def of_keys(self, connection: Connection, keys: Sequence[str]) -> dict[str, Event]:
+        """Return the entries of the asks that stand under these keys, by key."""
+        pages = (keys[start : start + PAGE] for start in range(0, len(keys), PAGE))
+        found = (connection.execute(self._all.where(EVENTS.c.key.in_(page))) for page in pages)
+        return {row.key: as_event(row) for rows in found for row in rows}
 
     def _found(self, connection: Connection, condition: ColumnElement[bool]) -> list[Event]:
         return [as_event(row) for row in connection.execute(self._all.where(condition).order_by(EVENTS.c.sequence))]
@@ -92,7 +95,7 @@ class Log:
 
 def as_event(row: Row[Any]) -> Event:
     """Return a stored entry as an event."""
-    decoded = {"at": moment(row.at)} | {
+    decoded = {"at": moment(row.at), "key": shown_key(row.key)} | {
         name: loaded(getattr(row, name)) for name in ("given", "decision", "random_state")
     }
     return Event(**{**row._mapping, **decoded})

@@ -52,7 +52,7 @@ class Event(NamedTuple):
     decision : what `ask` answered; None for the others.
     version : the policy's code: evenhand's version and a fingerprint of the file that defines the policy.
     random_state : the policy's random streams before the event, None where it draws nothing.
-    key : the caller's own name for this ask, under which it is done once.
+    key : the caller's own name for this ask, under which it is done once; of several, all but the first end in #number.
     actor : who asked or told; None in a program of one's own.
     digest : SHA-256 over this entry and the digest before it.
     """

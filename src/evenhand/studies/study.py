@@ -133,13 +133,15 @@ class Study:
 
     # ------------------------------------------------------------------ the conversation
 
-    def ask(self, *observed: Any, key: str | None = None) -> Any:
+    def ask(self, *observed: Any, key: str | None = None, count: int | None = None) -> Any:
         """Take the next decision; it is on disk, with its reason, before it is returned.
 
         Parameters
         ----------
         observed : what the policy's own `ask` is shown, such as contexts (n_arms, d).
-        key : your own name for this decision: asked again under the same key, the same decision is returned.
+        key : your own name for this request: asked again under the same key, the same decision is returned.
+        count : take so many decisions in one transaction, all or none, and return them as a list. Under the same key
+            a smaller count returns the first of them, a larger one takes new decisions for the rest.
 
         Raises
         ------
@@ -148,7 +150,12 @@ class Study:
         StoreError
             If the store cannot be reached; whether the decision was taken, the same key tells.
         """
-        return self._do(Operation("ask", None, self._arguments().named("ask", observed), key))
+        given = self._arguments().named("ask", observed)
+        if count is None:
+            return self._do(Operation("ask", None, given, key))
+        if not isinstance(count, int) or isinstance(count, bool) or count < 1:
+            raise ArgumentError(wanted("count", "a whole number >= 1", count))
+        return self._performed([Operation("ask", None, given, key, None, i) for i in range(count)], whole=True)
 
     def tell(
         self, ticket: Any, *happened: Any, violations: Any = None, acceptable: Any = None
@@ -187,6 +194,10 @@ class Study:
             For each operation what the single call would return, or the EvenhandError that it would raise: one that is
             refused changes nothing and holds up no other.
         """
+        return self._performed(operations)
+
+    def _performed(self, operations: Sequence[Operation], *, whole: bool = False) -> list[Any]:
+        """Do many things in one transaction; with `whole`, a refusal of one is raised and undoes all."""
         with self._turn:
             self._now_or_before().rehearse(operations)
             with self._written() as (connection, last):
@@ -195,6 +206,9 @@ class Study:
                     fold = self._folded(connection)
                 fold.cross(connection, self._number, now())
                 outcomes = Transaction(connection, self._log, fold, self._ticket).done(operations)
+                refusal = next((one for one in outcomes if isinstance(one, EvenhandError)), None)
+                if whole and refusal is not None:
+                    raise refusal
                 self._added = self._added or fold.sequence > last
                 if fold.wants_snapshot:
                     fold.keep(connection, self._number, now())

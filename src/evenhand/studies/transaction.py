@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from sqlalchemy import Connection
@@ -12,6 +13,7 @@ from evenhand.errors import ArgumentError, ClosedTicketError, ContradictionError
 from evenhand.studies.fold import Operation, digest_of, taken
 from evenhand.studies.log import Log, record_of
 from evenhand.studies.records import as_decided, decision_from, dumped, first_random_state, now, random_state
+from evenhand.studies.request_keys import LONGEST, texts_of
 from evenhand.studies.snapshots import Fold
 
 __all__ = ["Transaction"]
@@ -25,9 +27,17 @@ class Transaction:
     def __init__(self, connection: Connection, log: Log, fold: Fold, number_of: Callable[[Any], int]) -> None:
         self._connection, self._log, self._fold, self._number_of = connection, log, fold, number_of
         self._entries: list[dict[str, Any]] = []
+        self._named: dict[str, tuple[dict[str, Any], Any]] = {}
+        """The decisions under the keys of these operations: what was given and what was decided."""
 
     def done(self, operations: Sequence[Operation]) -> list[Any]:
         """Do the operations and write the log; return each one's outcome, refusals as values."""
+        texts: list[str] = []
+        for operation in operations:
+            with suppress(ArgumentError):
+                texts += _texts(operation)
+        for text, event in self._log.of_keys(self._connection, texts).items():
+            self._named[text] = event.given, decision_from(event.decision or {})
         outcomes: list[Any] = []
         for operation in operations:
             try:
@@ -38,18 +48,19 @@ class Transaction:
         return outcomes
 
     def _done(self, operation: Operation) -> Any:
-        kind, ticket, given, key, actor = operation
+        kind, ticket, given, key, actor, _ = operation
         fold = self._fold
-        for name, text, most in (("key", key, 200), ("actor", actor, 100)):
-            _check_name(name, text, most)
+        _check_name("actor", actor, 100)
+        texts = _texts(operation)
         given = fold.arguments.checked(kind, given)
         number = None if kind == "ask" or (ticket is None and kind == "tell") else self._number_of(ticket)
         if key is not None and kind != "ask":
             raise ArgumentError(wanted("key", f"none: {kind} counts once without one", key))
-        if key is not None:
-            before = self._asked_before(key, given)
-            if before is not None:
-                return before
+        before = next((self._named[text] for text in texts if text in self._named), None)
+        if before is not None:
+            if before[0] != given:
+                raise ContradictionError(f"key {key!r} was used before, for another ask; take a new key")
+            return before[1]
         begun = getattr(fold.policy, "dimension", 0) is not None
         drawn_from, text = random_state(fold.policy), dumped(given)
         started = time.perf_counter()
@@ -69,24 +80,15 @@ class Transaction:
             "decision": dumped(as_decided(decided)) if kind == "ask" else None,
             "version": fold.version,
             "random_state": drawn_from,
-            "key": key,
+            "key": texts[0] if texts else None,
             "actor": actor,
         }
         entry["digest"] = digest_of(fold.digest, entry)
         fold.took(entry["sequence"], entry["digest"], fold.version, time.perf_counter() - started)
         self._entries.append(entry)
+        if texts:
+            self._named[texts[0]] = given, decided
         return decided if kind == "ask" else DONE[kind]
-
-    def _asked_before(self, key: str, given: dict[str, Any]) -> Any:
-        """Return the decision that was handed out under this key, None if there is none."""
-        self._flush()
-        event = self._log.of_key(self._connection, key)
-        if event is None:
-            return None
-        if event.given != given:
-            raise ContradictionError(f"key {key!r} was used before, for another ask; take a new key for each decision")
-        assert event.decision is not None
-        return decision_from(event.decision)
 
     def _closed_before(self, closed: ClosedTicketError, kind: str, number: int, given: dict[str, Any]) -> str:
         """Say that the same was told before, or refuse what is not the same."""
@@ -114,6 +116,21 @@ class Transaction:
 def _short(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _texts(operation: Operation) -> tuple[str, ...]:
+    """Return the texts under which the decision may stand in the log, the one to write first; none without a key."""
+    key, number = operation.key, operation.number
+    if key is None:
+        return ()
+    _check_name("key", key, LONGEST)
+    if not isinstance(number, int) or isinstance(number, bool) or number < 0:
+        raise ArgumentError(wanted("number", "a whole number >= 0", number))
+    texts = texts_of(key, number)
+    if len(texts[0]) > LONGEST:
+        mend = f"decision {number} under it needs {len(texts[0])}, shorten it"
+        raise ArgumentError(wanted("key", f"a text that fits {LONGEST} characters with its number", key, mend))
+    return texts
 
 
 def _check_name(name: str, text: Any, most: int) -> None:

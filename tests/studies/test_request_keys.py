@@ -1,0 +1,132 @@
+"""A key names the same decisions for the library, the shell and HTTP, however many are asked for at once."""
+
+import itertools
+
+import pytest
+
+import evenhand as eh
+from evenhand.errors import ArgumentError, ContradictionError, ExhaustedError
+from evenhand.studies import Operation, Study, request_keys
+from tests.cli.shell import asked
+
+SHARES = {"ads": 0.2, "news": 0.3}
+
+
+@pytest.fixture
+def study(place):
+    return Study.create(place, eh.quotas.FairUCB(SHARES, seed=1), name="ads")
+
+
+WAYS = {
+    "ask": lambda study, key, count: [study.ask(key=key)],
+    "ask with a count": lambda study, key, count: study.ask(key=key, count=count),
+    "perform": lambda study, key, count: study.perform([Operation("ask", key=key, number=i) for i in range(count)]),
+    "perform backwards": lambda study, key, count: study.perform(
+        [Operation("ask", key=key, number=i) for i in reversed(range(count))]
+    )[::-1],
+    "perform one by one": lambda study, key, count: [
+        study.perform([Operation("ask", key=key, number=i)])[0] for i in range(count)
+    ],
+}
+
+
+@pytest.mark.parametrize(("first", "again"), [*itertools.product(WAYS, repeat=2)])
+def test_whoever_asks_again_gets_the_same_decisions(first, again):
+    study = Study.create(":memory:", eh.quotas.FairUCB(SHARES, seed=1))
+    before = WAYS[first](study, "night", 2)
+    after = WAYS[again](study, "night", 4)
+    assert after[: len(before)] == before[: len(after)]
+    assert study.sequence == max(len(before), len(after)) == len({one.id for one in before + after})
+    assert WAYS[first](study, "night", 1)[0] == after[0]
+    assert study.verify().ok
+
+
+def test_the_shell_and_the_library_mean_the_same_decisions(tmp_path):
+    store = tmp_path / "ads.evenhand"
+    Study.create(store, eh.quotas.FairUCB(SHARES, seed=1)).close()
+    (one,) = asked(store, "--key", "night")
+    three = asked(store, "--key", "night", "--count", "3")
+    assert three[0] == one
+    assert asked(store, "--key", "night", "--count", "2") == three[:2]
+    with Study.open(store) as study:
+        assert [one.id for one in study.ask(key="night", count=5)] == [1, 2, 3, 4, 5]
+        assert study.ask(key="night").id == 1
+        assert [event.key for event in study.events()] == ["night", *(f"night#{i}" for i in range(1, 5))]
+        assert study.frame()["key"].tolist() == [study.record(ticket).key for ticket in range(1, 6)]
+
+
+LIKE = ["k.1", "k.2", "k#0", "k#1", "k#2", "k.1.1", "k#1#1", "k#1.1", "k.01", "k.0", "k#00", "k.", "k#", ".1", "k"]
+
+
+@pytest.mark.parametrize("order", [LIKE, LIKE[::-1]], ids=["k last", "k first"])
+def test_keys_that_read_like_numbered_ones_are_keys_of_their_own(study, order):
+    before = {key: study.ask(key=key, count=3) for key in order}
+    assert len({one.id for several in before.values() for one in several}) == 3 * len(LIKE)
+    for key in order:
+        assert study.ask(key=key, count=3) == before[key]
+        assert study.ask(key=key) == before[key][0]
+    assert {study.record(several[0]).key for several in before.values()} == set(LIKE)
+    assert study.verify().ok
+
+
+OLDER = {"shell": "{key}.{after}", "service": "{key}#{number}"}
+
+
+@pytest.mark.parametrize("form", OLDER)
+def test_decisions_that_older_versions_stored_are_found(study, form, monkeypatch):
+    with monkeypatch.context() as older:
+        texts = lambda key, number: (OLDER[form].format(key=key, number=number, after=number + 1),)  # noqa: E731
+        older.setattr("evenhand.studies.transaction.texts_of", texts)
+        before = study.ask(key="night", count=3)
+        older.setattr("evenhand.studies.transaction.texts_of", lambda key, number: (key,))
+        single, like = study.ask(key="alone"), study.ask(key="order.7")
+    assert study.ask(key="night", count=4)[:3] == before
+    assert study.ask(key="night") == before[0]
+    assert study.ask(key="alone", count=2)[0] == single
+    assert study.ask(key="order.7") == like
+    assert study.sequence == 7
+
+
+def test_a_count_takes_all_or_none():
+    sampler = eh.sampling.UniformSampler(["a", "b"], budget=6.0, seed=1)
+    study = Study.create(":memory:", sampler)
+    with pytest.raises(ExhaustedError):
+        study.ask(count=4, key="k")
+    assert study.sequence == 0
+    assert len(study.ask(count=3, key="k")) == 3
+    assert study.verify().ok
+
+
+@pytest.mark.parametrize("count", [0, -1, 1.0, True, "3"])
+def test_what_is_no_count_is_refused(study, count):
+    with pytest.raises(ArgumentError, match="count: wanted a whole number >= 1"):
+        study.ask(count=count)
+    assert study.sequence == 0
+
+
+@pytest.mark.parametrize("number", [-1, 1.0, True, "3", None])
+def test_what_is_no_number_is_refused(study, number):
+    (refusal,) = study.perform([Operation("ask", key="k", number=number)])
+    assert isinstance(refusal, ArgumentError)
+    assert str(refusal).startswith("number: wanted a whole number >= 0")
+    assert study.sequence == 0
+
+
+def test_a_key_that_is_too_long_for_its_number_is_refused(study):
+    long = "k" * (request_keys.LONGEST - 2)
+    assert len(study.ask(key=long, count=10)) == 10
+    with pytest.raises(ArgumentError, match="decision 10 under it needs 201"):
+        study.ask(key=long, count=11)
+    assert study.sequence == 10
+    assert study.ask(key="k" * request_keys.LONGEST).id == 11
+
+
+def test_a_key_is_for_one_question_in_one_transaction_as_well():
+    grouped = eh.groups.TopInterval({"a": "m", "b": "w"}, horizon=50, seed=1)
+    study = Study.create(":memory:", grouped)
+    ones, twos = [[1.0], [1.0]], [[2.0], [2.0]]
+    asks = [Operation("ask", given={"contexts": shown}, key="k") for shown in (ones, ones, twos)]
+    first, same, other = study.perform(asks)
+    assert first == same
+    assert isinstance(other, ContradictionError)
+    assert study.sequence == 1
