@@ -89,7 +89,7 @@ def test_everything_public_has_a_docstring(name):
         if not str(home).startswith("evenhand"):
             continue
         if inspect.isclass(thing) or callable(thing):
-            thing = getattr(thing, "py_func", thing)
+            thing = getattr(thing, "function", thing)
             assert (thing.__doc__ or "").strip(), f"{name}.{thing.__name__}"
         if inspect.isclass(thing):
             for method, member in vars(thing).items():

@@ -7,26 +7,38 @@
     policy.tell(decision, reward)
 
 Each problem has a package, listed in `PROBLEMS`. `eh.simulate` plays policies in worlds, `eh.check_policy` runs the
-contract over anybody's policy, `eh.Study` keeps a policy in a file or a database. Problems other than `quotas`, and
-studies, are imported when they are first named.
+contract over anybody's policy, `eh.Study` keeps a policy in a file or a database. Every name is imported when it is
+first used.
 """
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from evenhand import learners, quotas
-from evenhand.checks import check_policy, check_world
-from evenhand.protocol import Decision
-from evenhand.registry import register
-from evenhand.simulation import simulate
-from evenhand.state import load, save
 from evenhand.version import __version__
 
 if TYPE_CHECKING:
-    from evenhand import groups, interventions, sampling, similarity
+    from evenhand import datasets, errors, groups, interventions, learners, plots, quotas, sampling, similarity
+    from evenhand.checks import check_policy, check_world
+    from evenhand.protocol import Decision
+    from evenhand.registry import register
+    from evenhand.simulation import simulate
+    from evenhand.state import load, save
     from evenhand.studies import Study
 
 PROBLEMS = ("quotas", "groups", "interventions", "sampling", "similarity")
+
+PACKAGES = (*PROBLEMS, "datasets", "errors", "learners", "plots")
+HOMES = {
+    "Decision": "protocol",
+    "Study": "studies",
+    "check_policy": "checks",
+    "check_world": "checks",
+    "load": "state",
+    "register": "registry",
+    "save": "state",
+    "simulate": "simulation",
+}
+"""The module of each public name."""
 
 __all__ = [
     "PROBLEMS",
@@ -35,10 +47,13 @@ __all__ = [
     "__version__",
     "check_policy",
     "check_world",
+    "datasets",
+    "errors",
     "groups",
     "interventions",
     "learners",
     "load",
+    "plots",
     "quotas",
     "register",
     "sampling",
@@ -49,8 +64,13 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in PROBLEMS:
+    if name in PACKAGES:
         return importlib.import_module(f"evenhand.{name}")
-    if name == "Study":
-        return importlib.import_module("evenhand.studies").Study
+    if name in HOMES:
+        value = globals()[name] = getattr(importlib.import_module(f"evenhand.{HOMES[name]}"), name)
+        return value
     raise AttributeError(f"module 'evenhand' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,10 +1,11 @@
-"""Kernels: plain functions over arrays, compiled, composed by name, cached on disk.
+"""Kernels: plain functions over arrays, composed by name, compiled when something calls them from Python.
 
-A kernel is written with `@kernel` and may call other kernels as globals. Where a kernel is a *template* (its callee is
-not known when it is written: a quota rule over any learner, the simulation loop over any policy), `bind` fills the open
-names. numba can cache a function on disk only if it closes over nothing; `bind` therefore clones the template with the
-kernels as its globals, under a name that carries a fingerprint of all code that is reached. So a warm start
-loads machine code, and a changed callee is never served stale.
+A kernel is written with `@kernel` and may call other kernels as globals. Called by itself it runs as plain Python;
+`entry` compiles it with all that it reaches, at the first call, and only then is numba imported. Where a kernel is a
+*template* (its callee is not known when it is written: a quota rule over any learner, the simulation loop over any
+policy), `bind` fills the open names. numba can cache a function on disk only if it closes over nothing; `bind`
+therefore clones the template with the kernels as its globals, under a name that carries a fingerprint of all code that
+is reached. So a warm start loads machine code, and a changed callee is never served stale.
 """
 
 from __future__ import annotations
@@ -12,44 +13,81 @@ from __future__ import annotations
 import dis
 import functools
 import hashlib
+import sys
 from collections.abc import Callable
+from contextlib import suppress
 from types import FunctionType
 from typing import Any
 
-from numba import njit
-from numba.core.dispatcher import Dispatcher
+import numpy as np
 
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
-"""No interpreter lock; IEEE division; no reference counting, which would cost ten times the arithmetic of a round. The
-last means
-that a kernel allocates nothing: scratch arrays are fields of its state. Kernels are inlined by force for the same
+"""No interpreter lock; IEEE division; no reference counting, which would cost ten times the arithmetic of a round. A
+kernel therefore allocates nothing: scratch arrays are fields of its state. Kernels are inlined by force for the same
 reason."""
 
-__all__ = ["OPEN", "bind", "direct", "entry", "fingerprint", "interpreted", "kernel", "routine"]
+__all__ = ["OPEN", "Entry", "Kernel", "bind", "direct", "entry", "fingerprint", "interpreted", "kernel", "routine"]
 
 OPEN: Any = None
 """What the open names of a template stand for until `bind` fills them."""
 
 
+class Kernel:
+    """A function that compiles as part of others, and runs as plain Python when it is called by itself."""
+
+    __name__: str
+
+    def __init__(self, function: FunctionType, inline: bool, origin: tuple[Any, ...] | None = None) -> None:
+        functools.update_wrapper(self, function)
+        self.function, self.inline, self._origin = function, inline, origin
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Run the kernel, and all kernels that it calls, uncompiled."""
+        return self.function(*arguments)
+
+    def __reduce__(self) -> Any:
+        if self._origin is not None:
+            return bind_names, self._origin
+        module = sys.modules.get(self.__module__)
+        by_name = self.__module__ != "__main__" and getattr(module, self.__name__, None) is self
+        return self.__name__ if by_name else (Kernel, (self.function, self.inline))
+
+
+class Entry:
+    """A kernel that is called from Python: compiled at the first call, its machine code cached on disk."""
+
+    def __init__(self, uncompiled: Kernel) -> None:
+        self.uncompiled = uncompiled
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Run the kernel compiled."""
+        return self.compiled(*arguments)
+
+    @functools.cached_property
+    def compiled(self) -> Any:
+        """numba's dispatcher."""
+        return _compiled(self.uncompiled, True)
+
+
 def kernel(function: Callable[..., Any]) -> Any:
-    """Compile `function` as part of others; nothing is cached by itself."""
-    return njit(**OPTIONS, forceinline=True)(function)
+    """Return `function` as a kernel, inlined into every kernel that calls it."""
+    return Kernel(function, True)  # type: ignore[arg-type]
 
 
 def routine(function: Callable[..., Any]) -> Any:
-    """Like `kernel`, but called rather than inlined: for long code with many callers, which would take minutes to
-    compile."""
-    return njit(**OPTIONS)(function)
+    """Return `function` as a kernel that is called rather than inlined.
+
+    Use it for long code with many callers, which would take minutes to compile inline.
+    """
+    return Kernel(function, False)  # type: ignore[arg-type]
 
 
 @functools.cache
-def _bind(template: Dispatcher, names: tuple[tuple[str, Any], ...], cached: bool) -> Any:
-    source = _python(template)
-    clone = _clone(source, {**source.__globals__, **dict(names)})
-    digest = fingerprint(clone)
-    clone.__qualname__ = f"{source.__name__}_{digest}"
-    inlined = not cached and bool(template.targetoptions.get("forceinline"))
-    return njit(**OPTIONS, cache=cached, forceinline=inlined)(clone)
+def bind_names(template: Kernel, names: tuple[tuple[str, Any], ...]) -> Kernel:
+    """Return the template with the open names filled, the same kernel for the same names; see `bind`."""
+    clone = _clone(template.function, dict(names))
+    clone.__qualname__ = f"{clone.__name__}_{fingerprint(clone)}"
+    return Kernel(clone, template.inline, (template, names))
 
 
 def bind(template: Any, **names: Any) -> Any:
@@ -62,18 +100,23 @@ def bind(template: Any, **names: Any) -> Any:
     >>> @kernel
     ... def template(x):
     ...     return inner(x) + 1
-    >>> int(bind(template, inner=twice)(20))
-    41
+    >>> bind(template, inner=twice)(20), int(entry(template, inner=twice)(20))
+    (41, 41)
     """
-    return _bind(template, tuple(sorted(names.items())), False)
+    return bind_names(template, tuple(sorted(names.items())))
+
+
+@functools.cache
+def _entry(template: Kernel, names: tuple[tuple[str, Any], ...]) -> Entry:
+    return Entry(bind_names(template, names))
 
 
 def entry(template: Any, **names: Any) -> Any:
-    """Like `bind`, for functions called from Python: the machine code is cached on disk."""
-    return _bind(template, tuple(sorted(names.items())), True)
+    """Like `bind`, for functions called from Python, which run compiled."""
+    return _entry(template, tuple(sorted(names.items())))
 
 
-def direct(entered: Any, *examples: Any) -> Any:
+def direct(entered: Entry, *examples: Any) -> Any:
     """Return the machine code of an entry for arguments of the very types of `examples`, and no other.
 
     A call costs a third of what it does where numba first looks at every argument's type, and tuples of arrays cost no
@@ -82,53 +125,67 @@ def direct(entered: Any, *examples: Any) -> Any:
     >>> @kernel
     ... def total(pair):
     ...     return pair[0] + pair[1]
-    >>> direct(bind(total), (1, 2.5))((2, 0.5))
+    >>> direct(entry(total), (1, 2.5))((2, 0.5))
     2.5
     """
-    if not isinstance(entered, Dispatcher):
-        return entered
-    return entered.compile(tuple(entered.typeof_pyval(example) for example in examples))
+    dispatcher = entered.compiled
+    if not hasattr(dispatcher, "typeof_pyval"):  # numba's compiler is switched off
+        return dispatcher
+    return dispatcher.compile(tuple(dispatcher.typeof_pyval(example) for example in examples))
+
+
+def interpreted(uncompiled: Kernel) -> Callable[..., Any]:
+    """Return the kernel as plain Python whose arithmetic is that of the machine: integers wrap, 1.0 / 0.0 is infinite.
+
+    >>> @kernel
+    ... def inverse(x):
+    ...     return 1.0 / x
+    >>> float(interpreted(inverse)(np.float64(0.0)))
+    inf
+    """
+
+    def run(*arguments: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return uncompiled.function(*arguments)
+
+    return run
 
 
 @functools.cache
-def interpreted(function: Any) -> Any:
-    """Return the kernel as uncompiled Python, all that it calls included.
+def _compiled(uncompiled: Kernel, cached: bool = False) -> Any:
+    from numba import config, njit
 
-    >>> @kernel
-    ... def twice(x):
-    ...     return 2 * x
-    >>> interpreted(twice)(4)
-    8
-    """
-    source = _python(function)
-    called = {
-        name: interpreted(value)
-        for name, value in source.__globals__.items()
-        if isinstance(value, Dispatcher) and name in _names(source)
-    }
-    return _clone(source, {**source.__globals__, **called})
+    if config.DISABLE_JIT:
+        return interpreted(uncompiled)
+    source = uncompiled.function
+    reached = {name: source.__globals__.get(name) for name in _names(source)}
+    called = {name: _compiled(value) for name, value in reached.items() if isinstance(value, Kernel)}
+    compiled = njit(**OPTIONS, forceinline=uncompiled.inline and not cached)(_clone(source, called))
+    if cached:
+        with suppress(RuntimeError):  # a kernel typed into a shell has no file
+            compiled.enable_caching()
+    return compiled
 
 
 def fingerprint(function: Any) -> str:
     """Return a digest of the code of a kernel and of all kernels and constants that it reaches."""
     digest = hashlib.sha256(repr(OPTIONS).encode())
-    _digest(function, digest, set())
+    _digest(getattr(function, "function", function), digest, set())
     return digest.hexdigest()[:16]
 
 
-def _digest(function: Any, digest: Any, seen: set[int]) -> None:
-    source = _python(function)
-    if id(source.__code__) in seen:
+def _digest(source: FunctionType, digest: Any, seen: set[int]) -> None:
+    code = source.__code__
+    if id(code) in seen:
         digest.update(source.__name__.encode())
         return
-    seen.add(id(source.__code__))
-    code = source.__code__
+    seen.add(id(code))
     digest.update(code.co_code + repr((code.co_consts, code.co_names, code.co_varnames)).encode())
     for name in sorted(_names(source)):
         value = source.__globals__.get(name)
         digest.update(name.encode())
-        if isinstance(value, Dispatcher):
-            _digest(value, digest, seen)
+        if isinstance(value, Kernel):
+            _digest(value.function, digest, seen)
         elif isinstance(value, type):
             digest.update(f"{value.__module__}.{value.__qualname__}{getattr(value, '_fields', '')}".encode())
         elif isinstance(value, (bool, int, float, str, bytes, tuple)):
@@ -139,11 +196,7 @@ def _names(source: FunctionType) -> set[str]:
     return {step.argval for step in dis.get_instructions(source) if step.opname == "LOAD_GLOBAL"}
 
 
-def _python(function: Any) -> FunctionType:
-    return function.py_func if isinstance(function, Dispatcher) else function
-
-
-def _clone(source: FunctionType, namespace: dict[str, Any]) -> FunctionType:
-    clone = FunctionType(source.__code__, namespace, source.__name__, source.__defaults__)
+def _clone(source: FunctionType, names: dict[str, Any]) -> FunctionType:
+    clone = FunctionType(source.__code__, {**source.__globals__, **names}, source.__name__, source.__defaults__)
     clone.__module__, clone.__qualname__ = source.__module__, source.__qualname__
     return clone

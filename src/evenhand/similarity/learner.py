@@ -341,7 +341,7 @@ class DistanceLearner:
             simplex=simplex(m),
         )
         for index in range(n):
-            metric.prior.py_func(state, index)
+            metric.prior(state, index)
         self._bind(state)
 
     def _bind(self, state: Belief) -> None:

@@ -164,7 +164,7 @@ def _play(
 ) -> None:
     function = entry(play, **policy.kernels._asdict(), **world.kernels._asdict())
     if not compiled:
-        function = interpreted(function)
+        function = interpreted(function.uncompiled)
     core = (policy._params, policy._state, *world._core)
     fixed = (*core, world._shown, policy._waiting, books, running, trace, checkpoints)
     row, first, final = 0, 1, int(checkpoints[-1])
