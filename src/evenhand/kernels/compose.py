@@ -155,7 +155,7 @@ def interpreted(uncompiled: Kernel) -> Callable[..., Any]:
 def _compiled(uncompiled: Kernel, cached: bool = False) -> Any:
     from numba import config, njit
 
-    if config.DISABLE_JIT:
+    if config.DISABLE_JIT:  # type: ignore[attr-defined]
         return interpreted(uncompiled)
     source = uncompiled.function
     reached = {name: source.__globals__.get(name) for name in _names(source)}
