@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import beta
 
+import evenhand as eh
 from evenhand.learners import KLUCB, MOSS, UCB1, EpsilonGreedy, Thompson
 from tests.fuzzing import many
 from tests.reference import learners as slow
@@ -75,6 +76,48 @@ def test_late_tells_lose_no_arm(name):
         learner.tell(ticket, 0.5 if ticket.index == 2 else 0.0)
     later = learner.ask()
     assert (later.index, later.reason) == (2, "highest upper confidence bound")
+
+
+ASKED = {
+    **{name: PAIRS[name][0] for name in PAIRS},
+    "EpsilonGreedy": lambda k: EpsilonGreedy(0.2, arms=k, seed=1),
+    "FairUCB": lambda k: eh.quotas.FairUCB([0.05] * k, seed=1),
+}
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("forgets", [0.0, 0.2], ids=["none forgotten", "some forgotten"])
+@pytest.mark.parametrize("name", ASKED)
+def test_a_reason_is_true_while_tickets_are_open(name, forgets, seed):
+    chance = np.random.default_rng(seed)
+    policy, waiting, tried, told, said = ASKED[name](5), [], set(), set(), set()
+    for _ in range(60):
+        decision = policy.ask()
+        said.add(decision.reason)
+        if decision.reason == "never tried before":
+            assert decision.arm not in tried
+        if decision.reason == "no reward seen yet":
+            assert decision.arm not in told
+        if decision.reason in ("never tried before", "no reward seen yet"):
+            assert decision.probabilities is None
+        tried.add(decision.arm)
+        waiting.append(decision)
+        if chance.random() < 0.4:
+            late = waiting.pop(chance.integers(len(waiting)))
+            if chance.random() < forgets:
+                policy.forget(late)
+            else:
+                policy.tell(late, 0.5)
+                told.add(late.arm)
+    assert "never tried before" in said
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_seven_asks_before_any_report(name):
+    policy = ASKED[name](2)
+    reasons = [policy.ask().reason for _ in range(7)]
+    assert reasons.count("never tried before") <= 2
+    assert set(reasons[2:]) <= {"no reward seen yet", "owed its share"}
 
 
 def test_thompson_plays_an_arm_as_often_as_it_is_likely_to_be_best():

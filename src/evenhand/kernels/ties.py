@@ -5,7 +5,7 @@ from __future__ import annotations
 from evenhand.kernels.arrays import Ints
 from evenhand.kernels.compose import kernel
 
-__all__ = ["untried"]
+__all__ = ["tried", "untried"]
 
 
 @kernel
@@ -29,3 +29,15 @@ def untried(pulls: Ints, waiting: Ints) -> int:
         if waiting[arm] < waiting[fewest]:
             fewest = arm
     return fewest
+
+
+@kernel
+def tried(pulls: Ints, waiting: Ints, round: int, arm: int) -> bool:
+    """Return whether an arm without a reward may have been decided for before this round.
+
+    Every round before left a reward or an open ticket, unless its ticket was forgotten: then nobody knows whose it was.
+    """
+    known = 0
+    for other in range(pulls.size):
+        known += pulls[other] + waiting[other]
+    return waiting[arm] > 0 or known < round - 1

@@ -16,8 +16,8 @@ from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.random import below, uniform
-from evenhand.kernels.ties import untried
-from evenhand.learners.ucb1 import UNTRIED
+from evenhand.kernels.ties import tried, untried
+from evenhand.learners.ucb1 import UNSEEN, UNTRIED
 from evenhand.online import KernelPolicy, Kernels, reason
 from evenhand.protocol import Label
 from evenhand.registry import register
@@ -43,7 +43,7 @@ class GreedyState(NamedTuple):
 def choose(params: GreedyParams, state: GreedyState, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
     arm = untried(state.pulls, waiting)
     if arm >= 0:
-        return arm, UNTRIED
+        return arm, UNSEEN if tried(state.pulls, waiting, round, arm) else UNTRIED
     if uniform(state.stream) < params.epsilon:
         return below(state.stream, state.pulls.size), EXPLORED
     best, highest = 0, -1.0
@@ -95,7 +95,7 @@ class EpsilonGreedy(KernelPolicy):
         super().__init__(arms, seed)
 
     def distribution(self, why: int) -> Floats | None:
-        if why == UNTRIED:
+        if why in (UNTRIED, UNSEEN):
             return None
         arms = len(self._labels)
         means = self._state.sums / np.maximum(self._state.pulls, 1)

@@ -14,8 +14,8 @@ import numpy as np
 
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import kernel
-from evenhand.kernels.ties import untried
-from evenhand.learners.ucb1 import HIGHEST, UNTRIED
+from evenhand.kernels.ties import tried, untried
+from evenhand.learners.ucb1 import HIGHEST, UNSEEN, UNTRIED
 from evenhand.online import KernelPolicy, Kernels
 from evenhand.protocol import Label
 from evenhand.registry import register
@@ -63,7 +63,7 @@ def upper(mean: float, level: float, precision: float) -> float:
 def choose(params: KLUCBParams, state: KLUCBState, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
     arm = untried(state.pulls, waiting)
     if arm >= 0:
-        return arm, UNTRIED
+        return arm, UNSEEN if tried(state.pulls, waiting, round, arm) else UNTRIED
     best, highest = 0, -1.0
     level = math.log(round)
     for i in range(state.pulls.size):

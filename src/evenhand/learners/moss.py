@@ -16,8 +16,8 @@ import numpy as np
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import kernel
-from evenhand.kernels.ties import untried
-from evenhand.learners.ucb1 import HIGHEST, UNTRIED
+from evenhand.kernels.ties import tried, untried
+from evenhand.learners.ucb1 import HIGHEST, UNSEEN, UNTRIED
 from evenhand.online import KernelPolicy, Kernels
 from evenhand.protocol import Label
 from evenhand.registry import register
@@ -42,7 +42,7 @@ class MOSSState(NamedTuple):
 def choose(params: MOSSParams, state: MOSSState, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
     arm = untried(state.pulls, waiting)
     if arm >= 0:
-        return arm, UNTRIED
+        return arm, UNSEEN if tried(state.pulls, waiting, round, arm) else UNTRIED
     arms = state.pulls.size
     horizon, scale = params.horizon, 1.0
     if horizon == 0:

@@ -18,7 +18,7 @@ import numpy as np
 
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import kernel
-from evenhand.kernels.ties import untried
+from evenhand.kernels.ties import tried, untried
 from evenhand.online import KernelPolicy, Kernels, reason
 from evenhand.protocol import Label
 from evenhand.registry import register
@@ -27,6 +27,7 @@ from evenhand.rng import Seed
 __all__ = ["UCB1"]
 
 UNTRIED = reason("never tried before")
+UNSEEN = reason("no reward seen yet")
 HIGHEST = reason("highest upper confidence bound")
 MARGIN = 1.0 + 1e-9
 """By which factor the leader must win for the shortcut to count: far above rounding: decisions are the plain rule's."""
@@ -64,7 +65,7 @@ def compare(params: UCB1Params, state: UCB1State, round: int, waiting: Ints) -> 
     first = untried(state.pulls, waiting)
     if first >= 0:
         state.duel[2] = 0
-        return first, UNTRIED
+        return first, UNSEEN if tried(state.pulls, waiting, round, first) else UNTRIED
     if round > state.duel[2]:
         until = round + (round >> 10) + 4
         state.duel[2] = until

@@ -111,8 +111,17 @@ def linked(before: int, digest: str, row: Row[Any]) -> None:
         raise ReplayError(f"entry {row.sequence} was changed after it was written: its digest does not fit")
 
 
-def replayed(policy: Any, row: Row[Any]) -> None:
-    """Do what a stored entry says, and see that the policy decides as it did.
+def replayed(policy: Any, row: Row[Any], version: str) -> bool:
+    """Do what a stored entry says, and check that the policy decides as it did.
+
+    Parameters
+    ----------
+    version : the version of the policy's code; an entry that another one wrote may have worded its reason otherwise.
+
+    Returns
+    -------
+    bool
+        Whether the reason is worded otherwise.
 
     Raises
     ------
@@ -126,9 +135,17 @@ def replayed(policy: Any, row: Row[Any]) -> None:
     if row.kind == "ask":
         again = dumped(as_decided(decided))
         if again != row.decision:
+            if row.version != version and _unexplained(again) == _unexplained(row.decision):
+                return True
             raise ReplayError(
                 f"entry {row.sequence}, written by version {row.version}: the log says {row.decision}, replay {again}"
             )
+    return False
+
+
+def _unexplained(decision: str) -> dict[str, Any]:
+    """Return a decision of the log without its reason."""
+    return {**loaded(decision), "reason": None}
 
 
 def genesis(study: Any) -> str:

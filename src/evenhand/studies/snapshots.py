@@ -32,6 +32,8 @@ class Fold:
         self.policy, self.sequence, self.digest, self.writer = policy, sequence, digest, writer
         self.version = policy_version(policy)
         self.arguments = Arguments(policy)
+        self.reworded = 0
+        """Decisions that were taken in and whose reasons another version worded otherwise."""
         self._rehearsed: set[str] = set()
         self._rested()
 
@@ -47,7 +49,7 @@ class Fold:
             linked(self.sequence, self.digest, row)
             started = perf_counter()
             try:
-                replayed(self.policy, row)
+                self.reworded += replayed(self.policy, row, self.version)
             except ReplayError as error:
                 if row.version == self.version:
                     raise

@@ -98,7 +98,9 @@ def verify(study: Study, *, known: str | None = None, progress: bool = False) ->
                 problems.append(f"entry {row.sequence} cannot be read: {error}")
         by_version = select(EVENTS.c.version).where(EVENTS.c.study == study._number).group_by(EVENTS.c.version)
         written = tuple(connection.scalars(by_version.order_by(func.min(EVENTS.c.sequence))))
-    problems += [] if problems or replay is None else replay.compared(study)
+    if replay is not None:
+        replay.remark()
+        problems += [] if problems else replay.compared(study)
     if not found:
         problems.append(f"no entry has the digest {known}: entries were cut off, or written anew")
     if trail.kept is False:
@@ -175,6 +177,11 @@ class _Replay:
 
     def _fits(self, kept: Row[Any]) -> bool:
         return self._fold is not None and self._digest == kept.digest and self._fold.equals(kept.state)
+
+    def remark(self) -> None:
+        """Note what was replayed in other words."""
+        if self._fold is not None and self._fold.reworded:
+            self._notes.append(f"{self._fold.reworded} reasons were worded otherwise by the version that wrote them")
 
     def compared(self, study: Study) -> list[str]:
         """Compare the replay's state with the one that the study works with, if nothing was added meanwhile."""
