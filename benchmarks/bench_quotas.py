@@ -155,6 +155,7 @@ def online(repetitions: int, quick: bool) -> list[Measure]:
 
     def ours() -> float:
         policy = FairUCB([SHARE] * len(MEANS))
+        policy.compile()
 
         def play() -> None:
             for reward in rewards:
@@ -186,41 +187,6 @@ def online(repetitions: int, quick: bool) -> list[Measure]:
     ]
 
 
-def starts(repetitions: int, quick: bool) -> list[Measure]:
-    """Whole processes from a warm disk, kernels cached."""
-    first = "from evenhand.quotas import FairUCB; FairUCB([0.05] * 10).ask()"
-    commands = {
-        "import evenhand": ("-c", "import evenhand"),
-        "evenhand --help": ("-m", "evenhand", "--help"),
-        "evenhand --version": ("-m", "evenhand", "--version"),
-        "the first decision of a fresh process": ("-c", first),
-        "an empty Python process": ("-c", "pass"),
-        "import numba and numpy": ("-c", "import numba, numpy"),
-    }
-    clock: dict[str, list[float]] = {name: [] for name in commands}
-
-    def run(name: str) -> float:
-        took = child(*commands[name])
-        clock[name].append(took.wall)
-        return took.processor
-
-    found = interleaved({name: lambda name=name: run(name) for name in commands}, repetitions)
-    limits = {"evenhand --help": 0.5, "the first decision of a fresh process": 1.0}
-    measures = [
-        Measure(
-            name,
-            statistics.median(found[name]),
-            "s",
-            limits.get(name),
-            remark=f"processor time; {statistics.median(clock[name]):.2f} s by the clock",
-        )
-        for name in commands
-    ]
-    against = ratio(found["evenhand --help"], found["import evenhand"])
-    measures.append(Measure("evenhand --help against import evenhand", against, "times", 1.5))
-    return measures
-
-
 def memory(repetitions: int, quick: bool) -> list[Measure]:
     """Peak memory of a whole process against its number of rounds, from Linux: getrusage counts the parent too."""
     peaks = {}
@@ -246,7 +212,7 @@ def main() -> None:
     repetitions = 3 if arguments.quick else 10
     measures = [
         measure
-        for section in (simulation, threads, online, starts, memory)
+        for section in (simulation, threads, online, memory)
         for measure in section(repetitions, arguments.quick)
     ]
     report("quotas", "Trunk and quotas", measures)

@@ -1,16 +1,19 @@
-"""How long people wait before evenhand does anything: imports and commands, against importing numba."""
+"""How long people wait before evenhand does anything: imports, commands and first decisions against importing numba."""
 
 from __future__ import annotations
 
+import argparse
+import os
+import statistics
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.timing import Measure, child, interleaved, ratio, report
 
 DECISIONS = 10_000
-COMMAND = ("-c", "import sys; from evenhand.cli import main; main()")
-OPEN_STUDY = f"""
+COMMAND = ("-m", "evenhand")
+FIRST = "from evenhand.quotas import FairUCB; policy = FairUCB([0.05] * 10); policy.tell(policy.ask(), 1.0)"
+NEW_STUDY = f"""
 import sys
 import evenhand as eh
 from evenhand.studies import Operation
@@ -21,22 +24,36 @@ with eh.Study.create(sys.argv[1], eh.quotas.FairUCB([0.3, 0.3, 0.3]), name="open
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, help="folder for the figures as JSON")
+    parser.add_argument("--quick", action="store_true", help="fewer repetitions")
+    arguments = parser.parse_args()
+    if arguments.out is not None:
+        os.environ["BENCHMARKS_OUT"] = str(arguments.out)
     with tempfile.TemporaryDirectory() as folder:
         store = str(Path(folder) / "open.evenhand")
-        child("-c", OPEN_STUDY, store)
-        cases: dict[str, Callable[[], float]] = {
-            "numba": lambda: child("-c", "import numba").processor,
-            "evenhand": lambda: child("-c", "import evenhand").processor,
-            "help": lambda: child(*COMMAND, "--help").processor,
-            "ask": lambda: child(*COMMAND, "ask", store).processor,
+        child("-c", NEW_STUDY, store)
+        commands = {
+            "import numba": ("-c", "import numba"),
+            "an empty Python process": ("-c", "pass"),
+            "import evenhand": ("-c", "import evenhand"),
+            "evenhand --help": (*COMMAND, "--help"),
+            "the first decision of a fresh process": ("-c", FIRST),
+            f"evenhand ask, a study of {DECISIONS:,} open decisions": (*COMMAND, "ask", store),
         }
-        found = interleaved(cases, 7)
+        cases = {name: lambda name=name: child(*commands[name]).processor for name in commands}
+        found = interleaved(cases, 3 if arguments.quick else 10)
+    limits = dict(zip(list(commands)[2:], (0.4, 0.5, None, 1.2), strict=True))
+    numba = found["import numba"]
     measures = [
-        Measure("import evenhand", ratio(found["evenhand"], found["numba"]), "x import numba", 0.4),
-        Measure("evenhand --help", ratio(found["help"], found["numba"]), "x import numba", 0.5),
         Measure(
-            f"evenhand ask, {DECISIONS:,} open decisions", ratio(found["ask"], found["numba"]), "x import numba", 1.2
-        ),
+            name,
+            ratio(found[name], numba),
+            "times import numba",
+            limits.get(name),
+            remark=f"{statistics.median(found[name]):.2f} s of the processor",
+        )
+        for name in commands
     ]
     report("start", "Before anything happens", measures)
 

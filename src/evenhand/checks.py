@@ -228,7 +228,9 @@ def _one_kernel(policy: Any, world: Any, rounds: int) -> None:
     fast = replicate(policy, world, promise, **seeds)
     slow = replicate(policy, world, promise, **seeds, compiled=False)
     world.reset(SEED)
-    indices = [entry[3] for entry in _converse(policy, world, rounds)]
+    said = _converse(policy, world, rounds // 2)
+    policy.compile()
+    indices = [entry[3] for entry in said + _converse(policy, world, rounds - rounds // 2)]
     online = np.cumsum(np.eye(len(world.arms), dtype=np.int64)[indices], axis=0)
     for name, pulls in (("plain Python", slow.pulls), ("the online object", online)):
         differs = np.flatnonzero((pulls != fast.pulls).any(axis=1))

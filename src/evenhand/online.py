@@ -18,6 +18,7 @@ import inspect
 import math
 import zlib
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -32,7 +33,7 @@ from evenhand.errors import (
     wanted,
 )
 from evenhand.kernels.arrays import Floats, Ints, Words
-from evenhand.kernels.compose import OPEN, direct, entry, kernel
+from evenhand.kernels.compose import OPEN, Gradual, entry, kernel
 from evenhand.kernels.packing import flat, packer
 from evenhand.protocol import Decision, Label, arm_labels
 from evenhand.rng import Seed, draw_seed, stream
@@ -46,6 +47,9 @@ LARGEST = 1e100
 """How large a number of contexts or a reward may be: squares and sums of these are finite."""
 
 NO_CONTEXTS: Floats = np.zeros((0, 0))
+PLAIN_WORK, PLAIN_CALL = 1_000_000, 100
+"""A policy's kernels are compiled when they have touched so many array entries as plain Python, a fraction of a second;
+a call counts as so many by itself."""
 
 
 class Kernels(NamedTuple):
@@ -175,6 +179,12 @@ class KernelPolicy:
             self.dimension = dimension
             self._begin()
 
+    def compile(self) -> None:
+        """Compile the kernels now; by themselves they run as plain Python until it pays to compile them."""
+        for half in (self._ask_kernel, self._tell_kernel):
+            if isinstance(half, Gradual):
+                half.compile()
+
     def config(self) -> dict[str, Any]:
         """Return the constructor's arguments."""
         names = inspect.signature(type(self).__init__).parameters
@@ -257,8 +267,12 @@ class KernelPolicy:
         self._arrays = (*params, *state)
         ask = entry(_ask, choose=self.kernels.choose, **names)
         tell = entry(_tell, update=self.kernels.update, **names)
-        self._ask_kernel = direct(ask, 1, NO_CONTEXTS, self._waiting, self._arrays)
-        self._tell_kernel = direct(tell, 0, 0.0, NO_CONTEXTS, self._arrays)
+        calls = PLAIN_WORK // (PLAIN_CALL + sum(array.size for array in self._arrays if isinstance(array, np.ndarray)))
+        seen = NO_CONTEXTS, self._waiting, self._arrays
+        self._ask_kernel = Gradual(ask, (1, *seen), calls, partial(setattr, self, "_ask_kernel"))
+        self._tell_kernel = Gradual(
+            tell, (0, 0.0, NO_CONTEXTS, self._arrays), calls, partial(setattr, self, "_tell_kernel")
+        )
 
     def _checked_contexts(self, contexts: Any = None) -> Floats:
         if not self.contextual:

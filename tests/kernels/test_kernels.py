@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from evenhand.kernels.compose import OPEN, bind, entry, fingerprint, kernel
+from evenhand.kernels.compose import OPEN, Gradual, bind, entry, fingerprint, kernel
 from evenhand.kernels.random import below, beta, gamma, normal, uniform
 from evenhand.kernels.ties import untried
+from evenhand.learners import UCB1
 from evenhand.rng import child, generator, stream
 
 inner = OPEN
@@ -125,3 +126,29 @@ def test_streams_are_named_by_seed_and_path():
 )
 def test_the_arm_to_try_first(pulls, waiting, arm):
     assert untried(np.array(pulls), np.array(waiting)) == arm
+
+
+def test_an_entry_runs_as_plain_python_at_first_and_gives_the_same_numbers_compiled():
+    given = []
+    gradual = Gradual(entry(template, inner=twice), (5,), 2, given.append)
+    assert [gradual(5), gradual(5)] == [13, 13]
+    assert not given
+    assert gradual(5) == 13
+    assert given[0](5) == 13
+
+
+def test_a_policy_compiles_when_it_has_decided_often_enough_and_when_it_is_told_to(monkeypatch):
+    policies = {"late": UCB1(arms=3), "early": UCB1(arms=3), "told": UCB1(arms=3)}
+    monkeypatch.setattr("evenhand.online.PLAIN_WORK", 10**9)
+    policies["late"].ask()
+    policies["told"].ask()
+    policies["told"].compile()
+    monkeypatch.setattr("evenhand.online.PLAIN_WORK", 1000)
+    policies["early"].ask()
+    for t in range(40):
+        decisions = [policy.ask() for policy in policies.values()]
+        assert decisions[0] == decisions[1] == decisions[2]
+        for policy in policies.values():
+            policy.tell(decisions[0].id, t % 3 / 2)
+    plain = {name: isinstance(policy._ask_kernel, Gradual) for name, policy in policies.items()}
+    assert plain == {"late": True, "early": False, "told": False}

@@ -26,7 +26,19 @@ OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
 kernel therefore allocates nothing: scratch arrays are fields of its state. Kernels are inlined by force for the same
 reason."""
 
-__all__ = ["OPEN", "Entry", "Kernel", "bind", "direct", "entry", "fingerprint", "interpreted", "kernel", "routine"]
+__all__ = [
+    "OPEN",
+    "Entry",
+    "Gradual",
+    "Kernel",
+    "bind",
+    "direct",
+    "entry",
+    "fingerprint",
+    "interpreted",
+    "kernel",
+    "routine",
+]
 
 OPEN: Any = None
 """What the open names of a template stand for until `bind` fills them."""
@@ -149,6 +161,41 @@ def interpreted(uncompiled: Kernel) -> Callable[..., Any]:
             return uncompiled.function(*arguments)
 
     return run
+
+
+class Gradual:
+    """An entry that runs as plain Python at first and is compiled when it has been called often enough.
+
+    A program that takes a handful of decisions never waits for a compiler; both ways give the same numbers.
+
+    Parameters
+    ----------
+    entered, examples : the entry and its arguments, see `direct`.
+    calls : how many calls run as plain Python.
+    replace : is given the machine code when there is one, to call from there on.
+    """
+
+    def __init__(self, entered: Entry, examples: tuple[Any, ...], calls: int, replace: Callable[[Any], None]) -> None:
+        self._entered, self._examples, self._left, self._replace = entered, examples, calls, replace
+        self._plain = interpreted(entered.uncompiled)
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Run the entry, whichever way."""
+        self._left -= 1
+        if self._left < 0:
+            return self.compile()(*arguments)
+        result = self._plain(*arguments)
+        return tuple(map(_as_python, result)) if isinstance(result, tuple) else _as_python(result)
+
+    def compile(self) -> Any:
+        """Compile now, and return the machine code."""
+        compiled = direct(self._entered, *self._examples)
+        self._replace(compiled)
+        return compiled
+
+
+def _as_python(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
 
 
 @functools.cache

@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from evenhand.errors import UnknownStudyError
+from evenhand.online import KernelPolicy
 from evenhand.service.index import Index
 from evenhand.service.writer import Writer
 from evenhand.studies import Store, Study
@@ -53,6 +54,8 @@ def rehearsed(study: Study) -> None:
     """
     with suppress(Exception):
         policy = study.policy
+        if isinstance(policy, KernelPolicy):
+            policy.compile()
         policy.tell(policy.ask(), 1.0)
 
 
