@@ -26,7 +26,9 @@ G = {"a": "s", "b": "r", "c": "r"}
 
 
 @pytest.mark.parametrize("cls", [TopInterval, IntervalChaining, GroupFairTopInterval, LinearThompson, NaiveFair])
-@pytest.mark.parametrize("delta", [0.0, 1.0, -0.1, 2, math.nan, "0.1", None, True])
+@pytest.mark.parametrize(
+    "delta", [0.0, 1.0, -0.1, 2, math.nan, 10**400, "0.1", None, True, [0.1], np.array([0.1, 0.2])]
+)
 def test_delta(cls, delta):
     with pytest.raises(ArgumentError, match="delta"):
         cls(G, delta=delta)
@@ -39,6 +41,8 @@ def test_delta(cls, delta):
         ("noise_scale", math.inf),
         ("horizon", 0),
         ("horizon", 10.5),
+        ("horizon", 10**30),
+        ("intercept", "yes"),
         ("preset", "mine"),
         ("exploration", 0.0),
         ("exploration", "often"),
@@ -202,18 +206,32 @@ def test_bias():
         policy.bias(level=1.0)
     with pytest.raises(ArgumentError, match="balance"):
         policy.bias(balance="rows")
-    with pytest.raises(ArgumentError, match="noise"):
-        policy.bias(noise="guessed")
+    for noise in ("guessed", 0.0, -1.0, math.inf, True, [1.0], np.array([1.0, 2.0])):
+        with pytest.raises(ArgumentError, match="noise: wanted a standard deviation"):
+            policy.bias(noise=noise)
     with pytest.raises(ArgumentError, match="noise"):
         policy.bias(noise="estimated")
     with pytest.raises(ArgumentError, match="features"):
         policy.bias(features=["one"])
+    for features in (["one", "one"], "ab", 2):
+        with pytest.raises(ArgumentError, match="features"):
+            policy.bias(features=features)
+    with pytest.raises(ArgumentError, match="reference"):
+        policy.bias(3.5)
+    constant = GroupFairTopInterval(G, "s", intercept=True, seed=1)
+    constant.tell(constant.ask(np.ones((3, 1))), 1.0)
+    with pytest.raises(ArgumentError, match="differ from 'intercept'"):
+        constant.bias(features=["intercept"])
 
 
 @pytest.mark.parametrize(
     ("given", "name"),
     [
         ({"arms": 1}, "arms"),
+        ({"arms": 10**12}, "arms"),
+        ({"dimension": 10**12}, "dimension"),
+        ({"groups": ["x", "y"], "sensitive": None}, "sensitive"),
+        ({"groups": ["x", "y"], "sensitive": 2.5}, "sensitive"),
         ({"arms": 3, "sensitive": 4}, "sensitive"),
         ({"sensitive": -1}, "sensitive"),
         ({"dimension": 0}, "dimension"),
@@ -270,6 +288,13 @@ def test_table_world(frame, given, match):
     with pytest.raises(ArgumentError, match=match):
         TableArms(frame, **({"arm": ["age", "sex"], "group": "sex", "reward": "paid"} | given))
     assert issubclass(TableError, ArgumentError)
+
+
+def test_contexts_too_wide_for_memory():
+    policy = TopInterval(G)
+    with pytest.raises(ContextError, match=r"contexts: wanted at most .* features for 3 arms"):
+        policy.ask(np.ones((3, 30_000)))
+    policy.ask(np.ones((3, 2)))
 
 
 def test_ledger():

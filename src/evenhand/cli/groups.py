@@ -67,7 +67,7 @@ def learned_bias(world: Any, rounds: int, seed: int) -> pd.DataFrame:
     for _ in range(min(rounds, ENOUGH)):
         decision = policy.ask(*world.observe())
         policy.tell(decision, *world.respond(decision))
-    return policy.bias(noise="estimated", features=getattr(world, "features", None))
+    return policy.bias(features=getattr(world, "features", None))
 
 
 def show_bias(found: pd.DataFrame) -> None:

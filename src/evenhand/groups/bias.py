@@ -3,7 +3,7 @@
 A regression over n rows with noise sigma has covariance sigma^2 G, G = (X'X)^+. For groups P and R apart from each
 other the difference of their regressions has sigma^2 (G_P + G_R). The pooled regression holds P's rows as well; there
 it is sigma^2 (G_P - G_pool). The mean over the k arms of a group has sigma^2 sum_i G_i / k^2. The noise, where it is
-not given, is estimated by the residuals of the arms' own regressions: s^2 = sum_i RSS_i / sum_i (n_i - rank_i), with
+not known, is estimated by the residuals of the arms' own regressions: s^2 = sum_i RSS_i / sum_i (n_i - rank_i), with
 Student's quantile in place of the normal one.
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from evenhand.protocol import Label
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Balance", "estimate"]
+__all__ = ["Balance", "estimate", "freedom_of", "named"]
 
 Balance = Literal["pulls", "arms"]
 POOLED = "everyone"
@@ -45,39 +45,58 @@ def mean_over(fit: Regressions, rows: list[int]) -> tuple[Floats, Floats]:
     return fit.coefficients[rows].mean(axis=0), np.sum([variances(fit, row) for row in rows], axis=0) / len(rows) ** 2
 
 
-def deviation(fit: Regressions, arms: int) -> tuple[float, int]:
-    """Return the noise's standard deviation as the arms' residuals tell it, and its degrees of freedom."""
-    freedom = int((fit.samples[:arms] - fit.ranks[:arms]).sum())
+def freedom_of(fit: Regressions, arms: int) -> int:
+    """Return the degrees of freedom that the arms' own regressions leave for the noise."""
+    return int((fit.samples[:arms] - fit.ranks[:arms]).sum())
+
+
+def reach(fit: Regressions, arms: int, level: float, sigma: float | None) -> float:
+    """Return half the width of an interval whose estimate has variance 1 for noise of variance 1: infinite where the
+    noise has to be estimated, and no arm has more samples than its rows determine coefficients."""
+    from scipy.stats import norm, t
+
+    if sigma is not None:
+        return sigma * float(norm.ppf((1 + level) / 2))
+    freedom = freedom_of(fit, arms)
     if freedom < 1:
-        raise ArgumentError(wanted("noise", "'given' while no arm has more samples than features", "estimated"))
-    return math.sqrt(float(fit.squares[:arms].sum()) / freedom), freedom
+        return math.inf
+    return math.sqrt(float(fit.squares[:arms].sum()) / freedom) * float(t.ppf((1 + level) / 2, freedom))
+
+
+def named(features: Sequence[str] | None, count: int, intercept: bool) -> list[Any]:
+    """Return the names of a regression's coefficients."""
+    listed = hasattr(features, "__iter__") and not isinstance(features, str)
+    names: list[Any] = [str(one) for one in features or ()] if listed else list(range(count - intercept))
+    if len(names) != count - intercept or not (listed or features is None):
+        raise ArgumentError(wanted("features", f"{count - intercept} names, one a feature", features))
+    names += ["intercept"] * intercept
+    if len(set(names)) < count:
+        raise ArgumentError(wanted("features", "names that differ" + " from 'intercept'" * intercept, features))
+    return names
 
 
 def estimate(
     fit: Regressions,
     membership: Groups,
     reference: Label | None,
+    *,
     balance: Balance,
     level: float,
     sigma: float | None,
-    features: Sequence[str] | None,
+    features: list[Any],
 ) -> pd.DataFrame:
-    """Return the table that `GroupFairTopInterval.bias` describes.
+    """Return the table that `GroupFairTopInterval.bias` describes; `sigma` is the noise, None where it is estimated.
 
     Raises
     ------
     ArgumentError
-        If nothing has been told yet, there is no such reference, or there is not one name a feature.
+        If nothing has been told yet, or there is no such reference.
     """
     import pandas as pd
-    from scipy.stats import norm, t
 
-    arms, names, d = len(membership.arms), membership.names, fit.coefficients.shape[1]
+    arms, names = len(membership.arms), membership.names
     if not fit.samples.any():
         raise ArgumentError("bias: nothing has been told yet; tell some rewards first")
-    labels = list(range(d)) if features is None else [str(feature) for feature in features]
-    if len(labels) != d:
-        raise ArgumentError(wanted("features", f"{d} names, one a feature", features))
     own = None if reference is None else membership.code(reference, "reference")
 
     def regression(group: int | None) -> tuple[Floats, Floats]:
@@ -86,10 +105,7 @@ def estimate(
         return mean_over(fit, [arms + (len(names) if group is None else group)])
 
     middle, spare = regression(own)
-    freedom = None
-    if sigma is None:
-        sigma, freedom = deviation(fit, arms)
-    reach = norm.ppf((1 + level) / 2) if freedom is None else t.ppf((1 + level) / 2, freedom)
+    width = reach(fit, arms, level, sigma)
     tables = []
     for group, name in enumerate(names):
         if group == own:
@@ -103,13 +119,14 @@ def estimate(
         else:
             share = membership.codes.count(group) / arms
             total = variance * (1 - 2 * share) + spare
-        gap, half = coefficients - middle, reach * sigma * np.sqrt(total)
+        gap = coefficients - middle
+        half = width * np.sqrt(total) if math.isfinite(width) else np.full(len(gap), math.inf)
         tables.append(
             pd.DataFrame(
                 {
                     "group": name,
                     "reference": POOLED if own is None else names[own],
-                    "feature": labels,
+                    "feature": features,
                     "bias": gap,
                     "low": gap - half,
                     "high": gap + half,

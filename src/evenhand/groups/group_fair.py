@@ -19,10 +19,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from evenhand.errors import ArgumentError, wanted
-from evenhand.groups.bias import Balance, estimate
+from evenhand.groups.bias import Balance, estimate, freedom_of, named
 from evenhand.groups.intervals import IntervalParams, IntervalState
 from evenhand.groups.picking import CHAIN_WITHIN, INTERVALS, TOP
-from evenhand.groups.problem import Grouped, Membership, real
+from evenhand.groups.problem import TINY, Grouped, Membership, real
 from evenhand.groups.settings import ColdStart, Preset, interval_memory, interval_parameters, settle
 from evenhand.groups.worlds import BiasedLinearArms
 from evenhand.online import KernelPolicy
@@ -57,6 +57,9 @@ class GroupFairTopInterval(Grouped, KernelPolicy):
     noise_scale : sigma, the standard deviation of the reward's noise.
     horizon : T of the groups' widths; None for t instead. Past the horizon `ask` refuses, simulations go on with t.
     preset, exploration, cold_start : as for `TopInterval`.
+    intercept : whether the bias, or the worth of an arm, has a constant part; see `TopInterval`. A bias that is the
+        same whatever an arm shows, such as 5 points off for everyone of a group, can be learned and taken off only with
+        an intercept, and only then do the intervals of `bias` hold.
     seed : seed of the exploration.
 
     Raises
@@ -98,14 +101,15 @@ class GroupFairTopInterval(Grouped, KernelPolicy):
         preset: Preset = "paper",
         exploration: float = 1 / 3,
         cold_start: ColdStart | None = None,
+        intercept: bool = False,
         seed: Seed = None,
     ) -> None:
-        settle(self, groups, delta, noise_scale, horizon, preset, exploration, cold_start)
+        settle(self, groups, delta, noise_scale, horizon, preset, exploration, cold_start, intercept)
         names = self.membership.names
         if len(names) < 2:
             raise ArgumentError(wanted("groups", "at least two groups", list(names)))
         if sensitive is not None:
-            self.membership.code(sensitive, "sensitive")
+            sensitive = names[self.membership.code(sensitive, "sensitive")]
             if len(names) > 2:
                 mend = "leave it out: every group is then corrected"
                 raise ArgumentError(wanted("sensitive", "exactly two groups beside it", f"{len(names)} groups", mend))
@@ -148,7 +152,7 @@ class GroupFairTopInterval(Grouped, KernelPolicy):
         *,
         balance: Balance = "pulls",
         level: float = 0.95,
-        noise: Literal["given", "estimated"] = "given",
+        noise: float | Literal["given", "estimated"] | None = None,
         features: Sequence[str] | None = None,
     ) -> pd.DataFrame:
         """Return the learned bias of each group, feature by feature, with confidence intervals.
@@ -158,14 +162,16 @@ class GroupFairTopInterval(Grouped, KernelPolicy):
         X_i'X_i)^-1 sum_i X_i'X_i beta_i over the arms of a group. With `balance="arms"` the difference of the means
         over arms of each arm's own regression: the bias plus the difference of the plain means of beta_i, whatever was
         pulled. Either equals the bias only where groups are equal on average. A feature that the pulls so far do not
-        determine has the interval (-inf, inf).
+        determine has the interval (-inf, inf). With `intercept=True` the last row of each group is its constant bias.
 
         Parameters
         ----------
         reference : the group to compare with; None for the policy's own, or everyone pooled where it has none.
         balance : "pulls" or "arms", see above.
         level : the level at which each interval holds.
-        noise : whether sigma is `noise_scale`, or estimated from the residuals of the arms' own regressions.
+        noise : the noise's standard deviation where it is known, or "given" for the policy's `noise_scale`. None:
+            estimated from the residuals of the arms' own regressions, with Student's quantiles; intervals are
+            (-inf, inf) until some arm has more samples than coefficients. "estimated" refuses to answer before that.
         features : names of the d features; None for 0 .. d-1.
 
         Returns
@@ -182,10 +188,21 @@ class GroupFairTopInterval(Grouped, KernelPolicy):
         real("level", level, 0.0, 1.0, "a level in [0, 1)")
         if balance not in ("pulls", "arms"):
             raise ArgumentError(wanted("balance", "'pulls' or 'arms'", balance))
-        if noise not in ("given", "estimated"):
-            raise ArgumentError(wanted("noise", "'given' or 'estimated'", noise))
-        sigma = self.noise_scale if noise == "given" else None
-        return estimate(self._state.fit, self.membership, chosen, balance, level, sigma, features)
+        fit = self._state.fit
+        sigma = self._noise(noise)
+        names = named(features, fit.coefficients.shape[1], self.intercept)
+        return estimate(fit, self.membership, chosen, balance=balance, level=level, sigma=sigma, features=names)
+
+    def _noise(self, noise: float | str | None) -> float | None:
+        """Return the standard deviation that `bias` is told, None where it is estimated."""
+        if isinstance(noise, str) and noise == "given":
+            return self.noise_scale
+        estimated = isinstance(noise, str) and noise == "estimated"
+        if estimated and freedom_of(self._state.fit, len(self.membership.arms)) < 1:
+            raise ArgumentError(wanted("noise", "'given' while no arm has more samples than coefficients", noise))
+        if noise is None or estimated:
+            return None
+        return real("noise", noise, TINY, math.inf, "a standard deviation > 0, 'given', 'estimated' or None")
 
     @classmethod
     def examples(cls) -> Iterator[tuple[GroupFairTopInterval, Any]]:
@@ -195,3 +212,4 @@ class GroupFairTopInterval(Grouped, KernelPolicy):
         yield cls(world.groups, mean_reward=30.0, within="chain"), world
         three = BiasedLinearArms(groups={"a": "x", "b": "y", "c": "z", "d": "x"}, bias={"y": 5.0}, dimension=3)
         yield cls(three.groups, cold_start="minimum_norm"), three
+        yield cls(three.groups, intercept=True), three

@@ -31,7 +31,7 @@ class IntervalChaining(Grouped, KernelPolicy):
 
     Parameters
     ----------
-    groups, delta, noise_scale, horizon, preset, exploration, cold_start : as for `TopInterval`.
+    groups, delta, noise_scale, horizon, preset, exploration, cold_start, intercept : as for `TopInterval`.
     seed : seed of the exploration and of the draw from the chain.
 
     Raises
@@ -61,9 +61,10 @@ class IntervalChaining(Grouped, KernelPolicy):
         preset: Preset = "paper",
         exploration: float = 1 / 3,
         cold_start: ColdStart | None = None,
+        intercept: bool = False,
         seed: Seed = None,
     ) -> None:
-        settle(self, groups, delta, noise_scale, horizon, preset, exploration, cold_start)
+        settle(self, groups, delta, noise_scale, horizon, preset, exploration, cold_start, intercept)
         super().__init__(self.membership.arms, seed)
 
     def parameters(self) -> IntervalParams:

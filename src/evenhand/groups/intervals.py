@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from evenhand.kernels.arrays import Bools, Floats, Ints, Words
 from evenhand.kernels.compose import kernel
-from evenhand.kernels.least_squares import Regressions, dot, spread
+from evenhand.kernels.least_squares import Regressions, intercept, product, spread
 from evenhand.kernels.normal import quantile
 
 __all__ = ["IntervalParams", "IntervalState", "group_of", "half", "half_at_most", "middle", "set_levels"]
@@ -109,12 +109,12 @@ def width_at_most(params: IntervalParams, state: IntervalState, row: int, level:
 
 @kernel
 def middle(params: IntervalParams, state: IntervalState, contexts: Floats, arm: int) -> float:
-    x, arms = contexts[arm], state.middles.size
-    centre = dot(state.fit.coefficients[arm], x)
+    x, fit, arms = contexts[arm], state.fit, state.middles.size
+    centre = product(fit, fit.coefficients[arm], x)
     group = group_of(params, contexts, arm)
     if params.corrected[group]:
-        centre -= dot(state.fit.coefficients[arms + group], x)
-        centre += params.shift if params.target < 0 else dot(state.fit.coefficients[arms + params.target], x)
+        centre -= product(fit, fit.coefficients[arms + group], x)
+        centre += params.shift if params.target < 0 else product(fit, fit.coefficients[arms + params.target], x)
     return centre
 
 
@@ -133,7 +133,7 @@ def half(params: IntervalParams, state: IntervalState, contexts: Floats, arm: in
 @kernel
 def half_at_most(params: IntervalParams, state: IntervalState, contexts: Floats, arm: int) -> float:
     arms, groups = state.middles.size, params.corrected.size
-    length = 0.0
+    length = float(intercept(state.fit))
     for j in range(params.dimension):
         length += contexts[arm, j] * contexts[arm, j]
     length = math.sqrt(length) * SAFE

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenhand.groups.problem import TINY, Grouped, Groups, Membership, real
+from evenhand.groups.problem import TINY, Grouped, Groups, Membership, real, truth
 from evenhand.groups.worlds import BiasedLinearArms
 from evenhand.kernels.arrays import Bools, Floats, Ints, Words
 from evenhand.kernels.compose import kernel
-from evenhand.kernels.least_squares import Regressions, dot, learn, regressions
+from evenhand.kernels.least_squares import Regressions, learn, product, regressions
 from evenhand.kernels.random import normal
 from evenhand.online import KernelPolicy, Kernels, reason
 from evenhand.registry import register
@@ -40,7 +40,7 @@ class ThompsonState(NamedTuple):
     stream: Words
     eligible: Bools
     sample: Floats
-    """(d,): the standard normal numbers behind a sampled coefficient vector."""
+    """The standard normal numbers behind a sampled coefficient vector, one a coefficient."""
     fit: Regressions
 
 
@@ -50,16 +50,16 @@ def choose(
 ) -> tuple[int, int]:
     spread = params.spread
     if spread == 0.0:
-        spread = params.noise_scale * math.sqrt(9.0 * params.dimension * math.log(round / params.delta))
+        spread = params.noise_scale * math.sqrt(9.0 * state.sample.size * math.log(round / params.delta))
     best, highest = -1, -math.inf
     for arm in range(contexts.shape[0]):
         if arm == 0 or not params.shared:
-            for j in range(params.dimension):
+            for j in range(state.sample.size):
                 state.sample[j] = normal(state.stream)
         row, x = 0 if params.shared else arm, contexts[arm]
-        value = dot(state.fit.coefficients[row], x)
-        for j in range(params.dimension):
-            value += spread * state.sample[j] * dot(state.fit.factors[row, j], x)
+        value = product(state.fit, state.fit.coefficients[row], x)
+        for j in range(state.sample.size):
+            value += spread * state.sample[j] * product(state.fit, state.fit.factors[row, j], x)
         if state.eligible[arm] and (best < 0 or value > highest):
             best, highest = arm, value
     return best, SAMPLED
@@ -84,6 +84,7 @@ class LinearThompson(Grouped, KernelPolicy):
     noise_scale : sigma, the standard deviation of the reward's noise.
     spread : v > 0 in place of the paper's v_t; smaller explores less.
     shared : whether all arms share one coefficient vector.
+    intercept : as for `TopInterval`; it is penalized like every other coefficient.
     seed : seed of the samples.
 
     Raises
@@ -112,6 +113,7 @@ class LinearThompson(Grouped, KernelPolicy):
         noise_scale: float = 1.0,
         spread: float | None = None,
         shared: bool = False,
+        intercept: bool = False,
         seed: Seed = None,
     ) -> None:
         self.membership = Groups.read(groups)
@@ -122,6 +124,7 @@ class LinearThompson(Grouped, KernelPolicy):
         )
         self.spread = None if spread is None else real("spread", spread, TINY, math.inf, "a finite number > 0, or None")
         self.shared = bool(shared)
+        self.intercept = truth("intercept", intercept)
         super().__init__(self.membership.arms, seed)
 
     def parameters(self) -> ThompsonParams:
@@ -132,11 +135,11 @@ class LinearThompson(Grouped, KernelPolicy):
     def memory(self) -> ThompsonState:
         assert self.dimension is not None
         arms = len(self.membership.arms)
-        fit = regressions(1 if self.shared else arms, self.dimension, ridge=1.0)
-        return ThompsonState(self.stream(), np.ones(arms, np.bool_), np.zeros(self.dimension), fit)
+        fit = regressions(1 if self.shared else arms, self.dimension, ridge=1.0, intercept=self.intercept)
+        return ThompsonState(self.stream(), np.ones(arms, np.bool_), np.zeros(self.dimension + self.intercept), fit)
 
     @classmethod
     def examples(cls) -> Iterator[tuple[LinearThompson, Any]]:
         world = BiasedLinearArms(arms=4, sensitive=2)
         yield cls(world.groups, spread=1.0), world
-        yield cls(world.groups, shared=True), world
+        yield cls(world.groups, shared=True, intercept=True), world

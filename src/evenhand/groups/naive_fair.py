@@ -20,7 +20,7 @@ from evenhand.errors import ArgumentError, wanted
 from evenhand.groups.intervals import group_of
 from evenhand.groups.linear_thompson import LinearThompson
 from evenhand.groups.picking import any_of
-from evenhand.groups.problem import Grouped, Groups, Membership
+from evenhand.groups.problem import Grouped, Groups, Membership, truth
 from evenhand.groups.top_interval import TopInterval
 from evenhand.groups.worlds import BiasedLinearArms
 from evenhand.kernels.arrays import Bools, Floats, Ints, Words
@@ -96,8 +96,8 @@ class NaiveFair(Grouped, KernelPolicy):
     ----------
     groups : the group of each arm: a list, or a dict arm -> group; several attributes form one, ("F", "under 25").
     group_odds : "equal": each group is equally likely; "size": by its share of the arms.
-    inner : the policy inside the group; None for `TopInterval(groups, delta, noise_scale=noise_scale)`.
-    delta, noise_scale : settings of that one.
+    inner : the policy inside the group; None for `TopInterval(groups, delta, noise_scale=..., intercept=...)`.
+    delta, noise_scale, intercept : settings of that one.
     seed : seed of the groups drawn, and of the inner policy's own choices.
 
     Raises
@@ -122,6 +122,7 @@ class NaiveFair(Grouped, KernelPolicy):
         inner: Any = None,
         delta: float = 0.1,
         noise_scale: float = 1.0,
+        intercept: bool = False,
         seed: Seed = None,
     ) -> None:
         if group_odds not in ("equal", "size"):
@@ -129,7 +130,12 @@ class NaiveFair(Grouped, KernelPolicy):
         self.membership = Groups.read(groups)
         self.groups = self.membership.as_dict()
         self.group_odds, self.inner, self.delta, self.noise_scale = group_odds, inner, delta, noise_scale
-        self._learner = TopInterval(self.groups, delta, noise_scale=noise_scale) if inner is None else inner
+        self.intercept = truth("intercept", intercept)
+        if inner is not None and self.intercept:
+            raise ArgumentError(wanted("intercept", "False beside inner=", intercept, "give it to the inner policy"))
+        if inner is None:
+            inner = TopInterval(self.groups, delta, noise_scale=noise_scale, intercept=self.intercept)
+        self._learner = inner
         self._inside: list[Any] = []
         self._check_inner(self._learner)
         super().__init__(self.membership.arms, seed)

@@ -18,16 +18,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from evenhand.errors import ArgumentError, UnknownArmError, wanted
+from evenhand.errors import ArgumentError, ContextError, UnknownArmError, wanted
 from evenhand.kernels.arrays import Floats
 from evenhand.labels import combined_label, combined_labels
 from evenhand.online import KernelPolicy
 from evenhand.protocol import Decision, Label, arm_labels
 
-__all__ = ["TINY", "Grouped", "Groups", "Membership", "group_label", "real", "whole"]
+__all__ = ["TINY", "Grouped", "Groups", "Membership", "group_label", "real", "truth", "whole"]
 
 TINY = math.ulp(0.0)
 """The smallest number above zero."""
+
+MOST_MEMORY = 2**33
+"""How many bytes the regressions of a policy may take."""
 
 Membership = Sequence[Any] | Mapping[Label, Any]
 """The group of each arm: a list, or a dict arm -> group; a group is a label or several attributes, ("F", "under
@@ -48,14 +51,14 @@ def group_label(group: Any) -> Label:
     return combined_label(_attributes(group))
 
 
-def _attributes(group: Any) -> Any:
+def _attributes(group: Any, name: str = "groups") -> Any:
     """Return a group as a label, or as the tuple of its attributes."""
     if isinstance(group, (tuple, list)) and group:
-        return tuple(map(_attributes, group)) if len(group) > 1 else _attributes(group[0])
+        return tuple(_attributes(one, name) for one in group) if len(group) > 1 else _attributes(group[0], name)
     if isinstance(group, np.generic):
         group = group.item()
     if not isinstance(group, (str, int)) or isinstance(group, bool):
-        raise ArgumentError(wanted("groups", "labels that are str or int, or tuples of such", group))
+        raise ArgumentError(wanted(name, "labels that are str or int, or tuples of such", group))
     return group
 
 
@@ -82,23 +85,39 @@ def real(name: str, value: Any, low: float, high: float, what: str) -> float:
     ArgumentError
         If it is not such a number; `what` words what was wanted.
     """
-    number = not isinstance(value, (str, bytes, bool)) and hasattr(value, "__float__")
-    if not number or not (math.isfinite(value) and low <= value < high):
+    try:
+        number = math.nan if isinstance(value, (str, bytes, bool, np.bool_)) or np.ndim(value) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not (math.isfinite(number) and low <= number < high):
         raise ArgumentError(wanted(name, what, value))
-    return float(value)
+    return number
 
 
-def whole(name: str, value: Any, low: int, what: str) -> int:
-    """Return a whole number >= low as an int.
+def whole(name: str, value: Any, low: int, what: str, high: int = 2**53) -> int:
+    """Return a whole number from `low` to `high` as an int.
 
     Raises
     ------
     ArgumentError
         If it is not such a number; `what` words what was wanted.
     """
-    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < low:
+    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or not low <= value <= high:
         raise ArgumentError(wanted(name, what, value))
     return int(value)
+
+
+def truth(name: str, value: Any) -> bool:
+    """Return a truth value as a bool.
+
+    Raises
+    ------
+    ArgumentError
+        If it is anything else, such as the text "no".
+    """
+    if not isinstance(value, (bool, np.bool_)):
+        raise ArgumentError(wanted(name, "True or False", value))
+    return bool(value)
 
 
 @dataclass(frozen=True)
@@ -153,7 +172,7 @@ class Groups:
         UnknownArmError
             If there is no such group.
         """
-        own = _attributes(group)
+        own = _attributes(group, name)
         for label in (combined_label(own, as_json=True), combined_label(own)):
             if label in self.names:
                 return self.names.index(label)
@@ -233,6 +252,21 @@ class Grouped(Base):
             If the policy's horizon is over; simulations go on, with t in place of the horizon.
         """
         return super().ask(contexts if groups is None else Shown(contexts, groups))
+
+    def begin(self, dimension: int) -> None:
+        """Make ready for contexts (n_arms, dimension).
+
+        Raises
+        ------
+        ContextError
+            If the regressions, which keep d x d numbers an arm and a group, would not fit into memory.
+        """
+        rows = len(self.membership.arms) + len(self.membership.names)
+        if 16 * rows * (dimension + 1) ** 2 > MOST_MEMORY:
+            most = math.isqrt(MOST_MEMORY // (16 * rows)) - 1
+            what = f"at most {most} features for {len(self.membership.arms)} arms"
+            raise ContextError(wanted("contexts", what, dimension, "leave some out, or summarize them"))
+        super().begin(dimension)
 
     def _choose(self, shown: Floats) -> tuple[int, int]:
         horizon = getattr(self, "horizon", None)

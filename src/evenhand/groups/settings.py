@@ -16,7 +16,7 @@ import numpy as np
 from evenhand.errors import ArgumentError, wanted
 from evenhand.groups.intervals import IntervalParams, IntervalState
 from evenhand.groups.picking import TOP
-from evenhand.groups.problem import TINY, Groups, real, whole
+from evenhand.groups.problem import TINY, Groups, real, truth, whole
 from evenhand.kernels.least_squares import regressions
 
 __all__ = ["ColdStart", "Preset", "interval_memory", "interval_parameters", "settle"]
@@ -34,6 +34,7 @@ def settle(
     preset: str,
     exploration: float,
     cold_start: str | None,
+    intercept: bool,
 ) -> None:
     """Check the settings that the interval policies share and keep each on the policy under its own name.
 
@@ -64,6 +65,7 @@ def settle(
     if cold_start not in (None, "infinite", "minimum_norm"):
         raise ArgumentError(wanted("cold_start", "'infinite', 'minimum_norm' or None for the preset's", cold_start))
     policy.cold_start = cold_start
+    policy.intercept = truth("intercept", intercept)
 
 
 def interval_parameters(
@@ -85,7 +87,7 @@ def interval_parameters(
         policy.horizon or 0,
         policy.preset == "paper",
         policy.preset == "paper",
-        int(policy.dimension) if start == "infinite" else 1,
+        int(policy.dimension) + policy.intercept if start == "infinite" else 1,
         policy.preset == "paper",
         pick,
         np.array(membership.codes, np.int64),
@@ -107,5 +109,5 @@ def interval_memory(policy: Any, extra: int = 0) -> IntervalState:
         np.zeros(arms, np.bool_),
         np.zeros(groups + 2),
         np.zeros(1, np.int64),
-        regressions(arms + extra, policy.dimension),
+        regressions(arms + extra, policy.dimension, intercept=policy.intercept),
     )

@@ -147,7 +147,7 @@ class TableArms(KernelWorld):
         self.membership = Groups.read({label: groups[label] for label in arms})
         super().__init__(self.membership.arms, table.shape[1])
         if sensitive is not None:
-            self.membership.code(sensitive, "sensitive")
+            sensitive = self.membership.names[self.membership.code(sensitive, "sensitive")]
         self.sensitive = sensitive
         self.noise = real("noise", noise, 0.0, math.inf, "a finite standard deviation >= 0")
         order = np.argsort(codes, kind="stable")

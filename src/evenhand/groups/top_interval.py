@@ -40,6 +40,8 @@ class TopInterval(Grouped, KernelPolicy):
     exploration : p; with probability t^(-p) a random arm is pulled. `math.inf` for never after round 1.
     cold_start : "infinite": an arm with fewer than d samples goes first; "minimum_norm": its first sample counts
         already. None for the preset's.
+    intercept : whether rewards have a constant part: every regression gets a coefficient that multiplies 1. Contexts
+        stay as they are.
     seed : seed of the exploration.
 
     Raises
@@ -68,9 +70,10 @@ class TopInterval(Grouped, KernelPolicy):
         preset: Preset = "paper",
         exploration: float = 1 / 3,
         cold_start: ColdStart | None = None,
+        intercept: bool = False,
         seed: Seed = None,
     ) -> None:
-        settle(self, groups, delta, noise_scale, horizon, preset, exploration, cold_start)
+        settle(self, groups, delta, noise_scale, horizon, preset, exploration, cold_start, intercept)
         super().__init__(self.membership.arms, seed)
 
     def parameters(self) -> IntervalParams:

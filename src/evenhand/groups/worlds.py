@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenhand.errors import ArgumentError, wanted
 from evenhand.groups.problem import Groups, Membership, real, whole
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import entry, kernel
@@ -31,6 +30,10 @@ UNITS = {
     "perceived_regret": "largest expected biased reward less the reward received, so far",
     "group_share": "pulls of the group's arms over all pulls, so far",
 }
+
+
+MOST = 10**6
+"""How many arms or features a world may have."""
 
 
 class LinearParams(NamedTuple):
@@ -146,19 +149,18 @@ class BiasedLinearArms(KernelWorld):
         noise: float = 1.0,
         groups: Membership | None = None,
     ) -> None:
+        suspected: Any = sensitive if isinstance(sensitive, (list, tuple)) else [sensitive]
         if groups is None:
-            arms = whole("arms", arms, 2, "a number of arms >= 2")
-            count = whole("sensitive", sensitive, 0, f"how many of the {arms} arms are sensitive")
-            if count > arms:
-                raise ArgumentError(wanted("sensitive", f"at most {arms}, the number of arms", sensitive))
-            groups, sensitive = ["sensitive"] * count + ["reference"] * (arms - count), ["sensitive"] * min(count, 1)
-        elif isinstance(sensitive, (str, int)):
-            sensitive = [] if isinstance(bias, Mapping) else [sensitive]
+            arms = whole("arms", arms, 2, f"a number of arms from 2 to {MOST}", MOST)
+            count = whole("sensitive", sensitive, 0, f"how many of the {arms} arms are sensitive", arms)
+            groups, suspected = ["sensitive"] * count + ["reference"] * (arms - count), ["sensitive"] * min(count, 1)
         self.membership = Groups.read(groups)
-        super().__init__(self.membership.arms, whole("dimension", dimension, 1, "a number of features >= 1"))
-        levels = bias if isinstance(bias, Mapping) else dict.fromkeys(sensitive, bias)
+        super().__init__(
+            self.membership.arms, whole("dimension", dimension, 1, f"a number of features from 1 to {MOST}", MOST)
+        )
+        levels = bias.items() if isinstance(bias, Mapping) else [(group, bias) for group in suspected]
         self.levels = np.full(len(self.membership.names), np.nan)
-        for group, level in levels.items():
+        for group, level in levels:
             code = self.membership.code(group, "sensitive")
             self.levels[code] = real("bias", level, -math.inf, math.inf, "a finite number")
         self.spread = real("spread", spread, 0.0, math.inf, "a finite number >= 0")

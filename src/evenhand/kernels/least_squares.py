@@ -11,7 +11,8 @@ Greville's step, with u = c / |c|^2: S <- [S - u f', u], beta <- beta + u (y - x
 c found by orthogonalizing twice. No Gram matrix is formed, so features of very different size cost no more digits than
 the data themselves have.
 
-A ridge regression starts from S = I / sqrt(lambda) and full rank; nothing else differs.
+A ridge regression starts from S = I / sqrt(lambda) and full rank; nothing else differs. A regression with an intercept
+has one coefficient more than there are features: every row ends with a 1 that nobody passes.
 
 Sources: T. N. E. Greville, "Some Applications of the Pseudoinverse of a Matrix", SIAM Review 2 (1960); J. E. Potter's
 update as in G. J. Bierman, "Factorization Methods for Discrete Sequential Estimation" (1977), section II.
@@ -27,14 +28,14 @@ import numpy as np
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import kernel
 
-__all__ = ["Regressions", "dot", "learn", "regressions", "spread"]
+__all__ = ["Regressions", "dot", "intercept", "learn", "product", "regressions", "spread"]
 
 OUTSIDE = 1e-20
 """The square of the relative size from which on a row's part outside the span of earlier rows counts."""
 
 
 class Regressions(NamedTuple):
-    """State of m regressions on d features."""
+    """State of m regressions with d coefficients; with an intercept the last one belongs to it."""
 
     coefficients: Floats
     """(m, d): beta."""
@@ -49,24 +50,25 @@ class Regressions(NamedTuple):
     lengths: Floats
     """(m,): the Frobenius norm of S, so that |S'x| <= lengths |x|."""
     scratch: Floats
-    """(2, d): f and the direction of the update."""
+    """(2, d): f and the direction of the update; a third row says that there is an intercept."""
 
 
-def regressions(count: int, dimension: int, ridge: float = 0.0) -> Regressions:
-    """Return `count` regressions that have seen nothing; `ridge` > 0 penalizes ridge |beta|^2, 0 asks for the smallest
-    norm."""
-    factors = np.zeros((count, dimension, dimension))
+def regressions(count: int, dimension: int, ridge: float = 0.0, intercept: bool = False) -> Regressions:
+    """Return `count` regressions on `dimension` features that have seen nothing; `ridge` > 0 penalizes ridge |beta|^2,
+    0 asks for the smallest norm."""
+    d = dimension + intercept
+    factors = np.zeros((count, d, d))
     if ridge > 0:
-        factors[:] = np.eye(dimension) / math.sqrt(ridge)
+        factors[:] = np.eye(d) / math.sqrt(ridge)
     return Regressions(
-        np.zeros((count, dimension)),
+        np.zeros((count, d)),
         factors,
-        np.zeros((count, dimension, dimension)),
-        np.full(count, dimension if ridge > 0 else 0, np.int64),
+        np.zeros((count, d, d)),
+        np.full(count, d if ridge > 0 else 0, np.int64),
         np.zeros(count, np.int64),
         np.zeros(count),
-        np.full(count, math.sqrt(dimension / ridge) if ridge > 0 else 0.0),
-        np.zeros((2, dimension)),
+        np.full(count, math.sqrt(d / ridge) if ridge > 0 else 0.0),
+        np.zeros((2 + intercept, d)),
     )
 
 
@@ -80,12 +82,30 @@ def dot(a: Floats, x: Floats) -> float:
 
 
 @kernel
+def intercept(fit: Regressions) -> int:
+    """Return 1 where the last coefficient belongs to an intercept, else 0."""
+    return fit.scratch.shape[0] - 2
+
+
+@kernel
+def product(fit: Regressions, a: Floats, x: Floats) -> float:
+    """Return a'x, or a'(x, 1) with an intercept; entries of x after the features do not count."""
+    total = 0.0
+    features = a.size - intercept(fit)
+    for j in range(features):
+        total += a[j] * x[j]
+    if features < a.size:
+        total += a[features]
+    return total
+
+
+@kernel
 def spread(fit: Regressions, row: int, x: Floats) -> float:
     """Return x'(X'X)^+ x, the variance of the prediction at x for noise of variance 1."""
     factors = fit.factors[row]
     total = 0.0
     for i in range(fit.ranks[row]):
-        f = dot(factors[i], x)
+        f = product(fit, factors[i], x)
         total += f * f
     return total
 
@@ -96,13 +116,13 @@ def learn(fit: Regressions, row: int, x: Floats, y: float) -> None:
     coefficients, factors = fit.coefficients[row], fit.factors[row]
     f, along = fit.scratch[0], fit.scratch[1]
     d, rank = coefficients.size, fit.ranks[row]
-    error = y - dot(coefficients, x)
+    error = y - product(fit, coefficients, x)
     fit.samples[row] += 1
     a = 1.0
     for i in range(rank):
-        f[i] = dot(factors[i], x)
+        f[i] = product(fit, factors[i], x)
         a += f[i] * f[i]
-    size = outside(fit.basis[row], rank, x, along) if rank < d else 0.0
+    size = outside(fit.basis[row], rank, x, along, d - intercept(fit)) if rank < d else 0.0
     if size > 0.0:
         for j in range(d):
             fit.basis[row, rank, j] = along[j] / math.sqrt(size)
@@ -132,13 +152,13 @@ def learn(fit: Regressions, row: int, x: Floats, y: float) -> None:
 
 
 @kernel
-def outside(basis: Floats, rank: int, x: Floats, part: Floats) -> float:
+def outside(basis: Floats, rank: int, x: Floats, part: Floats, features: int) -> float:
     """Fill `part` with what of x lies outside the span of the basis; return its squared size, 0 where that is
     rounding."""
     whole = 0.0
     for j in range(part.size):
-        part[j] = x[j]
-        whole += x[j] * x[j]
+        part[j] = x[j] if j < features else 1.0
+        whole += part[j] * part[j]
     for _ in range(2):
         for i in range(rank):
             along = dot(basis[i], part)
