@@ -8,6 +8,7 @@
     │   ├── UnknownArmError      an arm (or group, or candidate) that the policy does not have
     │   ├── VerdictError         a verdict on a pair that was not judged, or that no metric agrees with
     │   ├── TableError           a data frame or file; names the row and the column
+    │   ├── ModelError           (also RuntimeError)  a user's model failed while it trained or predicted
     │   └── TicketError          a ticket that cannot be told or forgotten
     │       ├── UnknownTicketError   never handed out by this policy
     │       ├── ClosedTicketError    told or forgotten before
@@ -42,6 +43,7 @@ __all__ = [
     "ExhaustedError",
     "ForeignTicketError",
     "MissingExtraError",
+    "ModelError",
     "RegistryError",
     "ReplayError",
     "RewardError",
@@ -89,6 +91,10 @@ class VerdictError(ArgumentError):
 
 class TableError(ArgumentError):
     """A data frame or a file cannot be used; the message names the row and the column."""
+
+
+class ModelError(ArgumentError, RuntimeError):
+    """A user's model failed while it trained or predicted; `__cause__` is what it raised."""
 
 
 class TicketError(ArgumentError):
@@ -161,7 +167,10 @@ def wanted(name: str, what: str, got: Any, mend: str = "") -> str:
     >>> wanted("tolerance", "a number >= 0", -1, "use 0.0 for the strict promise")
     'tolerance: wanted a number >= 0, got -1; use 0.0 for the strict promise'
     """
-    shown = repr(got.item() if hasattr(got, "dtype") and getattr(got, "ndim", 1) == 0 else got)
+    try:
+        shown = repr(got.item() if hasattr(got, "dtype") and getattr(got, "ndim", 1) == 0 else got)
+    except ValueError:  # Python prints no whole number of more than 4300 digits
+        shown = f"a {type(got).__name__} too long to print"
     if len(shown) > 80:
         shown = shown[:77] + "..."
     return f"{name}: wanted {what}, got {shown}" + (f"; {mend}" if mend else "")

@@ -9,10 +9,11 @@ from evenhand.sampling.final import Collected
 from evenhand.sampling.logistic import LogisticModel
 from evenhand.sampling.measures import confidence_sequence, fairness_report
 from evenhand.sampling.optimistic import OptimisticSampler
-from evenhand.sampling.pools import ArrayPool, TablePool, label_pairs
+from evenhand.sampling.pools import ArrayPool, label_pairs
 from evenhand.sampling.problem import Draw
 from evenhand.sampling.reweighting import Reweighted, minimax_reweighting
 from evenhand.sampling.sampler import Sampler
+from evenhand.sampling.table_pool import TablePool
 from evenhand.sampling.torch_model import TorchModel
 from evenhand.sampling.uniform import ProportionalSampler, UniformSampler
 from evenhand.sampling.worlds import SyntheticModel1, SyntheticModel2

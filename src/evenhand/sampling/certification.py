@@ -3,7 +3,8 @@
 The rows that validated a model also chose its training data, so they may not certify it. `Certification` takes a
 copy of the model that no longer changes, asks for rows that nobody has seen, and keeps a confidence sequence a
 group at level delta / m: with probability 1 - delta all groups' intervals hold at all times, so one may look after
-every row and stop whenever one likes.
+every row and stop whenever one likes. Where the fresh rows of a group run out first, the verdict says that nothing was
+shown.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ from collections.abc import Iterator
 from typing import Any, Literal, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-from evenhand.errors import ArgumentError, ContextError, wanted
-from evenhand.protocol import arm_labels
-from evenhand.registry import register
+from evenhand.errors import ArgumentError, ContextError, ExhaustedError, StateFileError, UnknownArmError, wanted
+from evenhand.protocol import Label, arm_labels
+from evenhand.registry import name_of, register
+from evenhand.sampling.labels import checked_labels
 from evenhand.sampling.losses import BOUNDED
 from evenhand.sampling.measures import confidence_sequence
 from evenhand.sampling.problem import Draw, Groups, checked_number, checked_rows, checked_whole
@@ -25,12 +28,16 @@ from evenhand.sampling.worlds import SyntheticModel1
 
 __all__ = ["Certification"]
 
-Verdict = Literal["certified", "refuted", "undecided"]
+Verdict = Literal["certified", "refuted", "undecided", "not_shown"]
 
 
 @register("sampling/certification")
 class Certification:
     """Show that every group's risk is at most a threshold, or that some group's is not, on fresh rows.
+
+    `verdict` is "undecided" as long as more rows may show something. A draw that is told without a single row says
+    that its group has no fresh rows left; the group leaves the choice. Once no undecided group is left to ask for, the
+    verdict is "not_shown": the rows were too few for either answer.
 
     Parameters
     ----------
@@ -76,6 +83,9 @@ class Certification:
         self.groups = arm_labels(groups, "groups")
         if not hasattr(model, "predict") or not hasattr(model, "classes_"):
             raise ArgumentError(wanted("model", "a trained classifier with predict and classes_", type(model).__name__))
+        if len(model.classes_) < 2:
+            mend = "go on until a second label is told, or name classes="
+            raise ArgumentError(wanted("model", "a classifier that knows two labels", model.classes_.tolist(), mend))
         if loss not in BOUNDED:
             raise ArgumentError(wanted("loss", f"a loss in [0, 1], one of {', '.join(BOUNDED)}", loss))
         self.model, self.loss = copy.deepcopy(model), loss
@@ -84,12 +94,23 @@ class Certification:
         self.batch = checked_whole("batch", batch, 1)
         self.sums, self.counts = np.zeros(len(self.groups)), np.zeros(len(self.groups), np.int64)
         self._low, self._high = np.zeros(len(self.groups)), np.ones(len(self.groups))
+        self._dry = np.zeros(len(self.groups), np.bool_)
         self._tickets = Tickets(self.groups)
 
     def ask(self) -> Draw:
-        """Ask for fresh rows of the undecided group with the highest upper limit."""
-        undecided = [z for z in range(len(self.groups)) if self._verdict(z) == "undecided"]
-        index = max(undecided or range(len(self.groups)), key=lambda z: (self._high[z], -self.counts[z]))
+        """Ask for fresh rows of the undecided group with the highest upper limit.
+
+        Raises
+        ------
+        ExhaustedError
+            If no undecided group has fresh rows left.
+        """
+        left = [z for z in range(len(self.groups)) if not self._dry[z]]
+        undecided = [z for z in left if self._verdict(z) == "undecided"]
+        if not left or (not undecided and self.verdict in ("undecided", "not_shown")):
+            waiting = f"; tell or forget the draws {self.open_tickets} first" if self._tickets.open else ""
+            raise ExhaustedError(f"nothing is left to draw: no undecided group has fresh rows{waiting}")
+        index = max(undecided or left, key=lambda z: (self._high[z], -self.counts[z]))
         ticket = self._tickets.issue(index, self.batch)
         why = f"risk between {self._low[index]:.3f} and {self._high[index]:.3f} so far"
         return Draw(ticket, ticket, self.groups[index], index, self.batch, why)
@@ -104,28 +125,54 @@ class Certification:
         ContextError, ArgumentError
             If the rows are not finite numbers, too many, or not as many as the labels.
         """
-        ticket, index, _ = self._tickets.checked(draw)
-        table, labels = checked_rows(X, None, self.batch), np.asarray(y)
-        if labels.shape != (len(table),):
-            raise ArgumentError(wanted("y", f"{len(table)} labels, one for each row of X", labels.shape))
-        strangers = labels[~np.isin(labels, self.model.classes_)]
-        if len(strangers):
-            raise ArgumentError(wanted("y", f"labels among {self.model.classes_.tolist()}", strangers[0].item()))
-        try:
-            wrong = self.model.predict(table) != labels if len(table) else np.zeros(0, bool)
-        except ValueError as error:
-            raise ContextError(wanted("X", "rows that the model can predict", table.shape, str(error))) from error
+        ticket, index, count = self._tickets.checked(draw)
+        table, codes = self._checked(X, y, count)
+        wrong = self._predicted(table) != codes
         del self._tickets.open[ticket]
-        positive = labels == self.model.classes_[-1]
+        positive = codes == len(self.model.classes_) - 1
         counted = {"zero_one": np.ones(len(table), bool), "false_negative": positive, "false_positive": ~positive}[
             self.loss
         ]
         self.sums[index] += wrong[counted].sum()
         self.counts[index] += counted.sum()
+        self._dry[index] |= len(table) == 0
         level = self.delta / len(self.groups)
         low, high = confidence_sequence(self.sums[index], int(self.counts[index]), delta=level)
         self._low[index] = max(self._low[index], low)
         self._high[index] = min(self._high[index], high)
+
+    def _checked(self, X: Any, y: Any, count: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        table, labels = checked_rows(X, None, count), checked_labels(y)
+        if len(labels) != len(table):
+            raise ArgumentError(wanted("y", f"{len(table)} labels, one for each row of X", len(labels)))
+        classes = self.model.classes_.tolist()
+        strangers = [label for label in labels if label not in classes]
+        if strangers:
+            raise ArgumentError(wanted("y", f"labels among {classes}", strangers[0]))
+        return table, np.array([classes.index(label) for label in labels], np.int64)
+
+    def _predicted(self, table: NDArray[Any]) -> NDArray[np.int64]:
+        """Return the class codes (n,) that the model predicts."""
+        if not len(table):
+            return np.zeros(0, np.int64)
+        classes = self.model.classes_.tolist()
+        try:
+            predicted = np.asarray(self.model.predict(table)).tolist()
+            return np.array([classes.index(label) for label in predicted], np.int64)
+        except Exception as error:
+            raise ContextError(wanted("X", "rows that the model can predict", table.shape, str(error))) from error
+
+    def retire(self, group: Label) -> None:
+        """Take a group out of the choice, because no fresh rows of it can be had.
+
+        Raises
+        ------
+        UnknownArmError
+            If there is no such group.
+        """
+        if group not in self.groups:
+            raise UnknownArmError(wanted("group", f"one of {list(self.groups)}", group))
+        self._dry[self.groups.index(group)] = True
 
     def forget(self, draw: Draw | int) -> None:
         """Close a ticket whose rows will never come."""
@@ -134,15 +181,22 @@ class Certification:
     def _verdict(self, z: int) -> Verdict:
         if self._high[z] <= self.threshold:
             return "certified"
-        return "refuted" if self._low[z] > self.threshold else "undecided"
+        if self._low[z] > self.threshold:
+            return "refuted"
+        waiting = any(index == z for index, _ in self._tickets.open.values())
+        return "not_shown" if self._dry[z] and not waiting else "undecided"
 
     @property
     def verdict(self) -> Verdict:
-        """Whether all groups are at most at the threshold, one is above it, or neither is certain yet."""
+        """Whether all groups are at most at the threshold ("certified"), one is above it ("refuted"), or neither is
+        certain: "undecided" while there are rows to ask or wait for, "not_shown" once there are none.
+        """
         found = [self._verdict(z) for z in range(len(self.groups))]
         if "refuted" in found:
             return "refuted"
-        return "undecided" if "undecided" in found else "certified"
+        if "undecided" in found:
+            return "undecided"
+        return "not_shown" if "not_shown" in found else "certified"
 
     @property
     def risks(self) -> Any:
@@ -166,21 +220,33 @@ class Certification:
         return list(self._tickets.open)
 
     def snapshot(self) -> dict[str, Any]:
-        """Return everything that `restored` needs to continue exactly here."""
+        """Return everything that `restored` needs to continue exactly here.
+
+        Raises
+        ------
+        ArgumentError
+            If the model cannot be saved: it was not trained by a sampler, or its own class cannot be saved.
+        """
+        if name_of(self.model) is None or getattr(self.model, "untold", False):
+            what = "a model that a sampler trained, such as finish().model, to be saved"
+            raise ArgumentError(wanted("model", what, type(self.model).__name__))
         return {
             "groups": list(self.groups), "model": self.model, "threshold": self.threshold, "delta": self.delta,
             "batch": self.batch, "loss": self.loss, "sums": self.sums, "counts": self.counts, "low": self._low,
-            "high": self._high, "tickets": self._tickets.snapshot(),
+            "high": self._high, "dry": self._dry, "tickets": self._tickets.snapshot(),
         }  # fmt: skip
 
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:
         """Return the certification that `snapshot` was taken of."""
         names = ("groups", "model", "threshold", "delta", "batch", "loss")
+        if getattr(snapshot["model"], "untold", False):
+            raise StateFileError("model: was saved without the rows that trained it; certify anew from its sampler")
         check = cls(**{name: snapshot[name] for name in names})
         check.sums[:], check.counts[:], check._low[:], check._high[:] = (
             snapshot[n] for n in ("sums", "counts", "low", "high")
         )
+        check._dry[:] = snapshot.get("dry", False)
         check._tickets.restore(snapshot["tickets"])
         return check
 

@@ -3,32 +3,35 @@
 from __future__ import annotations
 
 import copy
-import importlib
+from collections.abc import Callable
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, ContextError, wanted
 from evenhand.protocol import Label
 from evenhand.registry import register
-from evenhand.sampling.logistic import LogisticModel
+from evenhand.rng import child
+from evenhand.sampling.recipes import class_of, made, recipe
 from evenhand.sampling.rows import Rows
 
-__all__ = ["EstimatorModel", "as_model"]
+__all__ = ["EstimatorModel"]
 
 
 @register("sampling/estimator-model", kind="part")
 class EstimatorModel:
-    """A scikit-learn classifier, trained on all rows each round ("exact") or on the new rows alone ("partial_fit").
+    """A scikit-learn classifier or `Pipeline`, trained on all rows each round ("exact") or on the new rows alone
+    ("partial_fit").
 
-    As long as all rows have the same label it waits, and predicts that label. Saving keeps the classifier's class
-    and parameters, and loading trains it again on the same rows in the same order; only classifiers of scikit-learn
-    itself can be saved.
+    As long as all rows have the same label it waits, and predicts that label. Saving keeps the classes and parameters
+    of the classifier and of its steps, and loading trains it again on the same rows in the same order. Steps that are
+    not scikit-learn's can be saved if their class is registered as a part.
 
     Parameters
     ----------
-    estimator : the classifier; it is cloned, not changed. A missing `random_state` is filled from the sampler's seed.
+    estimator : the classifier; it is cloned, not changed. A missing `random_state`, in steps too, is filled from the
+        sampler's seed.
     refit : "exact" or "partial_fit".
 
     Raises
@@ -44,7 +47,8 @@ class EstimatorModel:
     """
 
     def __init__(self, estimator: Any, *, refit: Literal["exact", "partial_fit"] = "exact") -> None:
-        if not hasattr(estimator, "fit") or not hasattr(estimator, "predict") or not hasattr(estimator, "get_params"):
+        methods = all(hasattr(estimator, name) for name in ("fit", "predict", "get_params"))
+        if isinstance(estimator, type) or not methods or _kind(estimator) not in (None, "classifier"):
             raise ArgumentError(wanted("estimator", "a scikit-learn classifier", estimator))
         if refit not in ("exact", "partial_fit"):
             raise ArgumentError(wanted("refit", "'exact' or 'partial_fit'", refit))
@@ -53,20 +57,66 @@ class EstimatorModel:
         self.estimator, self.refit = estimator, refit
         self.classes: tuple[Label, ...] = ()
         self.constant: int | None = 0
+        self._untrained = estimator
+        self._goes_on = refit == "partial_fit" or any(
+            bool(value) for name, value in estimator.get_params().items() if name.split("__")[-1] == "warm_start"
+        )
         self._ends: list[int] = []
+        self._own: Rows | None = None
 
     def fresh(self, seed: int = 0) -> Self:
-        """Return a model of the same configuration that has seen nothing; `seed` fills a missing random_state."""
+        """Return a model of the same configuration that has seen nothing; `seed` fills every missing random_state."""
         from sklearn.base import clone
 
-        model = type(self)(clone(self.estimator), refit=self.refit)
-        if "random_state" in model.estimator.get_params() and model.estimator.get_params()["random_state"] is None:
-            model.estimator.set_params(random_state=seed % 2**32)
+        model = type(self)(clone(self._untrained), refit=self.refit)
+        model.estimator.set_params(**_random_states(model.estimator.get_params(), seed))
         return model
+
+    @property
+    def unsavable(self) -> str:
+        """Why the classifier cannot be saved, or nothing."""
+        try:
+            recipe(self._untrained, "model")
+        except ArgumentError as error:
+            return str(error)
+        return ""
+
+    @property
+    def certain(self) -> bool:
+        """Whether the classifier gives labels without probabilities."""
+        return not hasattr(self.estimator, "predict_proba")
+
+    @property
+    def untold(self) -> bool:
+        """Whether the model was trained on rows that it does not carry, or not at all."""
+        return self._own is None
 
     def begin(self, classes: tuple[Label, ...]) -> None:
         """Learn what the labels are, sorted."""
         self.classes = classes
+
+    def checkpoint(self) -> Callable[[], None]:
+        """Return a function that makes the model again what it is now; a trained classifier is never changed."""
+        kept = self.estimator, self.classes, self.constant, len(self._ends), self._ends[-1:]
+
+        def undo() -> None:
+            self.estimator, self.classes, self.constant, count, last = kept
+            self._ends[:] = self._ends[: count - 1] + last
+
+        return undo
+
+    def checked(self, X: NDArray[Any]) -> None:
+        """Refuse rows that only a `Pipeline` might take.
+
+        Raises
+        ------
+        ContextError
+            If a row is no list of numbers, as a picture is.
+        """
+        if X.ndim != 2 and not hasattr(self.estimator, "steps"):
+            name = type(self.estimator).__name__
+            mend = "flatten them with X.reshape(len(X), -1), or pass model=TorchModel(...)"
+            raise ContextError(wanted("X", f"rows of numbers (n, d) for {name}", X.shape, mend))
 
     def update(self, rows: Rows, first: int) -> None:
         """Train; the rows from `first` on are new."""
@@ -77,11 +127,14 @@ class EstimatorModel:
         else:
             names = np.array(self.classes)
             start = 0 if waited else first
+            trained = copy.deepcopy(self.estimator if self._goes_on else self._untrained)
             if self.refit == "exact":
-                self.estimator.fit(rows.X[: rows.count], names[codes])
+                trained.fit(rows.X[: rows.count], names[codes])
             elif start < rows.count:
-                self.estimator.partial_fit(rows.X[start : rows.count], names[codes[start:]], classes=names)
-            self.constant = None
+                trained.partial_fit(rows.X[start : rows.count], names[codes[start:]], classes=names)
+            self.estimator, self.constant = trained, None
+        if not self._goes_on:
+            self._ends.clear()
         self._ends.append(rows.count)
 
     def codes(self, X: NDArray[Any]) -> NDArray[np.int64]:
@@ -124,71 +177,78 @@ class EstimatorModel:
 
     def final(self, rows: Rows, first: int) -> Self:
         """Return a model trained on all rows, or fed with those from `first` on where it is fed in parts."""
-        model = copy.deepcopy(self)
+        model = self.alone(rows)
         model.update(rows, first)
+        return model
+
+    def alone(self, rows: Rows) -> Self:
+        """Return a copy that carries its rows, to be saved without the sampler."""
+        model = copy.deepcopy(self)
+        model._own = rows.joined(Rows(len(rows.by_group)))
         return model
 
     def resumed(self, rows: Rows) -> Self:
         """Return this model as it was when it was saved, trained again on the same rows in the same order."""
-        ends, self._ends = self._ends, []
-        replayed = ends if self.refit == "partial_fit" else ends[-1:]
+        ends, self._ends = self._ends if self._goes_on else self._ends[-1:], []
         everything, first = rows.count, 0
-        for end in replayed:
+        for end in ends:
             rows.count = end
             self.update(rows, first)
             first = end
-        rows.count, self._ends = everything, ends
+        rows.count = everything
         return self
 
     def snapshot(self) -> dict[str, Any]:
-        """Return the class, the parameters and where each round's rows ended.
+        """Return the untrained classifier as plain data and where each round's rows ended.
 
         Raises
         ------
         ArgumentError
-            If the classifier is not one of scikit-learn's.
+            If the classifier, or a step of it, is neither scikit-learn's nor registered.
         """
-        cls = type(self.estimator)
-        if not cls.__module__.startswith("sklearn."):
-            raise ArgumentError(
-                wanted("model", "a classifier of scikit-learn, the only ones that can be saved", cls.__name__,
-                       "give a class of your own @register(name, kind='part'), snapshot() and restored()")
-            )  # fmt: skip
         return {
-            "class": f"{cls.__module__}:{cls.__name__}", "params": self.estimator.get_params(deep=False),
-            "refit": self.refit, "classes": list(self.classes), "ends": self._ends,
+            "estimator": recipe(self._untrained, "model"), "refit": self.refit, "classes": list(self.classes),
+            "ends": self._ends, "rows": None if self._own is None else self._own.snapshot(),
         }  # fmt: skip
 
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:
-        """Return the untrained model that `snapshot` was taken of; `resumed` brings it up to date."""
-        module, name = snapshot["class"].split(":")
-        if not module.startswith("sklearn."):
-            raise ArgumentError(wanted("model", "a classifier of scikit-learn", snapshot["class"]))
-        model = cls(getattr(importlib.import_module(module), name)(**snapshot["params"]), refit=snapshot["refit"])
+        """Return the model that `snapshot` was taken of; without rows of its own it waits for `resumed`."""
+        if "params" in snapshot:  # as the first version wrote it
+            estimator = class_of(snapshot["class"])(**snapshot["params"])
+        else:
+            estimator = made(snapshot["estimator"])
+        model = cls(estimator, refit=snapshot["refit"])
         model.begin(tuple(snapshot["classes"]))
         model._ends = list(snapshot["ends"])
+        if snapshot.get("rows") is not None:
+            model._own = Rows.restored(snapshot["rows"])
+            model.resumed(model._own)
         return model
 
     def __repr__(self) -> str:
-        return f"EstimatorModel({self.estimator!r}, refit={self.refit!r})"
+        return f"EstimatorModel({self._untrained!r}, refit={self.refit!r})"
 
 
-def as_model(model: Any) -> Any:
-    """Return the model behind a sampler's argument: logistic regression for None, a classifier of scikit-learn
-    wrapped.
+def _kind(estimator: Any) -> str | None:
+    """Return what scikit-learn calls the estimator, such as "classifier"; None where it does not know."""
+    from sklearn.utils import get_tags
 
-    Raises
-    ------
-    ArgumentError
-        If it is neither, or a bare torch module.
-    """
-    if model is None:
-        return LogisticModel()
-    if hasattr(model, "update") and hasattr(model, "codes"):
-        return model
-    if hasattr(model, "state_dict"):
-        raise ArgumentError(
-            wanted("model", "a torch module inside evenhand.sampling.TorchModel(...)", type(model).__name__)
-        )
-    return EstimatorModel(model)
+    try:
+        found: str | None = get_tags(estimator).estimator_type
+    except (AttributeError, TypeError):
+        return None
+    return found
+
+
+def _random_states(parameters: dict[str, Any], seed: int) -> dict[str, int]:
+    """Return a number for each `random_state` that is none: what is drawn must be drawn again after loading."""
+    names = [name for name in sorted(parameters) if name.split("__")[-1] == "random_state"]
+    numbers = {}
+    for number, name in enumerate(names):
+        given = parameters[name]
+        if given is None:
+            numbers[name] = seed % 2**32 if name == "random_state" else child(seed, number) % 2**32
+        elif not isinstance(given, (int, np.integer)):
+            numbers[name] = int(copy.deepcopy(given).randint(2**31))
+    return numbers

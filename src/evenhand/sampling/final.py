@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.errors import ArgumentError, wanted
-from evenhand.protocol import Label
 from evenhand.sampling.logistic import LogisticModel
+from evenhand.sampling.models import failures_named
 from evenhand.sampling.reweighting import minimax_reweighting
-from evenhand.sampling.rows import Rows
+from evenhand.sampling.trainer import Trainer
 
 __all__ = ["Collected", "final_classifier"]
 
@@ -36,23 +36,27 @@ class Collected(NamedTuple):
     cost: float
 
 
-def final_classifier(
-    model: Any, training: Rows, validation: Rows, classes: tuple[Label, ...], final_refit: bool, reweighted: bool
-) -> Any:
+def final_classifier(trainer: Trainer, final_refit: bool, reweighted: bool) -> Any:
     """Return the classifier of `Sampler.finish`: a copy, a last refit on both tables, or minimax reweighting of the
-    groups.
+    groups for the sampler's own loss.
 
     Raises
     ------
     ArgumentError
-        If there are no rows yet, or reweighting is asked of a model that is not `LogisticModel`.
+        If there are no rows yet, or reweighting is asked of a model that is not `LogisticModel` or of a single label.
     """
+    model, training = trainer.model, trainer.examples.training
     if training.count == 0:
-        raise ArgumentError("finish: wanted at least one told draw; ask(), label, tell() first")
-    rows = training.joined(validation) if final_refit else training
+        raise ArgumentError("finish, certify: wanted at least one told draw; ask(), label, tell() first")
+    rows = training.joined(trainer.examples.validation) if final_refit else training
     if reweighted:
         if not isinstance(model, LogisticModel):
             raise ArgumentError(wanted("reweighted", "False for this model", True, "reweighting needs LogisticModel"))
         table, codes, group = rows.X[: rows.count], rows.y[: rows.count], rows.group[: rows.count]
-        return minimax_reweighting(table, np.array(classes)[codes], group=group, C=model.C).model
-    return model.final(rows, training.count) if final_refit else copy.deepcopy(model)
+        return minimax_reweighting(
+            table, np.array(trainer.classes)[codes], group=group, C=model.C, loss=trainer.loss
+        ).model
+    with failures_named(model):
+        if final_refit:
+            return model.final(rows, training.count)
+        return model.alone(rows) if hasattr(model, "alone") else copy.deepcopy(model)

@@ -10,7 +10,11 @@ import numpy as np
 from evenhand.errors import ArgumentError, wanted
 from evenhand.protocol import Label
 
-__all__ = ["Classes"]
+__all__ = ["Classes", "checked_labels"]
+
+LARGEST = 2**63 - 1
+"""The largest whole number that is a label; arrays hold no larger one."""
+ONE_EACH = "where a row has several, make each combination a label"
 
 
 class Classes:
@@ -20,9 +24,12 @@ class Classes:
         self.closed = given is not None
         self.known: tuple[Label, ...] = ()
         if given is not None:
-            self.known = tuple(sorted(set(_plain(given))))
-            if len(self.known) < 2:
+            labels = set(checked_labels(given, "classes"))
+            if len(labels) < 2:
                 raise ArgumentError(wanted("classes", "at least two labels", given))
+            if len({type(label) for label in labels}) > 1:
+                raise ArgumentError(wanted("classes", "labels of one type, all text or all whole numbers", given))
+            self.known = tuple(sorted(labels))
 
     def checked(self, y: Any, rows: int) -> list[Label]:
         """Return the labels as a list.
@@ -32,7 +39,7 @@ class Classes:
         ArgumentError
             If their number is not that of the rows, or one is missing, of another type, or outside the classes.
         """
-        labels = _plain(y)
+        labels = checked_labels(y)
         if len(labels) != rows:
             raise ArgumentError(wanted("y", f"{rows} labels, one for each row of X", len(labels)))
         allowed = set(self.known)
@@ -51,20 +58,34 @@ class Classes:
         return self.known if self.closed or len(self.known) == 2 else tuple(sorted({*self.known, *labels}))
 
 
-def _plain(y: Any) -> list[Label]:
-    values = np.asarray(y)
+def checked_labels(y: Any, name: str = "y") -> list[Label]:
+    """Return labels as a list of text or whole numbers: True is 1, and 1.0 is 1.
+
+    >>> checked_labels(np.array([0.0, 1.0])), checked_labels(["no", "yes"])
+    ([0, 1], ['no', 'yes'])
+
+    Raises
+    ------
+    ArgumentError
+        If it is no list, or a label is missing, a fraction, bytes or beyond 64 bits.
+    """
+    values = np.asarray(y, dtype=object if isinstance(y, (list, tuple)) else None)
     if values.ndim != 1:
-        raise ArgumentError(wanted("y", "a list of labels, one a row", values.shape))
-    if values.dtype.kind in "iuU":
+        raise ArgumentError(wanted(name, "a list of labels, one a row", values.shape, ONE_EACH if values.ndim else ""))
+    if values.dtype.kind in "iU":
         return values.tolist()
-    return [_label(value) for value in values.tolist()]
+    return [_label(value, name) for value in values.tolist()]
 
 
-def _label(value: Any) -> Label:
-    if isinstance(value, bool):
-        return int(value)
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, (str, int)):
-        return value
-    raise ArgumentError(wanted("y", "labels that are text or whole numbers", value))
+def _label(value: Any, name: str) -> Label:
+    plain = value.item() if isinstance(value, np.generic) else value
+    if isinstance(plain, str):
+        return plain
+    if isinstance(plain, (bool, int)) or (isinstance(plain, float) and plain.is_integer()):
+        number = int(plain)
+        if abs(number) <= LARGEST:
+            return number
+    mend = "decode it to text" if isinstance(plain, bytes) else "turn each class into a name or a number"
+    if isinstance(plain, (list, tuple, set, frozenset, np.ndarray)):
+        mend = ONE_EACH
+    raise ArgumentError(wanted(name, "labels that are text or whole numbers", plain, mend))

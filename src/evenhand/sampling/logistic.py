@@ -7,17 +7,19 @@ to the end. How the refits are made cheap stands in `evenhand.kernels.logistic`.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, ContextError, wanted
 from evenhand.kernels import logistic
 from evenhand.kernels.compose import entry
 from evenhand.protocol import Label
 from evenhand.registry import register
-from evenhand.sampling.problem import checked_number
+from evenhand.sampling.labels import checked_labels
+from evenhand.sampling.problem import MOST, checked_number, checked_rows
 from evenhand.sampling.rows import Rows
 
 __all__ = ["LogisticModel"]
@@ -37,12 +39,12 @@ class LogisticModel:
 
     Parameters
     ----------
-    C : inverse strength of the penalty, > 0.
+    C : inverse strength of the penalty, from 1e-12 to 1e100.
 
     Raises
     ------
     ArgumentError
-        If `C` is not positive.
+        If `C` is out of range.
 
     Examples
     --------
@@ -52,7 +54,7 @@ class LogisticModel:
     """
 
     def __init__(self, *, C: float = 1.0) -> None:
-        self.C = checked_number("C", C, 1e-12)
+        self.C = checked_number("C", C, 1e-12, high=1e100)
         self.classes: tuple[Label, ...] = ()
         self.constant: int | None = 0
         self._begin(0)
@@ -85,6 +87,23 @@ class LogisticModel:
             )
         self.classes = classes
 
+    def checkpoint(self) -> Callable[[], None]:
+        """Return a function that makes the model again what it is now."""
+        kept = self.classes, self.constant, self._known, self.coefficients.copy(), self._factor.copy()
+        return lambda: self._resume(*kept)
+
+    def checked(self, X: NDArray[Any]) -> None:
+        """Refuse rows that logistic regression cannot take.
+
+        Raises
+        ------
+        ContextError
+            If a row is no list of numbers, as a picture is.
+        """
+        if X.ndim != 2:
+            mend = "flatten them with X.reshape(len(X), -1), or pass model=TorchModel(...)"
+            raise ContextError(wanted("X", "rows of numbers (n, d) for logistic regression", X.shape, mend))
+
     def update(self, rows: Rows, first: int) -> None:
         """Refit on all rows; those from `first` on are new."""
         codes = rows.y[: rows.count]
@@ -96,17 +115,37 @@ class LogisticModel:
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to rows X (n, d) with labels y (n,) and weights (n,) >= 0, from the present coefficients on, and
         return the model.
+
+        Raises
+        ------
+        ContextError, ArgumentError
+            If X is no table of finite numbers, or `y` or `sample_weight` has another length or a value that does not
+            fit.
         """
-        table = np.ascontiguousarray(X, dtype=np.float64)
-        labels, codes = np.unique(np.asarray(y), return_inverse=True)
-        self.begin(tuple(labels.tolist()))
-        self.constant = 0 if len(labels) == 1 else None
+        table = checked_rows(X, None, MOST).astype(np.float64, order="C", copy=False)
+        self.checked(table)
+        labels = checked_labels(y)
+        if len(labels) != len(table) or not labels:
+            raise ArgumentError(wanted("y", f"{max(1, len(table))} labels, one for each row of X", len(labels)))
+        weight = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight)
+        if (
+            weight.shape != (len(labels),)
+            or weight.dtype.kind not in "biuf"
+            or not ((weight >= 0) & np.isfinite(weight)).all()
+        ):
+            raise ArgumentError(wanted("sample_weight", f"{len(labels)} numbers >= 0", sample_weight))
+        classes = tuple(sorted(set(labels), key=lambda label: (isinstance(label, str), label)))
+        self.begin(classes)
+        self.fit_codes(table, np.array([classes.index(label) for label in labels]), weight)
+        return self
+
+    def fit_codes(self, X: NDArray[np.float64], codes: NDArray[np.int64], weight: NDArray[np.float64]) -> None:
+        """Fit to checked rows with class codes (n,) and weights (n,)."""
+        self.constant = 0 if len(self.classes) == 1 else None
         if self.constant is None:
-            weight = np.ones(len(codes)) if sample_weight is None else sample_weight
             self._weight = np.ascontiguousarray(weight, dtype=np.float64)
             self._known = 0
-            self._refit(table, codes.astype(np.int64), len(codes))
-        return self
+            self._refit(X, codes, len(codes))
 
     def _refit(self, X: NDArray[Any], y: NDArray[np.int64], count: int) -> None:
         d = X.shape[1]
@@ -151,11 +190,17 @@ class LogisticModel:
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the predicted labels (n,)."""
-        return np.array(self.classes)[self.codes(np.asarray(X, dtype=np.float64))]
+        return np.array(self.classes)[self.codes(self._table(X))]
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probabilities (n, 2) of the sorted labels."""
-        return self.probabilities(np.asarray(X, dtype=np.float64))
+        return self.probabilities(self._table(X))
+
+    def _table(self, X: Any) -> NDArray[np.float64]:
+        d = len(self.coefficients) - 1
+        table = checked_rows(X, (d,) if d else None, MOST)
+        self.checked(table)
+        return table.astype(np.float64, copy=False)
 
     def mistakes(self, rows: Rows, wrong: NDArray[np.int64]) -> None:
         """Add to wrong (m,) the number of misclassified rows of each group."""
@@ -191,11 +236,19 @@ class LogisticModel:
     def restored(cls, snapshot: dict[str, Any]) -> Self:
         """Return the model that `snapshot` was taken of."""
         model = cls(C=snapshot["C"])
-        model.classes, model.constant = tuple(snapshot["classes"]), snapshot["constant"]
-        model._begin(len(snapshot["coefficients"]) - 1)
-        model.coefficients[:], model._factor[:] = snapshot["coefficients"], snapshot["factor"]
-        model._known = snapshot["known"]
+        model._resume(
+            tuple(snapshot["classes"]), snapshot["constant"], snapshot["known"], snapshot["coefficients"],
+            snapshot["factor"],
+        )  # fmt: skip
         return model
+
+    def _resume(
+        self, classes: tuple[Label, ...], constant: int | None, known: int, coefficients: NDArray[np.float64],
+        factor: NDArray[np.float64],
+    ) -> None:  # fmt: skip
+        self._begin(len(coefficients) - 1)
+        self.classes, self.constant, self._known = classes, constant, known
+        self.coefficients[:], self._factor[:] = coefficients, factor
 
     def __repr__(self) -> str:
         return f"LogisticModel(C={self.C})"

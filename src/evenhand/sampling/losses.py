@@ -2,7 +2,7 @@
 function.
 
 A loss turns labels and predictions of rows into one number a row, and says which rows count: false negatives are
-counted among the positives alone.
+counted among the positives alone. Which label is positive is known once two labels are: the last of the sorted ones.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def checked_loss(loss: Any) -> Loss:
 def row_losses(
     loss: Loss, model: Any, X: NDArray[Any], y: NDArray[np.int64], classes: tuple[Label, ...]
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return the loss (n,) of each row under a model and which rows count (n,); the last class is the positive one.
+    """Return the loss (n,) of each row under a model and which rows count (n,).
 
     Raises
     ------
@@ -56,18 +56,19 @@ def row_losses(
         return np.zeros(0), every
     if loss == "log":
         chance = model.probabilities(X)[np.arange(len(y)), y]
+        if not np.isfinite(chance).all():
+            raise ArgumentError(wanted("model", "finite probabilities", chance))
         return -np.log(np.clip(chance, SMALLEST, 1.0)), every
     codes = model.codes(X)
     if not callable(loss):
-        wrong = (codes != y).astype(np.float64)
-        positive = y == len(classes) - 1
-        counted = {"zero_one": every, "false_negative": positive, "false_positive": ~positive}[loss]
+        wrong, positive, known = (codes != y).astype(np.float64), y == len(classes) - 1, len(classes) > 1
+        counted = {"zero_one": every, "false_negative": positive & known, "false_positive": ~positive & known}[loss]
         return wrong, counted
     names = np.array(classes)
-    values = np.asarray(loss(names[y], names[codes]), dtype=np.float64)
-    if values.shape != y.shape or not np.isfinite(values).all():
+    values = np.asarray(loss(names[y], names[codes]))
+    if values.shape != y.shape or values.dtype.kind not in "biuf" or not np.isfinite(values).all():
         raise ArgumentError(wanted("loss", "a function that returns one finite number for each row", values))
-    return values, every
+    return values.astype(np.float64), every
 
 
 def summed_losses(

@@ -1,4 +1,4 @@
-"""Finite pools of labelled examples: arrays, tables, images of pairs of classes.
+"""Finite pools of labelled examples: arrays, and images of pairs of classes.
 
 Rows are drawn without replacement until a group's pool is dry; the sampler is told by getting fewer rows than it
 asked for.
@@ -7,35 +7,34 @@ asked for.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Iterator, Mapping
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.errors import ArgumentError, TableError, wanted
+from evenhand.errors import ArgumentError, UnknownArmError, wanted
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import generator
-from evenhand.sampling.problem import Draw
-from evenhand.sampling.table_features import TableFeatures
-from evenhand.tables import column
+from evenhand.sampling.labels import checked_labels
+from evenhand.sampling.problem import Draw, checked_whole, group_index
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = ["ArrayPool", "TablePool", "label_pairs"]
+__all__ = ["ArrayPool", "label_pairs"]
 
 
 @register("sampling/array-pool", kind="world")
 class ArrayPool:
     """A pool of rows X (n, ...), labels y (n,) and groups (n,), drawn in a random order.
 
+    A saved pool holds its rows and goes on exactly. To take up a collection without saving the pool, make it again from
+    the same rows, `reset` it with the same seed, and `advance` it by the rows that each group has handed out.
+
     Parameters
     ----------
     X : features, a row an example; images may have more axes.
     y : labels (n,).
-    group : the group (n,) of each row.
+    group : the group (n,) of each row; a row belongs to one group.
     replace : draw with replacement; then pools never run dry, but the same row may train and validate.
 
     Attributes
@@ -47,7 +46,7 @@ class ArrayPool:
     Raises
     ------
     ArgumentError
-        If the lengths differ or there are no rows.
+        If the lengths differ, there are no rows, or a row has several groups.
 
     Examples
     --------
@@ -57,11 +56,11 @@ class ArrayPool:
     """
 
     def __init__(self, X: Any, y: Any, *, group: Any, replace: bool = False) -> None:
-        self.X, self.y = np.asarray(X), np.asarray(y)
-        labels, self.group = np.unique(np.asarray(group), return_inverse=True)
+        self.X, self.y = np.asarray(X), _alike(checked_labels(y), "y")
+        labels, self.group = np.unique(_alike(checked_labels(group, "group"), "group"), return_inverse=True)
         self.groups: tuple[Label, ...] = tuple(labels.tolist())
-        if not len(self.X) == len(self.y) == len(self.group) > 0:
-            lengths = (len(self.X), len(self.y), len(self.group))
+        lengths = (len(self.X) if self.X.ndim else 0, len(self.y), len(self.group))
+        if not lengths[0] == lengths[1] == lengths[2] > 0:
             raise ArgumentError(wanted("X", "rows, and as many labels and groups", lengths))
         self.sizes = np.bincount(self.group)
         self.replace = replace
@@ -80,111 +79,88 @@ class ArrayPool:
 
     @property
     def left(self) -> NDArray[np.int64]:
-        """Rows (m,) that are left in each group."""
-        return np.array([len(order) for order in self._order]) - self._position
+        """Rows (m,) that are left in each group; all of them where rows are put back."""
+        return self.sizes.copy() if self.replace else self.sizes - self._position
 
     def reset(self, seed: int) -> None:
         """Fill the pools again, in an order drawn from the seed."""
-        self._rng = generator(seed)
-        self._order = [self._rng.permutation(np.flatnonzero(self.group == z)) for z in range(len(self.groups))]
+        rng, groups = generator(seed), range(len(self.groups))
+        self._seed = seed
+        self._order = [rng.permutation(np.flatnonzero(self.group == z)) for z in groups]
         self._position = np.zeros(len(self.groups), np.int64)
+        self._streams = [generator(seed, 0, z) for z in groups]
         self.chosen: list[int] = []
 
     def advance(self, counts: Mapping[Label, int]) -> None:
-        """Skip rows of each group, to take up a saved collection where it stopped."""
-        for z, label in enumerate(self.groups):
-            self._position[z] += counts.get(label, 0)
+        """Skip rows of each group, to take up a saved collection where it stopped.
+
+        Raises
+        ------
+        UnknownArmError, ArgumentError
+            If a group is not in the pool, or a count is no whole number >= 0.
+        """
+        unknown = [label for label in counts if label not in self.groups]
+        if unknown:
+            raise UnknownArmError(wanted("counts", f"groups among {list(self.groups)}", unknown[0]))
+        skipped = [checked_whole(f"counts[{label!r}]", counts.get(label, 0), 0) for label in self.groups]
+        for z, count in enumerate(skipped):
+            self._position[z] += count
+            self._streams[z].bit_generator.advance(count)  # type: ignore[attr-defined]
 
     def observe(self) -> tuple[Any, ...]:
         """Begin a round; it shows nothing."""
         return ()
 
     def respond(self, ticket: Draw) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return (X, y) of up to `count` fresh rows of the draw's group; fewer when the pool is dry."""
-        rows = self.rows(self.groups.index(ticket.group), ticket.count)
+        """Return (X, y) of up to `count` fresh rows of the draw's group; fewer when the pool is dry.
+
+        Raises
+        ------
+        UnknownArmError
+            If the pool has no such group.
+        """
+        rows = self.rows(group_index(self.groups, ticket), ticket.count)
         self.chosen.extend(rows.tolist())
         return self.X[rows], self.y[rows]
 
     def rows(self, z: int, count: int) -> NDArray[np.int64]:
         """Return the next row numbers of a group."""
-        if self.replace:
-            return np.asarray(self._rng.choice(self._order[z], count))
         start = self._position[z]
-        found = self._order[z][start : start + count]
+        if self.replace:  # one number of the stream a row, so that `advance` can skip it
+            drawn = (self._streams[z].random(count) * self.sizes[z]).astype(np.int64)
+            found = self._order[z][drawn]
+        else:
+            found = self._order[z][start : start + count]
         self._position[z] += len(found)
-        return found
+        return np.asarray(found)
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return the rows and where the pool stands, so that a saved one goes on exactly."""
+        return {
+            "X": self.X, "y": self.y, "group": np.array(self.groups)[self.group], "replace": self.replace,
+            "seed": self._seed, "position": self._position, "chosen": np.array(self.chosen, np.int64),
+        }  # fmt: skip
+
+    @classmethod
+    def restored(cls, snapshot: dict[str, Any]) -> Self:
+        """Return the pool that `snapshot` was taken of."""
+        pool = cls.__new__(cls)
+        pool._resume(snapshot)
+        return pool
+
+    def _resume(self, snapshot: dict[str, Any]) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            ArrayPool.__init__(self, snapshot["X"], snapshot["y"], group=snapshot["group"], replace=snapshot["replace"])
+        self.reset(snapshot["seed"])
+        self.advance(dict(zip(self.groups, snapshot["position"].tolist(), strict=True)))
+        self.chosen = snapshot["chosen"].tolist()
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
         """Yield worlds to try."""
         rng = np.random.default_rng(0)
         yield cls(rng.random((60, 2)), rng.integers(0, 2, 60), group=rng.choice(["u", "v"], 60))
-
-
-@register("sampling/table-pool", kind="world")
-class TablePool(ArrayPool):
-    """A data frame as a pool: numbers scaled to [0, 1] by the pool's range, everything else one-hot.
-
-    Parameters
-    ----------
-    frame : the pool, a row an example.
-    group : the column of the groups, or several columns, whose combinations are the groups ("White & Male").
-    label : the column of the labels.
-    features : the columns to learn from; all but the group's and the label's when left out.
-    replace : draw with replacement.
-
-    Attributes
-    ----------
-    features : the encoder; `features.transform(other_frame)` encodes held-out rows alike.
-
-    Raises
-    ------
-    TableError
-        If a column is missing, a cell is empty, or there is no column to learn from.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> frame = pd.DataFrame({"sex": ["f", "m", "f"], "job": ["a", "b", "a"], "age": [20, 30, 40], "hired": [0, 1, 1]})
-    >>> pool = TablePool(frame, group="sex", label="hired")
-    >>> pool.groups, pool.features.names, pool.X.tolist()
-    (('f', 'm'), ['job=a', 'job=b', 'age'], [[1.0, 0.0, 0.0], [0.0, 1.0, 0.5], [1.0, 0.0, 1.0]])
-    """
-
-    def __init__(
-        self, frame: pd.DataFrame, *, group: str | Sequence[str], label: str, features: Sequence[str] | None = None,
-        replace: bool = False,
-    ) -> None:  # fmt: skip
-        self.group_columns = [group] if isinstance(group, str) else list(group)
-        self.label_column = label
-        groups, y = self.groups_of(frame), column(frame, label)
-        used = {*self.group_columns, label}
-        names = [str(c) for c in frame.columns if c not in used] if features is None else list(features)
-        if not names:
-            raise TableError(wanted("features", "at least one column to learn from", names))
-        self.features = TableFeatures(frame, names)
-        super().__init__(self.features.transform(frame), np.array(y.tolist()), group=groups, replace=replace)
-
-    def groups_of(self, frame: pd.DataFrame) -> NDArray[Any]:
-        """Return the group (n,) of each row of a frame."""
-        columns = [column(frame, name) for name in self.group_columns]
-        if len(columns) == 1:
-            return np.array(columns[0].tolist())
-        return np.array([" & ".join(map(str, values)) for values in zip(*columns, strict=True)])
-
-    def held_out(self, frame: pd.DataFrame) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[Any]]:
-        """Return features (n, d), labels (n,) and groups (n,) of other rows, encoded like the pool."""
-        y = np.array(column(frame, self.label_column).tolist())
-        return self.features.transform(frame), y, self.groups_of(frame)
-
-    @classmethod
-    def examples(cls) -> Iterator[Self]:
-        """Yield worlds to try."""
-        import pandas as pd
-
-        rng = np.random.default_rng(0)
-        frame = pd.DataFrame({"group": rng.choice(["u", "v"], 80), "x": rng.random(80), "y": rng.integers(0, 2, 80)})
-        yield cls(frame, group="group", label="y")
 
 
 def label_pairs(
@@ -196,13 +172,13 @@ def label_pairs(
     Parameters
     ----------
     images, labels : examples (n, ...) and their classes (n,).
-    pairs : group -> (class, class).
+    pairs : group -> (class, class); no class may be in two pairs, as its images would have two labels.
     replace : draw with replacement.
 
     Raises
     ------
     ArgumentError
-        If a pair names a class that no example has.
+        If a pair names a class that no example has, or two pairs share a class or a name.
 
     Examples
     --------
@@ -210,12 +186,31 @@ def label_pairs(
     >>> pool.sizes.tolist(), sorted(pool.y.tolist())
     ([3], [0, 1, 1])
     """
-    parts = []
+    if len(images) != len(labels):
+        raise ArgumentError(wanted("labels", f"{len(images)} classes, one for each image", len(labels)))
+    parts: list[tuple[NDArray[np.int64], ...]] = []
+    owners: dict[Any, Label] = {}
     for name, pair in pairs.items():
+        if len(pair) != 2:
+            raise ArgumentError(wanted(f"pairs[{name!r}]", "two classes", pair))
         for code, value in enumerate(pair):
-            found = np.flatnonzero(labels == value)
+            found = np.flatnonzero(np.asarray(labels) == value)
             if not len(found):
                 raise ArgumentError(wanted(f"pairs[{name!r}]", "classes that occur", value))
+            if value in owners:
+                mend = f"groups may not overlap: it is in {owners[value]!r} as well"
+                raise ArgumentError(wanted(f"pairs[{name!r}]", "classes of no other pair", value, mend))
+            owners[value] = name
             parts.append((found, np.full(len(found), code), np.full(len(found), str(name))))
+    if len({str(name) for name in pairs}) < len(pairs):
+        raise ArgumentError(wanted("pairs", "names that differ as text", list(pairs)))
     rows, y, group = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     return ArrayPool(images[rows], y, group=group, replace=replace)
+
+
+def _alike(labels: list[Label], name: str) -> NDArray[Any]:
+    """Return labels as an array, which holds text or whole numbers but not both."""
+    kinds = {type(label).__name__ for label in labels}
+    if len(kinds) > 1:
+        raise ArgumentError(wanted(name, "labels of one type, all text or all whole numbers", f"both {sorted(kinds)}"))
+    return np.array(labels)

@@ -21,10 +21,14 @@ from numpy.typing import NDArray
 from evenhand.errors import ArgumentError, ContextError, UnknownArmError, wanted
 from evenhand.protocol import Label
 
-__all__ = ["Draw", "Groups", "checked_number", "checked_rows", "checked_whole", "per_group"]
+__all__ = ["MOST", "Draw", "Groups", "checked_number", "checked_rows", "checked_whole", "group_index", "per_group"]
 
 Groups = int | Sequence[Label]
 """A number of groups, or their labels."""
+MOST = 10**12
+"""The largest count that is taken."""
+LARGEST = float(np.finfo(np.float32).max)
+"""The largest feature that is taken: trees and networks compute in single precision."""
 
 
 class Draw(NamedTuple):
@@ -48,6 +52,21 @@ class Draw(NamedTuple):
     reason: str
 
 
+def group_index(groups: tuple[Label, ...], draw: Draw) -> int:
+    """Return the position of a draw's group in a world; groups that a sampler only numbers are the world's in order.
+
+    Raises
+    ------
+    UnknownArmError
+        If the world has no such group.
+    """
+    if draw.group in groups:
+        return groups.index(draw.group)
+    if draw.group == draw.index < len(groups) and all(isinstance(label, str) for label in groups):
+        return draw.index
+    raise UnknownArmError(wanted("draw", f"a draw of one of the groups {list(groups)}", draw.group))
+
+
 def checked_number(name: str, value: Any, low: float, *, high: float = math.inf, mend: str = "") -> float:
     """Return a finite number in [low, high] as a float.
 
@@ -56,9 +75,12 @@ def checked_number(name: str, value: Any, low: float, *, high: float = math.inf,
     ArgumentError
         If it is anything else.
     """
-    if isinstance(value, (int, float, np.number)) and not isinstance(value, bool) and low <= value <= high:
-        number = float(value)
-        if math.isfinite(number):
+    if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool):
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
+        if low <= number <= high and math.isfinite(number):
             return number
     inside = f"a finite number >= {low:g}" if math.isinf(high) else f"a number in [{low:g}, {high:g}]"
     raise ArgumentError(wanted(name, inside, value, mend))
@@ -72,9 +94,10 @@ def checked_whole(name: str, value: Any, low: int) -> int:
     ArgumentError
         If it is anything else.
     """
-    if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= low:
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and low <= value <= MOST:
         return int(value)
-    raise ArgumentError(wanted(name, f"a whole number >= {low}", value))
+    inside = f"a whole number >= {low}" if not isinstance(value, int) or value <= MOST else f"at most {MOST}"
+    raise ArgumentError(wanted(name, inside, value))
 
 
 def per_group(
@@ -108,29 +131,42 @@ def per_group(
 
 
 def checked_rows(X: Any, shape: tuple[int, ...] | None, count: int) -> NDArray[Any]:
-    """Return X as an array of floats with at most `count` rows, each of the given shape.
+    """Return X as an array of floats with at most `count` rows, each of the given shape; an empty list is no rows.
 
     Raises
     ------
     ContextError
-        If X has another shape, more rows than were asked for, or a value that is not finite.
+        If X has another shape, more rows than were asked for, or a value that is not finite or too large.
     """
     if not isinstance(X, np.ndarray) or X.dtype not in (np.float64, np.float32):
         try:
-            X = np.asarray(X, dtype=np.float64)
-        except (TypeError, ValueError) as error:
+            X = np.asarray(X)
+            if X.dtype.kind in "cmMV":
+                raise TypeError(f"{X.dtype} is no type of numbers")
+            X = X.astype(np.float64)
+        except (OverflowError, TypeError, ValueError) as error:
             raise ContextError(
                 wanted("X", "an array of numbers, a row for each example", X, "encode text first")
             ) from error
+    if X.ndim == 1 and len(X) == 0:
+        X = X.reshape(0, 0)
     if X.ndim < 2:
         raise ContextError(wanted("X", "an array with a row for each example", X.shape, "use X[None] for one example"))
     if len(X) > count:
         raise ContextError(wanted("X", f"at most the {count} rows that were asked for", len(X)))
-    if shape is not None and X.shape[1:] != shape and len(X):
-        raise ContextError(wanted("X", f"rows of shape {shape}, as in the first draw", X.shape[1:]))
-    if not np.isfinite(X).all():
-        row = int(np.argwhere(~np.isfinite(X))[0][0])
-        raise ContextError(
-            wanted("X", "finite numbers", f"a missing or infinite value in row {row}", "fill it in first")
-        )
+    if not len(X):
+        return X
+    if shape is not None and X.shape[1:] != shape:
+        raise ContextError(wanted("X", f"rows of shape {shape}, as before", X.shape[1:]))
+    if 0 in X.shape:
+        raise ContextError(wanted("X", "at least one number a row", X.shape))
+    fine = np.abs(X) <= LARGEST
+    if not fine.all():
+        place = np.argwhere(~fine)[0]
+        got = f"{X[tuple(place)]} in row {place[0]}"
+        if not np.isfinite(X[tuple(place)]):
+            raise ContextError(
+                wanted("X", "finite numbers", f"a missing or infinite value in row {place[0]}", "fill it in first")
+            )
+        raise ContextError(wanted("X", f"numbers up to {LARGEST:.1e}", got, "scale the column"))
     return X

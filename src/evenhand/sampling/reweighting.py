@@ -1,9 +1,10 @@
-"""Minimax reweighting: the same rows, the groups weighted until the worst-off group's error can fall no further.
+"""Minimax reweighting: the same rows, the groups weighted until the worst-off group's risk can fall no further.
 
 Learner and regulator play: the learner fits logistic regression to weighted groups, the regulator raises the
-weights of groups with a high error by exponential weights. The average of the regulator's weights tends to the
-least favourable mixture, and the model fitted to it is the minimax one wherever errors are a convex function of the
-model.
+weights of groups with a high risk by exponential weights. The average of the regulator's weights tends to the
+least favourable mixture, and the model fitted to it is the minimax one wherever risks are a convex function of the
+model and the learner answers them best. For the 0-1 loss and the log loss that model is returned, unless it does worse
+on these rows than the plain fit; for other losses, which the learner does not fit, the best model of the game is.
 
 Source: E. Diana, W. Gill, M. Kearns, K. Kenthapadi, A. Roth, "Minimax Group Fairness: Algorithms and Experiments",
 AIES 2021, Algorithm 1.
@@ -18,10 +19,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.errors import ArgumentError, wanted
+from evenhand.sampling.labels import checked_labels
 from evenhand.sampling.logistic import LogisticModel
+from evenhand.sampling.losses import BOUNDED, Loss, checked_loss, row_losses
 from evenhand.sampling.problem import checked_number, checked_whole
 
 __all__ = ["Reweighted", "minimax_reweighting"]
+
+FITTED = ("zero_one", "log")
+"""The losses that logistic regression fits, the log loss as it is and the 0-1 loss by its usual surrogate."""
 
 
 class Reweighted(NamedTuple):
@@ -30,8 +36,9 @@ class Reweighted(NamedTuple):
     Attributes
     ----------
     model : logistic regression fitted to the groups under `weights`.
-    weights : the regulator's average weights (m,) of the sorted groups.
-    errors : errors (rounds, m) of the learner's models, round by round.
+    weights : the weights (m,) of the sorted groups: the regulator's average ones, or those of the best round.
+    errors : risks (rounds, m) of the learner's models, round by round; the first is the plain fit's. NaN where no row
+        of a group counts.
     """
 
     model: LogisticModel
@@ -40,12 +47,14 @@ class Reweighted(NamedTuple):
 
 
 def minimax_reweighting(
-    X: Any, y: Any, *, group: Sequence[Any] | NDArray[Any], C: float = 1.0, rounds: int = 200, step: float = 5.0
-) -> Reweighted:
-    """Fit logistic regression whose groups are weighted for the smallest worst-group error.
+    X: Any, y: Any, *, group: Sequence[Any] | NDArray[Any], C: float = 1.0, rounds: int = 200, step: float = 5.0,
+    loss: Loss = "zero_one",
+) -> Reweighted:  # fmt: skip
+    """Fit logistic regression whose groups are weighted for the smallest risk of the worst-off group.
 
-    Round t: fit to weights n lambda_z / n_z a row; then lambda_z is multiplied by exp(step error_z / sqrt(t)) and
-    normalised.
+    Round t: fit to weights n lambda_z / n_z a row; then lambda_z is multiplied by exp(step risk_z / sqrt(t)) and
+    normalised. Only rows that count in the loss are weighted: n and n_z are numbers of positives for
+    "false_negative". On these rows the worst group's risk is never higher than the plain fit's.
 
     Parameters
     ----------
@@ -53,12 +62,13 @@ def minimax_reweighting(
     group : the group (n,) of each row.
     C : inverse strength of the penalty.
     rounds : rounds of the game.
-    step : the regulator's step.
+    step : the regulator's step; risks that are not in [0, 1] are divided by the largest one of the plain fit.
+    loss : "zero_one", "log", "false_negative", "false_positive" or a function of (y, prediction).
 
     Raises
     ------
     ArgumentError
-        If there is a single label, or a number is out of range.
+        If the lengths differ, there is a single label, or a number is out of range.
 
     Examples
     --------
@@ -74,20 +84,54 @@ def minimax_reweighting(
     """
     checked_whole("rounds", rounds, 1)
     checked_number("step", step, 0.0)
+    checked_loss(loss)
+    labels = checked_labels(y)
+    if len(set(labels)) != 2:
+        raise ArgumentError(wanted("y", "two different labels", sorted(set(labels), key=str)))
+    index = np.unique(checked_labels(group, "group"), return_inverse=True)[1]
+    model = LogisticModel(C=C).fit(X, y)
     table = np.ascontiguousarray(X, dtype=np.float64)
-    labels, codes = np.unique(np.asarray(y), return_inverse=True)
-    if len(labels) != 2:
-        raise ArgumentError(wanted("y", "two different labels", labels.tolist()))
-    index = np.unique(np.asarray(group), return_inverse=True)[1]
-    sizes = np.bincount(index)
-    weights = sizes / len(codes)
-    average, errors = np.zeros(len(sizes)), np.zeros((rounds, len(sizes)))
-    model = LogisticModel(C=C)
+    if len(index) != len(table):
+        raise ArgumentError(wanted("group", f"{len(table)} groups, one for each row of X", len(index)))
+    codes = np.array([model.classes.index(label) for label in labels])
+    game = _Game(model, table, codes, index, loss)
+    weights = game.counts / game.counts.sum()
+    average, risks = np.zeros(len(weights)), np.zeros((rounds, len(weights)))
+    best = (np.inf, weights, model.checkpoint())
+    scale = 1.0
     for t in range(rounds):
         average += weights / rounds
-        model.fit(table, np.asarray(y), (weights / sizes * len(codes))[index])
-        errors[t] = np.bincount(index, model.codes(table) != codes) / sizes
-        weights = weights * np.exp(step * errors[t] / np.sqrt(t + 1.0))
+        risks[t] = game.played(weights)
+        worst = float(np.nanmax(risks[t]))
+        if worst < best[0]:
+            best = (worst, weights, model.checkpoint())
+        if t == 0 and loss not in BOUNDED:
+            scale = float(np.nanmax(np.abs(risks[0]))) or 1.0
+        weights = weights * np.exp(step * np.nan_to_num(risks[t] - worst) / scale / np.sqrt(t + 1.0))
         weights /= weights.sum()
-    model.fit(table, np.asarray(y), (average / sizes * len(codes))[index])
-    return Reweighted(model, average, errors)
+    worst = float(np.nanmax(game.played(average)))
+    if worst < best[0] or (loss in FITTED and worst <= np.nanmax(risks[0])):
+        return Reweighted(model, average, risks)
+    best[2]()
+    return Reweighted(model, best[1], risks)
+
+
+class _Game:
+    """The learner's side: fits under weights of the groups, and the groups' risks under the fit."""
+
+    def __init__(
+        self, model: LogisticModel, X: NDArray[np.float64], codes: NDArray[np.int64], index: NDArray[np.int64],
+        loss: Loss,
+    ) -> None:  # fmt: skip
+        self.model, self.X, self.codes, self.index, self.loss = model, X, codes, index, loss
+        _, self.counted = row_losses(loss, model, X, codes, model.classes)
+        self.counts = np.bincount(index[self.counted], minlength=int(index.max()) + 1)
+
+    def played(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Fit under weights of the groups (m,) and return their risks (m,), NaN where no row counts."""
+        each = weights * self.counts.sum() / np.maximum(self.counts, 1)
+        self.model.fit_codes(self.X, self.codes, np.where(self.counted, each[self.index], 1.0))
+        values, _ = row_losses(self.loss, self.model, self.X, self.codes, self.model.classes)
+        sums = np.bincount(self.index, values * self.counted, len(self.counts))
+        with np.errstate(invalid="ignore"):
+            return np.asarray(sums / self.counts)

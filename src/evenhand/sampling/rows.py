@@ -23,22 +23,24 @@ class Rows:
         self.group = np.zeros(0, np.int64)
 
     def append(self, X: NDArray[Any], y: list[int], group: int) -> None:
-        """Add rows of one group."""
+        """Add rows of one group; the table takes the wider of two types of numbers."""
         end = self.count + len(X)
         if self.count == 0:
             self.X = np.zeros((0, *X.shape[1:]), X.dtype)
+        elif np.result_type(self.X, X) != self.X.dtype:
+            self.X = self.X.astype(np.result_type(self.X, X))
         if end > len(self.X):
-            room = max(64, 2 * end)
-            for name in ("X", "y", "group"):
-                old = getattr(self, name)
-                new = np.zeros((room, *old.shape[1:]), old.dtype)
-                new[: self.count] = old[: self.count]
-                setattr(self, name, new)
+            self.X, self.y, self.group = (self._grown(old, 2 * end) for old in (self.X, self.y, self.group))
         self.X[self.count : end] = X
         self.y[self.count : end] = y
         self.group[self.count : end] = group
         self.by_group[group] += len(X)
         self.count = end
+
+    def _grown(self, old: NDArray[Any], room: int) -> NDArray[Any]:
+        new = np.zeros((max(64, room), *old.shape[1:]), old.dtype)
+        new[: self.count] = old[: self.count]
+        return new
 
     def truncate(self, count: int) -> None:
         """Forget the rows from `count` on."""

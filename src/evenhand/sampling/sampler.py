@@ -22,14 +22,14 @@ from evenhand.kernels.compose import entry
 from evenhand.protocol import Label, arm_labels
 from evenhand.rng import Seed, child, draw_seed, stream
 from evenhand.sampling.certification import Certification
-from evenhand.sampling.estimators import as_model
 from evenhand.sampling.final import Collected, final_classifier
-from evenhand.sampling.labels import Classes
-from evenhand.sampling.losses import Loss, checked_loss, summed_losses
+from evenhand.sampling.losses import Loss
 from evenhand.sampling.measures import risk_table
-from evenhand.sampling.problem import Draw, Groups, checked_number, checked_rows, checked_whole, per_group
+from evenhand.sampling.models import failures_named
+from evenhand.sampling.problem import Draw, Groups, checked_number, checked_whole, per_group
 from evenhand.sampling.rows import Rows
 from evenhand.sampling.tickets import Tickets
+from evenhand.sampling.trainer import Trainer
 
 __all__ = ["Costs", "Sampler"]
 
@@ -37,8 +37,6 @@ Costs = Mapping[Label, float] | Sequence[float] | None
 SAFE = ("", "warm-up: every group in turn", "forced exploration: few samples so far")
 SAFE_START = 10
 """Rounds a group at the start where there is no forced exploration."""
-MANY = 10
-"""Validation rows of a group that should have shown its risk."""
 
 
 class Sampler:
@@ -55,33 +53,27 @@ class Sampler:
         self.batch = checked_whole("batch", batch, 1)
         self.warmup = None if warmup is None else checked_whole("warmup", warmup, 1)
         self.forced = None if forced is None else checked_number("forced", forced, 0.0, high=1.0)
-        self.loss = checked_loss(loss)
         self.costs = (
             None
             if costs is None
             else dict(zip(self.groups, per_group("costs", costs, self.groups).tolist(), strict=True))
         )
         self.budget = None if budget is None else checked_number("budget", budget, 0.0)
-        self.validation_rows = None if validation_rows is None else checked_whole("validation_rows", validation_rows, 1)
-        self.seed = draw_seed(seed)
-        self._classes = Classes(classes)
-        self.classes = classes
-        self._model = as_model(model).fresh(child(self.seed, 1))
-        self._model.begin(self._classes.known)
+        self.seed, self.classes = draw_seed(seed), classes
+        self._trainer = Trainer(self.groups, model, loss, classes, validation_rows, child(self.seed, 1))
+        self.loss, self.validation_rows = self._trainer.loss, self._trainer.validation_rows
         self._stream = stream(self.seed, 0)
         self._cost = np.ones(m) if self.costs is None else np.array(list(self.costs.values()))
         least = 2 * self.batch * float(self._cost.min())
         if self.budget is not None and self.budget < least:
             raise ArgumentError(wanted("budget", f"enough for one draw, at least {least:g}", self.budget))
         self._first_rounds = self.warmup or (SAFE_START if self.forced is None else 1)
-        self.training, self.validation = Rows(m), Rows(m)
         self.round, self.rounds, self.labels, self.spent = 0, 0, 0, 0.0
         self._tickets = Tickets(self.groups)
         self._draws = np.zeros(m, np.int64)
         self._asked = np.zeros(m, np.int64)
         self._open_mask = np.ones(m, np.bool_)
         self._notes: list[str] = []
-        self._risk: tuple[NDArray[np.float64], NDArray[np.int64]] | None = None
 
     def select(self, available: NDArray[np.bool_]) -> tuple[int, str]:
         """Return the index of the group to draw next and why."""
@@ -108,13 +100,22 @@ class Sampler:
             raise ExhaustedError(
                 f"nothing is left to draw: {'; '.join(self.notes) or 'the budget is spent'}; call finish()"
             )
-        index, why = self._first(available) or self.select(available)
+        index, why = self._first(available) or self._selected(available)
         ticket = self._tickets.issue(index, count)
         self.round += 1
         self._draws[index] += 1
         self._asked[index] += self.batch
         self.spent += count * float(self._cost[index])
         return Draw(ticket, self.round, self.groups[index], index, count, why)
+
+    def _selected(self, available: NDArray[np.bool_]) -> tuple[int, str]:
+        before = self._stream.copy()
+        try:
+            with failures_named(self._trainer.model):
+                return self.select(available)
+        except BaseException:
+            self._stream[:] = before
+            raise
 
     def _first(self, available: NDArray[np.bool_]) -> tuple[int, str] | None:
         xi = -1.0 if self.forced is None else self.forced
@@ -142,35 +143,18 @@ class Sampler:
             If y has another length or a label outside the classes.
         """
         ticket, index, count = self._tickets.checked(draw)
-        shape = self.training.X.shape[1:] if self.training.count else None
-        table = checked_rows(X, shape, count)
-        labels = self._classes.checked(y, len(table))
-        trained = (len(table) + 1) // 2
-        before, kept = self._classes.known, (self.training.count, self.validation.count)
-        self._recode(self._classes.with_labels(labels))
-        codes = [self._classes.known.index(label) for label in labels]
-        try:
-            if trained:
-                self.training.append(table[:trained], codes[:trained], index)
-            if len(table) > trained:
-                self.validation.append(table[trained:], codes[trained:], index)
-            self._model.update(self.training, kept[0])
-        except BaseException:
-            self.training.truncate(kept[0])
-            self.validation.truncate(kept[1])
-            self._recode(before)
-            raise
+        told = self._trainer.checked(X, y, count)
+        self._trainer.learn(told, index, self.learned)
         del self._tickets.open[ticket]
         self.rounds += 1
-        self.labels += len(table)
-        self._risk = None
-        if len(table) < count:
+        self.labels += len(told.X)
+        if len(told.X) < count:
+            trained = (len(told.X) + 1) // 2
             self._asked[index] += trained - self.batch
-            self.spent -= (count - len(table)) * float(self._cost[index])
+            self.spent -= (count - len(told.X)) * float(self._cost[index])
             self.retire(
                 self.groups[index], f"the pool of {self.groups[index]!r} is dry after {self._rows_of(index)} rows"
             )
-        self.learned(index)
 
     def forget(self, draw: Draw | int) -> None:
         """Close a ticket whose rows will never come; the budget gets its cost back."""
@@ -207,19 +191,22 @@ class Sampler:
         Raises
         ------
         ArgumentError
-            If nothing was told yet, or `reweighted` is asked of another model.
+            If nothing was told yet, or `reweighted` is asked of another model or of rows with a single label.
         """
-        model = final_classifier(
-            self._model, self.training, self.validation, self._classes.known, final_refit, reweighted
-        )
+        model = final_classifier(self._trainer, final_refit, reweighted)
         return Collected(model, self.mixture, self.rounds, self.labels, self.spent - self._reserved())
 
     def certify(self, *, threshold: float, delta: float = 0.05, batch: int = 1, model: Any = None) -> Certification:
         """Freeze the current model, or a final one, and begin to certify its risks on fresh rows.
 
         The rows that were collected are never used: they chose the data. See `Certification`.
+
+        Raises
+        ------
+        ArgumentError
+            If nothing was told yet, the model has not seen two labels, or the loss is not in [0, 1].
         """
-        frozen = self._model if model is None else model
+        frozen = final_classifier(self._trainer, False, False) if model is None or model is self.model else model
         loss = self.loss if isinstance(self.loss, str) else "a function"
         return Certification(self.groups, frozen, threshold=threshold, delta=delta, batch=batch, loss=loss)
 
@@ -228,7 +215,17 @@ class Sampler:
     @property
     def model(self) -> Any:
         """The current classifier, with `predict` and `predict_proba`."""
-        return self._model
+        return self._trainer.model
+
+    @property
+    def training(self) -> Rows:
+        """The rows that train the model."""
+        return self._trainer.examples.training
+
+    @property
+    def validation(self) -> Rows:
+        """The rows that validate it."""
+        return self._trainer.examples.validation
 
     @property
     def mixture(self) -> NDArray[np.float64]:
@@ -242,15 +239,11 @@ class Sampler:
 
     @property
     def notes(self) -> list[str]:
-        """What a careful user should know: dry pools, a model that waits for a second label, a risk still unknown."""
-        notes = list(self._notes)
-        if self.training.count and self._model.constant is not None:
-            only = self._classes.known[self._model.constant]
-            notes.append(f"the model waits: all {self.training.count} training rows have the label {only!r}")
-        for z in np.flatnonzero((self.validation_losses()[1] == 0) & (self.validation.by_group >= MANY)):
-            rows = int(self.validation.by_group[z])
-            notes.append(f"the risk of {self.groups[z]!r} is unknown: none of its {rows} validation rows counts")
-        return notes
+        """What a careful user should know: dry pools, a model that waits for a second label or cannot be saved, a risk
+        still unknown.
+        """
+        why = self._unsavable()
+        return self._notes + self._trainer.notes() + ([f"this sampler cannot be saved: {why}"] if why else [])
 
     @property
     def risks(self) -> Any:
@@ -265,11 +258,7 @@ class Sampler:
         """Return the summed losses (m,) of the current model on each group's validation rows, and how many rows
         counted (m,).
         """
-        if self._risk is None:
-            self._risk = summed_losses(
-                self._model, self.validation, self.loss, self._classes.known, self.validation_rows
-            )
-        return self._risk
+        return self._trainer.losses()
 
     # ------------------------------------------------------------------ copies and files
 
@@ -285,12 +274,19 @@ class Sampler:
         return type(self)(**config)
 
     def snapshot(self) -> dict[str, Any]:
-        """Return everything that `restored` needs to continue exactly here."""
+        """Return everything that `restored` needs to continue exactly here.
+
+        Raises
+        ------
+        ArgumentError
+            If a part of it cannot be saved, such as a function; `notes` says so from the start.
+        """
+        if why := self._unsavable():
+            raise ArgumentError(why)
         config = self.config()
         del config["model"]
         return {
-            "config": config, "model": self._model, "known": list(self._classes.known),
-            "training": self.training.snapshot(), "validation": self.validation.snapshot(), "stream": self._stream,
+            "config": config, **self._trainer.snapshot(), "stream": self._stream,
             "numbers": [self.round, self.rounds, self.labels], "spent": self.spent,
             "tickets": self._tickets.snapshot(),
             "draws": self._draws, "asked": self._asked, "mask": self._open_mask, "notes": self._notes,
@@ -300,12 +296,7 @@ class Sampler:
     def restored(cls, snapshot: dict[str, Any]) -> Self:
         """Return the sampler that `snapshot` was taken of."""
         sampler = cls(**snapshot["config"], model=snapshot["model"])
-        sampler._classes.known = tuple(snapshot["known"])
-        sampler.training, sampler.validation = (
-            Rows.restored(snapshot["training"]),
-            Rows.restored(snapshot["validation"]),
-        )
-        sampler._model = snapshot["model"].resumed(sampler.training)
+        sampler._trainer.restore(snapshot)
         sampler._stream[:] = snapshot["stream"]
         sampler.round, sampler.rounds, sampler.labels = snapshot["numbers"]
         sampler.spent, sampler._notes = snapshot["spent"], list(snapshot["notes"])
@@ -320,16 +311,14 @@ class Sampler:
 
     # ------------------------------------------------------------------ inside
 
-    def _recode(self, known: tuple[Label, ...]) -> None:
-        if known != self._classes.known:
-            only = known.index(self._classes.known[0]) if len(self._classes.known) == 1 else 0
-            for rows in (self.training, self.validation):
-                rows.y[: rows.count] = only
-            self._classes.known = known
-            self._model.begin(known)
+    def _unsavable(self) -> str:
+        functions = [name for name, value in self.config().items() if name != "model" and callable(value)]
+        if functions:
+            return f"{functions[0]}: a function cannot be saved; use what evenhand names"
+        return str(getattr(self._trainer.model, "unsavable", ""))
 
     def _rows_of(self, index: int) -> int:
-        return int(self.training.by_group[index] + self.validation.by_group[index])
+        return int(self._trainer.examples.by_group()[index])
 
     def _reserved(self) -> float:
         return sum(count * float(self._cost[index]) for index, count in self._tickets.open.values())

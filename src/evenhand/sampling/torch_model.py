@@ -7,15 +7,26 @@ torch is an extra: `pip install evenhand[torch]`. It is imported when the first 
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenhand import registry
-from evenhand.errors import ArgumentError, MissingExtraError, wanted
+from evenhand.errors import ArgumentError, ContextError, wanted
 from evenhand.protocol import Label
-from evenhand.rng import generator
+from evenhand.rng import child, generator
+from evenhand.sampling.modules import (
+    arrays_of,
+    checked_device,
+    fill,
+    mini_batches,
+    tensors_of,
+    torch_module,
+    untrained,
+)
 from evenhand.sampling.problem import checked_number, checked_whole
 from evenhand.sampling.rows import Rows
 
@@ -25,21 +36,6 @@ CHUNK = 2048
 """Rows that go through the network at once where no gradient step depends on it."""
 
 
-def torch_module() -> Any:
-    """Return the module `torch`.
-
-    Raises
-    ------
-    MissingExtraError
-        If it is not installed.
-    """
-    try:
-        import torch
-    except ImportError as error:
-        raise MissingExtraError("networks need torch; install it with: pip install 'evenhand[torch]'") from error
-    return torch
-
-
 @registry.register("sampling/torch-model", kind="part")
 class TorchModel:
     """A torch classifier trained by Adam on the cross-entropy, one step, one mini-batch or one epoch a round.
@@ -47,6 +43,10 @@ class TorchModel:
     A round costs: "batch" the same at any time; "full" and "epoch" in proportion to the rows collected, so a whole
     collection is quadratic in its rounds, as the paper has it. Validation costs in proportion to the validation
     rows; `validation_rows=` of the sampler bounds it. As long as all rows have the same label the model waits.
+
+    Dropout and whatever else draws from torch's generators draws from the sampler's seed, and leaves torch's global
+    generators as they were: the same seed gives the same weights, and a saved model goes on exactly (on a GPU as far as
+    its kernels are deterministic). A last mini-batch of a single row joins the one before it.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class TorchModel:
     MissingExtraError
         If torch is not installed.
     ArgumentError
-        If `module` is no torch module, or another argument is out of range.
+        If `module` is no torch module, has nothing to train or cannot be copied, or another argument is out of range.
     """
 
     def __init__(
@@ -75,14 +75,12 @@ class TorchModel:
             raise ArgumentError(wanted("module", "a torch.nn.Module", type(module).__name__))
         if step not in ("full", "epoch", "batch"):
             raise ArgumentError(wanted("step", "'full', 'epoch' or 'batch'", step))
-        if device.startswith("cuda") and not torch.cuda.is_available():
-            raise ArgumentError(wanted("device", "a device that is there", device, "use device='cpu'"))
-        self.step, self.device = step, device
+        self.step, self.device = step, checked_device(device)
         self.batch_size = checked_whole("batch_size", batch_size, 1)
         self.learning_rate = checked_number("learning_rate", learning_rate, 0.0)
         self.final_rounds = checked_whole("final_rounds", final_rounds, 0)
-        self._initial = copy.deepcopy(module.state_dict())
-        self.module = copy.deepcopy(module).to(device)
+        self._untrained = untrained(module)
+        self.module = copy.deepcopy(self._untrained).to(device)
         self.optimizer = torch.optim.Adam(self.module.parameters(), lr=self.learning_rate)
         self.classes: tuple[Label, ...] = ()
         self.constant: int | None = 0
@@ -90,12 +88,53 @@ class TorchModel:
         self._kept: dict[int, tuple[Any, int]] = {}
 
     def fresh(self, seed: int = 0) -> Self:
-        """Return a model with the module's first weights; `seed` orders the mini-batches."""
-        module = copy.deepcopy(self.module).cpu()
-        module.load_state_dict(self._initial)
-        model = type(self)(module, **self._settings())
+        """Return a model with the module's first weights; `seed` orders the mini-batches and seeds torch."""
+        model = type(self)(self._untrained, **self._settings())
         model._seed = seed
         return model
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Return a copy made of the untrained module: a trained one may hold what torch cannot copy."""
+        model = self.fresh(self._seed)
+        self.checkpoint()(model)
+        model._kept = {}
+        return model
+
+    def checkpoint(self) -> Callable[..., None]:
+        """Return a function that makes the model, or a copy of it, what the model is now."""
+        torch = torch_module()
+        tensors = {name: tensor.detach().clone() for name, tensor in tensors_of(self.module)}
+        moments = copy.deepcopy(self.optimizer.state_dict())
+        kept = self.classes, self.constant, self.rounds, dict(self._kept)
+
+        def undo(model: Any = self) -> None:
+            with torch.no_grad():
+                for name, tensor in tensors_of(model.module):
+                    tensor.copy_(tensors[name])
+            model.optimizer.load_state_dict(moments)
+            model.classes, model.constant, model.rounds, model._kept = kept
+
+        return undo
+
+    def checked(self, X: NDArray[Any]) -> None:
+        """Refuse rows that the network cannot take, and a network that does not return logits.
+
+        Raises
+        ------
+        ContextError, ArgumentError
+            If so.
+        """
+        torch = torch_module()
+        try:
+            shape = self._outputs(X).shape
+        except torch.OutOfMemoryError:
+            raise
+        except Exception as error:
+            raise ContextError(wanted("X", "rows that the network can take", X.shape, str(error))) from error
+        least = max(2, len(self.classes))
+        if len(shape) != 2 or shape[0] != len(X) or shape[1] < least:
+            got = f"shape {tuple(shape)} for {len(X)} rows"
+            raise ArgumentError(wanted("module", f"a network that returns logits (n, {least})", got))
 
     def begin(self, classes: tuple[Label, ...]) -> None:
         """Learn what the labels are, sorted."""
@@ -117,27 +156,40 @@ class TorchModel:
         order = generator(self._seed, self.rounds).permutation(len(codes))
         self.rounds += 1
         self.module.train()
-        if self.step == "full":
-            self.optimizer.zero_grad(set_to_none=True)
-            for start in range(0, len(codes), CHUNK):
-                part = slice(start, start + CHUNK)
-                torch.nn.functional.cross_entropy(self.module(X[part]), y[part], reduction="sum").div(
-                    len(codes)
-                ).backward()
-            self.optimizer.step()
-            return
-        last = min(self.batch_size, len(order)) if self.step == "batch" else len(order)
-        for start in range(0, last, self.batch_size):
-            part = torch.as_tensor(order[start : start + self.batch_size], device=self.device)
-            self.optimizer.zero_grad(set_to_none=True)
-            torch.nn.functional.cross_entropy(self.module(X[part]), y[part]).backward()
-            self.optimizer.step()
+        with self._seeded(1):
+            if self.step == "full":
+                self.optimizer.zero_grad(set_to_none=True)
+                for part in mini_batches(len(codes), CHUNK):
+                    torch.nn.functional.cross_entropy(self.module(X[part]), y[part], reduction="sum").div(
+                        len(codes)
+                    ).backward()
+                self.optimizer.step()
+            else:
+                last = min(self.batch_size, len(order)) if self.step == "batch" else len(order)
+                for part in mini_batches(last, self.batch_size):
+                    rows = torch.as_tensor(order[part], device=self.device)
+                    self.optimizer.zero_grad(set_to_none=True)
+                    torch.nn.functional.cross_entropy(self.module(X[rows]), y[rows]).backward()
+                    self.optimizer.step()
+        if not all(bool(torch.isfinite(weights).all()) for weights in self.module.parameters()):
+            mend = "lower learning_rate, or scale X"
+            raise ArgumentError(wanted("module", "weights that stay finite in training", "one that is not", mend))
+
+    @contextmanager
+    def _seeded(self, purpose: int) -> Iterator[None]:
+        """Draw all that torch draws from this model's seed and round; its global generators are left as they were."""
+        torch = torch_module()
+        device, seed = torch.device(self.device), child(self._seed, self.rounds, purpose)
+        gpus = [torch.cuda.current_device() if device.index is None else device.index] if device.type == "cuda" else []
+        with torch.random.fork_rng(devices=gpus):
+            torch.default_generator.manual_seed(seed)
+            for gpu in gpus:
+                torch.cuda.default_generators[gpu].manual_seed(seed)
+            yield
 
     def final(self, rows: Rows, first: int) -> Self:
         """Return a copy trained for `final_rounds` more rounds on all rows."""
-        kept, self._kept = self._kept, {}
         model = copy.deepcopy(self)
-        self._kept = kept
         for _ in range(self.final_rounds):
             model.update(rows, first)
         model._kept = {}
@@ -158,17 +210,21 @@ class TorchModel:
         return buffer
 
     def logits(self, X: Any) -> NDArray[np.float64]:
-        """Return the network's outputs (n, k)."""
+        """Return the network's outputs (n, k), one for each class."""
+        k = max(2, len(self.classes))
+        return self._outputs(X)[:, :k].astype(np.float64) if len(X) else np.zeros((0, k))
+
+    def _outputs(self, X: Any) -> NDArray[Any]:
         torch = torch_module()
         self.module.eval()
-        with torch.inference_mode():
+        with torch.inference_mode(), self._seeded(2):
             parts = [
                 self.module(torch.as_tensor(X[start : start + CHUNK], dtype=torch.float32).to(self.device))
                 .cpu()
                 .numpy()
                 for start in range(0, len(X), CHUNK)
             ]
-        return np.concatenate(parts).astype(np.float64) if parts else np.zeros((0, max(2, len(self.classes))))
+        return np.concatenate(parts)
 
     def codes(self, X: NDArray[Any]) -> NDArray[np.int64]:
         """Return the predicted class codes (n,)."""
@@ -201,6 +257,16 @@ class TorchModel:
         names = ("step", "batch_size", "learning_rate", "final_rounds", "device")
         return {name: getattr(self, name) for name in names}
 
+    @property
+    def unsavable(self) -> str:
+        """Why the module cannot be saved, or nothing."""
+        name = type(self.module).__name__
+        if registry.name_of(self.module) is None or not hasattr(self.module, "config"):
+            return wanted("module", "a class with @register(name, kind='part') and config(), to be saved", name)
+        if set(self.module.state_dict()) - {name for name, _ in tensors_of(self.module)}:
+            return wanted("module", "parameters and buffers alone, to be saved", f"{name} with get_extra_state()")
+        return ""
+
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restored` needs.
 
@@ -209,35 +275,27 @@ class TorchModel:
         ArgumentError
             If the module's class is not registered with a `config()`.
         """
-        name = registry.name_of(self.module)
-        if name is None or not hasattr(self.module, "config"):
-            raise ArgumentError(
-                wanted(
-                    "module",
-                    "a class with @register(name, kind='part') and config(), to be saved",
-                    type(self.module).__name__,
-                )
-            )
+        if self.unsavable:
+            raise ArgumentError(self.unsavable)
         moments = {
             str(key): {k: v.detach().cpu().numpy() for k, v in values.items()}
             for key, values in self.optimizer.state_dict()["state"].items()
         }
-        weights = _arrays(self.module.state_dict())
         return {
-            "module": name, "weights": weights, "config": self.module.config(), "settings": self._settings(),
-            "initial": _arrays(self._initial), "moments": moments, "classes": list(self.classes),
-            "constant": self.constant, "rounds": self.rounds, "seed": self._seed,
+            "module": registry.name_of(self.module), "weights": arrays_of(self.module), "config": self.module.config(),
+            "settings": self._settings(), "initial": arrays_of(self._untrained), "moments": moments,
+            "classes": list(self.classes), "constant": self.constant, "rounds": self.rounds, "seed": self._seed,
         }  # fmt: skip
 
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:
         """Return the model that `snapshot` was taken of."""
         torch = torch_module()
-
-        module = registry.get(snapshot["module"]).cls(**snapshot["config"])
-        module.load_state_dict(_tensors(snapshot["initial"]))
+        with torch.random.fork_rng(devices=[]):
+            module = registry.get(snapshot["module"]).cls(**snapshot["config"])
+        fill(module, snapshot["initial"])
         model = cls(module, **snapshot["settings"])
-        model.module.load_state_dict(_tensors(snapshot["weights"]))
+        fill(model.module, snapshot["weights"])
         state = model.optimizer.state_dict()
         state["state"] = {
             int(key): {k: torch.as_tensor(v) for k, v in values.items()} for key, values in snapshot["moments"].items()
@@ -249,12 +307,3 @@ class TorchModel:
 
     def __repr__(self) -> str:
         return f"TorchModel({type(self.module).__name__}, step={self.step!r}, device={self.device!r})"
-
-
-def _arrays(state: Any) -> dict[str, NDArray[Any]]:
-    return {name: value.detach().cpu().numpy() for name, value in state.items()}
-
-
-def _tensors(arrays: dict[str, NDArray[Any]]) -> Any:
-    torch = torch_module()
-    return {name: torch.as_tensor(value) for name, value in arrays.items()}

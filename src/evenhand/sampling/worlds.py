@@ -22,7 +22,7 @@ from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import generator
 from evenhand.sampling.fair_mixture import fair_mixture, logistic_optimum
-from evenhand.sampling.problem import Draw, checked_whole
+from evenhand.sampling.problem import Draw, checked_whole, group_index
 
 __all__ = ["SyntheticModel1", "SyntheticModel2"]
 
@@ -71,6 +71,7 @@ class SyntheticModel1:
             raise ArgumentError(wanted("means", "two vectors of one dimension for each group", means)) from error
         if self.means.ndim != 3 or self.means.shape[1] != 2 or not np.isfinite(self.means).all():
             raise ArgumentError(wanted("means", "two vectors of one dimension for each group", means))
+        self.reset(0)
 
     def reset(self, seed: int) -> None:
         """Start anew from a seed."""
@@ -82,7 +83,7 @@ class SyntheticModel1:
 
     def respond(self, ticket: Draw) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Return (X, y) for a draw."""
-        return self.sample(ticket.index, ticket.count, self._rng)
+        return self.sample(group_index(self.groups, ticket), ticket.count, self._rng)
 
     def sample(self, group: int, count: int, rng: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Return features (count, d) and labels (count,) of the group with this index."""
@@ -116,6 +117,17 @@ class SyntheticModel1:
         """
         return fair_mixture(lambda mixture: self.population_risk(*self.classifier(mixture)), len(self.groups))
 
+    def snapshot(self) -> dict[str, Any]:
+        """Return the groups and the random stream, so that a saved world goes on exactly."""
+        return {"groups": list(self.groups), "means": self.means, "random": self._rng.bit_generator.state}
+
+    @classmethod
+    def restored(cls, snapshot: dict[str, Any]) -> Self:
+        """Return the world that `snapshot` was taken of."""
+        world = cls(dict(zip(snapshot["groups"], snapshot["means"], strict=True)))
+        world._rng.bit_generator.state = snapshot["random"]
+        return world
+
     @classmethod
     def examples(cls) -> Iterator[Self]:
         """Yield worlds to try."""
@@ -147,6 +159,9 @@ class SyntheticModel2:
     weights = np.array([0.8, 0.1, 0.1])
     rotation = np.array([[1.0, -1.0], [1.0, 1.0]]) / math.sqrt(2.0)
 
+    def __init__(self) -> None:
+        self.reset(0)
+
     def reset(self, seed: int) -> None:
         """Start anew from a seed."""
         self._rng = generator(seed)
@@ -157,7 +172,7 @@ class SyntheticModel2:
 
     def respond(self, ticket: Draw) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Return (X, y) for a draw."""
-        return self.sample(ticket.index, ticket.count, self._rng)
+        return self.sample(group_index(self.groups, ticket), ticket.count, self._rng)
 
     def sample(self, group: int, count: int, rng: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Return features (count, 2) and labels (count,) of the group with this index."""
@@ -188,6 +203,17 @@ class SyntheticModel2:
         sides = [self.centres * [sign, 1.0] @ turned + b for sign in (-1.0, 1.0)]
         wrong = [ndtr(sides[0] / (self.spreads * size)), ndtr(-sides[1] / (self.spreads * size))]
         return np.array([easy, 0.5 * float(self.weights @ wrong[0] + self.weights @ wrong[1])])
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return the random stream, so that a saved world goes on exactly."""
+        return {"random": self._rng.bit_generator.state}
+
+    @classmethod
+    def restored(cls, snapshot: dict[str, Any]) -> Self:
+        """Return the world that `snapshot` was taken of."""
+        world = cls()
+        world._rng.bit_generator.state = snapshot["random"]
+        return world
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
