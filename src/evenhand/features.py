@@ -7,15 +7,16 @@ from numbers import Number
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evenhand.errors import TableError, wanted
-from evenhand.kernels.arrays import Floats
+from evenhand.kernels.arrays import Floats, Ints
 from evenhand.tables import cells, column, holds_times, numbers
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["coded"]
+__all__ = ["coded", "factorized"]
 
 MOST_CODES = 50
 """How many values text may have in any case; text with more that differs in most rows is taken for an identifier."""
@@ -54,11 +55,25 @@ def coded(frame: pd.DataFrame, name: str) -> Floats:
     numeric = pd.api.types.is_numeric_dtype(values.dtype)
     if categories is None and (numeric or all(isinstance(value, (Number, np.bool_)) for value in values)):
         return numbers(frame, name)
+    return np.asarray(factorized(frame, name)[0], dtype=np.float64)
+
+
+def factorized(frame: pd.DataFrame, name: str) -> tuple[Ints, NDArray[Any]]:
+    """Return a column of categories as codes (n_rows,) and its different values in the order of first appearance.
+
+    Raises
+    ------
+    TableError
+        If a cell is empty, or the column holds text that differs in most rows.
+    """
+    import pandas as pd
+
     codes, known = pd.factorize(column(frame, name))
-    if categories is None and len(known) > max(MOST_CODES, len(codes) / 2):
+    categorical = isinstance(frame[name].dtype, pd.CategoricalDtype)
+    if not categorical and len(known) > max(MOST_CODES, len(codes) / 2):
         mend = "leave an identifier out of features=; give categories the dtype 'category'"
         raise TableError(wanted(f"column {name!r}", "text with few values", f"{len(known)} in {len(codes)} rows", mend))
-    return np.asarray(codes, dtype=np.float64)
+    return np.asarray(codes, dtype=np.int64), np.asarray(known)
 
 
 def _reads_as_time(value: Any) -> bool:

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.errors import TableError, wanted
-from evenhand.tables import column, numbers
+from evenhand.features import factorized
+from evenhand.tables import cells, column, numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,9 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["TableFeatures"]
 
 MANY = 1000
-"""More different texts than this in a column are refused."""
-FEW = 50
-"""Up to here a column may have a text of its own in each row."""
+"""More different values than this in a column of categories are refused."""
 
 
 class TableFeatures:
@@ -33,7 +32,7 @@ class TableFeatures:
     Raises
     ------
     TableError
-        If a column is missing, a cell is empty, or a column of text has nearly as many values as rows, as names have.
+        If a column is missing, a cell is empty, or text differs in most rows, as names and numbers of files do.
     """
 
     def __init__(self, frame: pd.DataFrame, columns: Sequence[str]) -> None:
@@ -41,7 +40,7 @@ class TableFeatures:
         self._ranges: dict[str, tuple[float, float]] = {}
         self._values: dict[str, NDArray[np.str_]] = {}
         for name in self.columns:
-            if name in frame.columns and frame[name].dtype.kind in "iufb":
+            if cells(frame, name).dtype.kind in "iufb":
                 values = numbers(frame, name)
                 self._ranges[name] = (float(values.min()), float(values.max()))
                 if not np.isfinite(values.max() - values.min()):
@@ -82,11 +81,11 @@ class TableFeatures:
 
 
 def _categories(frame: pd.DataFrame, name: str) -> NDArray[np.str_]:
-    """Return the different texts of a column."""
-    found = np.unique(column(frame, name).astype(str))
-    if len(found) > MANY or len(found) > max(FEW, len(frame) // 2):
-        what = "text with few values, each of which becomes a feature of 0 and 1"
-        got = f"{len(found)} different values in {len(frame)} rows"
-        mend = "leave it out of the features, merge rare values, or mend the cells that keep it from being numbers"
-        raise TableError(wanted(f"column {name!r}", what, got, mend))
+    """Return the different values of a column as sorted texts."""
+    found = np.unique(factorized(frame, name)[1].astype(str))
+    if len(found) > MANY:
+        what = f"at most {MANY} categories, as each becomes a feature of 0 and 1"
+        raise TableError(
+            wanted(f"column {name!r}", what, len(found), "leave it out of features=, or merge rare values")
+        )
     return found

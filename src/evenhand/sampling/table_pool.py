@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.errors import TableError, wanted
-from evenhand.protocol import Label
+from evenhand.labels import combined_label
 from evenhand.registry import register
 from evenhand.sampling.labels import checked_labels
 from evenhand.sampling.pools import ArrayPool
@@ -41,8 +41,8 @@ class TablePool(ArrayPool):
     Raises
     ------
     TableError
-        If a column is missing or has two uses, a cell is empty, a label is a fraction, two groups would have one name,
-        or there is no column to learn from.
+        If a column is missing or has two uses, a cell is empty, a label is a fraction, two groups read alike, or there
+        is no column to learn from.
 
     Examples
     --------
@@ -62,7 +62,9 @@ class TablePool(ArrayPool):
         _once("group", self.group_columns, {label: "the label"})
         groups, y = self.groups_of(frame), self._labels(frame)
         used = {*self.group_columns, label}
-        names = [str(c) for c in frame.columns if c not in used] if features is None else list(features)
+        names = list(dict.fromkeys(frame.columns)) if features is None else list(features)
+        if features is None:
+            names = [name for name in names if name not in used]
         if not names:
             raise TableError(wanted("features", "at least one column to learn from", names))
         _once("features", names, {label: "the label"})
@@ -72,14 +74,16 @@ class TablePool(ArrayPool):
     def groups_of(self, frame: pd.DataFrame) -> NDArray[Any]:
         """Return the group (n,) of each row of a frame."""
         columns = [column(frame, name).tolist() for name in self.group_columns]
-        combinations = list(zip(*columns, strict=True))
-        names = [values[0] if len(values) == 1 else " & ".join(map(str, values)) for values in combinations]
-        meant: dict[str, tuple[Label, ...]] = {}
-        for name, values in zip(names, combinations, strict=True):
-            if meant.setdefault(str(name), values) != values:
-                what = f"columns {self.group_columns}"
-                raise TableError(wanted(what, "a name of its own for each group", f"{meant[str(name)]} and {values}"))
-        return np.array(names)
+        values = [cell if len(cell) > 1 else cell[0] for cell in zip(*columns, strict=True)]
+        names = {cell: combined_label(cell) for cell in values}
+        read: dict[str, Any] = {}
+        for cell, name in names.items():
+            if read.setdefault(str(name), cell) != cell:
+                got = f"{read[str(name)]!r} and {cell!r}"
+                raise TableError(
+                    wanted(f"columns {self.group_columns}", "groups that read differently", got, "rename one")
+                )
+        return np.array([names[cell] for cell in values])
 
     def _labels(self, frame: pd.DataFrame) -> NDArray[Any]:
         """Return the labels (n,) of a frame; a column of numbers must hold whole ones."""
