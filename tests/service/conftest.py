@@ -14,7 +14,7 @@ import pytest
 import uvicorn
 
 from evenhand.service.app import create_app
-from evenhand.service.gathering import Gathering
+from evenhand.service.connections import Connection
 from evenhand.service.logs import json_log
 from evenhand.studies import Store
 from evenhand.studies.keys import ROLES, add_key
@@ -33,10 +33,10 @@ class Served:
         listening.bind(("127.0.0.1", 0))
         listening.listen(128)
         self.url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        config = uvicorn.Config(self.app, http=Gathering, ws="none", log_config=None, access_log=False)
-        self._server = uvicorn.Server(config)
-        self._thread = threading.Thread(target=self._server.run, args=([listening],))
-        self._thread.start()
+        config = uvicorn.Config(self.app, http=Connection, ws="none", log_config=None, access_log=False)
+        self.server = uvicorn.Server(config)
+        self.thread = threading.Thread(target=self.server.run, args=([listening],))
+        self.thread.start()
         self.http = httpx.Client(base_url=self.url, trust_env=False, timeout=60)
 
     def send(self, role: str, method: str, path: str, **given: Any) -> httpx.Response:
@@ -70,8 +70,8 @@ class Served:
     def stop(self) -> None:
         """Stop as SIGTERM would."""
         self.http.close()
-        self._server.should_exit = True
-        self._thread.join()
+        self.server.should_exit = True
+        self.thread.join()
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ def test_requests_decisions_tells_and_refusals_are_counted(served):
     served.http.get("/studies")
     served.read("/studies/ads")
     served.send("read", "GET", "/studies/none")
-    answer = served.http.get("/metrics")
+    answer = served.send("read", "GET", "/metrics")
     assert answer.headers["content-type"].startswith("text/plain")
     found = read(answer.text)
     assert found["evenhand_decisions_total", "ads"] == 5
@@ -50,10 +50,22 @@ def test_labels_do_not_grow_with_what_strangers_send(served):
         served.http.get(f"/nothing{i}")
         served.http.request(method, "/studies")
         served.send("read", "GET", f"/studies/none{i}")
-    labels = {name[1:] for name in read(served.http.get("/metrics").text) if name[0] == "evenhand_requests_total"}
+    labels = {
+        name[1:] for name in read(served.send("read", "GET", "/metrics").text) if name[0] == "evenhand_requests_total"
+    }
     assert ("404", "GET", "other") in labels
     assert ("/studies", "405", "other") in labels
     assert not any("none" in label or "PROPFIND" in label for name in labels for label in name)
+
+
+def test_metrics_are_for_keys_that_may_read_unless_they_are_opened(serving):
+    served = serving()
+    assert served.http.get("/metrics").status_code == 401
+    assert served.send("decide", "GET", "/metrics").status_code == 403
+    opened = serving(open_metrics=True)
+    assert "evenhand_requests_total" in opened.http.get("/metrics").text
+    assert opened.http.get("/metrics", headers={"Authorization": "Bearer nobody"}).status_code == 200
+    assert opened.http.get("/studies").status_code == 401
 
 
 def test_studies_beyond_the_limit_share_a_label(monkeypatch):

@@ -172,7 +172,7 @@ def test_several_workers_share_one_study_and_one_key_for_the_page(tmp_path):
         assert ids == list(range(1, 9))
         for _ in range(4):
             assert get(f"{url}/studies/ads", headers=bearer(page)).json()["decisions"] == 8
-        text = get(f"{url}/metrics").text
+        text = get(f"{url}/metrics", headers=bearer(page)).text
         assert 'evenhand_decisions_total{study="ads"} 8.0' in text
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=60) == 0
@@ -203,8 +203,9 @@ def test_a_port_that_is_taken_is_refused(tmp_path):
         ({"host": "no such host"}, "host: wanted an address of this machine"),
         ({"workers": 0}, "workers: wanted a whole number >= 1"),
         ({"rate": 0.0}, "rate: wanted requests a second"),
+        ({"connections_per_address": 0}, "connections_per_address: wanted a whole number >= 1"),
     ],
-    ids=["port", "host", "workers", "rate"],
+    ids=["port", "host", "workers", "rate", "connections"],
 )
 def test_where_nobody_can_listen_is_refused(settings, said):
     with pytest.raises(ArgumentError, match=said):
@@ -215,14 +216,24 @@ def test_the_command_passes_on_what_it_is_given(monkeypatch):
     seen = {}
     monkeypatch.setattr(run, "serve", lambda store, **settings: seen.update(settings, store=store))
     given = ["--store", "ads.evenhand", "--port", "0", "--workers", "2", "--rate", "0.5"]
+    given += ["--connections-per-address", "7", "--open-metrics"]
     result = CliRunner().invoke(app, ["serve", *given])
     assert result.exit_code == 0, result.output
-    assert seen == {"store": "ads.evenhand", "host": "127.0.0.1", "port": 0, "workers": 2, "rate": 0.5}
+    assert seen == {
+        "store": "ads.evenhand",
+        "host": "127.0.0.1",
+        "port": 0,
+        "workers": 2,
+        "rate": 0.5,
+        "connections_per_address": 7,
+        "open_metrics": True,
+    }
 
 
 @pytest.mark.parametrize("rate", [0.5, 100.0])
 def test_the_rate_reaches_the_door(rate):
     settings = {"page_key": new_key("read"), "rate": rate, "max_body": 100, "log_level": "info"}
+    settings |= {"connections_per_address": 7, "open_metrics": False}
     service = run._application(Store.at(":memory:", create=True), settings)
     (door,) = [one for one in service.user_middleware if one.cls is Door]
     buckets = door.kwargs["buckets"]

@@ -15,8 +15,21 @@ def serve(
     port: Annotated[int, typer.Option(help="The port; 0 takes a free one.", min=0, max=65535)] = 8000,
     workers: Annotated[int, typer.Option(help="Processes that answer.", min=1)] = 1,
     rate: Annotated[float, typer.Option(help="Requests a second that a key may send, to each worker.")] = 20_000.0,
+    connections_per_address: Annotated[
+        int,
+        typer.Option(help="Open connections of one address, to each worker; behind a proxy all come from it.", min=1),
+    ] = 100,
+    open_metrics: Annotated[bool, typer.Option("--open-metrics", help="Let /metrics be read without a key.")] = False,
 ) -> None:
     """Serve a store: decisions, reports and a page to watch, until it is stopped."""
     from evenhand.service.run import serve as run
 
-    run(store, host=host, port=port, workers=workers, rate=rate)
+    run(
+        store,
+        host=host,
+        port=port,
+        workers=workers,
+        rate=rate,
+        connections_per_address=connections_per_address,
+        open_metrics=open_metrics,
+    )

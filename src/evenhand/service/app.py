@@ -15,12 +15,14 @@ from starlette.middleware.gzip import GZipMiddleware
 from evenhand.errors import EvenhandError, StoreError
 from evenhand.service import state
 from evenhand.service.auth import Guard
+from evenhand.service.connections import Room
 from evenhand.service.desks import Desks
 from evenhand.service.document import described
 from evenhand.service.door import Door
-from evenhand.service.limits import Buckets
+from evenhand.service.limits import LIMITS, Buckets, Limits
 from evenhand.service.metrics import Metrics
 from evenhand.service.pages import page_routes
+from evenhand.service.readiness import Readiness
 from evenhand.service.reading import reading_routes
 from evenhand.service.refusals import NAMES, Refusal, refusal_of
 from evenhand.service.talk import Talk
@@ -39,6 +41,8 @@ def create_app(
     burst: float = 40_000.0,
     max_body: int = 8 * 2**20,
     max_batch: int = 10_000,
+    limits: Limits = LIMITS,
+    open_metrics: bool = False,
     log: Any = None,
     hooks: Sequence[Hook] = (),
     interval: float = 1.0,
@@ -53,16 +57,18 @@ def create_app(
         hundredth of it. Each worker counts for itself.
     max_body : bytes of the largest request.
     max_batch : rows of the largest batch.
+    limits : what connections are allowed, where `evenhand.service.connections.Connection` serves them.
+    open_metrics : let `/metrics` be read without a key.
     log : where each request is noted (`evenhand.service.logs.json_log()`); None for nowhere.
     hooks, interval : what is called with every study, every so many seconds, in the background.
     """
     desks, metrics = Desks(store), Metrics()
-    watch = Watch(store, hooks, interval, log)
+    watch, room = Watch(store, hooks, interval, log), Room(limits, metrics.refused)
 
     @asynccontextmanager
-    async def living(app: FastAPI) -> AsyncIterator[None]:
+    async def living(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
         watch.start()
-        yield
+        yield {"room": room}
         await asyncio.to_thread(watch.stop)
         await asyncio.to_thread(desks.stop)
 
@@ -80,7 +86,7 @@ def create_app(
     app.state.desks = desks
     app.include_router(reading_routes(desks))
     app.include_router(
-        page_routes(lambda: app.openapi(), lambda: metrics.exposition(lambda: state.standings(desks)), store)
+        page_routes(lambda: app.openapi(), lambda: metrics.exposition(lambda: state.standings(desks)), Readiness(store))
     )
     app.openapi = described(app)  # type: ignore[method-assign]
     _refusals(app, metrics, log)
@@ -99,6 +105,7 @@ def create_app(
         metrics=metrics,
         log=log,
         max_body=max_body,
+        keyless=["/metrics"] if open_metrics else [],
     )
     return app
 

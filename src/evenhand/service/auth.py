@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable
 
+from evenhand.service.jobs import detached
 from evenhand.service.refusals import Refusal
 from evenhand.studies.keys import Key, Ring, Role, passing_key, read_keys
 from evenhand.studies.store import Store
@@ -67,6 +68,6 @@ class Guard:
         await asyncio.shield(self._reading)
 
     async def _load(self) -> None:
-        keys = await asyncio.to_thread(read_keys, self._store)
+        keys = await detached(lambda: read_keys(self._store))
         self._ring = Ring([*self._page, *keys])
         self._read = self._clock()

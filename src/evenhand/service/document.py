@@ -30,13 +30,17 @@ WHEN = {
     415: "The body's content type is neither JSON nor Arrow.",
     422: "An argument is not what was wanted.",
     429: "Too fast; Retry-After says when to come again.",
-    503: "The store cannot be reached, or too much waits to be written.",
+    503: "The store cannot be reached or takes no writes, or too much is being done; Retry-After says when to come "
+    "again.",
 }
 TAGS = [
     {"name": "decide", "description": "Create studies and take decisions: keys with the role decide."},
     {"name": "report", "description": "Tell what came of decisions: keys with the role report."},
     {"name": "read", "description": "Look on: keys with the role read."},
-    {"name": "service", "description": "The service itself: no key."},
+    {
+        "name": "service",
+        "description": "The service itself: health without a key, metrics for keys with the role read.",
+    },
 ]
 KEY = {
     "name": "Idempotency-Key",
@@ -93,8 +97,8 @@ def _document(app: FastAPI) -> dict[str, Any]:
 
 def _complete(operation: dict[str, Any], template: str, method: str, role: Role | None) -> None:
     """Add to an operation its role and every status that it may refuse with."""
-    statuses = {429} if template not in ("/healthz", "/metrics") else set()
-    if template in ("/healthz", "/metrics"):
+    statuses = set() if template in ("/livez", "/readyz", "/healthz") else {429}
+    if template in ("/readyz", "/healthz"):
         statuses |= {503}
     if role is not None:
         operation["security"] = [{"key": []}]
@@ -110,7 +114,9 @@ def _complete(operation: dict[str, Any], template: str, method: str, role: Role 
         statuses -= {422}
     operation["responses"].pop("422", None)
     for status in sorted(statuses):
-        headers = {"Retry-After": {"schema": {"type": "string"}, "description": "Seconds."}} if status == 429 else {}
+        headers = (
+            {"Retry-After": {"schema": {"type": "string"}, "description": "Seconds."}} if status in (429, 503) else {}
+        )
         operation["responses"][str(status)] = {
             "description": f"{NAMES[status]} or the error's own name. {WHEN[status]}",
             "content": {"application/json": {"schema": _ref(models.Envelope)}},

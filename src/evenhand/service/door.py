@@ -9,7 +9,7 @@ import itertools
 import re
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any
 
 from evenhand.errors import StoreError, UnknownStudyError
@@ -48,7 +48,7 @@ _RUN, _COUNT = secrets.token_hex(4), itertools.count(1)
 _ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _ONCE = (b"authorization", b"idempotency-key")
 """Headers of which a second one could mean anything."""
-_FREE = {"/healthz", "/metrics"}
+_FREE = {"/livez", "/readyz", "/healthz"}
 """Routes that are never too fast."""
 
 
@@ -77,6 +77,7 @@ class Door:
     direct : what answers straight away, by (method, route).
     buckets, strangers : rates of requests, a key's, and an address's that shows no good key.
     log : where each request is noted; None for nowhere.
+    keyless : routes that need no key here, whatever the table of routes says.
     """
 
     def __init__(
@@ -90,9 +91,11 @@ class Door:
         metrics: Metrics,
         log: Any,
         max_body: int,
+        keyless: Collection[str] = (),
     ) -> None:
         self._inside, self._direct, self._guard, self._metrics = inside, direct, guard, metrics
         self._buckets, self._strangers, self._log, self._max_body = buckets, strangers, log, max_body
+        self._keyless = keyless
 
     async def __call__(self, scope: Scope, receive: Any, send: Send) -> None:
         if scope["type"] != "http":
@@ -140,7 +143,7 @@ class Door:
             self._slow(scope)
             takes = ", ".join([*(["HEAD"] if "GET" in route.methods else []), *route.methods])
             raise Refusal(405, f"{route.template} takes {takes}", headers={"Allow": takes})
-        role = route.methods[visit.asked]
+        role = None if route.template in self._keyless else route.methods[visit.asked]
         if role is None:
             if route.template not in _FREE:
                 self._slow(scope)

@@ -1,4 +1,4 @@
-"""How much is too much: a bucket of tokens for each caller, and bodies that are counted while they arrive."""
+"""How much is too much: limits of connections, a bucket of tokens for each caller, bodies counted as they arrive."""
 
 from __future__ import annotations
 
@@ -6,14 +6,38 @@ import math
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from evenhand.errors import ArgumentError, wanted
 from evenhand.service.refusals import Refusal
 
-__all__ = ["Buckets", "read_body"]
+__all__ = ["LIMITS", "Buckets", "Limits", "read_body"]
 
 Receive = Callable[[], Awaitable[Any]]
+
+
+class Limits(NamedTuple):
+    """What connections are allowed.
+
+    Attributes
+    ----------
+    header_bytes, headers : the size of a request's head, and the number of its headers (431 beyond).
+    head_seconds, body_seconds : the time for a request's head, and then for its body (408 beyond).
+    answer_seconds : the time in which a client must read the next 64 KiB of its answer.
+    connections, connections_per_address : open at once in one process, of everybody and of one address; an IPv6
+        address stands for its /64 network (503 beyond).
+    """
+
+    header_bytes: int = 2**16
+    headers: int = 100
+    head_seconds: float = 20.0
+    body_seconds: float = 60.0
+    answer_seconds: float = 60.0
+    connections: int = 1000
+    connections_per_address: int = 100
+
+
+LIMITS = Limits()
 
 
 class Buckets:

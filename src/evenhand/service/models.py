@@ -22,6 +22,7 @@ __all__ = [
     "ForgetBody",
     "GroupOut",
     "HealthOut",
+    "LiveOut",
     "MonitorOut",
     "OwedOut",
     "PromiseOut",
@@ -372,9 +373,14 @@ class AuditOut(BaseModel):
     first_violation: list[Any] | None
 
 
-class HealthOut(BaseModel):
-    """The service and its store are well."""
+class LiveOut(BaseModel):
+    """The process answers."""
 
     status: Literal["ok"]
     version: str
+
+
+class HealthOut(LiveOut):
+    """The process answers, and its store takes writes."""
+
     studies: int

@@ -1,4 +1,4 @@
-"""The routes without a key: the page with its files, the documentation, health and metrics."""
+"""The routes of the service itself: health, metrics, the documentation, and the page with its files."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from starlette.types import Scope
 
 from evenhand.service import docs, models
 from evenhand.service.forms import JSON
+from evenhand.service.readiness import Readiness
 from evenhand.service.refusals import Refusal
-from evenhand.studies import Store
 from evenhand.version import __version__
 
 __all__ = ["page_routes"]
@@ -37,21 +37,33 @@ class Files(StaticFiles):
         return response
 
 
-def page_routes(document: Callable[[], dict[str, Any]], exposition: Callable[[], bytes], store: Store) -> APIRouter:
-    """Return the routes that need no key.
+def page_routes(
+    document: Callable[[], dict[str, Any]], exposition: Callable[[], bytes], readiness: Readiness
+) -> APIRouter:
+    """Return the routes that are about no study.
 
     Parameters
     ----------
     document : returns the OpenAPI document.
     exposition : returns what Prometheus reads.
-    store : whose health is asked for.
+    readiness : says whether the store takes writes.
     """
     routes = APIRouter(tags=["service"])
 
-    @routes.get("/healthz", response_model=models.HealthOut, summary="Is the service well?")
-    def health() -> Response:
-        """Ask the store for its studies."""
-        return _json({"status": "ok", "version": __version__, "studies": len(store.names())})
+    @routes.get("/livez", response_model=models.LiveOut, summary="Is the process alive?")
+    async def live() -> Response:
+        """Answer, whatever the store does: restart a process that does not."""
+        return _json({"status": "ok", "version": __version__})
+
+    @routes.get("/readyz", response_model=models.HealthOut, summary="Does the store take writes?")
+    async def ready() -> Response:
+        """Try a write, at most once a second however often this is called: send no requests where it fails."""
+        return _json({"status": "ok", "version": __version__, "studies": await readiness.studies()})
+
+    @routes.get("/healthz", response_model=models.HealthOut, summary="The same as /readyz")
+    async def health() -> Response:
+        """Do what `/readyz` does, under an older name."""
+        return await ready()
 
     @routes.get(
         "/metrics",
@@ -64,15 +76,15 @@ def page_routes(document: Callable[[], dict[str, Any]], exposition: Callable[[],
         return Response(exposition(), media_type=CONTENT_TYPE_LATEST, headers={"Cache-Control": "no-store"})
 
     @routes.get("/openapi.json", include_in_schema=False)
-    def openapi() -> Response:
+    async def openapi() -> Response:
         return _json(document())
 
     @routes.get("/docs", include_in_schema=False)
-    def documentation(request: Request) -> Response:
+    async def documentation(request: Request) -> Response:
         return Response(docs.page(document(), _address(request)), media_type="text/html", headers=REVALIDATED)
 
     @routes.get("/docs/style.css", include_in_schema=False)
-    def style() -> Response:
+    async def style() -> Response:
         return Response(docs.STYLE, media_type="text/css", headers=REVALIDATED)
 
     @routes.get("/", include_in_schema=False)

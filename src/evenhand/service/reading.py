@@ -5,29 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
-import orjson
 from fastapi import APIRouter, Path, Query, Request, Response
 
 from evenhand.service import history, models, state
+from evenhand.service.answers import Large, as_json
 from evenhand.service.desks import Desk, Desks
-from evenhand.service.forms import JSON
+from evenhand.service.jobs import Lane
 
-__all__ = ["as_json", "reading_routes"]
+__all__ = ["reading_routes"]
 
-OPTIONS = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS
 LARGEST = 2**62
 Name = Annotated[str, Path(description="The study's name.", examples=["ads"])]
 UNCHANGED: dict[int | str, dict[str, Any]] = {304: {"description": "Nothing has changed since the ETag that was sent."}}
 
 
-def as_json(body: Any, headers: dict[str, str] | None = None) -> Response:
-    """Return an answer in JSON; numbers that are not finite become null."""
-    return Response(orjson.dumps(body, option=OPTIONS), media_type=JSON, headers=headers)
-
-
 def reading_routes(desks: Desks) -> APIRouter:
     """Return the routes over the studies of a store."""
     routes = APIRouter(tags=["read"])
+    audits, tables = Lane("audits"), Lane("tables")
 
     def fresh(request: Request, desk: Desk, mark: str, body: Callable[[], Any]) -> Response:
         """Answer 304 where the reader has seen the log as it is."""
@@ -92,7 +87,7 @@ def reading_routes(desks: Desks) -> APIRouter:
         summary="The log as a table",
         responses={200: {"description": "A row a decision.", "content": history.CONTENT}},
     )
-    def table(
+    async def table(
         name: Name,
         format: Annotated[Literal["csv", "parquet", "arrow", "json"], Query(description="The file's form.")] = "csv",
         form: Annotated[
@@ -101,13 +96,16 @@ def reading_routes(desks: Desks) -> APIRouter:
         ] = "log",
     ) -> Response:
         """Return all decisions as a table to download."""
-        body, kind = history.written(desks.open(name).seen, format, form)
+        body, kind = await tables.run(lambda: history.written(desks.open(name).seen, format, form))
         saved = f'attachment; filename="{name}-{form}.{format}"'
-        return Response(body, media_type=kind, headers={"Content-Disposition": saved, "Cache-Control": "no-store"})
+        return Large(body, media_type=kind, headers={"Content-Disposition": saved, "Cache-Control": "no-store"})
 
     @routes.get("/studies/{name}/audit", response_model=models.AuditOut, summary="Replay and verify")
-    def audit(name: Name) -> Response:
-        """Replay the whole log from its start and check every promise at every round; long logs take their time."""
-        return as_json(state.audit_of(desks.open(name)), {"Cache-Control": "no-cache"})
+    async def audit(name: Name) -> Response:
+        """Replay the whole log from its start and check every promise at every round.
+
+        A long log takes a while. At most two audits run at once; `Retry-After` says when to come again.
+        """
+        return as_json(await audits.run(lambda: state.audit_of(desks.open(name))), {"Cache-Control": "no-cache"})
 
     return routes

@@ -34,11 +34,13 @@ NAMES: dict[int, str] = {
     404: "NotFoundError",
     405: "MethodError",
     406: "NotAcceptableError",
+    408: "TooSlowError",
     409: "ConflictError",
     413: "TooLargeError",
     415: "ContentTypeError",
     422: "ArgumentError",
     429: "TooFastError",
+    431: "TooLargeError",
     500: "DefectError",
     503: "BusyError",
 }

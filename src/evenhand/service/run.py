@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from evenhand.errors import ArgumentError, MissingExtraError, wanted
+from evenhand.service.limits import LIMITS, Limits
 from evenhand.studies import Store
 from evenhand.studies.keys import add_key, list_keys, new_key
 
@@ -34,6 +35,8 @@ def serve(
     port: int = 8000,
     workers: int = 1,
     rate: float = 20_000.0,
+    connections_per_address: int = LIMITS.connections_per_address,
+    open_metrics: bool = False,
     max_body: int = 8 * 2**20,
     log_level: str = "info",
 ) -> None:
@@ -45,6 +48,8 @@ def serve(
     host, port : where to listen; port 0 takes a free one.
     workers : processes, each with its own connections; one, if the store is in memory.
     rate : requests a second that a key may send, to each worker.
+    connections_per_address : connections that one address may have open, to each worker.
+    open_metrics : let `/metrics` be read without a key.
     max_body : bytes of the largest request.
     log_level : "debug", "info", "warning" or "error".
 
@@ -64,13 +69,23 @@ def serve(
         raise ArgumentError(wanted("rate", "requests a second, from 0.01 to 1e9", rate))
     if not isinstance(workers, int) or workers < 1:
         raise ArgumentError(wanted("workers", "a whole number >= 1", workers))
+    if not isinstance(connections_per_address, int) or connections_per_address < 1:
+        raise ArgumentError(wanted("connections_per_address", "a whole number >= 1", connections_per_address))
     place = Store.at(store, create=True)
     if place.in_memory and workers > 1:
         raise ArgumentError(wanted("workers", "1, since a store in memory has one process", workers, "name a file"))
     listening = _bound(host, port)
     page_key = new_key("read")
     _say(place, listening, host, page_key)
-    settings = {"store": store, "page_key": page_key, "rate": rate, "max_body": max_body, "log_level": log_level}
+    settings = {
+        "store": store,
+        "page_key": page_key,
+        "rate": rate,
+        "connections_per_address": connections_per_address,
+        "open_metrics": open_metrics,
+        "max_body": max_body,
+        "log_level": log_level,
+    }
     if workers == 1:
         with suppress(KeyboardInterrupt), _ended_well():
             uvicorn.Server(uvicorn.Config(_application(place, settings), **_options(log_level))).run([listening])
@@ -120,17 +135,26 @@ def _application(store: Store, settings: dict[str, Any]) -> FastAPI:
         rate=settings["rate"],
         burst=max(1.0, 2 * settings["rate"]),
         max_body=settings["max_body"],
+        limits=_limits(settings["connections_per_address"]),
+        open_metrics=settings["open_metrics"],
         log=log,
         hooks=[Alarms(log)],
     )
 
 
+def _limits(per_address: int) -> Limits:
+    """Return the limits of connections: one address may have as many as are wanted, and leaves room for others."""
+    return LIMITS._replace(
+        connections_per_address=per_address, connections=max(LIMITS.connections, per_address + LIMITS.connections // 10)
+    )
+
+
 def _options(level: str) -> dict[str, Any]:
-    from evenhand.service.gathering import Gathering
+    from evenhand.service.connections import Connection
     from evenhand.service.logs import uvicorn_logging
 
     return {
-        "http": Gathering,
+        "http": Connection,
         "loop": "uvloop",
         "ws": "none",
         "access_log": False,

@@ -14,13 +14,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, inspect, make_url, select, text
+from sqlalchemy import Connection, Engine, create_engine, delete, event, insert, inspect, make_url, select, text
 from sqlalchemy.exc import ArgumentError as BadURL
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.pool import StaticPool
 
 from evenhand.errors import ArgumentError, MissingExtraError, StoreError, wanted
-from evenhand.studies.schema import REVISION, REVISIONS, STUDIES
+from evenhand.studies.schema import KEYS, REVISION, REVISIONS, STUDIES
 
 if TYPE_CHECKING:
     from sqlalchemy import URL
@@ -36,6 +36,8 @@ DRIVERS = {
 }
 PATIENCE = 60
 """Seconds that a writer waits for its turn."""
+ROOM = 2**14
+"""Bytes that must still find room in a file for it to count as writable."""
 KINDS = "a path such as ads.evenhand, sqlite:///ads.evenhand, sqlite:// (in memory) or postgresql://user@host/database"
 
 
@@ -108,6 +110,20 @@ class Store:
         """Return the names of the studies, oldest first."""
         with self.reading() as connection:
             return list(connection.scalars(select(STUDIES.c.name).order_by(STUDIES.c.id)))
+
+    def check_writable(self) -> None:
+        """Write to the store and take it back at once.
+
+        Raises
+        ------
+        StoreError
+            If that cannot be done, such as on a full disk or a server that only reads.
+        """
+        note = "x" * (ROOM if self.serial else 1)
+        row = {"id": "writable?", "role": "none", "digest": "", "note": note, "created_at": 0, "revoked_at": 0}
+        with self.writing() as connection:
+            connection.execute(insert(KEYS), row)
+            connection.execute(delete(KEYS).where(KEYS.c.id == row["id"]))
 
     def upgrade(self) -> tuple[str | None, str]:
         """Bring the tables to this version's form, all or nothing; return the revisions before and after.

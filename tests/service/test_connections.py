@@ -1,0 +1,273 @@
+"""Connections that send too much, too slowly, half a request, or are too many; connections that do not read."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from contextlib import ExitStack, suppress
+
+import pytest
+
+from evenhand.service.connections import _network
+from evenhand.service.limits import LIMITS
+
+ASK = b"POST /studies/ads/ask HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+GET = b"GET /livez HTTP/1.1\r\nHost: a\r\n"
+
+
+def connected(served, source="127.0.0.1"):
+    host, port = served.url.removeprefix("http://").split(":")
+    return socket.create_connection((host, int(port)), timeout=60, source_address=(source, 0))
+
+
+def answer(connection):
+    """Return the status and the error of an answer after which the connection is closed; None where there is none."""
+    received = b""
+    while part := connection.recv(2**16):
+        received += part
+    if not received:
+        return None
+    head, _, body = received.partition(b"\r\n\r\n")
+    assert b"connection: close" in head.lower()
+    return int(head.split()[1]), json.loads(body)["error"]
+
+
+def sent(connection, *parts):
+    """Send until the server has had enough."""
+    with suppress(OSError):
+        for part in parts:
+            connection.sendall(part)
+
+
+def authorized(served):
+    return ASK + b"Authorization: Bearer " + served.keys["decide"].encode() + b"\r\n"
+
+
+# ---------------------------------------------------------------------- too slow
+
+
+def test_who_sends_nothing_is_not_waited_for(serving):
+    served = serving(limits=LIMITS._replace(head_seconds=0.2))
+    with connected(served) as silent:
+        assert answer(silent) is None
+
+
+@pytest.mark.parametrize("part", [b"G", GET, ASK + b"X: a"])
+def test_who_sends_half_a_head_is_not_waited_for(serving, part):
+    served = serving(limits=LIMITS._replace(head_seconds=0.2))
+    with connected(served) as half:
+        half.sendall(part)
+        status, error = answer(half)
+    assert (status, error["name"]) == (408, "TooSlowError")
+    assert error["message"] == "the head of the request did not arrive within 0.2 seconds"
+    assert served.http.get("/livez").status_code == 200
+
+
+@pytest.mark.parametrize("drip", [b"X: a\r\n", b"\r\n"], ids=["headers", "empty lines"])
+def test_a_head_that_drips_has_the_same_time(serving, drip):
+    """A byte now and then renews nothing: not on a new connection, and not on one that was served before."""
+    served = serving(limits=LIMITS._replace(head_seconds=0.3))
+    for first in (b"", GET + b"\r\n"):
+        with connected(served) as slow:
+            slow.sendall(first)
+            if first:
+                assert slow.recv(1000).startswith(b"HTTP/1.1 200")
+            if drip != b"\r\n":
+                slow.sendall(GET)
+            start = time.monotonic()
+            with suppress(OSError):
+                while time.monotonic() - start < 5:
+                    slow.sendall(drip)
+                    time.sleep(0.05)
+            assert time.monotonic() - start < 3
+
+
+def test_who_sends_half_a_body_is_not_waited_for(serving):
+    served = serving(limits=LIMITS._replace(body_seconds=0.2))
+    served.create()
+    with connected(served) as half:
+        half.sendall(authorized(served) + b"Content-Length: 20\r\n\r\n{")
+        status, error = answer(half)
+    assert (status, error["message"]) == (408, "the body of the request did not arrive within 0.2 seconds")
+    assert served.read("/studies/ads")["decisions"] == 0
+
+
+def test_a_body_that_nobody_wants_any_more_is_not_waited_for(serving):
+    served = serving(limits=LIMITS._replace(body_seconds=0.2))
+    with connected(served) as half:
+        half.sendall(ASK + b"Content-Length: 20\r\n\r\n")
+        received = b""
+        while part := half.recv(1000):
+            received += part
+    assert received.startswith(b"HTTP/1.1 401")
+    assert received.count(b"HTTP/1.1") == 1
+
+
+def test_a_body_has_its_own_time_and_a_complete_request_any(serving):
+    served = serving(limits=LIMITS._replace(head_seconds=0.3))
+    served.create()
+    with connected(served) as slow:
+        for _ in range(2):
+            slow.sendall(authorized(served) + b"Content-Length: 2\r\n\r\n")
+            with connected(served) as half:
+                assert answer(half) is None, "by now a head would be late"
+            slow.sendall(b"{}")
+            assert slow.recv(1000).startswith(b"HTTP/1.1 200")
+
+
+def test_who_waits_for_an_answer_may_wait_longer_than_a_head_may_take(serving, monkeypatch):
+    served = serving(limits=LIMITS._replace(head_seconds=0.2))
+    served.create()
+    desk = served.app.state.desks.open("ads")
+    found = desk.audit()
+    monkeypatch.setattr(desk, "audit", lambda: time.sleep(0.8) or found)
+    key = served.keys["read"].encode()
+    with connected(served) as waiting:
+        waiting.sendall(b"GET /studies/ads/audit HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer " + key + b"\r\n\r\n\r\n")
+        assert waiting.recv(1000).startswith(b"HTTP/1.1 200")
+
+
+def test_who_does_not_read_its_answers_is_cut_off(serving):
+    served = serving(limits=LIMITS._replace(answer_seconds=0.2))
+    with socket.socket() as deaf:
+        deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        deaf.settimeout(60)
+        host, port = served.url.removeprefix("http://").split(":")
+        deaf.connect((host, int(port)))
+        page = b"GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n"
+        start = time.monotonic()
+        with suppress(OSError):
+            while time.monotonic() - start < 30:
+                deaf.sendall(page * 20)
+                time.sleep(0.01)
+        assert time.monotonic() - start < 20, "the connection was reset"
+    while served.server.server_state.tasks:
+        time.sleep(0.01)
+    assert not served.server.server_state.connections
+
+
+# ---------------------------------------------------------------------- too much
+
+
+def test_a_header_of_61_mebibytes_is_refused_long_before_it_has_come(served):
+    with connected(served) as large:
+        large.sendall(GET + b"X: ")
+        taken = 0
+        with suppress(OSError):
+            for _ in range(61):
+                large.sendall(b"x" * 2**20)
+                taken += 1
+        assert taken < 20, "the sockets' own buffers hold the rest"
+        status, error = answer(large)
+    assert (status, error["name"]) == (431, "TooLargeError")
+    assert error["message"] == "the head of the request is larger than 100 headers and 65536 bytes"
+
+
+def test_a_million_headers_are_refused(served):
+    with connected(served) as many:
+        sent(many, GET, *[b"a: b\r\n" * 10_000] * 100, b"\r\n")
+        assert answer(many)[0] == 431
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        (b"a: b\r\n" * 99, 200),
+        (b"a: b\r\n" * 100, 431),
+        (b"a: " + b"b" * 65_000 + b"\r\n", 200),
+        (b"a: " + b"b" * 66_000 + b"\r\n", 431),
+        (b"a" * 66_000 + b": b\r\n", 431),
+    ],
+    ids=["100 headers", "101 headers", "64 KB", "66 KB", "a name of 66 KB"],
+)
+def test_the_limits_of_a_head_hold_where_it_comes_in_one_piece_too(served, headers, status):
+    with connected(served) as one:
+        one.sendall(GET + headers + b"\r\n")
+        assert one.recv(1000).startswith(b"HTTP/1.1 %d" % status)
+
+
+def test_an_address_is_part_of_the_head(served):
+    with connected(served) as long:
+        long.sendall(b"GET /" + b"x" * 66_000 + b" HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert answer(long)[0] == 431
+
+
+@pytest.mark.parametrize(
+    "endless",
+    [b"1;" + b"x" * 2**16, b"0\r\nX: " + b"x" * 2**16, b"0\r\n" + b"a: b\r\n" * 10_000],
+    ids=["a chunk's extension", "a trailer", "trailers"],
+)
+def test_what_stands_around_a_body_is_limited_as_well(served, endless):
+    """A body in chunks may carry extensions and trailers, which are of no use to anybody."""
+    with connected(served) as chunked:
+        chunked.sendall(authorized(served) + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{ \r\n")
+        sent(chunked, endless, *[endless[-30_000:]] * 2000)
+        assert answer(chunked)[0] == 431
+    assert served.read("/studies/ads")["decisions"] == 0
+
+
+def test_a_large_body_is_no_large_head(served):
+    body = b'{"batch": [' + b",".join([b"{}"] * 10) + b" " * 2**20 + b"]}"
+    with connected(served) as large:
+        large.sendall(authorized(served) + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        assert large.recv(1000).startswith(b"HTTP/1.1 200")
+    assert served.read("/studies/ads")["decisions"] == 10
+
+
+def test_what_is_no_http_is_refused_in_the_form_of_every_refusal(served):
+    with connected(served) as other:
+        other.sendall(b"\x16\x03\x01\x00 hello\r\n\r\n")
+        status, error = answer(other)
+    assert (status, error["name"]) == (400, "BadRequestError")
+    assert error["message"] == "the request cannot be read as HTTP/1.1"
+
+
+# ---------------------------------------------------------------------- too many
+
+
+def test_a_thousand_half_requests_from_one_address_leave_room_for_others(served):
+    with ExitStack() as held:
+        for _ in range(1010):
+            half = held.enter_context(connected(served))
+            sent(half, GET)
+        with connected(served) as own:
+            status, error = answer(own)
+        assert (status, error["name"]) == (503, "BusyError")
+        assert error["message"] == "100 connections are open from this address; nothing was done"
+        start = time.monotonic()
+        with connected(served, "127.0.0.2") as other:
+            other.sendall(GET + b"\r\n")
+            assert other.recv(1000).startswith(b"HTTP/1.1 200")
+        assert time.monotonic() - start < 1
+        assert len(served.server.server_state.connections) <= 101
+    assert served.http.get("/livez").status_code == 200, "there is room again"
+
+
+def test_more_connections_than_there_is_room_for_are_told_to_come_later(serving):
+    served = serving(limits=LIMITS._replace(connections=1))
+    with connected(served) as one:
+        one.sendall(GET + b"\r\n")
+        assert one.recv(1000).startswith(b"HTTP/1.1 200"), "it is connected"
+        refused = served.http.get("/livez")
+    assert (refused.status_code, refused.json()["error"]["name"]) == (503, "BusyError")
+    assert refused.headers["Retry-After"] == "1"
+    while served.http.get("/livez").status_code == 503:
+        time.sleep(0.01)
+    found = served.send("read", "GET", "/metrics").text
+    assert 'evenhand_refusals_total{name="BusyError"}' in found
+
+
+@pytest.mark.parametrize(
+    ("address", "counted"),
+    [
+        ("10.1.2.3", "10.1.2.3"),
+        ("2001:db8::1", "2001:db8::/64"),
+        ("2001:db8::ffff:1", "2001:db8::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("::ffff:10.1.2.3", "10.1.2.3"),
+        ("", ""),
+    ],
+)
+def test_an_address_of_ipv6_stands_for_its_network(address, counted):
+    assert _network(address) == counted

@@ -1,0 +1,279 @@
+"""Whether the process lives, whether its store takes writes, and long reading that leaves room for both."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import subprocess
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import pytest
+from sqlalchemy import event
+
+from evenhand.errors import StoreError
+from evenhand.quotas import FairUCB
+from evenhand.service.jobs import Lane, detached
+from evenhand.service.readiness import Readiness
+from evenhand.service.refusals import Refusal
+from evenhand.studies import Store, Study
+
+# ---------------------------------------------------------------------- a full disk
+
+
+@contextmanager
+def small_disk(folder):
+    """Give a folder on a file system of 2 MiB, where this process may mount one."""
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", folder], capture_output=True)
+    if mounted.returncode:
+        pytest.skip(f"a file system can only be mounted by root: {mounted.stderr.decode().strip()}")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", folder], check=True)
+
+
+def filled(folder):
+    """Fill a disk to its last byte; return the file that does."""
+    filler = folder / "filler"
+    with filler.open("wb", buffering=0) as file:
+        for size in (4096, 1):
+            try:
+                while True:
+                    file.write(b"x" * size)
+            except OSError:
+                continue
+    return filler
+
+
+def check_full(served, make_room):
+    """See what a service says whose store takes no writes, and that it goes on as soon as there is room."""
+    assert served.http.get("/livez").json()["status"] == "ok"
+    for path in ("/readyz", "/healthz"):
+        answer = served.http.get(path)
+        assert (answer.status_code, answer.json()["error"]["name"]) == (503, "StoreError"), path
+        assert answer.headers["Retry-After"] == "1"
+    assert "full" in next(line["why"] for line in served.lines() if line["event"] == "store")
+    assert {served.ask(json={"count": 100}).status_code for _ in range(3)} == {503}
+    before = served.read("/studies/ads")["decisions"]
+    make_room()
+    end = time.monotonic() + 30
+    while served.http.get("/readyz").status_code == 503 and time.monotonic() < end:
+        time.sleep(0.05)
+    assert served.http.get("/healthz").json()["studies"] == 1
+    assert served.ask().json()["id"] == before + 1
+
+
+def test_a_full_disk_leaves_a_service_alive_but_not_ready(serving, tmp_path):
+    with small_disk(tmp_path):
+        store = Store.at(tmp_path / "ads.evenhand", create=True)
+        served = serving(store)
+        served.create()
+        assert served.ask().status_code == 200
+        assert served.http.get("/readyz").json()["studies"] == 1
+        filler = filled(tmp_path)
+        time.sleep(1.1)
+        check_full(served, filler.unlink)
+        served.stop()
+        assert Study.open(store).verify().ok
+        store.close()
+
+
+def test_a_store_that_may_not_grow_is_not_ready(serving, tmp_path):
+    store, most = Store.at(tmp_path / "ads.evenhand", create=True), [0]
+
+    @event.listens_for(store._engine, "begin")
+    def limited(connection):
+        pages = most[0] and connection.exec_driver_sql("PRAGMA page_count").scalar()
+        connection.exec_driver_sql(f"PRAGMA max_page_count = {pages or 2**30}")
+
+    served = serving(store)
+    served.create()
+    assert served.ask().status_code == 200
+    most[0] = 1
+    check_full(served, lambda: most.__setitem__(0, 0))
+    served.stop()
+    store.close()
+
+
+# ---------------------------------------------------------------------- readiness
+
+
+class Slow:
+    """A store that counts its writes, and takes its time."""
+
+    url = "slow"
+
+    def __init__(self, seconds=0.0, error=None):
+        self.seconds, self.error, self.writes = seconds, error, 0
+
+    def check_writable(self):
+        self.writes += 1
+        time.sleep(self.seconds)
+        if self.error:
+            raise self.error
+
+    def names(self):
+        return ["ads"]
+
+
+def test_one_write_a_second_answers_all_who_ask():
+    store, now = Slow(0.05), [0.0]
+
+    async def asked():
+        readiness = Readiness(store, clock=lambda: now[0])
+        found = await asyncio.gather(*(readiness.studies() for _ in range(20)))
+        now[0] = 0.9
+        found.append(await readiness.studies())
+        first = store.writes
+        now[0] = 1.1
+        return [*found, await readiness.studies()], first
+
+    found, first = asyncio.run(asked())
+    assert (set(found), first, store.writes) == ({1}, 1, 2)
+
+
+def test_a_store_that_does_not_answer_is_not_ready_and_is_asked_no_more():
+    store = Slow(0.5)
+
+    async def asked():
+        readiness = Readiness(store, patience=0.05, age=0.0)
+        for _ in range(3):
+            with pytest.raises(StoreError, match=r"slow: the store took no write within 0\.05 seconds"):
+                await readiness.studies()
+
+    asyncio.run(asked())
+    assert store.writes == 1
+
+
+def test_a_failure_is_told_to_all_and_then_forgotten():
+    store, now = Slow(error=StoreError("full")), [0.0]
+
+    async def asked():
+        readiness = Readiness(store, clock=lambda: now[0])
+        found = await asyncio.gather(*(readiness.studies() for _ in range(3)), return_exceptions=True)
+        store.error, now[0] = None, 2.0
+        return [*map(str, found), await readiness.studies()]
+
+    assert asyncio.run(asked()) == ["full"] * 3 + [1]
+
+
+@pytest.mark.parametrize("where", [":memory:", "file"])
+def test_a_trial_leaves_nothing_behind(where, tmp_path):
+    store = Store.at(tmp_path / "ads.evenhand" if where == "file" else where, create=True)
+    with store.reading() as connection:
+        tables = [row[0] for row in connection.exec_driver_sql("SELECT name FROM sqlite_master WHERE type = 'table'")]
+
+    def rows():
+        with store.reading() as connection:
+            return [connection.exec_driver_sql(f"SELECT * FROM {table}").all() for table in tables]
+
+    before = rows()
+    store.check_writable()
+    store.check_writable()
+    assert rows() == before
+    store.close()
+
+
+# ---------------------------------------------------------------------- long reading
+
+
+def test_a_lane_takes_so_many_at_once_and_tells_the_others_to_wait():
+    free, lane = threading.Event(), Lane("audits", 2)
+
+    async def together():
+        running = [asyncio.create_task(lane.run(free.wait)) for _ in range(2)]
+        await asyncio.sleep(0)
+        with pytest.raises(Refusal, match="2 audits are running already; try again later") as refused:
+            await lane.run(free.wait)
+        free.set()
+        await asyncio.gather(*running)
+        return refused.value, await lane.run(lambda: "room again")
+
+    refusal, then = asyncio.run(together())
+    assert (refusal.status, refusal.name, refusal.headers["Retry-After"]) == (503, "BusyError", "5")
+    assert then == "room again"
+
+
+def test_a_job_that_fails_or_is_left_gives_its_place_back_when_it_ends():
+    free, lane = threading.Event(), Lane("audits", 1)
+
+    async def left():
+        with pytest.raises(ZeroDivisionError):
+            await lane.run(lambda: 1 / 0)
+        gone = asyncio.create_task(lane.run(free.wait))
+        await asyncio.sleep(0)
+        gone.cancel()
+        await asyncio.sleep(0.01)
+        with pytest.raises(Refusal):
+            await lane.run(lambda: "too early: the job goes on")
+        free.set()
+        while lane._running:
+            await asyncio.sleep(0.01)
+        return await lane.run(lambda: "done")
+
+    assert asyncio.run(left()) == "done"
+
+
+def test_nobody_waits_for_a_job_when_the_loop_ends():
+    free = threading.Event()
+
+    async def left():
+        asyncio.get_running_loop().call_later(0.05, task.cancel) if (task := asyncio.current_task()) else None
+        await detached(lambda: free.wait(60))
+
+    start = time.monotonic()
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(left())
+    assert time.monotonic() - start < 10
+    assert all(thread.daemon for thread in threading.enumerate() if thread.name == "evenhand job")
+    free.set()
+
+
+@pytest.mark.parametrize("path", ["/audit", "/history?format=json"])
+def test_long_reading_holds_up_nothing_else(serving, monkeypatch, path):
+    """Two run, all others are told to wait at once; health, decisions and other reading go on meanwhile."""
+    store = Store.at(":memory:", create=True)
+    for name in ("ads", "news"):
+        Study.create(store, FairUCB([0.2, 0.3], seed=1), name=name)
+    served, free = serving(store), threading.Event()
+    first = served.read(f"/studies/ads{path}")
+    monkeypatch.setattr("evenhand.service.state.audit_of", lambda desk: free.wait(60) and first)
+    monkeypatch.setattr("evenhand.service.history.written", lambda *_: (b"[]", "text") if free.wait(60) else None)
+    with ThreadPoolExecutor(60) as pool:
+        asked = [pool.submit(served.send, "read", "GET", f"/studies/{name}{path}") for name in ("ads", "news") * 30]
+        while sum(one.done() for one in asked) < 58:
+            time.sleep(0.01)
+        start = time.monotonic()
+        for quick in ("/livez", "/readyz", "/healthz", "/docs", "/"):
+            assert served.http.get(quick).status_code == 200
+        assert served.ask().status_code == 200
+        assert served.read("/studies/ads")["decisions"] == 1
+        assert time.monotonic() - start < 5
+        refused = [one.result() for one in asked if one.done()]
+        assert {(one.status_code, one.json()["error"]["name"]) for one in refused} == {(503, "BusyError")}
+        assert {one.headers["Retry-After"] for one in refused} == {"5"}
+        free.set()
+        assert [one.result().status_code for one in asked].count(200) == 2
+    assert served.send("read", "GET", f"/studies/ads{path}").status_code == 200
+
+
+@pytest.mark.parametrize("accept", ["gzip", "identity"])
+def test_a_large_answer_is_compressed_for_those_who_can_read_it(serving, monkeypatch, accept):
+    """By a thread: the event loop answers others meanwhile."""
+    served, threads, compress = serving(), [], gzip.compress
+    monkeypatch.setattr(
+        "evenhand.service.answers.gzip.compress",
+        lambda *given, **named: threads.append(threading.current_thread()) or compress(*given, **named),
+    )
+    served.create("many", {"policy": "quotas/fair-ucb", "shares": {f"arm {i}": 0.0 for i in range(900)}, "seed": 1})
+    answer = served.send("read", "GET", "/studies/many", headers={"Accept-Encoding": accept})
+    assert answer.headers.get("Content-Encoding", "identity") == accept
+    assert "Accept-Encoding" in answer.headers.get("Vary", "") or accept == "identity"
+    assert len(answer.json()["arms"]) == 900
+    assert len(answer.content) > 2**16 > int(answer.headers["Content-Length"]) or accept == "identity"
+    assert [thread is served.thread for thread in threads] == [False] * (accept == "gzip")
+    head = served.send("read", "HEAD", "/studies/many", headers={"Accept-Encoding": accept})
+    assert (head.content, head.headers["Content-Length"]) == (b"", answer.headers["Content-Length"])
