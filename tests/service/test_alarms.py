@@ -9,8 +9,16 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 
 from evenhand.quotas import FairUCB
-from evenhand.service.alarms import Alarms
+from evenhand.service.alarms import Alarms as Posting
 from evenhand.studies import Store, Study, monitors
+
+
+class Alarms(Posting):
+    """Alarms that return when everything is posted."""
+
+    def __call__(self, study):
+        super().__call__(study)
+        self.wait()
 
 
 class Log(list):

@@ -12,6 +12,8 @@ from evenhand.studies import Store, Study
 __all__ = ["Hook", "Watch"]
 
 Hook = Callable[[Study], Any]
+LONGEST = 10.0
+"""Seconds that stopping waits for a round."""
 
 
 class Watch:
@@ -34,10 +36,10 @@ class Watch:
             self._thread.start()
 
     def stop(self) -> None:
-        """End after the round that is under way."""
+        """End after the round that is under way; a round that takes longer than 10 seconds is left alone."""
         self._over.set()
         if self._thread is not None:
-            self._thread.join()
+            self._thread.join(LONGEST)
 
     def round(self) -> None:
         """Call every hook with every study once."""

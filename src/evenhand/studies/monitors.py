@@ -19,7 +19,7 @@ from evenhand.studies.schema import ALERTS, MONITORS
 if TYPE_CHECKING:
     from evenhand.studies.study import Study
 
-__all__ = ["METRICS", "Alert", "Monitor", "add", "alerts", "delivered", "listed", "remove", "watch"]
+__all__ = ["METRICS", "Alert", "Monitor", "add", "alerts", "delivered", "listed", "remove", "undelivered", "watch"]
 
 
 class Alert(NamedTuple):
@@ -118,6 +118,13 @@ def alerts(study: Study, *, standing: bool = False, limit: int = 100) -> list[Al
         found = found.where(ALERTS.c.cleared_at.is_(None))
     with study.store.reading() as connection:
         return [_alert(row) for row in connection.execute(found)]
+
+
+def undelivered(study: Study) -> list[Alert]:
+    """Return the alerts, oldest first, that were not posted to their webhooks as they stand."""
+    waiting = MONITORS.c.webhook.is_not(None), ALERTS.c.delivered_at.is_(None)
+    with study.store.reading() as connection:
+        return [_alert(row) for row in connection.execute(_found(study).where(*waiting).order_by(ALERTS.c.id))]
 
 
 def watch(study: Study) -> list[Alert]:

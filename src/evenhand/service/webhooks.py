@@ -1,0 +1,66 @@
+"""Post JSON to an address, within one deadline for everything: name lookup, connection, answer."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
+from typing import Any
+
+import httpx
+
+__all__ = ["post"]
+
+
+@cache
+def _certificates() -> ssl.SSLContext:
+    """Return what servers are trusted by; reading it takes longer than posting."""
+    return httpx.create_ssl_context()
+
+
+class _Abandoned(ThreadPoolExecutor):
+    """Runs each job on a thread that nobody waits for: a name lookup cannot be interrupted, only left alone."""
+
+    def submit(self, job: Callable[..., Any], /, *given: Any, **named: Any) -> Future[Any]:
+        answer: Future[Any] = Future()
+        answer.set_running_or_notify_cancel()
+
+        def run() -> None:
+            try:
+                result = job(*given, **named)
+            except BaseException as error:
+                answer.set_exception(error)
+            else:
+                answer.set_result(result)
+
+        threading.Thread(target=run, name="evenhand lookup", daemon=True).start()
+        return answer
+
+
+def post(address: str, message: Any, *, patience: float) -> None:
+    """Post a message; blocks until the head of the answer is there, or for `patience` seconds.
+
+    The answer's body is not read, and redirects are not followed.
+
+    Raises
+    ------
+    TimeoutError
+        If the receiver did not answer in time.
+    httpx.HTTPError, httpx.InvalidURL
+        If it cannot be reached, or answers with anything but 2xx.
+    """
+
+    async def posted() -> None:
+        async with (
+            asyncio.timeout(patience),
+            httpx.AsyncClient(timeout=None, follow_redirects=False, verify=_certificates()) as http,
+            http.stream("POST", address, json=message) as answer,
+        ):
+            answer.raise_for_status()
+
+    with asyncio.Runner() as runner:
+        runner.get_loop().set_default_executor(_Abandoned())
+        runner.run(posted())
