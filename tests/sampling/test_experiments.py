@@ -1,8 +1,6 @@
 """The experiments run, the command writes what it says, and the data sets hold what their pages say."""
 
-import os
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,15 +10,10 @@ from typer.testing import CliRunner
 from evenhand.experiments.framework import Runner, find
 from evenhand.sampling import ArrayPool
 
-SHARED = Path(__file__).parents[3] / "shared" / "data"
-
 
 @pytest.fixture
-def data(monkeypatch):
-    folder = os.environ.get("EVENHAND_DATA") or str(SHARED)
-    if not Path(folder).is_dir():
-        pytest.skip("no folder of real data sets: set EVENHAND_DATA")
-    monkeypatch.setenv("EVENHAND_DATA", folder)
+def data(data_folder, monkeypatch):
+    monkeypatch.setenv("EVENHAND_DATA", str(data_folder))
 
 
 @pytest.mark.parametrize("id", ["fig1", "fig2", "fig8", "fig10", "reweighting"])

@@ -7,17 +7,15 @@ import json
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import httpx
 import pytest
-import uvicorn
 
-from evenhand.service.app import create_app
-from evenhand.service.connections import Connection
-from evenhand.service.logs import json_log
 from evenhand.studies import Store
 from evenhand.studies.keys import ROLES, add_key
+
+if TYPE_CHECKING:
+    import httpx
 
 POLICY = {"policy": "quotas/fair-ucb", "shares": {"a": 0.2, "b": 0.3}, "seed": 1}
 
@@ -26,6 +24,13 @@ class Served:
     """A running service, and shorthands for what tests send to it."""
 
     def __init__(self, store: Store, **settings: Any) -> None:
+        import httpx
+        import uvicorn
+
+        from evenhand.service.app import create_app
+        from evenhand.service.connections import Connection
+        from evenhand.service.logs import json_log
+
         self.store, self.written = store, io.BytesIO()
         self.keys = {role: add_key(store, role) for role in ROLES}
         self.app = create_app(store, log=json_log(self.written), **settings)

@@ -1,5 +1,7 @@
 """`simulate`: one dataset whatever runs it, checkpoints, common random numbers, what is counted every round."""
 
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -165,14 +167,12 @@ def test_policies_that_do_not_fit_are_refused(policies, words):
         eh.simulate(policies, WORLD, rounds=10)
 
 
-def test_ray_is_asked_for_by_name_where_it_is_not_installed():
-    try:
-        import ray  # noqa: F401
-    except ImportError:
-        with pytest.raises(MissingExtraError, match=r"needs ray: pip install 'evenhand\[ray\]'"):
-            eh.simulate(FairUCB(SHARES), WORLD, rounds=10, backend="ray")
-    else:
-        pytest.skip("ray is installed")
+@pytest.mark.parametrize(("backend", "modules"), [("ray", ["ray", "ray.util.joblib"]), ("dask", ["distributed"])])
+def test_a_cluster_whose_library_is_not_installed_is_asked_for_by_name(backend, modules, monkeypatch):
+    for module in modules:
+        monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(MissingExtraError, match=rf"needs .*: pip install 'evenhand\[{backend}\]'"):
+        eh.simulate(FairUCB(SHARES), WORLD, rounds=10, backend=backend)
 
 
 # ---------------------------------------------------------------------------- counted at every round

@@ -5,10 +5,8 @@ from __future__ import annotations
 import shutil
 
 import pytest
-from selenium import webdriver
 
-from tests.service.page.fake import Fake, Played, served
-from tests.service.page.visitor import SHARES, Visitor
+from tests.service.page.fake import SHARES, Fake, Played, served
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 FLAGS = (
@@ -27,6 +25,8 @@ window.setInterval = (turn, wait, ...rest) => often(turn, wait / 5, ...rest);
 def chromium(tmp_path_factory):
     if not (CHROMIUM and DRIVER):
         pytest.skip("chromium and chromedriver are not installed (Debian: apt install chromium chromium-driver)")
+    from selenium import webdriver
+
     options = webdriver.ChromeOptions()
     options.binary_location = CHROMIUM
     for flag in [*FLAGS.split(), f"--user-data-dir={tmp_path_factory.mktemp('chromium')}"]:
@@ -45,6 +45,8 @@ def fake():
 
 @pytest.fixture
 def visitor(chromium, fake):
+    from tests.service.page.visitor import Visitor
+
     with served(fake) as address:
         someone = Visitor(chromium, address)
         chromium.execute_cdp_cmd("Storage.clearDataForOrigin", {"origin": address, "storageTypes": "local_storage"})

@@ -15,6 +15,8 @@ PAGE = Path(__file__).resolve().parents[3] / "src" / "evenhand" / "service" / "p
 TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 POLICY = "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 BEGAN = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
+SHARES = {"a": 0.2, "b": 0.3, "c": 0.1}
+"""What the study "ads" promises."""
 READ, REPORT = "read-key", "report-key"
 OWED = "owed its share"
 

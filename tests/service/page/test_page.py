@@ -10,8 +10,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from tests.naming import named
-from tests.service.page.fake import PAGE, READ, REPORT, Played
-from tests.service.page.visitor import SHARES
+from tests.service.page.fake import PAGE, READ, REPORT, SHARES, Played
 
 ATTACK = "<img src=x onerror=alert(1)>"
 BIAS = {"group": "women", "reference": "men", "feature": "intercept", "bias": -0.41, "low": -0.6, "high": -0.22}

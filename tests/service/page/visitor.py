@@ -7,9 +7,6 @@ from selenium.webdriver.support.wait import WebDriverWait
 
 from tests.service.page.fake import READ
 
-SHARES = {"a": 0.2, "b": 0.3, "c": 0.1}
-"""What the study "ads" promises."""
-
 
 class Visitor:
     """Somebody who looks at the page."""
