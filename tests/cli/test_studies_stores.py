@@ -8,12 +8,8 @@ import sys
 import pytest
 from sqlalchemy import create_engine, text
 
-from evenhand.errors import (
-    ArgumentError,
-    EvenhandError,
-    MissingExtraError,
-    StoreError,
-)
+from evenhand.cli import main
+from evenhand.errors import ArgumentError, EvenhandError, MissingExtraError, StoreError
 from evenhand.online import REASONS
 from evenhand.quotas.under_quota import OWED
 from evenhand.studies import Study
@@ -139,11 +135,24 @@ def test_whatever_is_refused_is_one_line_and_exit_code_2(tmp_path):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full on this system")
-def test_a_decision_that_cannot_be_printed_is_on_record_and_says_so(store):
+@pytest.mark.parametrize("command", ["list", "show"])
+def test_a_full_disk_is_exit_code_2_whatever_could_not_be_printed(command, store, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["evenhand", command, *([str(store)] if command == "show" else [])])
     with open("/dev/full", "w") as full:
-        done = subprocess.run(
-            [sys.executable, "-m", "evenhand", "ask", str(store)], stdout=full, stderr=subprocess.PIPE, text=True
-        )
+        monkeypatch.setattr(sys, "stdout", full)
+        with pytest.raises(SystemExit) as ended:
+            main()
+        full.flush()
+    assert ended.value.code == 2
+    assert "the machine refused: " in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full on this system")
+def test_a_decision_that_cannot_be_printed_is_on_record_and_says_so(store):
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    command = [sys.executable, "-m", "evenhand", "ask", str(store)]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, env=buffered)
     assert done.returncode == 2
     assert "taken and on record, but not printed" in done.stderr
     with Study.open(store) as study:

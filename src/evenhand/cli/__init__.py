@@ -6,6 +6,7 @@ machine refused; 70 evenhand itself failed; 130 interrupted.
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 from io import TextIOWrapper
@@ -88,3 +89,14 @@ def main() -> None:
         traceback.print_exc()
         typer.secho("evenhand: this is a defect of evenhand, not an answer", err=True, fg="red")
         sys.exit(70)
+    finally:
+        _drop_unwritten()
+
+
+def _drop_unwritten() -> None:
+    """Drop what standard output did not take: at exit Python would fail at it again and replace the exit code."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        try:
+            sys.stdout.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
