@@ -5,11 +5,13 @@ BIN := .venv/bin
 OUT ?= out
 EXTRAS := dask fairlearn peers postgresql ray service test
 
-.PHONY: help demo test lint check figures bench fuzz durability coverage lock clean
+.PHONY: help demo test test-long test-all lint check figures bench fuzz durability coverage lock clean
 
 help:
 	@echo "make demo                  decide on real data under guaranteed shares, and see that the promise held"
 	@echo "make test                  style, types, layers, tests, documentation"
+	@echo "make test-long             the tests that take long: clusters, many processes, repeated simulations"
+	@echo "make test-all              every test; with EVENHAND_NO_SKIPS=1 none may skip"
 	@echo "make check POLICY=NAME     the contract over one registered policy, such as quotas/fair-ucb"
 	@echo "make figures               every paper's figures in full, with verdicts, into $(OUT)/"
 	@echo "make bench                 the benchmarks, ratios in one run"
@@ -22,6 +24,12 @@ demo: .venv/ready
 	@$(BIN)/evenhand demo --out $(OUT)/demo
 
 test: lint
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow"
+
+test-long: .venv/ready
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m slow
+
+test-all: .venv/ready
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: .venv/ready
