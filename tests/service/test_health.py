@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import shutil
 import subprocess
 import threading
 import time
@@ -26,6 +27,8 @@ from evenhand.studies import Store, Study
 @contextmanager
 def small_disk(folder):
     """Give a folder on a file system of 2 MiB, where this process may mount one."""
+    if shutil.which("mount") is None:
+        pytest.skip("a file system can only be mounted by root: mount is not on the path")
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", folder], capture_output=True)
     if mounted.returncode:
         pytest.skip(f"a file system can only be mounted by root: {mounted.stderr.decode().strip()}")
