@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import os
+import re
 from collections.abc import Sequence
 from datetime import date, time, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +19,11 @@ from evenhand.kernels.arrays import Floats
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["cells", "column", "holds_times", "numbers", "read_table"]
+__all__ = ["cells", "column", "holds_times", "numbers", "read_table", "unescaped", "write_csv"]
+
+FORMULA = re.compile(r"['=+\-@\t\r\n＝＋－＠]")
+"""How text begins that a spreadsheet takes for a formula, or that was kept from it."""
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 def read_table(path: str | os.PathLike[str], *, text: Sequence[str] = ()) -> pd.DataFrame:
@@ -72,6 +78,40 @@ def _read_csv(file: Path, text: Sequence[str]) -> pd.DataFrame:
     # pandas calls a second column `x` `x.1`: under its own name it is refused where it is wanted
     frame.columns = pd.Index([own or made for own, made in zip(header, frame.columns, strict=True)])
     return frame
+
+
+def write_csv(frame: pd.DataFrame, out: str | os.PathLike[str] | IO[str]) -> None:
+    """Write a table as CSV of which a spreadsheet takes no cell for a formula.
+
+    Text that begins with =, +, -, @, a tab or a line break gets an apostrophe in front, and so does text that begins
+    with an apostrophe, so that `unescaped` can take it off again. Numbers stay as they are, text that is a number too.
+
+    >>> import pandas as pd, sys
+    >>> write_csv(pd.DataFrame({"arm": ["=1+1", "b"], "reward": [-1.5, 0.0]}), sys.stdout)
+    arm,reward
+    '=1+1,-1.5
+    b,0.0
+    """
+    import pandas as pd
+
+    written, broken = frame.copy(), False
+    for name in range(written.shape[1]):
+        cells = written.iloc[:, name]
+        if not (pd.api.types.is_numeric_dtype(cells) or pd.api.types.is_datetime64_any_dtype(cells)):
+            written.isetitem(name, [_escaped(cell) if isinstance(cell, str) else cell for cell in cells])
+            broken = broken or any("\r" in cell for cell in cells if isinstance(cell, str))
+    written.columns = pd.Index([_escaped(str(name)) for name in written.columns])
+    quoting: Any = csv.QUOTE_NONNUMERIC if broken else csv.QUOTE_MINIMAL  # the latter leaves a lone \r as it is
+    written.to_csv(out, index=False, lineterminator="\n", quoting=quoting)
+
+
+def _escaped(text: str) -> str:
+    return f"'{text}" if FORMULA.match(text) and not NUMBER.fullmatch(text) else text
+
+
+def unescaped(text: str) -> str:
+    """Return the text of a cell that `write_csv` wrote."""
+    return text.removeprefix("'")
 
 
 def column(frame: pd.DataFrame, name: str) -> NDArray[Any]:

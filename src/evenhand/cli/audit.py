@@ -25,7 +25,7 @@ def audit(
     from evenhand import quotas
     from evenhand.cli.inputs import named_shares, shares_of
     from evenhand.cli.output import as_json, folder, number, picture, say, table
-    from evenhand.tables import column, read_table
+    from evenhand.tables import column, read_table, write_csv
 
     frame = read_table(log, text=[arm])
     seen = {str(label): label for label in column(frame, arm).tolist()}
@@ -37,8 +37,8 @@ def audit(
         from evenhand.plots.style import figure
 
         folder(out)
-        finding.arms.to_csv(out / "audit.csv", index=False)
-        finding.timeline.to_csv(out / "timeline.csv", index=False)
+        write_csv(finding.arms, out / "audit.csv")
+        write_csv(finding.timeline, out / "timeline.csv")
         drawn, axes = figure()
         plot_audit(finding, axes)
         picture(drawn, out, "audit")

@@ -84,8 +84,9 @@ def write_bias(found: pd.DataFrame, out: Path) -> list[Path]:
     from evenhand.cli.output import picture
     from evenhand.plots import plot_bias
     from evenhand.plots.style import figure
+    from evenhand.tables import write_csv
 
-    found.to_csv(out / "bias.csv", index=False)
+    write_csv(found, out / "bias.csv")
     drawn, axes = figure(height=max(3.8, 0.25 * found["feature"].nunique()))
     plot_bias(found, axes)
     return [out / "bias.csv", picture(drawn, out, "bias")]

@@ -143,9 +143,10 @@ def _show(running: Search, seed: int | None, ask: Path | None, out: Path | None,
     rows = found.table.reset_index()
     if out is not None:
         from evenhand.plots.interventions import plot_candidates, plot_outcomes
+        from evenhand.tables import write_csv
 
         folder(out)
-        rows.to_csv(out / "candidates.csv", index=False)
+        write_csv(rows, out / "candidates.csv")
         if running.tolerance is None:
             picture(plot_outcomes(found).get_figure(), out, "candidates")  # type: ignore[arg-type]
         else:

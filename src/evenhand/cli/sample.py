@@ -38,7 +38,7 @@ def sample(
     from evenhand.plots.style import figure
     from evenhand.sampling import TablePool
     from evenhand.state import save
-    from evenhand.tables import read_table
+    from evenhand.tables import read_table, write_csv
 
     columns = [name.strip() for name in features.split(",")] if features else None
     groups = [name.strip() for name in group.split(",")]
@@ -57,8 +57,8 @@ def sample(
     chosen = frame.iloc[world.chosen]
     chosen.to_csv(out / "rows.csv", index_label="row")
     risks = sampler.risks.assign(share=finished.mixture).reset_index()
-    risks.to_csv(out / "mixture.csv", index=False)
-    history.to_csv(out / "history.csv", index=False)
+    write_csv(risks, out / "mixture.csv")
+    write_csv(history, out / "history.csv")
     save(sampler, out / "sampler.evenhand")
     drawn, axes = figure(9.5, 3.6, columns=2)
     plot_collection(history, axes)

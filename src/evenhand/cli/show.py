@@ -199,8 +199,9 @@ def _write(study: Study, found: dict[str, Any], out: Path) -> list[Path]:
     from evenhand.plots.groups import plot_bias
     from evenhand.plots.studies import plot_course, plot_owed
     from evenhand.plots.style import figure
+    from evenhand.tables import write_csv
 
-    pd.DataFrame(found["arms"]).to_csv(out / "arms.csv", index=False)
+    write_csv(pd.DataFrame(found["arms"]), out / "arms.csv")
     written = [out / "arms.csv"]
     trail = study.trail()
     moments, k, promise = trail.moments, len(trail.labels), trail.promise
@@ -226,7 +227,7 @@ def _write(study: Study, found: dict[str, Any], out: Path) -> list[Path]:
         written.append(picture(drawn, out, "shortfall"))
     if found["bias"]:
         bias = pd.DataFrame(found["bias"])
-        bias.to_csv(out / "bias.csv", index=False)
+        write_csv(bias, out / "bias.csv")
         drawn, axes = figure(height=max(3.8, 0.25 * bias["feature"].nunique()))
         plot_bias(bias, axes)
         written += [out / "bias.csv", picture(drawn, out, "bias")]

@@ -183,11 +183,12 @@ def _write(history: xr.Dataset, summary: list[dict[str, Any]], out: Path) -> lis
     from evenhand import plots
     from evenhand.cli.output import picture
     from evenhand.plots.style import figure
+    from evenhand.tables import write_csv
 
     history.to_netcdf(out / "history.nc", engine="h5netcdf")
-    pd.DataFrame(summary).to_csv(out / "summary.csv", index=False)
+    write_csv(pd.DataFrame(summary), out / "summary.csv")
     columns, rows = _arms(history, most=len(history.arm))
-    pd.DataFrame(rows, columns=columns).to_csv(out / "arms.csv", index=False)
+    write_csv(pd.DataFrame(rows, columns=columns), out / "arms.csv")
     written = [out / "history.nc", out / "summary.csv", out / "arms.csv"]
     drawings: dict[str, Any] = {"shares": plots.plot_shares}
     if "regret" in history:

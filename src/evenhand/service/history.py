@@ -10,6 +10,8 @@ import orjson
 from evenhand.service.arrow import MEDIA_TYPE
 from evenhand.studies import Study
 from evenhand.studies.export import bandit_frame, frame
+from evenhand.studies.files import flat
+from evenhand.tables import write_csv
 
 __all__ = ["CONTENT", "written"]
 
@@ -26,8 +28,6 @@ CONTENT: dict[str, Any] = {
     MEDIA_TYPE: {"schema": {"type": "string", "format": "binary"}},
     "application/json": {"schema": {"type": "array", "items": {"type": "object"}}},
 }
-NESTED = ("arm", "probabilities", "given", "told", "random_state", "reward")
-"""Columns whose cells may be lists or objects: as text in files that hold one type a column."""
 
 
 def written(study: Study, format: Format, form: Literal["log", "bandit"]) -> tuple[bytes, str]:
@@ -42,11 +42,11 @@ def written(study: Study, format: Format, form: Literal["log", "bandit"]) -> tup
     if format == "json":
         rows = table.astype(object).where(table.notna(), None).to_dict("records")
         return orjson.dumps(rows, default=_plain, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_UTC_Z), KINDS[format]
-    for name in NESTED:
-        if name in table and table[name].dtype == object:
-            table[name] = [_cell(value) for value in table[name]]
+    table = flat(table)
     if format == "csv":
-        return table.to_csv(index=False).encode(), KINDS[format]
+        text = io.StringIO()
+        write_csv(table, text)
+        return text.getvalue().encode(), KINDS[format]
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -58,12 +58,6 @@ def written(study: Study, format: Format, form: Literal["log", "bandit"]) -> tup
         with pa.ipc.new_stream(sink, rows.schema) as stream:
             stream.write_table(rows)
     return sink.getvalue(), KINDS[format]
-
-
-def _cell(value: Any) -> str | None:
-    if value is None or isinstance(value, str) or value != value:
-        return None if not isinstance(value, str) else value
-    return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY, default=_plain).decode()
 
 
 def _plain(value: Any) -> Any:

@@ -1,0 +1,76 @@
+"""A study's table as a file: JSON in cells that hold more than one value, and the way back from CSV."""
+
+from __future__ import annotations
+
+from typing import IO, TYPE_CHECKING, Any
+
+import orjson
+
+from evenhand.errors import TableError
+from evenhand.tables import unescaped
+
+if TYPE_CHECKING:
+    import os
+
+    import pandas as pd
+
+__all__ = ["flat", "read_csv"]
+
+NESTED = ("probabilities", "given", "told", "decision", "random_state")
+"""Columns that `frame` fills with lists and objects."""
+MIXED = ("reward",)
+"""Columns that hold numbers, or lists where there are several."""
+TIMES = ("at", "told_at")
+TEXTS = ("arm", "reason", "status", "version", "key", "actor", "digest")
+
+
+def flat(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table with one type a column: lists and objects as JSON, labels of several types as text."""
+    table = table.copy()
+    for name in table.columns:
+        cells = table[name]
+        if cells.dtype != object and name not in NESTED:
+            continue
+        if name in NESTED or any(isinstance(cell, (list, tuple, dict)) for cell in cells):
+            table[name] = [None if _missing(cell) else _json(cell) for cell in cells]
+        elif len({type(cell) for cell in cells if not _missing(cell)}) > 1:
+            table[name] = [None if _missing(cell) else str(cell) for cell in cells]
+    return table
+
+
+def read_csv(source: str | os.PathLike[str] | IO[str]) -> pd.DataFrame:
+    """Return the table that `evenhand export` or `/history` wrote as CSV, with times, lists and objects read.
+
+    Arms are text, whatever they were; `decision` holds them as they were.
+
+    Raises
+    ------
+    TableError
+        If a cell is not what an export holds.
+    """
+    import pandas as pd
+
+    table = pd.read_csv(source, dtype=dict.fromkeys([*TEXTS, *NESTED], str), keep_default_na=False, na_values=[""])
+    table.columns = [unescaped(str(name)) for name in table.columns]
+    for name in table.columns:
+        cells = table[name]
+        try:
+            if name in TIMES:
+                table[name] = pd.to_datetime(cells, utc=True, format="ISO8601")
+            elif name in NESTED or (name in MIXED and not pd.api.types.is_numeric_dtype(cells)):
+                table[name] = pd.Series(
+                    [None if _missing(cell) else orjson.loads(cell) for cell in cells], dtype=object
+                )
+            elif not pd.api.types.is_numeric_dtype(cells):
+                table[name] = [unescaped(cell) if isinstance(cell, str) else None for cell in cells]
+        except (TypeError, ValueError) as error:
+            raise TableError(f"column {name!r}: not as an export of evenhand writes it: {error}") from error
+    return table
+
+
+def _missing(cell: Any) -> bool:
+    return cell is None or (isinstance(cell, float) and cell != cell)
+
+
+def _json(cell: Any) -> str:
+    return orjson.dumps(cell, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS, default=str).decode()

@@ -1,0 +1,144 @@
+"""A study's table as CSV: no cell is a formula, and what was written can be read again."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import evenhand as eh
+from evenhand.cli import app
+from evenhand.errors import TableError
+from evenhand.service.history import written
+from evenhand.studies import Operation, Study
+from evenhand.studies.export import bandit_frame
+from evenhand.studies.files import read_csv
+from evenhand.tables import write_csv
+
+FORMULAS = [
+    *("=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(1)", "\t=1", "\r=1", "\n=1", "=", "-", "＝1", "＋1", "－1", "＠a"),
+    *("'=1+1", "''", "'", "-1,5", "+1 2"),
+]
+HARMLESS = ["-1.5", "+3", "1e-7", "-.5", "a=1", "a", "1", "é", 'say "x"', "a,b", "NA", "nan", "null", "x\ny"]
+
+
+def spoken(arms):
+    """A study with these arms, each asked for, some told."""
+    study = Study.create(":memory:", eh.learners.UCB1(arms=arms, seed=1), name="ads")
+    for n in range(2 * len(arms)):
+        decision = study.perform([Operation("ask", key=f"={n}", actor="-x")])[0]
+        if n % 5 < 4:
+            study.tell(decision, 0.5)
+    return study
+
+
+def cells(text):
+    return [cell for row in csv.reader(io.StringIO(text, newline="")) for cell in row]
+
+
+def is_number(cell):
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def by_shell(study, tmp_path, form):
+    path = tmp_path / "log.csv"
+    copy = Study.create(tmp_path / "ads.evenhand", eh.learners.UCB1(arms=list(study.policy.arms), seed=1), name="ads")
+    for event in study.events():
+        if event.kind == "ask":
+            copy.perform([Operation("ask", key=event.key, actor=event.actor)])
+        else:
+            copy.tell(event.ticket, event.given["reward"])
+    copy.close()
+    done = CliRunner().invoke(app, ["export", str(tmp_path / "ads.evenhand"), "--out", str(path), "--form", form])
+    assert done.exit_code == 0, done.output
+    return path.read_bytes().decode()
+
+
+def by_http(study, tmp_path, form):
+    return written(study, "csv", form)[0].decode()
+
+
+@pytest.mark.parametrize("exported", [by_shell, by_http])
+@pytest.mark.parametrize("form", ["log", "bandit"])
+def test_no_cell_of_an_export_is_a_formula(exported, form, tmp_path):
+    study = spoken([*FORMULAS, *HARMLESS])
+    text = exported(study, tmp_path, form)
+    dangerous = [cell for cell in cells(text) if cell[:1] in set("=+-@\t\r\n＝＋－＠") and not is_number(cell)]
+    assert dangerous == []
+    assert "'=1+1" in cells(text)
+    assert "-1.5" in cells(text), "text that is a number does no harm and stays as it is"
+
+
+@pytest.mark.parametrize("exported", [by_shell, by_http])
+def test_a_log_is_read_back_as_it_was(exported, tmp_path):
+    study = spoken([*FORMULAS, *HARMLESS])
+    expected = study.frame()
+    found = read_csv(io.StringIO(exported(study, tmp_path, "log"), newline=""))
+    assert list(found.columns) == list(expected.columns)
+    for name in ("ticket", "round", "arm", "index", "reason", "status", "given", "told", "key", "actor"):
+        assert found[name].astype(object).where(found[name].notna(), None).tolist() == (
+            expected[name].astype(object).where(expected[name].notna(), None).tolist()
+        ), name
+    assert [one["arm"] for one in found["decision"]] == expected["arm"].tolist()
+    assert found["reward"].dropna().tolist() == expected["reward"].dropna().tolist()
+    if exported is by_http:
+        assert found["decision"].tolist() == expected["decision"].tolist()
+        assert found["at"].tolist() == expected["at"].tolist()
+        assert found["told_at"].tolist() == expected["told_at"].tolist()
+
+
+@pytest.mark.parametrize("form", ["log", "bandit"])
+def test_labels_that_are_numbers_and_lists_are_read_back(form):
+    """Arms are text in a CSV; what was decided holds them as they were."""
+    study = Study.create(":memory:", eh.similarity.LipschitzUCB(2, seed=1, select="many"), name="loans")
+    study.tell(study.ask([[0.5, -0.5], [-0.25, 0.0]]), [1.0, 0.0])
+    study.ask([[0.5, -0.5], [-0.25, 0.0]])
+    if form == "log":
+        found, expected = read_csv(io.StringIO(written(study, "csv", form)[0].decode())), study.frame()
+        assert found["given"].tolist() == expected["given"].tolist()
+        assert found["decision"].tolist() == expected["decision"].tolist()
+        assert found["probabilities"].tolist() == expected["probabilities"].tolist()
+        assert found["told"].tolist()[0] == {"reward": expected["reward"][0]}
+        return
+    numbers = spoken([3, -1, 20])
+    found = read_csv(io.StringIO(written(numbers, "csv", form)[0].decode()))
+    assert found["arm"].tolist() == [str(arm) for arm in bandit_frame(numbers)["arm"]]
+    assert found["reward"].dtype == "float64"
+
+
+@pytest.mark.parametrize("format", ["csv", "parquet", "arrow", "json"])
+@pytest.mark.parametrize("policy", ["sampling/uniform", "interventions/one-shot", "similarity/lipschitz-ucb"])
+def test_no_format_holds_what_only_python_reads(format, policy):
+    from evenhand.checks import examples
+
+    made, world = next(iter(examples(eh.registry.get(policy).cls)))
+    study = Study.create(":memory:", made, name="any")
+    world.reset(seed=1)
+    study.tell(ticket := study.ask(*world.observe()), *world.respond(ticket))
+    content = written(study, format, "log")[0]
+    if format == "csv":
+        found = read_csv(io.StringIO(content.decode()))
+        assert isinstance(found["decision"][0], dict)
+        assert isinstance(found["told"][0], dict)
+    elif format != "json":
+        return
+    assert b"{'" not in content
+    assert b"None" not in content
+
+
+def test_numbers_stay_numbers_and_headers_are_text_too():
+    text = io.StringIO()
+    write_csv(pd.DataFrame({"=x": [-1.5, 2.0], "n": [-3, 4], "flag": [True, False], "t": ["-7", "-x"]}), text)
+    assert text.getvalue() == "'=x,n,flag,t\n-1.5,-3,True,-7\n2.0,4,False,'-x\n"
+
+
+def test_a_cell_that_no_export_holds_is_named():
+    with pytest.raises(TableError, match="column 'told': not as an export of evenhand writes it"):
+        read_csv(io.StringIO("ticket,told\n1,{'reward': 1}\n"))
