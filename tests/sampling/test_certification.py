@@ -2,9 +2,25 @@
 
 import numpy as np
 import pytest
+from sklearn.naive_bayes import GaussianNB
 
-from evenhand.errors import ArgumentError, ClosedTicketError, ContextError, UnknownTicketError
-from evenhand.sampling import Certification, LogisticModel, OptimisticSampler, SyntheticModel1, confidence_sequence
+from evenhand.errors import (
+    ArgumentError,
+    ClosedTicketError,
+    ContextError,
+    ExhaustedError,
+    UnknownArmError,
+    UnknownTicketError,
+)
+from evenhand.sampling import (
+    ArrayPool,
+    Certification,
+    EstimatorModel,
+    LogisticModel,
+    OptimisticSampler,
+    SyntheticModel1,
+    confidence_sequence,
+)
 from evenhand.state import from_bytes, to_bytes
 
 
@@ -107,3 +123,122 @@ def test_refusals():
     check.tell(draw, X, y)
     with pytest.raises(ClosedTicketError):
         check.tell(draw, X, y)
+
+
+def pooled(sizes, loss="zero_one", threshold=0.06, batch=8):
+    """Return a certification of a model and a pool with so few fresh rows a group."""
+    world, _ = begun()
+    trained = [world.sample(z, 200, np.random.default_rng(9 + z)) for z in range(2)]
+    model = LogisticModel().fit(*(np.concatenate(columns) for columns in zip(*trained, strict=True)))
+    parts = [world.sample(z, size, np.random.default_rng(z)) for z, size in enumerate(sizes)]
+    X, y = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    pool = ArrayPool(X, y, group=np.repeat(["u", "v"], sizes))
+    return Certification(["u", "v"], model, threshold=threshold, batch=batch, loss=loss), pool
+
+
+def looped(check, pool, most=5000):
+    """The loop of the docs; a loop that does not end fails."""
+    for _ in range(most):
+        if check.verdict != "undecided":
+            return
+        draw = check.ask()
+        check.tell(draw, *pool.respond(draw))
+    pytest.fail(f"still undecided after {most} draws")
+
+
+@pytest.mark.parametrize("loss", ["zero_one", "false_negative", "false_positive"])
+@pytest.mark.parametrize("sizes", [(1, 1), (5, 40), (2, 30), (24, 24)])
+def test_a_pool_that_is_too_small_ends_with_a_clear_answer(sizes, loss):
+    check, pool = pooled(sizes, loss)
+    looped(check, pool)
+    assert check.verdict == "not_shown"
+    assert pool.left.sum() == 0
+    assert "not_shown" in check.risks["verdict"].tolist()
+    again = from_bytes(to_bytes(check))
+    assert again.verdict == "not_shown"
+    for one in (check, again):
+        with pytest.raises(ExhaustedError, match="nothing is left to draw"):
+            one.ask()
+
+
+def test_a_group_that_runs_dry_does_not_hide_what_others_show():
+    check, pool = pooled((3, 4000), threshold=0.005)
+    looped(check, pool)
+    assert check.verdict == "refuted"
+    check, pool = pooled((3, 4000), threshold=0.6)
+    looped(check, pool)
+    assert check.verdict == "not_shown"
+    assert check.risks["verdict"].tolist() == ["not_shown", "certified"]
+
+
+def test_fewer_rows_than_asked_for_are_rows_and_none_is_the_end():
+    check, pool = pooled((40, 40))
+    draw = check.ask()
+    X, y = pool.respond(draw)
+    check.tell(draw, X[:3], y[:3])
+    assert check.risks["rows"].sum() == 3
+    assert check.verdict == "undecided"
+    check.retire("u"), check.retire("v")
+    assert check.verdict == "not_shown"
+    with pytest.raises(UnknownArmError, match="group: wanted one of"):
+        check.retire("w")
+
+
+def test_an_open_draw_may_still_decide_and_is_named():
+    check, pool = pooled((40, 40))
+    waiting = check.ask()
+    check.retire("u"), check.retire("v")
+    assert check.verdict == "undecided"
+    with pytest.raises(ExhaustedError, match=r"tell or forget the draws \[1\] first"):
+        check.ask()
+    check.tell(waiting, *pool.respond(waiting))
+    assert check.verdict == "not_shown"
+
+
+def test_what_was_never_trained_or_knows_one_label_is_not_certified():
+    for sampler in (OptimisticSampler(["u", "v"], seed=0), OptimisticSampler(["u", "v"], classes=[0, 1], seed=0)):
+        with pytest.raises(ArgumentError, match="certify: wanted at least one told draw"):
+            sampler.certify(threshold=0.1)
+    sampler = OptimisticSampler(["u", "v"], seed=0)
+    sampler.tell(sampler.ask(), np.zeros((2, 2)), [1, 1])
+    with pytest.raises(ArgumentError, match=r"knows two labels, got \[1\]; go on until"):
+        sampler.certify(threshold=0.1)
+    for model in (LogisticModel(), EstimatorModel(GaussianNB())):
+        with pytest.raises(ArgumentError, match="knows two labels"):
+            Certification(["u", "v"], model, threshold=0.1)
+
+
+def test_labels_of_any_kind_are_compared_by_what_they_mean():
+    world, model = begun()
+    X, y = world.sample(0, 60, np.random.default_rng(3))
+    risks = []
+    for labels, fitted in (
+        (y, model), (y.astype(float), model), (y.astype(bool), model), (y, GaussianNB().fit(X, y.astype(bool))),
+        (y.astype(float), GaussianNB().fit(X, y.astype(float))), (np.where(y, "yes", "no"), named(X, y)),
+    ):  # fmt: skip
+        check = Certification(["u", "v"], fitted, threshold=0.1, batch=60, loss="false_negative")
+        check.tell(check.ask(), X, labels)
+        assert check.counts[0] == y.sum()
+        risks.append(check.sums[0] / y.sum())
+    assert risks[:3] == [risks[0]] * 3
+    assert risks[3] == risks[4]
+
+
+def named(X, y):
+    return LogisticModel().fit(X, np.where(y, "yes", "no"))
+
+
+def test_a_model_that_fails_to_predict_is_named():
+    class Odd:
+        classes_ = np.array([0, 1])
+
+        def predict(self, X):
+            return self.answers
+
+    check = Certification(["u", "v"], Odd(), threshold=0.1, batch=2)
+    draw = check.ask()
+    for answers in (["?", 1], None):
+        check.model.answers = answers
+        with pytest.raises(ContextError, match="X: wanted rows that the model can predict"):
+            check.tell(draw, np.zeros((2, 1)), [0, 1])
+    assert check.open_tickets == [draw.id]

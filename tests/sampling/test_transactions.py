@@ -269,7 +269,10 @@ def test_float32_rows_do_not_round_those_that_come_later():
 def test_a_draw_without_rows_is_told_as_an_empty_list():
     sampler = UniformSampler(["u", "v"], seed=0)
     sampler.tell(sampler.ask(), [], [])
-    assert sampler.notes == ["the pool of 'u' is dry after 0 rows"]
+    assert sampler.notes == [
+        "the pool of 'u' is dry after 0 rows",
+        "the risk of 'u' is unknown: no row validates it",
+    ]
 
 
 def test_a_loss_that_needs_probabilities_is_refused_when_the_sampler_is_made():

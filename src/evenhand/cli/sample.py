@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
 __all__ = ["sample"]
 
+MOST_NOTES = 10
+"""How many notes a terminal shows."""
+
 
 def sample(
     pool: Annotated[Path, typer.Argument(help="The pool, a row an example: CSV (also .gz) or Parquet.")],
@@ -44,24 +47,24 @@ def sample(
     groups = [name.strip() for name in group.split(",")]
     frame = read_table(pool, text=[name for name in groups if name not in (columns or ())])
     world = TablePool(frame, group=groups, label=label, features=columns)
+    _checked_groups(world)
     prices = named_shares(costs, "--costs") if costs else None
     paid = None if prices is None else {_group(world, name): _price(name, value) for name, value in prices.items()}
-    classes = sorted(set(world.y.tolist()))
-    options: dict[str, Any] = {"batch": batch, "loss": loss, "costs": paid, "budget": budget, "classes": classes}
+    options: dict[str, Any] = {"batch": batch, "loss": loss, "costs": paid, "budget": budget, "classes": _two(world)}
     sampler = _sampler(scheme, world, options | {"seed": seed}, trend)
     folder(out)
     world.reset(sampler.seed)
     history = _run(sampler, world, budget, quiet=json)
     finished: Collected = sampler.finish(reweighted=reweighted)
 
-    chosen = frame.iloc[world.chosen]
-    chosen.to_csv(out / "rows.csv", index_label="row")
     risks = sampler.risks.assign(share=finished.mixture).reset_index()
+    drawn, axes = figure(9.5, 3.6, columns=2)
+    plot_collection(history, axes)
+    frame.iloc[world.chosen].to_csv(out / "rows.csv", index_label="row")
     write_csv(risks, out / "mixture.csv")
     write_csv(history, out / "history.csv")
     save(sampler, out / "sampler.evenhand")
-    drawn, axes = figure(9.5, 3.6, columns=2)
-    plot_collection(history, axes)
+    save(finished.model, out / "model.evenhand")
     picture(drawn, out, "sample")
     if json:
         body = {"rounds": finished.rounds, "labels": finished.labels, "cost": finished.cost, "seed": sampler.seed}
@@ -71,10 +74,12 @@ def sample(
     table(
         f"{finished.rounds} rounds, {finished.labels} labels, seed {sampler.seed}", list(map(str, risks.columns)), rows
     )
-    for note in sampler.notes:
+    for note in sampler.notes[:MOST_NOTES]:
         say(f"- {note}")
+    if len(sampler.notes) > MOST_NOTES:
+        say(f"- ... and {len(sampler.notes) - MOST_NOTES} more notes; --json lists them all")
     say("The risks are those of the rows that chose the data: certify on fresh rows before relying on them.")
-    say(f"Rows, mixture, history, sampler and picture are in {out}")
+    say(f"Rows, mixture, history, sampler, final model and picture are in {out}")
 
 
 def _sampler(scheme: str, world: TablePool, options: dict[str, Any], trend: float) -> Sampler:
@@ -120,6 +125,28 @@ def _run(sampler: Sampler, world: TablePool, budget: float, *, quiet: bool) -> A
         )
         progress.update(task, completed=sampler.spent)
     return history
+
+
+def _checked_groups(world: TablePool) -> None:
+    """Refuse a column that identifies rows rather than groups."""
+    from evenhand.errors import ArgumentError
+
+    single = int((world.sizes == 1).sum())
+    if 2 * single > len(world.sizes):
+        got = f"{single} of {len(world.sizes)} groups with a single row"
+        raise ArgumentError(f"--group: wanted groups with rows to train and to validate, got {got}; merge small groups")
+
+
+def _two(world: TablePool) -> list[Any]:
+    """Return the two labels of a pool."""
+    from evenhand.errors import ArgumentError
+
+    labels = sorted(set(world.y.tolist()))
+    if len(labels) != 2:
+        shown = ", ".join(map(str, labels[:5])) + (", ..." if len(labels) > 5 else "")
+        what, got = "a column of two labels", f"{world.label_column!r} with {len(labels)}: {shown}"
+        raise ArgumentError(f"--label: wanted {what}, got {got}; keep the rows of two labels, or merge labels")
+    return labels
 
 
 def _group(world: TablePool, name: str) -> Any:

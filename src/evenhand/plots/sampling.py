@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.labels import label_texts
-from evenhand.plots.style import finish, looks, style
+from evenhand.plots.style import finish, looks, plain, style
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
 __all__ = ["plot_collection", "plot_mixture", "plot_risk_curves", "plot_worst_risk"]
+
+SHOWN = 6
+"""How many groups have a look of their own."""
 
 
 def _over_trials(axes: Axes, frame: pd.DataFrame, value: str, x: str) -> None:
@@ -67,21 +70,35 @@ def plot_risk_curves(frame: pd.DataFrame, axes: Axes, *, fair: float, title: str
 def plot_collection(frame: pd.DataFrame, across: Any) -> None:
     """Draw one collection on two axes: the mixture as stacked shares, and each group's validation risk, over the
     rounds.
+
+    Of many groups, the six with the highest or an unknown risk at the end are shown; the others share one area.
     """
     left, right = np.asarray(across).ravel()[:2]
     shares = frame.pivot_table(index="round", columns="group", values="share", sort=False)
     risks = frame.pivot_table(index="round", columns="group", values="risk", sort=False)
-    ways = looks(label_texts(shares.columns.tolist()))
+    risks = risks.reindex(index=shares.index, columns=shares.columns)  # a group without a known risk has a share
+    worst = risks.iloc[-1].fillna(np.inf).sort_values(ascending=False, kind="stable").index[:SHOWN]
+    shown = [group for group in shares.columns if group in worst]
+    texts = [plain(text, 24) for text in label_texts(shown)]
+    ways = list(looks(label_texts(shown)).values())
+    others = len(shares.columns) - len(shown)
+    stacked = shares[shown].assign(others=shares.drop(columns=shown).sum(axis=1)).T.to_numpy()
+    labels, colors = (
+        [*texts, f"{others} other group{'s' * (others != 1)}"],
+        [*(way["color"] for way in ways), "#bbbbbb"],
+    )
+    parts = len(shown) + (others > 0)
     hatches = ("", "///", "...", "xxx", "\\\\\\", "+++")
     with style():
-        stacks = left.stackplot(
-            shares.index, shares.T.to_numpy(), labels=list(ways), colors=[w["color"] for w in ways.values()], alpha=0.75
-        )
+        stacks = left.stackplot(shares.index, stacked[:parts], labels=labels[:parts], colors=colors[:parts], alpha=0.75)
         for stack, hatch in zip(stacks, hatches * len(stacks), strict=False):
             stack.set_hatch(hatch)
             stack.set_edgecolor("white")
         left.set_ylim(0, 1)
-        finish(left, "Mixture of the training set", "round", "share")
-        for name, (text, way) in zip(risks.columns, ways.items(), strict=True):
-            right.plot(risks.index, risks[name], label=text, markevery=max(1, len(risks) // 8), **way)
-        finish(right, "Validation risk", "round", "risk")
+        finish(left, "Mixture of the training set", "round", "share", legend=False)
+        for group, text, way in zip(shown, texts, ways, strict=True):
+            label = text if risks[group].notna().any() else f"{text} (unknown)"
+            right.plot(risks.index, risks[group], label=label, markevery=max(1, len(risks) // 8), **way)
+        finish(right, "Validation risk", "round", "risk", legend=False)
+        for axes in (left, right):
+            axes.legend(fontsize=8.5, frameon=True, framealpha=0.85, edgecolor="none")

@@ -69,6 +69,8 @@ def plain(label: object, most: int) -> str:
     text = " ".join(str(label).split())
     if len(text) > most:
         text = text[: most - 1] + "…"
+    if text.startswith("_"):  # matplotlib leaves such labels out of legends
+        text = f" {text}"
     return text.replace("$", r"\$")
 
 

@@ -43,7 +43,7 @@ def final_classifier(trainer: Trainer, final_refit: bool, reweighted: bool) -> A
     Raises
     ------
     ArgumentError
-        If there are no rows yet, or reweighting is asked of a model that is not `LogisticModel` or of a single label.
+        If there are no rows yet, or reweighting is asked of a model that is not `LogisticModel`.
     """
     model, training = trainer.model, trainer.examples.training
     if training.count == 0:
@@ -53,6 +53,8 @@ def final_classifier(trainer: Trainer, final_refit: bool, reweighted: bool) -> A
         if not isinstance(model, LogisticModel):
             raise ArgumentError(wanted("reweighted", "False for this model", True, "reweighting needs LogisticModel"))
         table, codes, group = rows.X[: rows.count], rows.y[: rows.count], rows.group[: rows.count]
+        if (codes == codes[0]).all():
+            return model.final(rows, training.count)
         return minimax_reweighting(
             table, np.array(trainer.classes)[codes], group=group, C=model.C, loss=trainer.loss
         ).model

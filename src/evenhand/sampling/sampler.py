@@ -152,8 +152,10 @@ class Sampler:
             trained = (len(told.X) + 1) // 2
             self._asked[index] += trained - self.batch
             self.spent -= (count - len(told.X)) * float(self._cost[index])
+            rows = self._rows_of(index)
             self.retire(
-                self.groups[index], f"the pool of {self.groups[index]!r} is dry after {self._rows_of(index)} rows"
+                self.groups[index],
+                f"the pool of {self.groups[index]!r} is dry after {rows} row{'s' * (rows != 1)}",
             )
 
     def forget(self, draw: Draw | int) -> None:
@@ -185,13 +187,13 @@ class Sampler:
         Parameters
         ----------
         final_refit : train once more, on training and validation rows together; else keep the current model.
-        reweighted : take that last step as minimax reweighting of the groups (Diana et al. 2021) instead of plain
-            training; logistic regression only.
+        reweighted : take that last step as minimax reweighting of the groups (Diana et al. 2021) in the sampler's own
+            loss instead of plain training; logistic regression only.
 
         Raises
         ------
         ArgumentError
-            If nothing was told yet, or `reweighted` is asked of another model or of rows with a single label.
+            If nothing was told yet, or `reweighted` is asked of another model.
         """
         model = final_classifier(self._trainer, final_refit, reweighted)
         return Collected(model, self.mixture, self.rounds, self.labels, self.spent - self._reserved())
@@ -243,7 +245,11 @@ class Sampler:
         still unknown.
         """
         why = self._unsavable()
-        return self._notes + self._trainer.notes() + ([f"this sampler cannot be saved: {why}"] if why else [])
+        return (
+            self._notes
+            + self._trainer.notes(~self._open_mask)
+            + ([f"this sampler cannot be saved: {why}"] if why else [])
+        )
 
     @property
     def risks(self) -> Any:

@@ -4,6 +4,7 @@ learned from.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
@@ -42,9 +43,10 @@ class TableFeatures:
         for name in self.columns:
             if cells(frame, name).dtype.kind in "iufb":
                 values = numbers(frame, name)
-                self._ranges[name] = (float(values.min()), float(values.max()))
-                if not np.isfinite(values.max() - values.min()):
-                    raise TableError(wanted(f"column {name!r}", "numbers whose range is finite", self._ranges[name]))
+                low, high = float(values.min()), float(values.max())
+                if math.isinf(high - low):
+                    raise TableError(wanted(f"column {name!r}", "numbers whose range is finite", (low, high)))
+                self._ranges[name] = (low, high)
             else:
                 self._values[name] = _categories(frame, name)
 

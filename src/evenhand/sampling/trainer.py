@@ -96,16 +96,19 @@ class Trainer:
             )
         return self._losses
 
-    def notes(self) -> list[str]:
-        """Return what a careful user should know of the model: it waits for a second label, a risk is unknown."""
-        training, validation = self.examples.training, self.examples.validation
+    def notes(self, closed: NDArray[np.bool_]) -> list[str]:
+        """Return what a careful user should know of the model: it waits for a second label, a risk is unknown.
+
+        A group of which no more rows come is `closed` (m,).
+        """
+        training, validation = self.examples.training, self.examples.validation.by_group
         notes = []
         if training.count and self.model.constant is not None:
             only = self.classes[self.model.constant]
             notes.append(f"the model waits: all {training.count} training rows have the label {only!r}")
-        for z in np.flatnonzero((self.losses()[1] == 0) & (validation.by_group >= MANY)):
-            rows = int(validation.by_group[z])
-            notes.append(f"the risk of {self.groups[z]!r} is unknown: none of its {rows} validation rows counts")
+        for z in np.flatnonzero((self.losses()[1] == 0) & ((validation >= MANY) | closed)):
+            why = f"none of its {validation[z]} validation rows counts" if validation[z] else "no row validates it"
+            notes.append(f"the risk of {self.groups[z]!r} is unknown: {why}")
         return notes
 
     def snapshot(self) -> dict[str, Any]:

@@ -1,0 +1,98 @@
+"""`evenhand sample`: what cannot be meant is refused before anything is written, small groups are said by name."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import evenhand as eh
+from evenhand.errors import ArgumentError, TableError
+from tests.cli.shell import answer, refused
+
+N = 120
+RNG = np.random.default_rng(0)
+POOL = pd.DataFrame({"x": RNG.random(N), "y": RNG.integers(0, 2, N), "g": ["a"] * 60 + ["b"] * 60})
+FILES = ["history.csv", "mixture.csv", "model.evenhand", "rows.csv", "sample.png", "sampler.evenhand"]
+
+
+def sampled(tmp_path, frame, *options, budget=40):
+    frame.to_csv(tmp_path / "pool.csv", index=False)
+    usual = ["--group", "g", "--label", "y", "--budget", budget, "--seed", 1, "--out", tmp_path / "out", "--json"]
+    return json.loads(answer("sample", tmp_path / "pool.csv", *usual, *options))
+
+
+def written(tmp_path):
+    return sorted(path.name for path in (tmp_path / "out").iterdir())
+
+
+def test_a_group_of_one_row_ends_with_all_files_and_a_note(tmp_path):
+    body = sampled(tmp_path, POOL.assign(g=["one", *["a"] * 59, *["b"] * 60]))
+    assert written(tmp_path) == FILES
+    assert body["notes"] == [
+        "the pool of 'one' is dry after 1 row",
+        "the risk of 'one' is unknown: no row validates it",
+    ]
+    assert [group["risk"] for group in body["groups"] if group["group"] == "one"] == [None]
+
+
+@pytest.mark.parametrize("loss", ["zero_one", "log", "false_negative", "false_positive"])
+@pytest.mark.parametrize("scheme", ["optimistic", "uniform"])
+def test_small_groups_and_groups_with_a_single_label_end_well(tmp_path, scheme, loss):
+    groups = ["tiny"] * 2 + ["small"] * 5 + ["large"] * (N - 7)
+    frame = POOL.assign(g=groups, y=[0] * 7 + POOL["y"].tolist()[7:])
+    body = sampled(tmp_path, frame, "--scheme", scheme, "--loss", loss, "--batch", 4, "--reweighted", budget=100)
+    assert written(tmp_path) == FILES
+    assert len(body["groups"]) == 3
+    assert "the pool of 'tiny' is dry after 2 rows" in body["notes"]
+
+
+def test_the_final_model_is_saved_and_reweighting_changes_it(tmp_path):
+    models = []
+    for options in ([], ["--reweighted"]):
+        sampled(tmp_path, POOL.assign(x=POOL["x"] + POOL["y"] * (POOL["g"] == "a")), *options, budget=100)
+        model = eh.load(tmp_path / "out" / "model.evenhand")
+        models.append(model.coefficients.tolist())
+        sampler = eh.load(tmp_path / "out" / "sampler.evenhand")
+        again = sampler.finish(reweighted=bool(options)).model
+        assert again.coefficients.tolist() == models[-1]
+    assert models[0] != models[1]
+
+
+def test_labels_all_alike_among_the_rows_that_were_bought_are_no_failure(tmp_path):
+    body = sampled(tmp_path, POOL.assign(y=[0] * (N - 1) + [1]), "--reweighted", budget=8)
+    assert any("the model waits" in note for note in body["notes"])
+    assert written(tmp_path) == FILES
+
+
+@pytest.mark.parametrize(
+    ("frame", "options", "error", "words"),
+    [
+        (POOL.assign(y="yes"), [], ArgumentError, "--label: wanted a column of two labels, got 'y' with 1: yes"),
+        (POOL.assign(y=np.arange(N) % 7), [], ArgumentError, "got 'y' with 7: 0, 1, 2, 3, 4, ...; keep the rows"),
+        (POOL.assign(y=[0.37, 1.37] * 60), [], TableError, "column 'y', row 1: wanted a label that is text or a whole"),
+        (POOL.assign(g=range(N)), [], ArgumentError, "--group: wanted groups with rows to train and to validate, got"),
+        (POOL.assign(g="a"), [], ArgumentError, "groups: wanted at least two groups"),
+        (POOL.assign(id=[f"p{i}" for i in range(N)]), [], TableError, "column 'id': wanted text with few values"),
+        (POOL, ["--group", "y"], TableError, "group: wanted columns that have no other use, got 'y'; it is the label"),
+        (POOL, ["--group", "g,g"], TableError, "'g'; it is in group already"),
+        (POOL, ["--features", "x,y"], TableError, "features: wanted columns that have no other use, got 'y'"),
+        (POOL.assign(g=POOL["g"].where(POOL["x"] > 0.01)), ["--group", "g"], TableError, "column 'g', row"),
+        (POOL, ["--budget", "nan"], ArgumentError, "budget: wanted a finite number"),
+        (POOL, ["--batch", 10**30], ArgumentError, "batch: wanted at most"),
+    ],
+    ids=range(12),
+)  # fmt: skip
+def test_what_cannot_be_meant_is_refused_before_anything_is_written(tmp_path, frame, options, error, words):
+    frame.to_csv(tmp_path / "pool.csv", index=False)
+    usual = ["--group", "g", "--label", "y", "--budget", 40, "--out", tmp_path / "out"]
+    refused(error, words, "sample", tmp_path / "pool.csv", *usual, *options)
+    assert not (tmp_path / "out").exists()
+
+
+def test_many_groups_are_drawn_and_noted_in_few_lines(tmp_path):
+    POOL.assign(g=[f"g {i // 3}" for i in range(N)]).to_csv(tmp_path / "pool.csv", index=False)
+    usual = ["--group", "g", "--label", "y", "--budget", 100, "--seed", 1, "--out", tmp_path / "out"]
+    said = answer("sample", tmp_path / "pool.csv", *usual)
+    assert sum(line.startswith("- ") for line in said.splitlines()) == 11
+    assert "more notes; --json lists them all" in said

@@ -1,0 +1,256 @@
+"""scikit-learn's classifiers, pipelines included, are saved as plain data, seeded, and refused by name where not."""
+
+import copy
+import json
+import zipfile
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.cluster import KMeans
+from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import BaggingClassifier, RandomForestClassifier, StackingClassifier, VotingClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.gaussian_process import GaussianProcessClassifier
+from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LinearRegression, LogisticRegression, SGDClassifier
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, PolynomialFeatures, StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+from evenhand.errors import ArgumentError, StateFileError
+from evenhand.registry import register
+from evenhand.sampling import Certification, EstimatorModel, OptimisticSampler, SyntheticModel1, UniformSampler
+from evenhand.sampling.recipes import made, recipe
+from evenhand.state import from_bytes, to_bytes
+from evenhand.studies import Study
+
+
+def begun(seed=1):
+    world = SyntheticModel1(instance="I")
+    world.reset(seed)
+    return world
+
+
+def talk(sampler, world, rounds):
+    groups = []
+    for _ in range(rounds):
+        draw = sampler.ask()
+        sampler.tell(draw, *world.respond(draw))
+        groups.append(draw.group)
+    return groups
+
+
+@register("tests/shift", kind="part")
+class Shift(TransformerMixin, BaseEstimator):
+    """A step of a user's own, registered."""
+
+    def __init__(self, by=0.0):
+        self.by = by
+
+    def fit(self, X, y=None):
+        return self
+
+    def transform(self, X):
+        return X + self.by
+
+
+class Unknown(Shift):
+    """A step that nobody registered."""
+
+
+CLASSIFIERS = {
+    "pipeline": make_pipeline(StandardScaler(), LogisticRegression(C=0.5)),
+    "nested": Pipeline(
+        [
+            ("union", FeatureUnion([("a", StandardScaler()), ("b", PolynomialFeatures(2))])),
+            ("columns", ColumnTransformer([("one", StandardScaler(), [0]), ("two", "passthrough", slice(1, 4))])),
+            ("tree", DecisionTreeClassifier(max_depth=3)),
+        ]
+    ),
+    "ufunc and types": make_pipeline(
+        SimpleImputer(missing_values=np.nan), FunctionTransformer(np.arctan, np.tan), MLPClassifier((5, 3), max_iter=20)
+    ),
+    "one-hot": make_pipeline(FunctionTransformer(np.sign), OneHotEncoder(dtype=np.float32), LogisticRegression()),
+    "forest": make_pipeline(StandardScaler(), RandomForestClassifier(5)),
+    "bagging": BaggingClassifier(DecisionTreeClassifier(splitter="random"), 3),
+    "voting": VotingClassifier([("a", GaussianNB()), ("b", SGDClassifier(loss="log_loss"))], voting="soft"),
+    "weights": LogisticRegression(class_weight={0: 1.0, 1: 2.5}),
+    "kernel": GaussianProcessClassifier(kernel=2.0 * RBF(0.5) + WhiteKernel(0.1), optimizer=None),
+    "own step": make_pipeline(Shift(by=1.5), GaussianNB()),
+    "partial fit": EstimatorModel(SGDClassifier(loss="log_loss"), refit="partial_fit"),
+    "warm start": MLPClassifier((4,), max_iter=3, warm_start=True),
+    "warm step": make_pipeline(StandardScaler(), MLPClassifier((4,), max_iter=3, warm_start=True)),
+    "random state": DecisionTreeClassifier(splitter="random", random_state=np.random.RandomState(3)),
+}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_saved_and_loaded_it_goes_on_exactly(name):
+    def make():
+        return OptimisticSampler(["u", "v"], copy.deepcopy(CLASSIFIERS[name]), batch=2, classes=[0, 1], seed=3)
+
+    first, twin = make(), make()
+    assert talk(first, begun(), 8) == talk(twin, begun(), 8)
+    assert to_bytes(first) == to_bytes(twin)
+    second = from_bytes(to_bytes(first))
+    assert to_bytes(second) == to_bytes(first)
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    assert (first.model.predict_proba(X) == second.model.predict_proba(X)).all()
+    assert talk(first, begun(2), 5) == talk(second, begun(2), 5)
+    assert (first.model.predict_proba(X) == second.model.predict_proba(X)).all()
+    assert not any("saved" in note for note in first.notes)
+
+
+def test_another_seed_is_another_forest_in_a_pipeline():
+    X, found = np.random.default_rng(0).normal(size=(200, 2)), []
+    for seed in (1, 1, 2):
+        sampler = UniformSampler(["u", "v"], CLASSIFIERS["forest"], batch=5, classes=[0, 1], seed=seed)
+        talk(sampler, begun(), 6)
+        found.append(sampler.model.predict_proba(X).tolist())
+    assert found[0] == found[1] != found[2]
+
+
+def test_the_estimator_that_was_passed_is_not_changed():
+    estimator = make_pipeline(StandardScaler(), RandomForestClassifier(3))
+    talk(UniformSampler(["u", "v"], estimator, batch=3, classes=[0, 1], seed=0), begun(), 4)
+    assert estimator[-1].random_state is None
+    assert not hasattr(estimator[-1], "estimators_")
+
+
+UNSAVABLE = {
+    "function": (make_pipeline(FunctionTransformer(lambda X: X + 1), GaussianNB()), r"steps\[0\]\[1\]\.func: <lambda>"),
+    "own class": (make_pipeline(Unknown(), GaussianNB()), r"model\.steps\[0\]\[1\]: Unknown cannot be saved"),
+    "frozen": (FrozenEstimator(GaussianNB().fit([[0.0], [1.0]], [0, 1])), "model: FrozenEstimator cannot be saved"),
+    "scorer": (GridSearchCV(GaussianNB(), {"var_smoothing": [1e-9]}, cv=2, scoring=max), r"model\.scoring: max"),
+}
+
+
+@pytest.mark.parametrize("name", UNSAVABLE)
+def test_what_cannot_be_saved_says_so_from_the_start_and_is_no_study(name, tmp_path):
+    classifier, match = UNSAVABLE[name]
+    sampler = UniformSampler(["u", "v"], classifier, seed=0)
+    assert [note for note in sampler.notes if note.startswith("this sampler cannot be saved: model")]
+    with pytest.raises(ArgumentError, match=match):
+        to_bytes(sampler)
+    with pytest.raises(ArgumentError, match=match):
+        Study.create(tmp_path / "new.evenhand", sampler)
+    assert not (tmp_path / "new.evenhand").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("loss", {"loss": lambda y, prediction: (y != prediction) * 1.0}),
+        ("deviation", {"bound": "theory", "deviation": lambda n: 1 / n}),
+    ],
+)
+def test_a_function_cannot_be_saved_and_the_notes_say_so(name, arguments):
+    sampler = OptimisticSampler(["u", "v"], seed=0, **arguments)
+    said = f"{name}: a function cannot be saved"
+    assert any(said in note for note in sampler.notes)
+    with pytest.raises(ArgumentError, match=said):
+        to_bytes(sampler)
+
+
+def test_a_pipeline_in_a_study_goes_on_in_another_process(tmp_path):
+    sampler = UniformSampler(["u", "v"], CLASSIFIERS["pipeline"], classes=[0, 1], batch=2, seed=0)
+    study, world = Study.create(tmp_path / "study.evenhand", sampler, name="s"), begun()
+    for _ in range(5):
+        draw = study.ask()
+        study.tell(draw, *world.respond(draw))
+    study.close()
+    with Study.open(tmp_path / "study.evenhand") as again:
+        draw = again.ask()
+        again.tell(draw, *world.respond(draw))
+        assert again.verify().ok
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        LinearRegression(),
+        make_pipeline(StandardScaler(), LinearRegression()),
+        KMeans(2),
+        StandardScaler(),
+        GaussianNB,
+        3,
+    ],
+    ids=range(6),
+)
+def test_what_is_no_classifier_is_refused(estimator):
+    with pytest.raises(ArgumentError, match="estimator: wanted a scikit-learn classifier"):
+        UniformSampler(["u", "v"], estimator)
+
+
+def test_searches_and_stacks_are_described_and_made_again():
+    for estimator in (
+        GridSearchCV(CLASSIFIERS["pipeline"], {"logisticregression__C": [0.1, 1]}, cv=StratifiedKFold(3)),
+        StackingClassifier([("a", GaussianNB())], LogisticRegression(), cv=2),
+        CalibratedClassifierCV(GaussianNB(), method="isotonic"),
+    ):
+        again = made(recipe(estimator))
+        assert repr(again) == repr(estimator)
+        assert again is not estimator
+
+
+@pytest.mark.parametrize(
+    "described",
+    [
+        {"class": "os:system", "arguments": {}},
+        {"class": "sklearn.datasets._base:urlretrieve", "arguments": {}},
+        {"class": "sklearn.datasets._openml:urlopen", "arguments": {"url": "http://localhost"}},
+        {"class": "sklearn.utils._bunch:Bunch", "arguments": {}},
+        {"class": "sklearn.tree:Absent", "arguments": {}},
+        {"ufunc": "load"},
+        {"numpy": "fromfile"},
+        {"builtin": "eval"},
+    ],
+)
+def test_nothing_but_estimators_is_made_from_data(described):
+    with pytest.raises(StateFileError):
+        made(described)
+
+
+def test_files_of_the_first_version_are_read(tmp_path):
+    sampler, world = OptimisticSampler(["u", "v"], DecisionTreeClassifier(max_depth=2), seed=3), begun()
+    talk(sampler, world, 10)
+    path = tmp_path / "new.evenhand"
+    path.write_bytes(to_bytes(sampler))
+    with zipfile.ZipFile(path) as new, zipfile.ZipFile(tmp_path / "old.evenhand", "w") as old:
+        for name in new.namelist():
+            data = new.read(name)
+            if name == "evenhand.json":
+                body = json.loads(data)
+                model = body["object"]["snapshot"]["model"]["snapshot"]
+                described = model.pop("estimator")
+                model |= {"class": described["class"], "params": described["arguments"]}
+                model["ends"] = list(range(1, 11))
+                del model["rows"], body["object"]["snapshot"]["columns"]
+                data = json.dumps(body)
+            old.writestr(name, data)
+    again = from_bytes((tmp_path / "old.evenhand").read_bytes())
+    assert talk(again, begun(4), 5) == talk(sampler, begun(4), 5)
+    X = begun(5).sample(0, 50, np.random.default_rng(0))[0]
+    assert (again.model.predict(X) == sampler.model.predict(X)).all()
+
+
+def test_a_certification_of_a_classifier_is_saved_with_what_trained_it():
+    sampler, world = UniformSampler(["u", "v"], CLASSIFIERS["forest"], batch=4, classes=[0, 1], seed=0), begun()
+    talk(sampler, world, 12)
+    X = np.random.default_rng(0).normal(size=(80, 2))
+    for model in (None, sampler.model, sampler.finish().model, sampler.finish(final_refit=False).model):
+        check = sampler.certify(threshold=0.4, batch=10, model=model)
+        again = from_bytes(to_bytes(check))
+        assert (again.model.predict_proba(X) == check.model.predict_proba(X)).all()
+        assert len(set(again.model.predict(X))) == 2
+    elsewhere = Certification(["u", "v"], GaussianNB().fit(X, X[:, 0] > 0), threshold=0.4)
+    for alone in (elsewhere, Certification(["u", "v"], sampler.model, threshold=0.4)):
+        with pytest.raises(ArgumentError, match="model: wanted a model that a sampler trained"):
+            to_bytes(alone)

@@ -1,0 +1,106 @@
+"""Minimax reweighting minimises the worst group's risk in the sampler's own loss, and is never worse than plain."""
+
+import numpy as np
+import pytest
+
+from evenhand.errors import ArgumentError, ContextError
+from evenhand.sampling import ArrayPool, LogisticModel, UniformSampler, collect, minimax_reweighting
+from evenhand.sampling.losses import row_losses
+
+NAMED = ["zero_one", "log", "false_negative", "false_positive"]
+
+
+def dear(y, prediction):
+    """A missed positive costs five, a false alarm one."""
+    return np.where(y > prediction, 5.0, 1.0) * (y != prediction)
+
+
+def rows(seed=0, sizes=(600, 150, 100), rates=(0.5, 0.2, 0.7)):
+    """Groups whose positives lie in different directions and are differently many."""
+    rng, parts = np.random.default_rng(seed), []
+    means = np.array([[1.5, 0.0], [0.0, 1.0], [-0.4, 0.9]])
+    for z, (size, rate) in enumerate(zip(sizes, rates, strict=True)):
+        y = (rng.random(size) < rate).astype(int)
+        parts.append((rng.normal(size=(size, 2)) + means[z] * (2 * y - 1)[:, None], y, np.full(size, z)))
+    return tuple(np.concatenate(columns) for columns in zip(*parts, strict=True))
+
+
+def risks(model, X, y, group, loss):
+    """The risk of each group, written out."""
+    values, counted = row_losses(loss, model, X, y, (0, 1))
+    parts = [values[counted & (group == z)] for z in range(3)]
+    return np.array([part.mean() if len(part) else np.nan for part in parts])
+
+
+@pytest.mark.parametrize("loss", [*NAMED, dear])
+def test_the_worst_groups_risk_falls_in_the_named_loss(loss):
+    X, y, group = rows()
+    plain = LogisticModel().fit(X, y)
+    fair = minimax_reweighting(X, y, group=group, loss=loss)
+    before, after = risks(plain, X, y, group, loss).max(), risks(fair.model, X, y, group, loss).max()
+    assert after < before - 0.02 * before
+    assert fair.errors[0] == pytest.approx(risks(plain, X, y, group, loss))
+    assert after <= np.nanmax(fair.errors, axis=1).min() + 0.03 * before
+
+
+@pytest.mark.parametrize("loss", [*NAMED, dear])
+def test_it_is_never_worse_than_the_plain_fit_on_the_rows_seen(loss):
+    for seed in range(6):
+        X, y, group = rows(seed, sizes=(30, 12, 9))
+        fair = minimax_reweighting(X, y, group=group, loss=loss, rounds=40)
+        plain = LogisticModel().fit(X, y)
+        assert np.nanmax(risks(fair.model, X, y, group, loss)) <= np.nanmax(risks(plain, X, y, group, loss)) + 1e-12
+        assert fair.weights.sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("loss", [*NAMED, dear])
+def test_finish_takes_the_samplers_own_loss(loss):
+    X, y, group = rows()
+    pool = ArrayPool(X, y, group=group)
+    pool.reset(0)
+    sampler = UniformSampler(pool.groups, batch=5, loss=loss, classes=[0, 1], seed=0)
+    collect(sampler, pool, rounds=10**6)
+    both = sampler.training.joined(sampler.validation)
+    expected = minimax_reweighting(both.X, both.y, group=both.group, loss=loss)
+    found = sampler.finish(reweighted=True).model
+    assert (found.coefficients == expected.model.coefficients).all()
+    plain = sampler.finish().model
+    assert risks(found, X, y, group, loss).max() < risks(plain, X, y, group, loss).max()
+
+
+def test_a_group_without_a_row_that_counts_has_no_say():
+    X, y, group = rows()
+    kept = (group != 1) | (y == 0)
+    fair = minimax_reweighting(X[kept], y[kept], group=group[kept], loss="false_negative")
+    assert np.isnan(fair.errors[:, 1]).all()
+    assert fair.weights[1] == 0.0
+    assert np.isfinite(fair.model.coefficients).all()
+
+
+def test_a_single_label_is_the_constant_classifier():
+    sampler = UniformSampler(["u", "v"], seed=0)
+    for _ in range(4):
+        sampler.tell(sampler.ask(), np.zeros((2, 1)), ["yes", "yes"])
+    assert sampler.finish(reweighted=True).model.predict([[3.0]]).tolist() == ["yes"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "match"),
+    [
+        ({"X": np.zeros((4, 2, 2))}, ContextError, "X: wanted rows of numbers"),
+        ({"X": np.full((4, 1), 1e200)}, ContextError, "X: wanted numbers up to"),
+        ({"y": [0, 1, 0]}, ArgumentError, "y: wanted 4 labels"),
+        ({"y": [1, 1, 1, 1]}, ArgumentError, "y: wanted two different labels"),
+        ({"y": [0, 1, 2, 0]}, ArgumentError, "y: wanted two different labels"),
+        ({"group": ["a", "b"]}, ArgumentError, "group: wanted 4 groups"),
+        ({"loss": "hinge"}, ArgumentError, "loss: wanted"),
+        ({"loss": lambda y, p: "x"}, ArgumentError, "loss: wanted a function"),
+        ({"rounds": 0}, ArgumentError, "rounds"),
+        ({"step": -1.0}, ArgumentError, "step"),
+        ({"C": 0.0}, ArgumentError, "C"),
+    ],
+)
+def test_refusals(arguments, error, match):
+    usual = {"X": np.arange(4.0)[:, None], "y": [0, 1, 0, 1], "group": [0, 0, 1, 1]}
+    with pytest.raises(error, match=match):
+        minimax_reweighting(**{**usual, **arguments})
