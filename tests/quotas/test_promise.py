@@ -1,7 +1,6 @@
 """The promise N_i(t) >= floor(r_i t) - alpha: for every learner, at every round, in exact fractions."""
 
 import math
-import warnings
 from fractions import Fraction as F
 from functools import lru_cache
 
@@ -14,65 +13,11 @@ from evenhand.errors import SharesError
 from evenhand.kernels.pace import NEVER, advance, pace, position
 from evenhand.quotas import DeadlineLearn, FairLearn, HorizonFairUCB, Promise
 from tests.fuzzing import many
+from tests.quotas.board import Board, every_conversation, quietly
 from tests.reference import quotas as slow
-from tests.strategies import Scripted, Spiteful, Stubborn, any_shares, modest_shares, tolerances
+from tests.strategies import Spiteful, Stubborn, any_shares, modest_shares, tolerances
 
 TOLERANCES = (0.0, 0.5, 1.0, 2.3)
-
-
-def quietly(cls, *arguments, **settings):
-    """Build a policy whose shares may leave an arm nothing; that it warns is tested elsewhere."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        return cls(*arguments, **settings)
-
-
-class Board:
-    """The compiled rule of a policy around a foreign learner, with its arrays laid open to be copied and put back."""
-
-    def __init__(self, policy):
-        self.policy, self.arrays = policy, policy._arrays
-        self.state = [array for array in self.arrays if isinstance(array, np.ndarray)]
-
-    def forced(self, t):
-        return self.policy._ask_kernel(t, *self.arrays)
-
-    def settled(self, t, wish):
-        return self.policy._tell_kernel(t, wish, *self.arrays)
-
-    def copy(self):
-        return [array.copy() for array in self.state]
-
-    def put_back(self, saved):
-        for mine, old in zip(self.state, saved, strict=True):
-            mine[...] = old
-
-
-def every_conversation(policy, rounds, seen):
-    """Walk all wishes of all learners; `seen(t, pulls, wish, forced, arm)` before each pull. Return how many pulls."""
-    board, arms = Board(policy), len(policy.promise.arms)
-    shares, tolerance = policy.promise.shares, policy.promise.tolerance
-    kept = lru_cache(None)(lambda pulls, t: slow.kept(shares, tolerance, pulls, t))
-    walked = 0
-
-    def walk(t, pulls):
-        nonlocal walked
-        before = board.copy()
-        forced = board.forced(t)
-        asked = board.copy()
-        for wish in range(arms) if forced < 0 else [forced]:
-            board.put_back(asked)
-            arm = board.settled(t, wish)
-            seen(t, pulls, wish, forced, arm)
-            after = tuple(n + (i == arm) for i, n in enumerate(pulls))
-            walked += 1
-            assert kept(after, t), f"broken at t = {t}, pulls {after}, shares {shares}, tolerance {tolerance}"
-            if t < rounds:
-                walk(t + 1, after)
-        board.put_back(before)
-
-    walk(1, (0,) * arms)
-    return walked
 
 
 FAIR = [
@@ -98,58 +43,6 @@ def test_fair_learn_keeps_its_promise_to_every_learner_and_is_algorithm_1(shares
         assert arm == (wish if wanted is None else wanted)
 
     assert every_conversation(policy, rounds, seen) >= rounds
-
-
-DEADLINE = [
-    (["1/2", "1/2"], 12),
-    ([0.9, 0.1], 11),
-    ([0.7, 0.2], 11),
-    ([1, 0], 12),
-    ([0.6, 0.0], 11),
-    (["1/2", "1/3", "1/6"], 9),
-    ([0.7, 0.1, 0.1], 8),
-    (["2/3", "1/3", 0], 9),
-    ([0.4, 0.4, 0.1, 0.1], 8),
-]
-
-
-@pytest.mark.parametrize("tolerance", TOLERANCES)
-@pytest.mark.parametrize(("shares", "rounds"), DEADLINE)
-def test_deadline_learn_keeps_its_promise_and_forces_only_when_it_must(shares, rounds, tolerance):
-    policy = quietly(DeadlineLearn, Stubborn(0), shares, tolerance)
-    exact, slack = policy.promise.shares, math.floor(tolerance)
-    window = slow.window_for(exact, slack, rounds)
-    rule = lru_cache(None)(lambda pulls, t, wish: slow.deadline_learn(exact, slack, pulls, t, wish, window))
-
-    def seen(t, pulls, wish, forced, arm):
-        if forced >= 0:
-            assert {rule(pulls, t - 1, other) for other in range(len(exact))} == {arm}
-        else:
-            assert arm == rule(pulls, t - 1, wish), f"t = {t}, pulls {pulls}, wish {wish}"
-
-    assert every_conversation(policy, rounds, seen) >= rounds
-
-
-@settings(max_examples=many(60))
-@given(
-    weights=st.lists(st.integers(0, 6), min_size=2, max_size=5).filter(any),
-    rest=st.integers(0, 4),
-    tolerance=st.sampled_from(TOLERANCES),
-    wishes=st.lists(st.integers(0, 4), min_size=1, max_size=25),
-)
-def test_deadline_learn_forces_only_when_it_must_in_long_conversations(weights, rest, tolerance, wishes):
-    shares = [F(weight, sum(weights) + rest) for weight in weights]
-    wishes = [wish % len(shares) for wish in wishes]
-    policy = quietly(DeadlineLearn, Scripted(wishes), shares, tolerance)
-    board, slack = Board(policy), math.floor(tolerance)
-    pulls, rounds = [0] * len(shares), 60
-    window = slow.window_for(shares, slack, rounds)
-    for t in range(1, rounds + 1):
-        wish = wishes[t % len(wishes)]
-        forced = board.forced(t)
-        arm = board.settled(t, wish if forced < 0 else forced)
-        assert arm == slow.deadline_learn(shares, slack, pulls, t - 1, wish, window)
-        pulls[arm] += 1
 
 
 def learner_that_breaks(shares, slack, tolerance, rounds):

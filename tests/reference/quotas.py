@@ -22,39 +22,46 @@ def fair_learn(shares, slack, pulls, t):
     return behind.index(max(behind)) if max(behind) > slack else None
 
 
-def can_still_be_kept(shares, slack, pulls, t, window):
-    """Whether g(s) = s - t - sum_i max(0, floor(r_i s) - slack - N_i) >= 0 for s = t .. t + window."""
-    integers = [(share.numerator, share.denominator, slack + n) for share, n in zip(shares, pulls, strict=True)]
-    for s in range(t, t + window + 1):
-        due = 0
-        for numerator, denominator, enough in integers:
-            due += max(0, numerator * s // denominator - enough)
-        if due > s - t:
+def deadline(share, slack, n):
+    """The round by whose end pull n + 1 is due."""
+    return -(-(n + slack + 1) * share.denominator // share.numerator) if share else math.inf
+
+
+def can_be_kept(shares, slack, pulls, t):
+    """Whether every promise can be kept after round t: serve the earliest deadline first, and see.
+
+    Once every arm has come up, a deadline that is ever missed is missed within a full period of the shares.
+    """
+    pulls, dues = list(pulls), [deadline(share, slack, n) for share, n in zip(shares, pulls, strict=True)]
+    all_up = max((due for due in dues if due < math.inf), default=t)
+    for now in range(t + 1, all_up + math.lcm(*(share.denominator for share in shares)) + 1):
+        first = dues.index(min(dues))
+        if dues[first] < now:
             return False
+        pulls[first] += 1
+        dues[first] = deadline(shares[first], slack, pulls[first])
     return True
 
 
-def deadline(share, slack, n):
-    """The round by whose end pull n + 1 is due."""
-    return math.ceil((n + slack + 1) / share) if share else math.inf
+def can_be_kept_in_some_order(shares, slack, pulls, t, until):
+    """Whether any sequence of pulls keeps every promise up to a round: all are tried."""
+    reached = {tuple(pulls)} if kept(shares, slack, pulls, t) else set()
+    for now in range(t + 1, until + 1):
+        tried = {(*p[:i], p[i] + 1, *p[i + 1 :]) for p in reached for i in range(len(p))}
+        reached = {p for p in tried if kept(shares, slack, p, now)}
+    return bool(reached)
 
 
-def deadline_learn(shares, slack, pulls, t, wish, window):
-    """The arm of round t + 1: the wish if every deadline can still be met after it, else the earliest deadline's."""
-    after = [n + (i == wish) for i, n in enumerate(pulls)]
-    if can_still_be_kept(shares, slack, after, t + 1, window):
-        return wish
-    deadlines = [deadline(share, slack, n) for share, n in zip(shares, pulls, strict=True)]
-    return deadlines.index(min(deadlines))
+def may_be_pulled(shares, slack, pulls, t):
+    """The arms of round t + 1 after which every promise can still be kept."""
+    after = [[n + (i == arm) for i, n in enumerate(pulls)] for arm in range(len(shares))]
+    return [arm for arm, then in enumerate(after) if can_be_kept(shares, slack, then, t + 1)]
 
 
-def window_for(shares, slack, rounds):
-    """A window that is long enough for `rounds` rounds.
-
-    Once every arm is owed something more, g(s + D) >= g(s) for a common denominator D.
-    """
-    least = min(share for share in shares if share)
-    return math.ceil((rounds + slack + 1) / least) + math.lcm(*(share.denominator for share in shares))
+def deadline_learn(shares, slack, pulls, t, wish):
+    """The arm of round t + 1: the wish if every promise can be kept after it, else the earliest deadline's."""
+    dues = [deadline(share, slack, n) for share, n in zip(shares, pulls, strict=True)]
+    return wish if wish in may_be_pulled(shares, slack, pulls, t) else dues.index(min(dues))
 
 
 class LFG:

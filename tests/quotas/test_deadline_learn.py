@@ -1,0 +1,242 @@
+"""DeadlineLearn grants a wish exactly where every promise can still be kept after it, against twins that try it out."""
+
+import math
+from fractions import Fraction as F
+from functools import lru_cache
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import evenhand as eh
+from evenhand.kernels.compose import interpreted
+from evenhand.quotas import DeadlineLearn, Promise
+from evenhand.quotas.deadline_learn import count, forced, granted
+from tests.fuzzing import many
+from tests.quotas.board import Board, every_conversation, quietly
+from tests.reference import quotas as slow
+from tests.strategies import Stubborn
+
+TOLERANCES = (0.0, 0.5, 1.0, 2.3)
+
+
+def all_shares(arms, denominators):
+    """Every vector of shares over these denominators with a sum of at most one."""
+    return sorted(
+        {
+            tuple(F(n, d) for n in numerators)
+            for d in denominators
+            for numerators in product(range(d + 1), repeat=arms)
+            if sum(numerators) <= d
+        }
+    )
+
+
+def judged(promise):
+    """Return the twin as a function of pulls and round: the arms that may be pulled next."""
+    slack = math.floor(promise.tolerance)
+    return lru_cache(None)(lambda pulls, t: slow.may_be_pulled(promise.shares, slack, pulls, t))
+
+
+def followed(policy, wishes):
+    """Lead the policy through these wishes, checked at every round; return how many were played."""
+    promise, board = policy.promise, Board(policy)
+    slack, pulls, played = math.floor(promise.tolerance), [0] * len(promise.arms), 0
+    for t, wish in enumerate(wishes):
+        allowed = slow.may_be_pulled(promise.shares, slack, pulls, t)
+        forced = board.forced(t + 1)
+        assert forced == (-1 if len(allowed) > 1 else allowed[0]), f"after round {t}, pulls {pulls}"
+        arm = board.settled(t + 1, wish if forced < 0 else forced)
+        dues = [slow.deadline(share, slack, n) for share, n in zip(promise.shares, pulls, strict=True)]
+        wanted = wish if wish in allowed else dues.index(min(dues))
+        assert arm == wanted, f"after round {t}, pulls {pulls}, wish {wish}, allowed {allowed}"
+        pulls[arm] += 1
+        played += arm == wish
+    return played
+
+
+@pytest.mark.parametrize("slack", [0, 1])
+@pytest.mark.parametrize("shares", all_shares(2, [2, 3, 5]) + all_shares(3, [2, 3]), ids=str)
+def test_the_twin_itself_finds_what_trying_every_order_finds(shares, slack):
+    period = math.lcm(*(share.denominator for share in shares))
+    for pulls in product(range(4), repeat=len(shares)):
+        t = sum(pulls)
+        until = period + max(
+            [t, *(slow.deadline(share, slack, n) for share, n in zip(shares, pulls, strict=True) if share)]
+        )
+        if slow.kept(shares, slack, pulls, t):
+            assert slow.can_be_kept(shares, slack, pulls, t) == slow.can_be_kept_in_some_order(
+                shares, slack, pulls, t, min(until, t + 12)
+            )
+
+
+def walked(shares, tolerance, rounds):
+    policy = quietly(DeadlineLearn, Stubborn(0), list(shares), tolerance)
+    allowed = judged(policy.promise)
+
+    def seen(t, pulls, wish, forced, arm):
+        may = allowed(pulls, t - 1)
+        assert forced == (-1 if len(may) > 1 else may[0]), f"t = {t}, pulls {pulls}"
+        assert (arm == wish) == (wish in may), f"t = {t}, pulls {pulls}, wish {wish}, allowed {may}"
+        assert arm in may
+
+    return every_conversation(policy, rounds, seen)
+
+
+SOME = [
+    (["1/2", "1/2"], 12),
+    ([0.9, 0.1], 11),
+    ([0.7, 0.2], 11),
+    ([1, 0], 12),
+    ([0.6, 0.0], 11),
+    (["1/2", "1/3", "1/6"], 9),
+    (["5/14", "3/7", "3/14"], 8),
+    ([0.34, 0.33, 0.33], 7),
+    ([0.7, 0.1, 0.1], 8),
+    (["2/3", "1/3", 0], 9),
+    ([0.4, 0.4, 0.1, 0.1], 7),
+]
+
+
+@pytest.mark.parametrize("tolerance", TOLERANCES)
+@pytest.mark.parametrize(("shares", "rounds"), SOME)
+def test_every_wish_in_every_conversation_is_granted_iff_all_promises_can_be_kept(shares, rounds, tolerance):
+    assert walked(shares, tolerance, rounds) >= rounds
+
+
+@pytest.mark.parametrize("tolerance", [0.0, 1.0])
+@pytest.mark.parametrize(("arms", "denominators", "rounds"), [(2, range(1, 7), 7), (3, range(1, 5), 5)])
+def test_so_it_is_for_all_shares_with_small_denominators(arms, denominators, rounds, tolerance):
+    for shares in all_shares(arms, denominators):
+        walked(shares, tolerance, rounds)
+
+
+@pytest.mark.parametrize("arms", [2, 3, 4])
+def test_so_it_is_over_several_periods_of_random_wishes(arms):
+    generator = np.random.default_rng(arms)
+    for _ in range(60):
+        period = int(generator.integers(arms, 15))
+        sold = period if generator.random() < 0.6 else int(generator.integers(1, period + 1))
+        shares = [F(int(n), period) for n in generator.multinomial(sold, generator.dirichlet([1.0] * arms))]
+        policy = quietly(DeadlineLearn, Stubborn(0), shares, float(generator.integers(0, 3)))
+        favourite, fancy = int(generator.integers(arms)), generator.integers(0, arms, 3 * period + 10)
+        keen = generator.random(len(fancy)) < generator.choice([0.0, 0.7, 1.0])
+        followed(policy, np.where(keen, favourite, fancy).tolist())
+
+
+@settings(max_examples=many(50), deadline=None)
+@given(
+    weights=st.lists(st.integers(0, 40), min_size=2, max_size=7).filter(any),
+    rest=st.sampled_from([0, 0, 1, 2, 30]),
+    tolerance=st.sampled_from([*TOLERANCES, 7.0]),
+    wishes=st.lists(st.integers(0, 6), min_size=1, max_size=70),
+)
+def test_so_it_is_for_larger_shares(weights, rest, tolerance, wishes):
+    shares = [F(weight, sum(weights) + rest) for weight in weights]
+    policy = quietly(DeadlineLearn, Stubborn(0), shares, tolerance)
+    followed(policy, [wish % len(shares) for wish in wishes])
+
+
+@pytest.mark.parametrize(
+    ("shares", "granted"), [(["5/14", "3/7", "3/14"], 88), ([0.34, 0.33, 0.33], 103)], ids=["5/14", ".34"]
+)
+def test_shares_that_sum_to_one_leave_all_the_freedom_there_is(shares, granted):
+    wishes = np.random.default_rng(3).integers(0, 3, 140).tolist()
+    assert followed(DeadlineLearn(Stubborn(0), shares), wishes) == granted
+
+
+def test_a_learner_that_always_wants_one_arm_has_all_of_its_pulls_as_early_as_can_be():
+    """At the end of each period of 14 rounds that is 5 of 14, whoever chooses; on the way it comes first."""
+    assert followed(DeadlineLearn(Stubborn(0), ["5/14", "3/7", "3/14"]), [0] * 140) == 50
+
+
+def test_a_learner_that_always_wants_the_same_arm_gets_its_first_two_wishes():
+    """Two pulls of the first arm leave the others rounds 3, 4 and 5 for the deadlines 3, 5 and 5."""
+    policy = DeadlineLearn(Stubborn(0), ["5/14", "3/7", "3/14"])
+    assert [policy.ask().index for _ in range(3)] == [0, 0, 1]
+
+
+def test_an_arm_of_share_zero_beside_full_shares_gets_the_tolerance_of_every_other_arm_and_no_more():
+    for tolerance, shares in product([0, 1, 3], (["1/2", "1/2", 0], ["2/7", "3/7", "2/7", 0], [1, 0])):
+        policy = quietly(DeadlineLearn, Stubborn(len(shares) - 1), shares, tolerance)
+        for _ in range(300):
+            policy.forget(policy.ask())
+        assert policy.pulls[len(shares) - 1] == tolerance * (len(shares) - 1)
+
+
+@pytest.mark.parametrize("part", [(1 << 59) - 1, (1 << 50) + 1, (1 << 45) + 12_345])
+def test_shares_of_the_finest_grain_are_judged_exactly(part):
+    """Of two arms whose shares sum to one, arm i may be pulled after round t iff N_i < ceil(r_i (t + 1))."""
+    shares = [F(part, (1 << 60) - 1), 1 - F(part, (1 << 60) - 1)]
+    board, pulls = Board(DeadlineLearn(Stubborn(0), shares)), [0, 0]
+    for t in range(300):
+        allowed = [i for i in range(2) if pulls[i] < math.ceil(shares[i] * (t + 1))]
+        forced = board.forced(t + 1)
+        assert forced == (-1 if len(allowed) == 2 else allowed[0])
+        pulls[board.settled(t + 1, t % 7 % 2 if forced < 0 else forced)] += 1
+    assert slow.kept(shares, 0, pulls, 300)
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    """The rule as plain Python, each walk cut short after two deadlines."""
+    rule = interpreted(granted)
+    look = rule.__globals__["may_play"].__globals__["look"]
+    monkeypatch.setitem(look.__globals__, "PATIENCE", 2)
+    return rule
+
+
+@pytest.mark.parametrize("shares", [["5/14", "3/7", "3/14"], ["1/60", "29/60", "1/2"], [0.3, 0.3, 0.39]])
+def test_a_walk_that_ends_early_forces_early_and_breaks_nothing(shares, impatient):
+    policy = DeadlineLearn(Stubborn(0), shares)
+    params, state, exact = policy._params, policy._state, policy.promise.shares
+    ask, enter = interpreted(forced), interpreted(count)
+    pulls, generator = [0] * len(shares), np.random.default_rng(1)
+    for t in range(200):
+        allowed = slow.may_be_pulled(exact, 0, pulls, t)
+        arm = int(ask(params, state, t + 1))
+        if arm < 0:
+            arm = int(impatient(params, state, t + 1, int(generator.integers(len(shares)))))
+        assert arm in allowed
+        enter(params, state, t + 1, arm)
+        pulls[arm] += 1
+
+
+OLD = Path(__file__).parent / "deadline_learn_0_1_0.evenhand"
+
+
+def test_a_file_of_version_0_1_0_goes_on_by_the_exact_rule():
+    policy = eh.load(OLD)
+    assert policy.round == 37
+    assert policy.open_tickets == [1, 6, 11, 16, 21, 26, 31, 36]
+    pulls, shares = list(policy.pulls.values()), policy.promise.shares
+    for t in range(37, 160):
+        allowed = slow.may_be_pulled(shares, 0, pulls, t)
+        decision = policy.ask()
+        assert decision.index in allowed
+        assert (decision.reason == "owed its share") >= (len(allowed) == 1)
+        policy.tell(decision, float(decision.arm == "a"))
+        pulls[decision.index] += 1
+    policy.tell(36, 1.0)
+
+
+def test_a_loaded_policy_goes_on_as_the_original(tmp_path):
+    policy = DeadlineLearn(eh.learners.Thompson(), ["5/14", "3/7", "3/14"], seed=4)
+    for _ in range(25):
+        policy.tell(policy.ask(), 1.0)
+    eh.save(policy, tmp_path / "state")
+    twin = eh.load(tmp_path / "state")
+    for _ in range(100):
+        one, other = policy.ask(), twin.ask()
+        assert one == other
+        policy.tell(one, 0.5)
+        twin.tell(other, 0.5)
+
+
+def test_what_is_promised_can_be_kept_from_the_start():
+    promise = Promise.read(["5/14", "3/7", "3/14"])
+    assert slow.can_be_kept(promise.shares, 0, [0, 0, 0], 0)
+    assert not slow.can_be_kept([F(1, 2), F(1, 2), F(1, 100)], 0, [0, 0, 0], 0)
