@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -236,8 +236,16 @@ def _check_file(database: str | None, create: bool) -> None:
             with open(path, "rb") as file:
                 if file.read(16) != b"SQLite format 3\x00":
                     raise StoreError(f"{path}: no store of evenhand; name another file")
+        if not path.exists():
+            _begin_file(path)
     except (OSError, ValueError) as error:
         raise StoreError(f"{str(path)[:200]!r}: cannot be reached: {getattr(error, 'strerror', error)}") from error
+
+
+def _begin_file(path: Path) -> None:
+    """Make an empty file that its owner alone may read; SQLite gives the files beside it the same mode."""
+    with suppress(OSError):  # SQLite says what is wrong
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
 
 
 def _engine(url: URL) -> Engine:
