@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from datetime import date, time, timedelta
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -178,7 +178,7 @@ def cells(frame: pd.DataFrame, name: str) -> pd.Series[Any]:
 
     if not isinstance(frame, pd.DataFrame):
         raise TableError(wanted("frame", "a pandas DataFrame", type(frame).__name__, "read files with pandas first"))
-    if name not in frame.columns:
+    if not isinstance(name, Hashable) or name not in frame.columns:
         raise TableError(wanted("column", f"one of {[str(c) for c in frame.columns]}", name))
     values = frame[name]
     if isinstance(values, pd.DataFrame):

@@ -117,11 +117,14 @@ def test_a_radius_that_was_too_small_doubles_and_replays(make):
     A = 6.0 * np.eye(2)
     learner = make()
     x, y, rng = np.array([0.1, 0.05]), np.zeros(2), np.random.default_rng(5)
-    for _ in range(400):
-        scaled = x * rng.uniform(0.2, 1.0)
-        gap = rng.uniform()
-        learner.verdict(scaled, y, gap, unfair=np.linalg.norm(A @ scaled) < gap)
+    with pytest.warns(UserWarning, match="radius: no metric") as said:
+        for _ in range(400):
+            scaled = x * rng.uniform(0.2, 1.0)
+            gap = rng.uniform()
+            learner.verdict(scaled, y, gap, unfair=np.linalg.norm(A @ scaled) < gap)
+    assert len(said) == 1
     assert learner.state.doublings[0] >= 3
+    assert learner.radius_reached == 4.0 * 2.0 ** learner.state.doublings[0]
     low, _, high = learner.bounds(x, y)
     assert low - 1e-9 <= np.linalg.norm(A @ x) <= high + 1e-9
 

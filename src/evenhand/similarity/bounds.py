@@ -12,7 +12,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from evenhand.errors import ArgumentError, wanted
+from evenhand.arguments import real, whole, yes_or_no
 from evenhand.similarity.oracles import checked_matrix
 
 __all__ = ["regret_bound", "violations_bound"]
@@ -25,7 +25,7 @@ def violations_bound(A: ArrayLike, *, individuals: int, precision: float, many: 
     Raises
     ------
     ArgumentError
-        If `individuals` or `precision` is not positive.
+        If A is not a finite matrix, or another argument is out of range.
 
     Examples
     --------
@@ -35,10 +35,10 @@ def violations_bound(A: ArrayLike, *, individuals: int, precision: float, many: 
     Source: Gillen, Jung, Kearns, Roth (2018), Theorems 1 and 4; Appendix A for many choices.
     """
     matrix = checked_matrix(A)
-    _check(individuals, precision)
+    k, epsilon = whole("individuals", individuals, low=1), real("precision", precision, above=0)
     d = matrix.shape[1]
-    scale = d * float(np.linalg.norm(matrix.T @ matrix)) / precision
-    return individuals ** (3 if many else 2) * d**2 * max(math.log(scale), 1.0)
+    scale = d * float(np.linalg.norm(matrix.T @ matrix)) / epsilon
+    return k ** (3 if yes_or_no("many", many) else 2) * d**2 * (math.log(scale) if scale > math.e else 1.0)
 
 
 def regret_bound(A: ArrayLike, *, individuals: int, rounds: int, precision: float, delta: float = 0.05) -> float:
@@ -47,7 +47,7 @@ def regret_bound(A: ArrayLike, *, individuals: int, rounds: int, precision: floa
     Raises
     ------
     ArgumentError
-        If `individuals` or `precision` is not positive.
+        If A is not a finite matrix, or another argument is out of range.
 
     Examples
     --------
@@ -58,11 +58,5 @@ def regret_bound(A: ArrayLike, *, individuals: int, rounds: int, precision: floa
     """
     d = checked_matrix(A).shape[1]
     learning = violations_bound(A, individuals=individuals, precision=precision)
-    return learning + individuals**3 * precision * rounds + d * math.sqrt(rounds) * math.log(rounds / delta)
-
-
-def _check(individuals: int, precision: float) -> None:
-    if not individuals >= 1:
-        raise ArgumentError(wanted("individuals", "a number >= 1", individuals))
-    if not precision > 0:
-        raise ArgumentError(wanted("precision", "a number > 0", precision))
+    t, confidence = whole("rounds", rounds, low=1), real("delta", delta, above=0, below=1)
+    return learning + individuals**3 * precision * t + d * math.sqrt(t) * math.log(t / confidence)

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import copy
 import inspect
-import math
 from collections.abc import Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from evenhand.arguments import one_of, real, whole, yes_or_no
 from evenhand.errors import (
     ArgumentError,
     ClosedTicketError,
@@ -29,7 +29,15 @@ from evenhand.similarity.learner import DistanceLearner, Verdict
 from evenhand.similarity.metric import CONTRADICTED, TAUGHT
 from evenhand.similarity.moments import MomentDistance
 from evenhand.similarity.program import Select, checked_select
-from evenhand.similarity.reading import Norms, Pairs, Ticket, read_contexts, read_rewards, read_verdicts
+from evenhand.similarity.reading import (
+    MOST_INDIVIDUALS,
+    Norms,
+    Pairs,
+    Ticket,
+    read_contexts,
+    read_rewards,
+    read_verdicts,
+)  # fmt: skip
 from evenhand.similarity.rule import Mind, RuleParams, draw, gain
 
 __all__ = ["Lipschitz", "Silence"]
@@ -89,20 +97,20 @@ class Lipschitz:
         seed: Seed,
     ) -> None:
         one = checked_select(select)
-        if not isinstance(dimension, (int, np.integer)) or isinstance(dimension, bool) or dimension < 1:
-            raise ArgumentError(wanted("dimension", "a whole number >= 1", dimension))
-        for name, value, top in (
-            ("precision", precision, 1.0),
-            ("delta", delta, 1.0),
-            ("ridge", ridge, math.inf),
-            ("noise_scale", noise_scale, math.inf),
-        ):
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < top:
-                raise ArgumentError(wanted(name, f"a number > 0 and < {top:g}", value))
-        if silence not in SILENCES:
-            raise ArgumentError(wanted("silence", f"one of {list(SILENCES)}", silence))
-        if norms not in ("refuse", "scale"):
-            raise ArgumentError(wanted("norms", '"refuse" or "scale"', norms))
+        self.dimension, self.select, self.margin = (
+            whole("dimension", dimension, low=1),
+            select,
+            yes_or_no("margin", margin),
+        )
+        self.precision, self.delta = (
+            real("precision", precision, above=0, below=1),
+            real("delta", delta, above=0, below=1),
+        )
+        self.ridge, self.noise_scale = real("ridge", ridge, above=0), real("noise_scale", noise_scale, above=0)
+        one_of("silence", silence, SILENCES)
+        one_of("norms", norms, ("refuse", "scale"))
+        if individuals is not None:
+            individuals = whole("individuals", individuals, low=1, high=MOST_INDIVIDUALS)
         if metric is not None and not isinstance(metric, DistanceLearner):
             raise ArgumentError(wanted("metric", "a metric learner such as MomentDistance(), or None", metric))
         self.seed = draw_seed(seed)
@@ -111,16 +119,10 @@ class Lipschitz:
             raise ArgumentError(
                 wanted("individuals", "how many there are a round, where each pair has a learner", individuals)
             )
-        self.dimension, self.precision, self.select, self.margin = (
-            int(dimension),
-            float(precision),
-            select,
-            bool(margin),
-        )
-        self.delta, self.ridge, self.noise_scale = float(delta), float(ridge), float(noise_scale)
         self.individuals, self.silence, self.norms, self.metric = individuals, silence, norms, learner
-        k = 2 if individuals is None else int(individuals)
+        k = 2 if individuals is None else individuals
         learner.begin(self.dimension, k * (k - 1) // 2)
+        learner.taken_at = self.precision
         numbers = [one, self.margin, self.precision, self.delta, self.ridge, self.noise_scale, learner.shared]
         self._params = RuleParams(np.array([*map(float, numbers), float(SILENCES[silence])]), theta)
         self._mind = rule.mind(self.dimension, k, self.ridge, stream(self.seed))
@@ -182,12 +184,14 @@ class Lipschitz:
             If the ticket was never handed out, or was told or forgotten before.
         """
         number, ticket = self._checked_ticket(decision)
+        doublings = self.metric.doublings
         rewards = read_rewards(reward, ticket)
         said = read_verdicts(ticket, self._named(number, violations), acceptable)
         self._learn_verdicts(ticket, said)
         for i, value in zip(np.flatnonzero(ticket.chosen), rewards, strict=True):
             self._gain_kernel(ticket.contexts[i], value, *self._minds)
         del self._open[number]
+        self.metric.warn_if_grown(doublings)
 
     def forget(self, decision: Decision | int) -> None:
         """Close a ticket about which nothing will ever be told."""
@@ -212,24 +216,24 @@ class Lipschitz:
         """Return what the policy believes of the distances between individuals: (low, guess, high), each (k, k)."""
         shown = read_contexts(contexts, self.dimension, self.individuals, self.norms)
         table = np.zeros((3, len(shown), len(shown)))
-        for i in range(len(shown)):
-            for j in range(i + 1, len(shown)):
-                pair = 0 if self.metric.shared else i * (2 * len(shown) - i - 1) // 2 + j - i - 1
-                table[:, i, j] = table[:, j, i] = self.metric.bounds(shown[i], shown[j], pair=pair)
+        for i, j, number in self._pairs(len(shown)):
+            table[:, i, j] = table[:, j, i] = self.metric.bounds(shown[i], shown[j], pair=number)
         return table
 
     def questions(self, decision: Decision | int) -> list[tuple[int, int]]:
         """Return the pairs of an open decision that a verdict would teach about, the most informative first.
 
         Either verdict leaves of a pair's interval the part on one side of the gap; pairs are sorted by how much both
-        surely take away.
+        surely take away. Last come pairs played 1 to 0: "acceptable" settles their distance, "unfair" teaches about
+        others.
         """
         ticket = self._checked_ticket(decision)[1]
-        low, _, high = self.distances(ticket.contexts)
-        gap = np.abs(ticket.probabilities[:, None] - ticket.probabilities[None, :])
-        sure = np.minimum(gap - low, high - gap)
-        pairs = [(int(i), int(j)) for i, j in np.argwhere(np.triu(sure > 0.0, 1)) if gap[i, j] > 0.0]
-        return sorted(pairs, key=lambda pair: -sure[pair])
+        x, gaps, value = ticket.contexts, ticket.gaps, {}
+        for i, j, number in self._pairs(len(x)):
+            worth = self.metric.value_of_asking(x[i], x[j], min(float(gaps[i, j]), 1.0), pair=number)
+            if worth >= 0.0:
+                value[i, j] = worth
+        return sorted(value, key=lambda pair: -value[pair])
 
     def undecided(self, decision: Decision | int) -> set[tuple[int, int]]:
         """Return the pairs of an open decision whose distance was not yet known to the precision when it was
@@ -282,6 +286,7 @@ class Lipschitz:
         """Return the policy that `snapshot` was taken of."""
         policy = cls(**{**snapshot["config"], "metric": snapshot["metric"]})
         policy.metric = snapshot["metric"]
+        policy.metric.taken_at = policy.precision
         policy.round, policy._next = snapshot["round"], snapshot["next"]
         policy._open = {number: Ticket(*ticket) for number, *ticket in snapshot["open"]}
         policy._mind = Mind._make([*snapshot["mind"][:OWN], Tree._make(snapshot["mind"][OWN:])])
@@ -320,21 +325,21 @@ class Lipschitz:
         self.metric.make_room(2 * k * k)
         before = [array.copy() for array in self._beliefs]
         status = np.zeros((k, k), np.int64)
-        gaps = np.abs(ticket.probabilities[:, None] - ticket.probabilities[None, :])
+        gaps = ticket.gaps
         contradicted = self._judge_kernel(
             ticket.contexts, ticket.probabilities, ticket.undecided, said, status, *self._params, *self._beliefs
         )
-        pairs = [(int(i), int(j)) for i, j in np.argwhere(np.triu(np.ones((k, k)), 1))]
         taken = {
-            (i, j): Verdict(0, ticket.contexts[i], ticket.contexts[j], float(gaps[i, j]), bool(said[i, j] > 0), n)
-            for n, (i, j) in enumerate(pairs)
+            (i, j): Verdict(0, ticket.contexts[i], ticket.contexts[j], float(gaps[i, j]), bool(said[i, j] > 0), number)
+            for i, j, number in self._pairs(k)
             if status[i, j] != 0 or said[i, j] != 0
         }
         if contradicted:
             for mine, old in zip(self._beliefs, before, strict=True):
                 mine[...] = old
-            i, j = next(pair for pair in pairs if status[pair] == CONTRADICTED)
-            raise VerdictError(f"pair ({i}, {j}): {self.metric.contradiction(taken[i, j])}")
+            i, j = next(pair for pair in taken if status[pair] == CONTRADICTED)
+            beside = [verdict for pair, verdict in taken.items() if pair < (i, j)]
+            raise VerdictError(f"pair ({i}, {j}): {self.metric.refusal(*beside, taken[i, j])}")
         for (i, j), verdict in taken.items():
             if status[i, j] == TAUGHT or said[i, j] != 0:
                 self.metric.record(verdict)
@@ -349,8 +354,13 @@ class Lipschitz:
             raise UnknownTicketError(f"ticket {number} was never handed out; the last one was {self._next - 1}")
         return int(number), self._open[int(number)]
 
+    def _pairs(self, k: int) -> list[tuple[int, int, int]]:
+        """Return all pairs (i, j) of k individuals, each with the number of its learner."""
+        pairs = [(i, j) for i in range(k) for j in range(i + 1, k)]
+        return [(i, j, 0 if self.metric.shared else number) for number, (i, j) in enumerate(pairs)]
+
     def _named(self, number: int, violations: Pairs | bool) -> Pairs:
-        if not isinstance(violations, bool):
+        if not isinstance(violations, (bool, np.bool_)):
             return violations
         if violations:
             raise VerdictError(

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.arguments import real, whole
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.compose import OPEN, entry, kernel
 from evenhand.kernels.packing import packer
@@ -20,10 +21,8 @@ from evenhand.similarity.conversation import Lipschitz
 from evenhand.similarity.known import KnownDistance
 from evenhand.similarity.oracles import Auditor, MahalanobisOracle
 from evenhand.similarity.program import Select, checked_select
+from evenhand.similarity.reading import LARGEST_REWARD, MOST_INDIVIDUALS
 from evenhand.similarity.stage import SCORES, Stage, appear, measure, play
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["Individuals"]
 
@@ -65,21 +64,18 @@ class Individuals:
         noise: float,
         truth: MahalanobisOracle | None,
     ) -> None:
-        if not isinstance(individuals, (int, np.integer)) or isinstance(individuals, bool) or individuals < 1:
-            raise ArgumentError(wanted("individuals", "a whole number >= 1", individuals))
-        for name, value in (("precision", precision), ("noise", noise)):
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < np.inf:
-                raise ArgumentError(wanted(name, "a number >= 0", value))
+        self.individuals = whole("individuals", individuals, low=1, high=MOST_INDIVIDUALS)
+        self.precision = real("precision", precision, low=0)
+        self.noise = real("noise", noise, low=0, high=LARGEST_REWARD)
         if not callable(oracle):
             raise ArgumentError(wanted("oracle", "a callable of contexts and probabilities", oracle))
         measured = oracle if isinstance(oracle, MahalanobisOracle) else truth
-        if measured is None:
+        if not isinstance(measured, MahalanobisOracle):
             raise ArgumentError(
                 wanted("truth", "a MahalanobisOracle to measure against, where the oracle is another callable", truth)
             )
         checked_select(select)
-        self.oracle, self.truth, self.individuals, self.select = oracle, measured, int(individuals), select
-        self.precision, self.noise = float(precision), float(noise)
+        self.oracle, self.truth, self.select = oracle, measured, select
         self.arms = tuple(range(self.individuals))
 
     def stage(self, stream: NDArray[np.uint64]) -> Stage:
@@ -90,7 +86,7 @@ class Individuals:
 
     def reset(self, seed: int) -> None:
         """Start anew from a seed."""
-        self._stage = self.stage(stream(seed, 0))
+        self._stage = self.stage(stream(whole("seed", seed, low=0), 0))
         judges = [self.oracle, self.truth] if self.oracle is not self.truth else [self.truth]
         for judge in judges:
             if hasattr(judge, "reset"):
@@ -116,7 +112,15 @@ class Individuals:
         return self._stage.rewards.copy()
 
     def observe(self) -> tuple[NDArray[np.float64]]:
-        """Begin a round and return the contexts (k, d)."""
+        """Begin a round and return the contexts (k, d).
+
+        Raises
+        ------
+        ArgumentError
+            If the world was not reset before.
+        """
+        if not hasattr(self, "_stage"):
+            raise ArgumentError(wanted("world", "one that was reset, world.reset(seed), before its first round", self))
         belief = self._watched.state
         entry(_appear, pack=packer(belief))(self._stage, *belief[:-1], *belief.simplex)
         return (self._stage.contexts.copy(),)
@@ -125,10 +129,19 @@ class Individuals:
         """Return the reward of whoever was drawn and the pairs that the oracle calls unfair, for `tell`.
 
         A decision without probabilities was certain: probability one for its index, zero for the others.
+
+        Raises
+        ------
+        ArgumentError
+            If the ticket is no decision about as many individuals as the world shows.
         """
+        if not hasattr(ticket, "probabilities") or not hasattr(self, "_stage"):
+            raise ArgumentError(wanted("ticket", "a Decision about the individuals of the round", ticket))
         p = ticket.probabilities
         if p is None:
             p = (np.arange(self.individuals) == ticket.index).astype(np.float64)
+        if len(p) != self.individuals:
+            raise ArgumentError(wanted("ticket", f"a Decision about {self.individuals} individuals", len(p)))
         entry(measure)(self._stage, self.truth.truth, p)
         violations = self.oracle(self._stage.contexts.copy(), p)
         outcomes = self._stage.rewards + self._stage.noise
@@ -172,6 +185,7 @@ class Individuals:
             state = policy._params, policy._mind, policy.metric.state, self._stage, self.truth.truth
             done, row = function(*state, trace, checkpoints, done + 1, min(final, done + ROUNDS_A_CALL), row)
             stop(done)
+        policy.metric.warn_if_grown(0)
 
     def _step(
         self, policy: Any, trace: NDArray[np.float64], checkpoints: NDArray[np.int64], stop: Callable[[int], None]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.compose import kernel
 from evenhand.registry import register
 from evenhand.similarity.learner import DistanceLearner
@@ -56,8 +57,10 @@ class KnownDistance(DistanceLearner):
     def reach(self, m: int) -> tuple[float, float]:
         return 0.0, 0.0
 
-    def _allocate(self) -> None:
-        super()._allocate()
+    def _allocate(self, dimension: int, copies: int) -> None:
+        if dimension != self.A.shape[1]:
+            raise ArgumentError(wanted("dimension", f"{self.A.shape[1]}, the columns of A", dimension))
+        super()._allocate(dimension, copies)
         self._state.centre[0] = (self.A.T @ self.A).ravel()
 
     def config(self) -> dict[str, Any]:

@@ -6,86 +6,48 @@ from __future__ import annotations
 import copy
 import inspect
 import math
-from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+import warnings
+from collections.abc import Iterator
+from numbers import Integral
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from evenhand.arguments import array, real, whole, yes_or_no
 from evenhand.errors import ArgumentError, VerdictError, wanted
 from evenhand.kernels.compose import OPEN, bind, entry, kernel
-from evenhand.kernels.halfspaces import simplex
 from evenhand.kernels.packing import packer
 from evenhand.rng import Seed, draw_seed, stream
 from evenhand.similarity import metric
-from evenhand.similarity.metric import CONTRADICTED, Belief, certified, direct
+from evenhand.similarity.belief import Belief, belief
+from evenhand.similarity.metric import CONTRADICTED, EQUAL, direct, ends
+from evenhand.similarity.reading import LARGEST_FEATURE
+from evenhand.similarity.structure import Structure, checked_structure, coordinates, count
+from evenhand.similarity.verdicts import Verdict, clashing, disputed, growth, refusal
 
 __all__ = ["DistanceLearner", "Structure", "Verdict", "coordinates"]
 
-Structure = Literal["symmetric", "full", "diagonal"] | Sequence[Sequence[int]]
-
 DOUBLINGS = 12
 """How often a radius that was not given may double before verdicts count as contradictory: a factor of 4096."""
+
+MOST_NUMBERS = 2**32
+"""The most numbers that a learner keeps, 32 GiB."""
+
+REMEMBERED = 100
+"""So many refused reports are remembered, the latest, to find out which verdicts of the log they clash with."""
 
 pack = OPEN
 learn = OPEN
 
 
-class Verdict(NamedTuple):
-    """One answer of the auditor: the pair x, y was treated differently by `gap`, and that was unfair, d(x, y) < gap,
-    or not."""
-
-    id: int
-    x: NDArray[np.float64]
-    y: NDArray[np.float64]
-    gap: float
-    unfair: bool
-    pair: int
-
-
-def coordinates(
-    dimension: int, structure: Structure
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Return (rows, columns, scales) of the coordinates of G under a structure.
-
-    "symmetric" has d(d+1)/2, off-diagonal ones scaled by sqrt 2 so that norms agree; "full" has d^2 as in the paper;
-    "diagonal" has d; a list of blocks, each a list of features, is symmetric within blocks and zero between them.
-
-    >>> [len(coordinates(4, s)[0]) for s in ("symmetric", "full", "diagonal", [[0, 1], [2, 3]])]
-    [10, 16, 4, 6]
-
-    Raises
-    ------
-    ArgumentError
-        If the structure is none of these, or blocks do not name every feature once.
-    """
-    features = range(dimension)
-    if structure == "full":
-        pairs = [(i, j) for i in features for j in features]
-    elif structure == "diagonal":
-        pairs = [(i, i) for i in features]
-    else:
-        blocks = [list(features)] if structure == "symmetric" else structure
-        if isinstance(blocks, str) or sorted(f for block in blocks for f in block) != list(features):
-            raise ArgumentError(
-                wanted(
-                    "structure",
-                    f'"symmetric", "full", "diagonal" or blocks that name each of {dimension} features once',
-                    structure,
-                )
-            )
-        pairs = [(i, j) for block in blocks for i in block for j in block if i <= j]
-    rows, columns = np.array(pairs, dtype=np.int64).T.copy()
-    return rows, columns, np.where((rows == columns) | (structure == "full"), 1.0, math.sqrt(2.0))
-
-
 @kernel
-def _bounds(x: Any, y: Any, index: Any, *arrays: Any) -> Any:
+def _ends(x: Any, y: Any, index: Any, *arrays: Any) -> Any:
     state = pack(*arrays)
     direct(state, x, y)
     if state.length[0] == 0.0:
         return 0.0, 0.0, 0.0
-    return certified(state, index)
+    return ends(state, index)
 
 
 @kernel
@@ -104,16 +66,15 @@ class DistanceLearner:
     def __init__(
         self, radius: float | None, shared: bool, structure: Structure, tolerance: float, precision: float, seed: Seed
     ) -> None:
-        if radius is not None and not (isinstance(radius, (int, float)) and 0 < radius < math.inf):
-            raise ArgumentError(wanted("radius", "a number > 0, or None to double it when needed", radius))
-        for name, value in (("tolerance", tolerance), ("precision", precision)):
-            if not (isinstance(value, (int, float)) and 0 <= value < 1):
-                raise ArgumentError(wanted(name, "a number in [0, 1)", value))
-        self.radius, self.shared, self.structure = radius, bool(shared), structure
-        self.tolerance, self.precision, self.seed = float(tolerance), float(precision), draw_seed(seed)
+        self.radius = None if radius is None else real("radius", radius, above=0, high=LARGEST_FEATURE)
+        self.shared, self.structure = yes_or_no("shared", shared), checked_structure(structure)
+        self.tolerance = real("tolerance", tolerance, low=0, below=1)
+        self.precision = self.taken_at = real("precision", precision, low=0, below=1)
+        self.seed = draw_seed(seed)
         self.dimension: int | None = None
         self.copies = 1
         self.verdicts: list[Verdict] = []
+        self._refused: list[tuple[Verdict, ...]] = []
         self._next = 1
 
     def reach(self, m: int) -> tuple[float, float]:
@@ -151,9 +112,29 @@ class DistanceLearner:
         ArgumentError
             If x or y are not finite vectors of one dimension, or `pair` has no learner.
         """
-        first, second = self._checked_pair(x, y, pair)
-        low, guess, high = self._bounds_kernel(first, second, pair, *self._arrays)
-        return low, guess, high
+        least, guess, most = self._ends(x, y, pair)
+        return min(root(least), 1.0), guess, min(root(most), 1.0)
+
+    def value_of_asking(self, x: ArrayLike, y: ArrayLike, gap: float, *, pair: int = 0) -> float:
+        """Return how much of the interval of d either verdict on a gap would take away; negative if neither teaches.
+
+        A verdict teaches where it is not certain beforehand and the distance is not yet known to the precision. On a
+        gap of 1 it does as well, though it may take nothing away: "acceptable" is d >= 1, "unfair" tells about others.
+
+        Raises
+        ------
+        ArgumentError
+            If x, y, `pair` or `gap` are not what they should be.
+        """
+        gap, slack = real("gap", gap, low=0, high=1), self.tolerance
+        least, _, most = self._ends(x, y, pair)
+        low, high, square = root(least), root(most), gap * gap
+        acceptable = root(least + 2.0 * slack) + EQUAL < gap and square <= most
+        unfair = square >= least and gap < root(most - 2.0 * slack) - EQUAL
+        known = min(root(most - slack), 1.0) - min(root(least + slack), 1.0) <= self.taken_at
+        if gap <= EQUAL or known or not (acceptable or unfair):
+            return -1.0
+        return max(min(gap - low, min(high, 1.0) - gap), 0.0)
 
     def verdict(self, x: ArrayLike, y: ArrayLike, gap: float, unfair: bool, *, pair: int = 0) -> int:
         """Take the verdict that treating x and y differently by `gap` was unfair (d < gap) or not (d >= gap); return
@@ -162,24 +143,24 @@ class DistanceLearner:
         Raises
         ------
         ArgumentError
-            If x, y, `pair` or `gap` are not what they should be.
+            If x, y, `pair`, `gap` or `unfair` are not what they should be.
         VerdictError
-            If no metric agrees with the verdict and those before; names the verdicts that it contradicts. Nothing
-            has changed.
+            If equal treatment, a gap up to 1e-9 for rounding, is called unfair; or if no metric agrees with the
+            verdict and those before: names the verdicts that it contradicts. Nothing has changed.
         """
+        gap, unfair = real("gap", gap, low=0, high=1), yes_or_no("unfair", unfair)
+        if gap <= EQUAL and unfair:
+            above = f"a difference above {EQUAL:g}, which is rounding, where treatment was unfair"
+            raise VerdictError(wanted("gap", above, gap, "equal treatment is never unfair"))
         first, second = self._checked_pair(x, y, pair)
-        if not (isinstance(gap, (int, float, np.number)) and 0 <= gap <= 1):
-            raise ArgumentError(wanted("gap", "a difference of probabilities in [0, 1]", gap))
-        if gap == 0 and unfair:
-            raise VerdictError(
-                wanted("gap", "a difference > 0 where treatment was unfair", gap, "equal treatment is never unfair")
-            )
-        taken = Verdict(self._next, first, second, float(gap), bool(unfair), pair)
-        saved = [array.copy() for array in self._arrays]
+        taken, doublings = Verdict(0, first, second, gap, unfair, int(pair)), self.doublings
+        saved = [mine.copy() for mine in self._arrays]
         if self._take(taken) == CONTRADICTED:
             self._put_back(saved)
-            raise VerdictError(self.contradiction(taken))
-        return self.record(taken)
+            raise VerdictError(self.refusal(taken))
+        number = self.record(taken)
+        self.warn_if_grown(doublings)
+        return number
 
     def withdraw(self, verdict: int) -> None:
         """Take a verdict back; the learner is rebuilt from those that remain.
@@ -189,42 +170,54 @@ class DistanceLearner:
         VerdictError
             If there is no such verdict.
         """
-        if verdict not in [v.id for v in self.verdicts]:
+        known = isinstance(verdict, Integral) and not isinstance(verdict, bool)
+        if not known or verdict not in [v.id for v in self.verdicts]:
             raise VerdictError(wanted("verdict", "the id of a verdict that stands in the log", verdict))
         self.verdicts = [v for v in self.verdicts if v.id != verdict]
-        self._allocate()
+        assert self.dimension is not None
+        self._allocate(self.dimension, self.copies)
         for v in self.verdicts:
             self._take(v)
 
-    def contradictions(self) -> list[int]:
-        """Return the ids of verdicts that no metric of the radius agrees with together with the rest, few of them;
-        [] if none."""
-        slack = np.zeros(len(self.verdicts))
-        for _ in range(4):
-            slack, _ = self._elastic(self.verdicts, 1.0 / (slack + 0.01))
-        return [v.id for v, excess in zip(self.verdicts, slack, strict=True) if excess > 1e-9]
+    def contradictions(self, *, radius: float | None = None) -> list[int]:
+        """Return the ids of verdicts, few of them, that no metric agrees with together with the rest; [] if none.
 
-    def contradiction(self, newest: Verdict) -> str:
-        """Say which verdicts of the log a new one contradicts."""
-        _, prices = self._elastic([*self.verdicts, newest])
-        against = [v.id for v, price in zip(self.verdicts, prices, strict=False) if price > 1e-9]
-        said = "unfair" if newest.unfair else "acceptable"
-        with_whom = (
-            f"verdicts {against}" if against else f"the radius {float(self._state.radius[self._copy(newest.pair)]):g}"
-        )
-        return (
-            f"verdict: no metric calls a gap of {newest.gap:.4g} {said} here and agrees with {with_whom}; "
-            "nothing has changed; withdraw a wrong verdict, give a larger radius, or use MomentDistance(error_rate=...)"
-        )
+        Verdicts that were refused count as well, the latest 100 of this process: those of the log that stand against
+        them are returned. A refused verdict counts no more when the auditor has said the opposite about the pair.
+
+        Parameters
+        ----------
+        radius : judge by the metrics of this radius; None takes the largest that the learner may double its own to.
+
+        Raises
+        ------
+        ArgumentError
+            If the radius is not a number > 0.
+        """
+        within = None if radius is None else real("radius", radius, above=0, high=LARGEST_FEATURE)
+        if self.dimension is None:
+            return []
+        return disputed(self.verdicts, self._refused, self._state, within or self._widest)
+
+    @property
+    def radius_reached(self) -> float | None:
+        """The radius now: the one that was given, or 2d as often doubled as verdicts asked for; None before both."""
+        return self.radius if self.dimension is None else float(self._state.radius.max())
 
     # ------------------------------------------------------------------ for policies
 
     def begin(self, dimension: int, copies: int = 1) -> None:
         """Forget everything and prepare for individuals of this dimension, with a learner for each of `copies` pairs
-        unless shared."""
-        self.dimension, self.copies = dimension, 1 if self.shared else copies
-        self.verdicts, self._next = [], 1
-        self._allocate()
+        unless shared.
+
+        Raises
+        ------
+        ArgumentError
+            If the structure is for another dimension, or there are more pairs and features than memory holds.
+        """
+        copies = 1 if self.shared else max(1, copies)
+        self._allocate(whole("dimension", dimension, low=1), copies)
+        self.verdicts, self._refused, self._next = [], [], 1
 
     @property
     def state(self) -> Belief:
@@ -234,8 +227,27 @@ class DistanceLearner:
     def record(self, taken: Verdict) -> int:
         """Enter a verdict that the kernels have taken already."""
         self.verdicts.append(taken._replace(id=self._next))
+        self._refused = [report for report in self._refused if not taken.reverses(report[-1])]
         self._next += 1
         return self._next - 1
+
+    def refusal(self, *report: Verdict) -> str:
+        """Remember a report whose last verdict was refused; say which others it contradicts, and how to mend it."""
+        against = clashing(self.verdicts, report, self._state, self._widest)
+        if any(verdict.id for verdict in against):
+            self._refused = [*self._refused, report][-REMEMBERED:]
+        return refusal(report[-1], against, float(self._state.radius.max()))
+
+    @property
+    def doublings(self) -> int:
+        """How often the radius was doubled so far."""
+        return 0 if self.dimension is None else int(self._state.doublings.max())
+
+    def warn_if_grown(self, doublings: int) -> None:
+        """Warn where the radius has grown beyond its start, after it had been doubled so often; once, at first."""
+        if doublings > 0 or self.doublings == 0:
+            return
+        warnings.warn(growth(2.0 * (self.dimension or 0), self.radius_reached or 0.0, self._widest), stacklevel=3)
 
     def make_room(self, rows: int) -> bool:
         """Let every copy's log hold `rows` more half-spaces; return whether the arrays had to be replaced."""
@@ -303,52 +315,31 @@ class DistanceLearner:
 
     # ------------------------------------------------------------------ inside
 
-    def _allocate(self) -> None:
-        assert self.dimension is not None
-        rows, columns, scales = coordinates(self.dimension, self.structure)
-        m, n = rows.size, self.copies
-        capacity = 32 * m
+    def _allocate(self, dimension: int, copies: int) -> None:
+        m = count(dimension, self.structure)
+        if copies * m * m > MOST_NUMBERS / 40 or dimension > MOST_NUMBERS // 40:
+            mend = 'structure="diagonal" or blocks need less'
+            raise ArgumentError(
+                wanted("dimension", "features and pairs whose metrics fit into memory", dimension, mend)
+            )
         reach, spread = self.reach(m)
-        radius = 2.0 * self.dimension if self.radius is None else float(self.radius)
         growth = float(DOUBLINGS) if self.radius is None else 0.0
-        logs = float(self.programs or growth > 0)
-        options = [self.error_rate, self.tolerance, growth, logs, reach, spread, float(self.programs), self.thinness(m)]
-        state = Belief(
-            centre=np.zeros((n, m)),
-            factor=np.zeros((n, m, m)),
-            radius=np.full(n, radius),
-            cuts=np.zeros((n, m, capacity)),
-            limits=np.zeros((n, capacity)),
-            counts=np.zeros(n, np.int64),
-            doublings=np.zeros(n, np.int64),
-            thin=np.zeros(n, np.int64),
-            rows=rows,
-            columns=columns,
-            scales=scales,
-            options=np.array(options),
-            tally=np.zeros(2, np.int64),
-            stream=stream(self.seed),
-            u=np.zeros(m),
-            length=np.zeros(1),
-            image=np.zeros(m),
-            low=np.zeros(m),
-            high=np.zeros(m),
-            point=np.zeros(m),
-            step=np.zeros(m),
-            moments=np.zeros((m + 1, m)),
-            excess=np.zeros(capacity),
-            slopes=np.zeros(capacity),
-            simplex=simplex(m),
-        )
-        for index in range(n):
+        options = [
+            self.error_rate, self.tolerance, growth, float(self.programs or growth > 0), reach, spread,
+            float(self.programs), self.thinness(m),
+        ]  # fmt: skip
+        radius = 2.0 * dimension if self.radius is None else self.radius
+        state = belief(coordinates(dimension, self.structure), copies, radius, options, stream(self.seed))
+        for index in range(copies):
             metric.prior(state, index)
+        self.dimension, self.copies = dimension, copies
         self._bind(state)
 
     def _bind(self, state: Belief) -> None:
         self._state = state
         self._arrays = (*state[:-1], *state.simplex)
         pack = packer(state)
-        self._bounds_kernel = entry(_bounds, pack=pack)
+        self._ends_kernel = entry(_ends, pack=pack)
         self._verdict_kernel = entry(_verdict, pack=pack, learn=self.learn_kernel())
 
     @classmethod
@@ -364,7 +355,7 @@ class DistanceLearner:
         if v.unfair is False and v.gap**2 > self.tolerance and self.error_rate == 0 and np.array_equal(v.x, v.y):
             return CONTRADICTED
         self.make_room(1)
-        status: int = self._verdict_kernel(v.x, v.y, self._copy(v.pair), v.gap, v.unfair, self.precision, *self._arrays)
+        status: int = self._verdict_kernel(v.x, v.y, self._copy(v.pair), v.gap, v.unfair, self.taken_at, *self._arrays)
         return status
 
     def _put_back(self, saved: list[NDArray[Any]]) -> None:
@@ -372,43 +363,33 @@ class DistanceLearner:
             if mine.shape == before.shape:
                 mine[...] = before
 
-    def _elastic(
-        self, verdicts: list[Verdict], weights: ArrayLike = 1.0
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return how far each verdict must yield so that a metric agrees with all, and the price of each, both
-        (n,)."""
-        from scipy.optimize import linprog
+    @property
+    def _widest(self) -> float:
+        """The largest radius that doubling may reach."""
+        state = self._state
+        return float(state.radius.max()) * 2.0 ** float(state.options[metric.GROWTH] - state.doublings.max())
 
-        n, m = len(verdicts), self._state.u.size if verdicts else 0
-        if n == 0:
-            return np.zeros(0), np.zeros(0)
-        rows, limits = np.zeros((n, m)), np.zeros(n)
-        s = self._state
-        for r, v in enumerate(verdicts):
-            sign, z = (1.0 if v.unfair else -1.0), v.x - v.y
-            rows[r] = sign * s.scales * z[s.rows] * z[s.columns]
-            limits[r] = sign * v.gap**2 + self.tolerance
-        radius = float(s.radius.max()) * 2.0 ** float(s.options[metric.GROWTH] - s.doublings.max())
-        box = [(0.0 if i == j else -radius, radius) for i, j in zip(s.rows, s.columns, strict=True)]
-        found = linprog(
-            np.r_[np.zeros(m), np.broadcast_to(weights, n)],
-            A_ub=np.hstack([rows, -np.eye(n)]),
-            b_ub=limits,
-            bounds=[*box, *[(0.0, None)] * n],
-            method="highs",
-        )
-        return found.x[m:], -found.ineqlin.marginals
+    def _ends(self, x: ArrayLike, y: ArrayLike, pair: int) -> tuple[float, float, float]:
+        first, second = self._checked_pair(x, y, pair)
+        ends: tuple[float, float, float] = self._ends_kernel(first, second, int(pair), *self._arrays)
+        return ends
 
     def _checked_pair(self, x: ArrayLike, y: ArrayLike, pair: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        first, second = np.ascontiguousarray(x, dtype=np.float64), np.ascontiguousarray(y, dtype=np.float64)
-        size = first.shape if self.dimension is None else (self.dimension,)
-        for name, value in (("x", first), ("y", second)):
-            if value.ndim != 1 or value.shape != size or value.size == 0 or not np.isfinite(value).all():
-                raise ArgumentError(
-                    wanted(name, f"finite features, {size[0] if size else 'at least one'} of them", value.tolist())
-                )
-        if self.dimension is None:
-            self.begin(first.size)
-        if not isinstance(pair, (int, np.integer)) or pair < 0 or (not self.shared and pair >= self.copies):
+        read: list[NDArray[np.float64]] = []
+        for name, value in (("x", x), ("y", y)):
+            size = self.dimension or (read[0].size if read else None)
+            what = f"finite features, {size or 'at least one'} of them"
+            read.append(array(name, value, what, dimensions=1, largest=LARGEST_FEATURE))
+            if size not in (None, read[-1].size):
+                raise ArgumentError(wanted(name, what, read[-1].tolist()))
+        whole("pair", pair, low=0, mend=f"there are {self.copies}")
+        if not self.shared and pair >= self.copies:
             raise ArgumentError(wanted("pair", f"the number of a pair below {self.copies}", pair))
-        return first, second
+        if self.dimension is None:
+            self.begin(read[0].size)
+        return read[0], read[1]
+
+
+def root(square: float) -> float:
+    """Return the square root, 0 for what rounding made negative."""
+    return math.sqrt(max(square, 0.0))

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from evenhand.errors import ArgumentError, wanted
+from evenhand.arguments import array
 from evenhand.registry import register
 from evenhand.rng import Seed
 from evenhand.similarity.conversation import Lipschitz, Silence
@@ -24,7 +24,7 @@ from evenhand.similarity.ellipsoid import EllipsoidDistance
 from evenhand.similarity.learner import DistanceLearner
 from evenhand.similarity.oracles import MahalanobisOracle
 from evenhand.similarity.program import Select
-from evenhand.similarity.reading import Norms
+from evenhand.similarity.reading import LARGEST_REWARD, Norms
 
 __all__ = ["KnownRewardLipschitz", "LipschitzUCB", "checked_theta"]
 
@@ -151,10 +151,4 @@ class KnownRewardLipschitz(Lipschitz):
 
 def checked_theta(theta: Any) -> NDArray[np.float64]:
     """Return the weights of rewards as a finite vector, refusing anything else."""
-    try:
-        vector = np.array(theta, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ArgumentError(wanted("theta", "a list of numbers", theta)) from error
-    if vector.ndim != 1 or vector.size == 0 or not np.isfinite(vector).all():
-        raise ArgumentError(wanted("theta", "finite numbers (d,)", theta))
-    return vector
+    return array("theta", theta, "finite numbers (d,)", dimensions=1, largest=LARGEST_REWARD)

@@ -13,75 +13,38 @@ Distances are never larger than 1, the largest difference two probabilities can 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any
 
 from evenhand.kernels.compose import OPEN, kernel, routine
-from evenhand.kernels.halfspaces import Simplex, support
+from evenhand.kernels.halfspaces import support
+from evenhand.similarity.belief import (
+    CUT_ERROR,
+    GROWTH,
+    LOGS,
+    PROGRAMS,
+    REACH,
+    SPREAD,
+    THIN,
+    TOLERANCE,
+    Belief,
+)  # fmt: skip
 
 __all__ = [
-    "CONTRADICTED", "CUT_ERROR", "GROWTH", "LOGS", "NOTHING", "PROGRAMS", "REACH", "SPREAD", "TAUGHT", "THIN",
-    "TOLERANCE", "Belief", "append", "certified", "direct", "dull", "interval", "learn", "opened", "prior", "project",
-    "squeeze", "width",
+    "CONTRADICTED", "CUT_ERROR", "EQUAL", "GROWTH", "LOGS", "NOTHING", "PROGRAMS", "REACH", "SPREAD", "TAUGHT", "THIN",
+    "TOLERANCE", "Belief", "append", "certified", "direct", "dull", "ends", "interval", "learn", "opened", "prior",
+    "project", "squeeze", "width",
 ]  # fmt: skip
 
 NOTHING, TAUGHT, CONTRADICTED = 0, 1, -1
 """What came of a verdict."""
 
-CUT_ERROR, TOLERANCE, GROWTH, LOGS, REACH, SPREAD, PROGRAMS, THIN = range(8)
-"""Where `Belief.options` holds: the rate of wrong verdicts; how far d^2 may be from any Mahalanobis distance; how
-often the radius may
-double; 1 where half-spaces are logged; the reach; the prior's factor relative to its radius; 1 where linear programs
-certify; the width below which a direction counts as thin."""
-
 cut = OPEN
 
+EQUAL = 1e-9
+"""Probabilities that differ by no more were equal, and a verdict on them proves nothing.
 
-class Belief(NamedTuple):
-    """State of `copies` learners of a metric with m coordinates; capacity half-spaces each."""
-
-    centre: NDArray[np.float64]
-    """(copies, m)"""
-    factor: NDArray[np.float64]
-    """(copies, m, m)"""
-    radius: NDArray[np.float64]
-    """(copies,): at least the Frobenius norm of G."""
-    cuts: NDArray[np.float64]
-    """(copies, m, capacity): unit normals of the half-spaces <cuts, G> <= limits, a column each."""
-    limits: NDArray[np.float64]
-    """(copies, capacity)"""
-    counts: NDArray[np.int64]
-    """(copies,): how many half-spaces are logged."""
-    doublings: NDArray[np.int64]
-    """(copies,): how often the radius was doubled."""
-    thin: NDArray[np.int64]
-    """(copies,): how many of the factor's columns, the last ones, are directions split off as thin."""
-    rows: NDArray[np.int64]
-    columns: NDArray[np.int64]
-    scales: NDArray[np.float64]
-    """(m,): coordinate n of G is scales[n] G[rows[n], columns[n]]."""
-    options: NDArray[np.float64]
-    tally: NDArray[np.int64]
-    """(2,): verdicts that taught, verdicts that contradicted all metrics."""
-    stream: NDArray[np.uint64]
-    u: NDArray[np.float64]
-    """(m,): the direction that was set last, of unit length, and its original length in `length`."""
-    length: NDArray[np.float64]
-    image: NDArray[np.float64]
-    """(m,): scratch, L'u."""
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    """(m,): scratch, the box around all G of the radius."""
-    point: NDArray[np.float64]
-    step: NDArray[np.float64]
-    moments: NDArray[np.float64]
-    """(m,), (m,), (m + 1, m): scratch of random walks."""
-    excess: NDArray[np.float64]
-    slopes: NDArray[np.float64]
-    """(capacity,): scratch."""
-    simplex: Simplex
+They are sums and differences in [0, 1], each rounded at 1e-16: those of equal individuals differed by at most 1.2e-16
+among up to 200 of them. The limit is far above that and far below any useful precision."""
 
 
 @kernel
@@ -159,16 +122,27 @@ def opened(state: Any, copy: Any) -> Any:
 
 @routine
 def certified(state: Any, copy: Any) -> Any:
-    """Return the certified ends (low, high) of the distance d, and the guess moved well between them."""
-    low, guess, high = interval(state, copy)
-    if state.options[PROGRAMS] > 0.0:
-        least, most = opened(state, copy)
-        length, slack = state.length[0], state.options[TOLERANCE]
-        low = math.sqrt(min(max(least * length - slack, 0.0), 1.0))
-        high = math.sqrt(min(max(most * length + slack, 0.0), 1.0))
-        inside = 0.25 * (high - low)
-        guess = min(max(guess, low + inside), high - inside)
-    return low, guess, high
+    """Return the certified ends (low, high) of the distance d, and between them the guess, moved well inside."""
+    least, guess, most = ends(state, copy)
+    return math.sqrt(min(max(least, 0.0), 1.0)), guess, math.sqrt(min(max(most, 0.0), 1.0))
+
+
+@routine
+def ends(state: Any, copy: Any) -> Any:
+    """Return the certified ends (least, most) of the square of the distance, not kept within [0, 1], and between them
+    the guess of `certified`."""
+    mid, half = project(state, copy)
+    half *= state.options[REACH]
+    least, most = mid - half, mid + half
+    length, slack = state.length[0], state.options[TOLERANCE]
+    guess = math.sqrt(min(max(mid * length, 0.0), 1.0))
+    if state.options[PROGRAMS] == 0.0:
+        return least * length - slack, guess, most * length + slack
+    least, most = opened(state, copy)
+    least, most = least * length - slack, most * length + slack
+    low, high = math.sqrt(min(max(least, 0.0), 1.0)), math.sqrt(min(max(most, 0.0), 1.0))
+    inside = 0.25 * (high - low)
+    return least, min(max(guess, low + inside), high - inside), most
 
 
 @kernel
@@ -235,11 +209,13 @@ def learn(state: Any, copy: Any, gap: Any, unfair: Any, precision: Any) -> Any:
     """Take the verdict on the pair that was set, d < gap (unfair) or d >= gap; return what came of it. A template
     over `cut`.
 
-    Where the verdict contradicts every metric of the radius, the radius is doubled and the log replayed, as often as
-    is allowed.
+    A gap up to `EQUAL` is rounding and counts as 0. Where the verdict contradicts every metric of the radius, the
+    radius is doubled and the log replayed, as often as is allowed.
     """
-    if state.length[0] == 0.0:
+    if state.length[0] == 0.0 or (unfair and gap <= EQUAL):
         return NOTHING
+    if gap <= EQUAL:
+        gap = 0.0
     sign = 1.0 if unfair else -1.0
     value = (gap * gap + sign * state.options[TOLERANCE]) / state.length[0]
     status = cut(state, copy, value, sign, precision)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from evenhand.errors import ArgumentError, wanted
+from evenhand.arguments import real
 from evenhand.kernels.compose import routine
 from evenhand.registry import register
 from evenhand.rng import Seed
@@ -142,9 +142,7 @@ class MomentDistance(DistanceLearner):
         precision: float = 0.02,
         seed: Seed = 0,
     ) -> None:
-        if not (isinstance(error_rate, (int, float)) and 0 <= error_rate < 0.5):
-            raise ArgumentError(wanted("error_rate", "a share in [0, 0.5)", error_rate))
-        self._error_rate = float(error_rate)
+        self._error_rate = real("error_rate", error_rate, low=0, below=0.5)
         super().__init__(radius, shared, structure, tolerance, precision, seed)
 
     @property

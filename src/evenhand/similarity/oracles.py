@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from evenhand.arguments import array, one_of, real
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.compose import entry, kernel
 from evenhand.kernels.random import uniform
 from evenhand.rng import Seed, draw_seed, stream
+from evenhand.similarity.reading import LARGEST_FEATURE, read_pairs
 
 __all__ = ["Auditor", "MahalanobisOracle", "Panel", "Truth", "checked_matrix", "flag", "true_distance"]
 
@@ -132,14 +135,9 @@ class MahalanobisOracle:
         distortion: float = 0.0,
         seed: Seed = None,
     ) -> None:
-        if names not in ("all", "one"):
-            raise ArgumentError(wanted("names", '"all" or "one"', names))
-        if not (isinstance(error_rate, (int, float)) and 0 <= error_rate < 0.5):
-            raise ArgumentError(wanted("error_rate", "a share in [0, 0.5)", error_rate))
-        if not (isinstance(distortion, (int, float)) and 0 <= distortion < 1):
-            raise ArgumentError(wanted("distortion", "a number in [0, 1)", distortion))
-        self.A, self.names, self.seed = checked_matrix(A), names, draw_seed(seed)
-        self.error_rate, self.distortion = float(error_rate), float(distortion)
+        self.A, self.names, self.seed = checked_matrix(A), one_of("names", names, ("all", "one")), draw_seed(seed)
+        self.error_rate = real("error_rate", error_rate, low=0, below=0.5)
+        self.distortion = real("distortion", distortion, low=0, below=1)
         self.reset(self.seed)
 
     def reset(self, seed: int) -> None:
@@ -148,27 +146,42 @@ class MahalanobisOracle:
         self.truth = Truth(self.A, numbers, stream(seed))
 
     def __call__(self, contexts: ArrayLike, probabilities: ArrayLike) -> list[Pair]:
-        """Return the pairs (i, j), i < j, that are called unfair."""
-        x = np.ascontiguousarray(contexts, dtype=np.float64)
-        p = np.ascontiguousarray(probabilities, dtype=np.float64)
-        self._checked(x)
-        if p.shape != x.shape[:1]:
-            raise ArgumentError(wanted("probabilities", f"{x.shape[0]} numbers, one a context", p.shape))
+        """Return the pairs (i, j), i < j, that are called unfair.
+
+        Raises
+        ------
+        ArgumentError
+            If contexts are not finite numbers of shape (k, d), or probabilities not k numbers in [0, 1].
+        """
+        x = self._checked(contexts)
+        p = array("probabilities", probabilities, f"{len(x)} numbers, one a context", dimensions=1)
+        if p.size != len(x):
+            raise ArgumentError(wanted("probabilities", f"{len(x)} numbers, one a context", p.size))
+        if p.min() < -TIGHT or p.max() > 1.0 + TIGHT:
+            raise ArgumentError(wanted("probabilities", "numbers in [0, 1]", p.tolist()))
         said = np.zeros((p.size, p.size), np.int64)
         _flag_entry(x, p, said, *self.truth)
         return [(int(i), int(j)) for i, j in np.argwhere(said)]
 
     def distances(self, contexts: ArrayLike) -> NDArray[np.float64]:
-        """Return the true distances (k, k)."""
-        x = np.ascontiguousarray(contexts, dtype=np.float64)
-        self._checked(x)
+        """Return the true distances (k, k).
+
+        Raises
+        ------
+        ArgumentError
+            If contexts are not finite numbers of shape (k, d).
+        """
+        x = self._checked(contexts)
         out = np.zeros((len(x), len(x)))
         _distances_entry(x, out, *self.truth)
         return out
 
-    def _checked(self, x: NDArray[np.float64]) -> None:
-        if x.ndim != 2 or x.shape[1] != self.A.shape[1] or not np.isfinite(x).all():
-            raise ArgumentError(wanted("contexts", f"finite numbers of shape (k, {self.A.shape[1]})", x.shape))
+    def _checked(self, contexts: Any) -> NDArray[np.float64]:
+        what = f"finite numbers of shape (k, {self.A.shape[1]})"
+        x = array("contexts", contexts, what, dimensions=2, largest=LARGEST_FEATURE)
+        if x.shape[1] != self.A.shape[1]:
+            raise ArgumentError(wanted("contexts", what, f"an array of shape {x.shape}"))
+        return x
 
 
 class Panel:
@@ -199,28 +212,26 @@ class Panel:
     """
 
     def __init__(self, auditors: Sequence[Auditor], *, rule: Literal["any", "most", "all"] = "any") -> None:
-        if not auditors or not all(callable(auditor) for auditor in auditors):
+        members = list(auditors) if isinstance(auditors, Iterable) else []
+        if not members or not all(callable(auditor) for auditor in members):
             raise ArgumentError(wanted("auditors", "a list of callables", auditors))
-        if rule not in ("any", "most", "all"):
-            raise ArgumentError(wanted("rule", '"any", "most" or "all"', rule))
-        self.auditors, self.rule = list(auditors), rule
+        self.auditors, self.rule = members, one_of("rule", rule, ("any", "most", "all"))
 
     def __call__(self, contexts: NDArray[np.float64], probabilities: NDArray[np.float64]) -> list[Pair]:
-        """Return the pairs (i, j), i < j, that the panel calls unfair."""
-        votes: dict[Pair, int] = {}
-        for auditor in self.auditors:
-            for i, j in {(min(pair), max(pair)) for pair in auditor(contexts, probabilities)}:
-                votes[i, j] = votes.get((i, j), 0) + 1
+        """Return the pairs (i, j), i < j, that the panel calls unfair.
+
+        Raises
+        ------
+        VerdictError
+            If an auditor returns anything but pairs of positions.
+        """
+        k, votes = int(np.size(probabilities)), Counter[Pair]()
+        for number, auditor in enumerate(self.auditors):
+            votes.update(set(read_pairs(f"auditors[{number}]", auditor(contexts, probabilities), k)))
         enough = {"any": 1, "most": len(self.auditors) // 2 + 1, "all": len(self.auditors)}[self.rule]
         return sorted(pair for pair, count in votes.items() if count >= enough)
 
 
 def checked_matrix(A: Any) -> NDArray[np.float64]:
     """Return A as a finite matrix (r, d), refusing anything else."""
-    try:
-        matrix = np.array(A, dtype=np.float64, order="C")
-    except (TypeError, ValueError) as error:
-        raise ArgumentError(wanted("A", "a matrix of numbers", A)) from error
-    if matrix.ndim != 2 or matrix.size == 0 or not np.isfinite(matrix).all():
-        raise ArgumentError(wanted("A", "a finite matrix (r, d)", f"shape {matrix.shape}"))
-    return matrix
+    return array("A", A, "a finite matrix (r, d)", dimensions=2, largest=LARGEST_FEATURE)

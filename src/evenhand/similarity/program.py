@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from evenhand.arguments import array, one_of, yes_or_no
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.compose import entry, kernel
 from evenhand.kernels.fair_program import CAPPED, Tree, prices, solve, tree
@@ -22,6 +23,9 @@ from evenhand.kernels.fair_program import CAPPED, Tree, prices, solve, tree
 __all__ = ["FairProgram", "Select", "checked_select", "fair_distribution"]
 
 Select = Literal["one", "many"]
+
+LARGEST = 1e300
+"""The largest reward: sums of millions of them stay finite."""
 
 
 class FairProgram(NamedTuple):
@@ -48,9 +52,9 @@ class FairProgram(NamedTuple):
 def _solve(rewards: Any, distances: Any, one: Any, p: Any, *arrays: Any) -> Any:
     k = rewards.size
     for i in range(k):
-        if not math.isfinite(rewards[i]):
+        if not abs(rewards[i]) <= LARGEST:
             return -2, 0.0
-        for j in range(i + 1, k):
+        for j in range(i, k):
             if not (distances[i, j] >= 0.0 and distances[j, i] >= 0.0):
                 return -3, 0.0
             if abs(distances[i, j] - distances[j, i]) > 1e-9 * min(distances[i, j], distances[j, i]) + 1e-12:
@@ -103,7 +107,8 @@ def fair_distribution(
     Raises
     ------
     ArgumentError
-        If shapes do not match, rewards are not finite, or distances are negative, NaN or asymmetric.
+        If shapes do not match, rewards are not finite numbers, or distances are negative, NaN or asymmetric; the
+        diagonal is read as well, and may hold any distance.
 
     Examples
     --------
@@ -115,14 +120,13 @@ def fair_distribution(
     Source: Gillen, Jung, Kearns, Roth (2018), Section 2 and Appendix A. The climb agrees with HiGHS to 1e-12; should
     it ever pass its step cap, HiGHS solves the program instead.
     """
-    a = np.ascontiguousarray(rewards, dtype=np.float64)
-    c = np.ascontiguousarray(distances, dtype=np.float64)
-    one = checked_select(select)
+    one, details = checked_select(select), yes_or_no("details", details)
+    a = _read("rewards", rewards, "a list of at least one number", 1)
     k = a.size
-    if a.ndim != 1 or k == 0:
-        raise ArgumentError(wanted("rewards", "a list of at least one number", rewards))
+    table = f"a {k} x {k} table, one row and column a reward"
+    c = _read("distances", distances, table, 2)
     if c.shape != (k, k):
-        raise ArgumentError(wanted("distances", f"a {k} x {k} table, one row and column a reward", c.shape))
+        raise ArgumentError(wanted("distances", table, f"an array of shape {c.shape}"))
     scratch = _scratch.trees.get(k)
     if scratch is None:
         scratch = _scratch.trees[k] = tree(k)
@@ -140,22 +144,25 @@ def fair_distribution(
 
 def checked_select(select: str) -> bool:
     """Return whether one individual is selected a round, refusing anything but "one" and "many"."""
-    if select == "one":
-        return True
-    if select != "many":
-        raise ArgumentError(wanted("select", 'select="one" or select="many"', select))
-    return False
+    return one_of("select", select, ("one", "many")) == "one"
+
+
+def _read(name: str, value: Any, what: str, dimensions: int) -> NDArray[np.float64]:
+    """Return numbers as an array; one that is ready for the kernels, which look at every number, is taken as it is."""
+    ready = type(value) is np.ndarray and value.dtype == np.float64 and value.flags.c_contiguous
+    if ready and value.ndim == dimensions and value.size:
+        return value
+    return array(name, value, what, dimensions=dimensions, infinite=True)
 
 
 def _refuse(status: int, a: NDArray[np.float64], c: NDArray[np.float64]) -> None:
     if status == -2:
-        raise ArgumentError(wanted("rewards", "finite numbers", a.tolist()))
-    off = ~np.eye(a.size, dtype=bool)
+        raise ArgumentError(wanted("rewards", f"finite numbers of at most {LARGEST:g}", a.tolist()))
     if status == -3:
-        i, j = np.argwhere(off & ~(c >= 0))[0]
+        i, j = np.argwhere(~(c >= 0))[0]
         raise ArgumentError(wanted(f"distances[{i}, {j}]", "a number >= 0", float(c[i, j])))
     with np.errstate(invalid="ignore"):
-        i, j = np.argwhere(off & (np.abs(c - c.T) > 1e-9 * np.minimum(c, c.T) + 1e-12))[0]
+        i, j = np.argwhere(np.abs(c - c.T) > 1e-9 * np.minimum(c, c.T) + 1e-12)[0]
     raise ArgumentError(
         wanted(f"distances[{i}, {j}]", f"distances[{j}, {i}] = {c[j, i]:g}", float(c[i, j]), "distances are symmetric")
     )

@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from evenhand.errors import ArgumentError, wanted
+from evenhand.arguments import real
 from evenhand.kernels.compose import kernel, routine
 from evenhand.kernels.halfspaces import support, walk
 from evenhand.registry import register
@@ -273,9 +273,7 @@ class ProjectedVolumeDistance(DistanceLearner):
         seed: Seed = None,
     ) -> None:
         super().__init__(radius, shared, structure, tolerance, precision, seed)
-        if thin is not None and not (isinstance(thin, (int, float)) and 0 <= thin < math.inf):
-            raise ArgumentError(wanted("thin", "a number >= 0, or None for the paper's", thin))
-        self.thin = thin
+        self.thin = None if thin is None else real("thin", thin, low=0)
 
     def thinness(self, m: int) -> float:
         if self.thin is not None:

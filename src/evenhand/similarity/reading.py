@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
+from numbers import Integral
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from evenhand.arguments import array, real
 from evenhand.errors import ContextError, RewardError, VerdictError, wanted
+from evenhand.similarity.metric import EQUAL
 
-__all__ = ["Norms", "Pairs", "Ticket", "read_contexts", "read_pair", "read_rewards", "read_verdicts"]
+__all__ = [
+    "LARGEST_FEATURE", "LARGEST_REWARD", "MOST_INDIVIDUALS", "Norms", "Pairs", "Ticket", "read_contexts", "read_pairs",
+    "read_rewards", "read_verdicts",
+]  # fmt: skip
 
 Pairs = Iterable[tuple[int, int]]
 Norms = Literal["refuse", "scale"]
+
+LARGEST_REWARD = 1e9
+"""The largest size of a reward: beside larger ones the widths of confidence bounds, at most 1, vanish in rounding."""
+
+LARGEST_FEATURE = 1e70
+"""The largest size of a feature, and of an entry of a matrix: fourth powers stay finite."""
+
+MOST_INDIVIDUALS = 10_000
+"""The most individuals in a round: a policy keeps tables of all their pairs."""
 
 
 class Ticket(NamedTuple):
@@ -26,21 +40,27 @@ class Ticket(NamedTuple):
     chosen: NDArray[np.int64]
     undecided: NDArray[np.int64]
 
+    @property
+    def gaps(self) -> NDArray[np.float64]:
+        """How differently each pair was treated (k, k)."""
+        return np.abs(self.probabilities[:, None] - self.probabilities[None, :])
+
 
 def read_contexts(contexts: ArrayLike, dimension: int, individuals: int | None, norms: Norms) -> NDArray[np.float64]:
     """Return contexts (k, d) with norms of at most 1, scaled to that where `norms` says so."""
     shape = f"numbers of shape (k, {dimension}), a row an individual"
-    try:
-        shown = np.array(contexts, dtype=np.float64, order="C")
-    except (TypeError, ValueError) as error:
-        raise ContextError(wanted("contexts", shape, contexts)) from error
-    if shown.ndim != 2 or shown.shape[0] == 0 or shown.shape[1] != dimension:
+    shown = array("contexts", contexts, shape, dimensions=2, infinite=True, refusal=ContextError)
+    if shown.shape[1] != dimension:
         raise ContextError(wanted("contexts", shape, f"an array of shape {shown.shape}"))
     if individuals is not None and len(shown) != individuals:
         raise ContextError(wanted("contexts", f"{individuals} individuals", len(shown)))
-    if not np.isfinite(shown).all():
-        i, a = np.argwhere(~np.isfinite(shown))[0]
-        raise ContextError(wanted("contexts", "finite numbers", f"{shown[i, a]} for individual {i}, feature {a}"))
+    if len(shown) > MOST_INDIVIDUALS:
+        raise ContextError(wanted("contexts", f"at most {MOST_INDIVIDUALS} individuals", len(shown)))
+    bad = np.argwhere(~(np.abs(shown) <= LARGEST_FEATURE))
+    if bad.size:
+        i, a = bad[0]
+        finite = f"finite numbers of at most {LARGEST_FEATURE:g}" if np.isfinite(shown[i, a]) else "finite numbers"
+        raise ContextError(wanted("contexts", finite, f"{shown[i, a]} for individual {i}, feature {a}"))
     lengths = np.sqrt((shown * shown).sum(axis=1))
     if lengths.max() > 1.0 + 1e-9:
         if norms == "refuse":
@@ -54,41 +74,57 @@ def read_contexts(contexts: ArrayLike, dimension: int, individuals: int | None, 
 
 
 def read_rewards(reward: Any, ticket: Ticket) -> list[float]:
-    """Return a finite number for each individual drawn, none for nobody."""
+    """Return a number for each individual drawn, none for nobody, where 0 is taken as well."""
     drawn = int(ticket.chosen.sum())
-    given: list[Any] = [] if reward is None else [reward] if np.isscalar(reward) else list(reward)
-    if drawn == 0 and all(value == 0 for value in given):
+    if reward is None:
+        given = []
+    elif isinstance(reward, (list, tuple)) or getattr(reward, "ndim", 0) == 1:
+        given = list(reward)
+    else:
+        given = [reward]
+    rewards = [real("reward", value, low=-LARGEST_REWARD, high=LARGEST_REWARD, refusal=RewardError) for value in given]
+    if drawn == 0 and not any(rewards):
         return []
-    try:
-        rewards = [float(value) for value in given]
-    except (TypeError, ValueError) as error:
-        raise RewardError(wanted("reward", "numbers", reward)) from error
-    if len(rewards) != drawn or any(isinstance(v, (str, bytes)) for v in given) or not all(map(math.isfinite, rewards)):
+    if len(rewards) != drawn:
         raise RewardError(wanted("reward", f"{drawn} finite numbers, one for each individual drawn", reward))
     return rewards
 
 
 def read_verdicts(ticket: Ticket, violations: Pairs, acceptable: Pairs) -> NDArray[np.int64]:
     """Return the verdicts (k, k): 1 unfair, -1 acceptable, 0 silent."""
-    said = np.zeros((len(ticket.contexts),) * 2, np.int64)
+    k, gaps = len(ticket.contexts), ticket.gaps
+    said = np.zeros((k, k), np.int64)
     for name, pairs, value in (("violations", violations, 1), ("acceptable", acceptable, -1)):
-        for pair in pairs:
-            i, j = read_pair(name, pair, ticket)
+        for i, j in read_pairs(name, pairs, k):
+            if value > 0 and gaps[i, j] <= EQUAL:
+                why = f"both had the same probability, up to {EQUAL:g} for rounding"
+                raise VerdictError(wanted(name, "pairs that were treated differently", (i, j), why))
             if said[i, j] == -value:
                 raise VerdictError(wanted(name, "each pair on one side", (i, j), "it is called unfair and acceptable"))
             said[i, j] = value
     return said
 
 
-def read_pair(name: str, pair: Any, ticket: Ticket) -> tuple[int, int]:
-    """Return a pair of positions (i, j), i < j, refusing those that do not exist or were treated equally."""
-    k = len(ticket.contexts)
-    try:
-        i, j = (int(place) if isinstance(place, (int, np.integer)) else -1 for place in pair)
-    except (TypeError, ValueError) as error:
-        raise VerdictError(wanted(name, "pairs (i, j) of positions", pair)) from error
-    if not (0 <= i < k and 0 <= j < k and i != j):
-        raise VerdictError(wanted(name, f"pairs of two different positions below {k}", pair))
-    if name == "violations" and ticket.probabilities[i] == ticket.probabilities[j]:
-        raise VerdictError(wanted(name, "pairs that were treated differently", pair, "both had the same probability"))
-    return min(i, j), max(i, j)
+def read_pairs(name: str, pairs: Any, k: int) -> list[tuple[int, int]]:
+    """Return pairs of positions (i, j), i < j < k, refusing what names no two different positions."""
+    if not _listed(pairs):
+        raise VerdictError(wanted(name, "a list of pairs (i, j) of positions", pairs, "pass [] for no pair"))
+    read = []
+    for pair in pairs:
+        places = list(pair) if _listed(pair) else []
+        if len(places) != 2:
+            raise VerdictError(wanted(name, "pairs (i, j) of positions", pair))
+        i, j = sorted(int(place) if _whole(place) else -1 for place in places)
+        if not 0 <= i < j < k:
+            raise VerdictError(wanted(name, f"pairs of two different positions below {k}", pair))
+        read.append((i, j))
+    return read
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def _listed(value: Any) -> bool:
+    """Say whether a value holds others, one after another; a text and a dict do not."""
+    return isinstance(value, Iterable) and not isinstance(value, (str, bytes, dict)) and getattr(value, "ndim", 1) > 0

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from evenhand.arguments import array, one_of, real
 from evenhand.errors import ArgumentError, TableError, wanted
 from evenhand.registry import register
 from evenhand.similarity import stage as stages
@@ -15,6 +16,7 @@ from evenhand.similarity.individuals import Individuals
 from evenhand.similarity.lipschitz_ucb import checked_theta
 from evenhand.similarity.oracles import Auditor, MahalanobisOracle
 from evenhand.similarity.program import Select
+from evenhand.similarity.reading import LARGEST_FEATURE, LARGEST_REWARD
 from evenhand.similarity.stage import Stage
 from evenhand.tables import numbers
 
@@ -83,18 +85,20 @@ class LinearContexts(Individuals):
         truth: MahalanobisOracle | None = None,
     ) -> None:
         super().__init__(oracle, individuals, select, precision, noise, truth)
-        if contexts not in KINDS:
-            raise ArgumentError(wanted("contexts", f"one of {list(KINDS)}", contexts))
-        self.theta, self.contexts = checked_theta(theta), contexts
+        self.contexts = one_of("contexts", contexts, KINDS)
+        self.theta = checked_theta(theta)
         d = self.theta.size
         if self.truth.A.shape[1] != d:
             raise ArgumentError(
                 wanted("oracle", f"a matrix A with {d} columns, one a weight in theta", self.truth.A.shape)
             )
-        self.clusters = np.eye(d) if clusters is None else np.array(clusters, dtype=np.float64)
-        if self.clusters.ndim != 2 or self.clusters.shape[1] != d or not np.isfinite(self.clusters).all():
-            raise ArgumentError(wanted("clusters", f"finite centres of shape (c, {d})", self.clusters.shape))
-        self.spread = float(spread)
+        centres = f"finite centres of shape (c, {d})"
+        self.clusters = array(
+            "clusters", np.eye(d) if clusters is None else clusters, centres, dimensions=2, largest=LARGEST_FEATURE
+        )
+        if self.clusters.shape[1] != d:
+            raise ArgumentError(wanted("clusters", centres, f"an array of shape {self.clusters.shape}"))
+        self.spread = real("spread", spread, low=0, high=LARGEST_FEATURE)
 
     def stage(self, stream: NDArray[np.uint64]) -> Stage:
         numbers = [float(KINDS[self.contexts]), self.noise, self.precision, float(self.select == "one")]
@@ -153,15 +157,16 @@ class TableIndividuals(Individuals):
         precision: float = 0.02,
         truth: MahalanobisOracle | None = None,
     ) -> None:
-        if isinstance(features, str) or len(features) == 0:
-            raise TableError(wanted("features", "a list of column names", features))
+        names = [] if isinstance(features, (str, bytes)) or not isinstance(features, Iterable) else list(features)
+        if not names or len(set(map(repr, names))) < len(names):
+            raise TableError(wanted("features", "a list of column names, each once", features))
         super().__init__(oracle, individuals, select, precision, noise, truth)
-        raw = np.stack([numbers(frame, name) for name in features], axis=1)
+        raw = np.stack([numbers(frame, name, -LARGEST_FEATURE, LARGEST_FEATURE) for name in names], axis=1)
         spread = raw.std(axis=0)
         rows = (raw - raw.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
-        self.features, self.reward = list(features), reward
+        self.features, self.reward = names, reward
         self.rows = rows / max(float(np.sqrt((rows * rows).sum(axis=1)).max()), 1e-300)
-        self.rewards = numbers(frame, reward)
+        self.rewards = numbers(frame, reward, -LARGEST_REWARD, LARGEST_REWARD)
         if self.truth.A.shape[1] != len(self.features):
             raise ArgumentError(
                 wanted("oracle", f"a matrix A with {len(self.features)} columns, one a feature", self.truth.A.shape)

@@ -1,0 +1,148 @@
+"""Arguments from users, read once: numbers, whole numbers, yes or no, one of several words, arrays of numbers.
+
+Each reader returns a plain Python value or a fresh array, or refuses by name what cannot be one: text and complex
+numbers are no numbers, True is no 1, and what is too large for floating point is refused rather than infinite.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from evenhand.errors import ArgumentError, wanted
+from evenhand.kernels.arrays import Floats
+
+__all__ = ["array", "one_of", "real", "whole", "yes_or_no"]
+
+
+def real(
+    name: str,
+    value: Any,
+    *,
+    low: float = -math.inf,
+    high: float = math.inf,
+    above: float = -math.inf,
+    below: float = math.inf,
+    refusal: type[ArgumentError] = ArgumentError,
+) -> float:
+    """Return a finite number in [low, high], and in the open interval (above, below), as a float.
+
+    >>> real("tolerance", 1, low=0)
+    1.0
+
+    Raises
+    ------
+    ArgumentError
+        If it is anything else; of the class `refusal`.
+    """
+    number = math.nan
+    if isinstance(value, Real) and not isinstance(value, (bool, np.bool_)):
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
+    if math.isfinite(number) and low <= number <= high and above < number < below:
+        return number
+    limits = ((">", above), (">=", low), ("<", below), ("<=", high))
+    inside = " and ".join(f"{sign} {limit:g}" for sign, limit in limits if math.isfinite(limit))
+    raise refusal(wanted(name, f"a number {inside}" if inside else "a finite number", value))
+
+
+def whole(name: str, value: Any, *, low: int, high: int | None = None, mend: str = "") -> int:
+    """Return a whole number >= low, and <= high where that is given, as an int.
+
+    Raises
+    ------
+    ArgumentError
+        If it is anything else.
+    """
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        number = int(value)
+        if number >= low and (high is None or number <= high):
+            return number
+    raise ArgumentError(wanted(name, f"a whole number >= {low}" + (f" and <= {high}" if high else ""), value, mend))
+
+
+def yes_or_no(name: str, value: Any, *, refusal: type[ArgumentError] = ArgumentError) -> bool:
+    """Return True or False.
+
+    Raises
+    ------
+    ArgumentError
+        If it is neither, such as a text or a number; of the class `refusal`.
+    """
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    raise refusal(wanted(name, "True or False", value))
+
+
+def one_of(name: str, value: Any, words: Iterable[str]) -> str:
+    """Return a text that is one of `words`.
+
+    Raises
+    ------
+    ArgumentError
+        If it is none of them.
+    """
+    allowed = list(words)
+    if isinstance(value, str) and value in allowed:
+        return value
+    raise ArgumentError(wanted(name, f"one of {', '.join(map(repr, allowed))}", value))
+
+
+def array(
+    name: str,
+    value: Any,
+    what: str,
+    *,
+    dimensions: int,
+    largest: float = math.inf,
+    infinite: bool = False,
+    refusal: type[ArgumentError] = ArgumentError,
+) -> Floats:
+    """Return numbers as a fresh float array in C order.
+
+    Parameters
+    ----------
+    name, what : of the argument, and which numbers of which shape are wanted, for the refusal.
+    dimensions : of the array, which must not be empty.
+    largest : the largest absolute value.
+    infinite : whether infinity and not-a-number pass, for the caller to judge.
+    refusal : the class of the refusal.
+
+    Raises
+    ------
+    ArgumentError
+        If it is ragged, has another number of dimensions, or holds anything but numbers; a number is named with its
+        place.
+    """
+    numbers = _numbers(value)
+    if numbers is None:
+        raise refusal(wanted(name, what, value))
+    if numbers.ndim != dimensions or numbers.size == 0:
+        raise refusal(wanted(name, what, f"an array of shape {numbers.shape}"))
+    with np.errstate(invalid="ignore"):
+        bad = np.argwhere(~(np.abs(numbers) <= largest) | ~np.isfinite(numbers))
+    if bad.size and not infinite:
+        inside = "finite numbers" if math.isinf(largest) else f"finite numbers of at most {largest:g}"
+        place = ", ".join(map(str, bad[0]))
+        raise refusal(wanted(name, inside, f"{numbers[tuple(bad[0])]} at [{place}]"))
+    return numbers
+
+
+def _numbers(value: Any) -> Floats | None:
+    """Return numbers as an array, None where they are none: text, complex numbers, dates, gaps, ragged rows."""
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        return None
+    try:
+        raw = np.asarray(value)
+        if raw.dtype.kind not in "fiub" and not (raw.dtype == object and all(isinstance(v, Real) for v in raw.flat)):
+            return None
+        with np.errstate(over="ignore"):
+            return np.array(raw, dtype=np.float64, order="C")
+    except (TypeError, ValueError, OverflowError):
+        return None
