@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from evenhand.arguments import real, whole, yes_or_no
 from evenhand.similarity.oracles import checked_matrix
+from evenhand.similarity.reading import MOST_INDIVIDUALS
 
 __all__ = ["regret_bound", "violations_bound"]
 
@@ -35,7 +36,7 @@ def violations_bound(A: ArrayLike, *, individuals: int, precision: float, many: 
     Source: Gillen, Jung, Kearns, Roth (2018), Theorems 1 and 4; Appendix A for many choices.
     """
     matrix = checked_matrix(A)
-    k, epsilon = whole("individuals", individuals, low=1), real("precision", precision, above=0)
+    k, epsilon = whole("individuals", individuals, low=1, high=MOST_INDIVIDUALS), real("precision", precision, above=0)
     d = matrix.shape[1]
     scale = d * float(np.linalg.norm(matrix.T @ matrix)) / epsilon
     return k ** (3 if yes_or_no("many", many) else 2) * d**2 * (math.log(scale) if scale > math.e else 1.0)
@@ -57,6 +58,6 @@ def regret_bound(A: ArrayLike, *, individuals: int, rounds: int, precision: floa
     Source: Gillen, Jung, Kearns, Roth (2018), Theorem 3.
     """
     d = checked_matrix(A).shape[1]
-    learning = violations_bound(A, individuals=individuals, precision=precision)
-    t, confidence = whole("rounds", rounds, low=1), real("delta", delta, above=0, below=1)
-    return learning + individuals**3 * precision * t + d * math.sqrt(t) * math.log(t / confidence)
+    learning, k = violations_bound(A, individuals=individuals, precision=precision), int(individuals)
+    t, confidence = whole("rounds", rounds, low=1, high=10**15), real("delta", delta, above=0, below=1)
+    return learning + k**3 * precision * t + d * math.sqrt(t) * math.log(t / confidence)

@@ -1,0 +1,404 @@
+"""Whatever is handed to a public callable and is not what was wanted is refused by name, and nothing changes."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import evenhand as eh
+from evenhand.errors import ArgumentError, ContextError, RewardError, TableError, VerdictError
+from evenhand.similarity import (
+    EllipsoidDistance,
+    KnownDistance,
+    KnownRewardLipschitz,
+    LinearContexts,
+    LipschitzUCB,
+    MahalanobisOracle,
+    MomentDistance,
+    Panel,
+    ProjectedVolumeDistance,
+    TableIndividuals,
+    fair_distribution,
+    regret_bound,
+    violations_bound,
+)
+from evenhand.similarity.structure import coordinates
+from evenhand.state import to_bytes
+
+A = [[0.4, 0.1], [0.0, 0.3]]
+PAIR = [[1.0, 0.0], [0.0, 1.0]]
+TABLE = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": [0.0, 1.0, 0.5], "r": [0, 1, 1], "t": ["x", "y", "z"]})
+
+NUMBER = ["x", "0.5", 1j, np.complex128(1), np.nan, np.inf, -np.inf, -1, True, np.True_, 10**400, 10**5000]
+NUMBER += [[0.5], np.array([0.5, 0.5]), {}, object()]
+WHOLE = ["3", 2.5, 1j, np.nan, True, -1, [3], object()]
+FLAG = ["yes", "acceptable", 1, 0.0, []]
+WORD = ["other", 3, True, ["one"], np.array(["one", "one"]), np.nan]
+NAN, TEXT, COMPLEX = np.array([[np.nan, 0.0], [0.0, 1.0]]), [["1", "0"], ["0", "1"]], [[1j, 0], [0, 1]]
+TABLES = [NAN, TEXT, COMPLEX, np.array(COMPLEX), [[1.0], [0.0, 1.0]], [[1.0, None], [0.0, 1.0]], [[10**400, 0], [0, 1]]]
+TABLES += ["ab", {1.0}, {}, object(), [[[1.0, 0.0]]], 1.0, np.array([["2020-01-01"]], dtype="datetime64[D]")]
+TABLES += [np.ma.masked_equal([[1.0, 0.0], [0.0, 1.0]], 0.0), (row for row in PAIR), []]
+ROW = [
+    ["1", "0"],
+    [1j, 0],
+    np.array([1j, 0]),
+    [np.nan, 0],
+    [np.inf, 0],
+    [None, 0],
+    [10**400, 0],
+    "ab",
+    {1},
+    0.5,
+    [[1, 0]],
+    [],
+]
+SEED = ["x", 1.5, -1, True]
+STRUCTURE = ["lowrank", 3, [[0], [0]], [[1]], [[0, "1"]], [[0.0], [1.0]], [[True, 0]], [], {"a": 1}, "01"]
+
+
+def learner(cls, **own):
+    shared = {"radius": NUMBER, "shared": [*FLAG, None], "structure": [*STRUCTURE, None], "seed": SEED}
+    return cls, {}, {**shared, "tolerance": [*NUMBER, 1], "precision": [*NUMBER, 1], **own}
+
+
+POLICY = {
+    "precision": [*NUMBER, None, 0],
+    "metric": [A, "moments", MomentDistance],
+    "select": [*WORD, None],
+    "margin": [*FLAG, None],
+    "individuals": [*WHOLE, 0, 10**9],
+    "silence": [*WORD, None],
+    "norms": [*WORD, None],
+    "seed": SEED,
+}
+WORLD = {
+    "oracle": [3, None, "x", len],
+    "individuals": [*WHOLE, None, 0, 10**9],
+    "noise": [*NUMBER, None, 1e300],
+    "select": [*WORD, None],
+    "precision": [*NUMBER, None],
+}
+SPREAD = {"contexts": [*WORD, None], "clusters": TABLES, "spread": [*NUMBER, None], "theta": [*ROW, None, [1e300, 1]]}
+CONSTRUCTORS = {
+    "ellipsoid": learner(EllipsoidDistance),
+    "moments": learner(MomentDistance, error_rate=[*NUMBER, None, 0.5]),
+    "projected volume": learner(ProjectedVolumeDistance, thin=NUMBER),
+    "known distance": (KnownDistance, {"A": A}, {"A": [*TABLES, None, [[1e300]]]}),
+    "lipschitz": (
+        LipschitzUCB,
+        {"dimension": 2},
+        {**POLICY, "dimension": [*WHOLE, None, 0, 10**12], "delta": [*NUMBER, None, 0, 1], "ridge": [*NUMBER, None, 0]}
+        | {"noise_scale": [*NUMBER, None, 0]},
+    ),
+    "known rewards": (KnownRewardLipschitz, {"theta": [0.5, 0.1]}, {**POLICY, "theta": [*ROW, None, [1e300]]}),
+    "oracle": (
+        MahalanobisOracle,
+        {"A": A},
+        {"A": [*TABLES, None], "names": [*WORD, None], "error_rate": [*NUMBER, None, 0.5]}
+        | {"distortion": [*NUMBER, None, 1], "seed": SEED},
+    ),
+    "panel": (
+        Panel,
+        {"auditors": [MahalanobisOracle(A)]},
+        {"auditors": [[], "ab", 3, None, [3], (None for _ in range(1))], "rule": [*WORD, None]},
+    ),
+    "linear contexts": (LinearContexts, {"theta": [0.5, 0.1], "oracle": MahalanobisOracle(A)}, {**WORLD, **SPREAD}),
+    "table individuals": (
+        TableIndividuals,
+        {"frame": TABLE, "features": ["a", "b"], "reward": "r", "oracle": MahalanobisOracle(A)},
+        WORLD | {"features": ["ab", [], None, 3, ["a", "a"]]},
+    ),
+    "another oracle's truth": (
+        LinearContexts,
+        {"theta": [0.5, 0.1], "oracle": lambda x, p: [], "truth": MahalanobisOracle(A)},
+        {"truth": [None, 3, A, lambda x, p: []]},
+    ),
+    "fair distribution": (
+        fair_distribution,
+        {"rewards": [0.9, 0.5], "distances": [[0, 0.1], [0.1, 0]]},
+        {"rewards": [*ROW, None, [1e301, 0]], "select": [*WORD, None], "details": [*FLAG, None]}
+        | {
+            "distances": [*TABLES, None, [[np.nan, 0.1], [0.1, 0]], [[0, 0.1], [0.1, -5]], [[0, 0.1]], np.zeros((3, 3))]
+        },
+    ),
+    "violations bound": (
+        violations_bound,
+        {"A": A, "individuals": 3, "precision": 0.02},
+        {"A": [*TABLES, None], "individuals": [*WHOLE, None, 0, 10**400], "precision": [*NUMBER, None, 0]}
+        | {"many": [*FLAG, None]},
+    ),
+    "regret bound": (
+        regret_bound,
+        {"A": A, "individuals": 3, "rounds": 100, "precision": 0.02},
+        {"A": [*TABLES, None], "individuals": [*WHOLE, None, 0], "precision": [*NUMBER, None, 0]}
+        | {"rounds": [*WHOLE, None, 0, 10**400], "delta": [*NUMBER, None, 0, 1]},
+    ),
+    "coordinates": (coordinates, {"dimension": 2, "structure": "full"}, {"structure": [*STRUCTURE, None, [[0]]]}),
+}
+
+
+def cases(table):
+    return [
+        pytest.param(call, valid, argument, values, id=f"{name}, {argument}")
+        for name, (call, valid, bad) in table.items()
+        for argument, values in bad.items()
+    ]
+
+
+def refuse(call, valid, argument, values):
+    """See that each value is refused, by the argument's name."""
+    for value in values:
+        with pytest.raises(ArgumentError) as refusal:
+            call(**{**valid, argument: value})
+            pytest.fail(f"{argument}={value!r:.200} was accepted")
+        assert argument in str(refusal.value), f"{value!r:.200}: {refusal.value}"
+
+
+@pytest.mark.parametrize(("call", "valid", "argument", "values"), cases(CONSTRUCTORS))
+def test_callables_refuse_by_name(call, valid, argument, values):
+    call(**valid)
+    refuse(call, valid, argument, values)
+
+
+def taught():
+    made = EllipsoidDistance(radius=1.0, shared=False)
+    made.begin(2, 3)
+    made.verdict([1.0, 0.0], [0.0, 0.0], 0.5, unfair=False, pair=1)
+    return made
+
+
+def asked():
+    """Return a policy and an open decision that treats three individuals differently."""
+    policy = KnownRewardLipschitz([1.0, 0.0], metric=KnownDistance([[0.3, 0.0]]), seed=1)
+    return policy, next(
+        d for d in (policy.ask([[1.0, 0.0], [0.4, 0.0], [0.0, 0.0]]) for _ in range(50)) if d.index >= 0
+    )
+
+
+XY = {
+    "x": [*ROW, None, [1.0, 0.0, 0.0], [1e300, 0.0]],
+    "y": [*ROW, None, [1.0], [1e300, 0.0]],
+    "pair": [*WHOLE, None, 3],
+}
+PAIRS = ["01", "a", 3, 1.5, {(0, 1): 1}, (0, 1), [(0,)], [(0, 1, 2)], ["01"], [(0, "1")], [(0, 1.0)], [(False, True)]]
+PAIRS += [[(0, 3)], [(-1, 0)], [(1, 1)], [None], np.array([0, 1]), np.array([[0.0, 1.0]]), [[[0], [1, 2]]], object()]
+LEARNED = {
+    "bounds": (taught, lambda one: one.bounds, {"x": [1.0, 0.0], "y": [0.0, 0.0]}, XY),
+    "verdict": (
+        taught,
+        lambda one: one.verdict,
+        {"x": [1.0, 0.0], "y": [0.0, 0.0], "gap": 0.7, "unfair": False},
+        XY | {"gap": [*NUMBER, None, 1.5], "unfair": [*FLAG, None]},
+    ),
+    "value of asking": (
+        taught,
+        lambda one: one.value_of_asking,
+        {"x": [1.0, 0.0], "y": [0.0, 0.0], "gap": 0.7},
+        XY | {"gap": [*NUMBER, None, 1.5]},
+    ),
+    "contradictions": (taught, lambda one: one.contradictions, {}, {"radius": [*NUMBER, 0]}),
+    "withdraw": (taught, lambda one: one.withdraw, {"verdict": 1}, {"verdict": [*WHOLE, None, True, 1.0, 0, 2]}),
+    "ask": (
+        lambda: asked()[0],
+        lambda one: one.ask,
+        {"contexts": PAIR},
+        {"contexts": [*TABLES, None, [[1e300, 0.0]], [[1.0]], np.zeros((10_001, 2))]},
+    ),
+    "distances": (lambda: asked()[0], lambda one: one.distances, {"contexts": PAIR}, {"contexts": [*TABLES, None]}),
+    "an oracle": (
+        lambda: None,
+        lambda one: MahalanobisOracle(A),
+        {"contexts": PAIR, "probabilities": [0.5, 0.5]},
+        {"contexts": [*TABLES, None, [[1.0]]], "probabilities": [*ROW, None, [0.5], [-0.1, 0.5], [0.5, 1.1]]},
+    ),
+    "an oracle's distances": (
+        lambda: None,
+        lambda one: MahalanobisOracle(A).distances,
+        {"contexts": PAIR},
+        {"contexts": [*TABLES, None, [[1.0]]]},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LEARNED)
+def test_methods_refuse_by_name_and_change_nothing(name):
+    make, method, valid, bad = LEARNED[name]
+    for argument, values in bad.items():
+        one = make()
+        before = None if one is None else to_bytes(one)
+        refuse(method(one), valid, argument, values)
+        assert one is None or to_bytes(one) == before
+    method(make())(**valid)
+
+
+REWARDS = [
+    "1.0",
+    "",
+    1j,
+    np.nan,
+    np.inf,
+    True,
+    np.True_,
+    1e300,
+    -1e300,
+    10**400,
+    {1.0},
+    {},
+    [1.0, 2.0],
+    [],
+    np.array(1.0),
+]
+
+
+@pytest.mark.parametrize(
+    ("argument", "values", "error"),
+    [
+        ("reward", [*REWARDS, None, object(), ["1"], [True], pd.Series(["a"])], RewardError),
+        ("violations", [*PAIRS, None], VerdictError),
+        ("acceptable", [*PAIRS, None], VerdictError),
+    ],
+)
+def test_what_is_told_is_refused_by_name_and_changes_nothing(argument, values, error):
+    policy, decision = asked()
+    before = to_bytes(policy)
+    for value in values:
+        with pytest.raises(error, match=argument):
+            policy.tell(decision, **{"reward": 1.0, argument: value})
+            pytest.fail(f"{argument}={value!r} was accepted")
+        assert to_bytes(policy) == before
+    policy.tell(decision, np.float32(1.0), np.False_, acceptable=np.array([[0, 1]]))
+
+
+def test_a_learner_that_was_refused_its_first_question_has_not_begun():
+    for call in (
+        lambda one: one.bounds([1.0], [0.0], pair="x"),
+        lambda one: one.bounds([1.0], [0.0, 0.0]),
+        lambda one: one.verdict([1.0], [0.0], 1.5, True),
+        lambda one: one.verdict([1.0], [0.0], 0.0, True),
+        lambda one: one.begin(10**12),
+    ):
+        one = MomentDistance()
+        with pytest.raises(ArgumentError):
+            call(one)
+        assert one.dimension is None
+        one.bounds([1.0, 0.0], [0.0, 0.0])
+    blocks = MomentDistance(structure=[[0, 1], [2]])
+    with pytest.raises(ArgumentError, match="structure: wanted blocks that name each of 2 features"):
+        blocks.bounds([1.0, 0.0], [0.0, 0.0])
+    assert blocks.bounds([1.0, 0.0, 0.0], [0.0, 0.0, 0.0])[0] == 0.0
+    with pytest.raises(ArgumentError, match="dimension: wanted 2, the columns of A"):
+        LipschitzUCB(3, metric=KnownDistance(A))
+
+
+def test_numbers_of_other_kinds_are_taken():
+    from fractions import Fraction
+
+    assert MomentDistance(radius=np.float32(2), tolerance=Fraction(1, 4), shared=np.True_).radius == 2.0
+    assert fair_distribution([Fraction(9, 10), 0], [[0, 1], [1, 0]]).tolist() == [1.0, 0.0]
+    assert fair_distribution(np.array([1, 0], dtype=np.int8), [[np.inf, 1], [1, 5]]).tolist() == [1.0, 0.0]
+    frame = pd.DataFrame({"member": [True, False], "age": [0.0, 0.2]})
+    assert LipschitzUCB(np.int64(2), seed=1).ask(frame).round == 1
+    assert violations_bound([[0.0]], individuals=2, precision=0.1) == 4.0
+
+
+def test_numbers_that_are_very_small_or_scaled_stay_finite():
+    policy = LipschitzUCB(2, norms="scale", seed=1)
+    big = policy.ask([[3e69, 4e69], [1e-200, 0.0]]).probabilities
+    assert np.isfinite(big).all()
+    one = MomentDistance(radius=1e70)
+    assert all(np.isfinite(one.bounds([1e69, 0.0], [0.0, 0.0])))
+
+
+def test_a_world_wants_a_reset_and_a_decision_about_its_individuals():
+    place = LinearContexts([0.5, 0.1], MahalanobisOracle(A), individuals=2)
+    with pytest.raises(ArgumentError, match=r"world\.reset\(seed\)"):
+        place.observe()
+    with pytest.raises(ArgumentError, match="seed: wanted"):
+        place.reset("x")
+    place.reset(1)
+    policy, _ = asked()
+    for wrong in (3, None, "x", policy.ask([[1.0, 0.0], [0.4, 0.0], [0.0, 0.0]])):
+        with pytest.raises(ArgumentError, match="ticket: wanted"):
+            place.respond(wrong)
+
+
+def test_tables_that_no_world_can_show():
+    given = {"features": ["a", "b"], "reward": "r", "oracle": MahalanobisOracle(A)}
+    for wrong in (
+        {"features": ["a", ["b"]]},
+        {"features": ["a", "t"]},
+        {"features": ["a", 3]},
+        {"reward": "t"},
+        {"reward": ["r"]},
+        {"reward": None},
+    ):
+        with pytest.raises(TableError):
+            TableIndividuals(TABLE, **{**given, **wrong})
+    for column in ("a", "r"):
+        with pytest.raises(TableError, match=f"column '{column}', row 2"):
+            TableIndividuals(TABLE.assign(**{column: [1.0, 1e200, 0.0]}), **given)
+    with pytest.raises(TableError, match="frame: wanted"):
+        TableIndividuals([[1.0, 2.0]], **given)
+
+
+def test_a_panel_refuses_what_its_members_say_by_their_number():
+    x, p = PAIR, [0.5, 0.0]
+    for said in (None, "01", [(0, 2)], [0], True, [(0, 1.0)]):
+        panel = Panel([MahalanobisOracle(A), lambda x, p, said=said: said], rule="all")
+        with pytest.raises(VerdictError, match=r"auditors\[1\]: wanted"):
+            panel(x, p)
+    twice = Panel([lambda x, p: [(0, 1), (1, 0)], lambda x, p: []], rule="all")
+    assert twice(x, p) == []
+    assert Panel(auditor for auditor in [MahalanobisOracle(A)])(x, [1.0, 0.0]) == [(0, 1)]
+
+
+BODIES = [
+    {"metric": {"part": "similarity/moment-distance", "structure": "lowrank"}},
+    {"metric": {"part": "similarity/moment-distance", "structure": {"a": 1}}},
+    {"metric": {"part": "similarity/moment-distance", "structure": [[0, "1"]]}},
+    {"metric": {"part": "similarity/moment-distance", "structure": [[0], [1], [2]]}},
+    {"metric": {"part": "similarity/moment-distance", "shared": "no"}},
+    {"metric": {"part": "similarity/ellipsoid-distance", "radius": 1e300}},
+    {"metric": {"part": "similarity/known-distance", "A": [["1", "0"]]}},
+    {"metric": {"part": "similarity/known-distance", "A": [[1.0], [0.0, 1.0]]}},
+    {"metric": {"part": "similarity/known-distance", "A": [[1.0]]}},
+    {"individuals": 0},
+    {"individuals": True},
+    {"margin": 1},
+    {"delta": 1},
+    {"ridge": 0},
+]
+
+
+@pytest.mark.parametrize("body", BODIES, ids=str)
+def test_policies_from_plain_data_are_refused_by_name(body):
+    from evenhand.studies.specification import policy_from
+
+    with pytest.raises(ArgumentError) as refusal:
+        policy_from({"policy": "similarity/lipschitz-ucb", "dimension": 2, **body})
+    name = next(iter(body))
+    inner = body[name]
+    assert ([*inner][-1] if isinstance(inner, dict) else name) in str(refusal.value) or "dimension" in str(
+        refusal.value
+    )
+
+
+def test_a_study_keeps_no_entry_of_what_was_refused():
+    with eh.Study.create(
+        ":memory:", KnownRewardLipschitz([1.0, 0.0], metric=KnownDistance([[0.3, 0.0]]), seed=1)
+    ) as study:
+        people = [[1.0, 0.0], [0.4, 0.0], [0.0, 0.0]]
+        decision = next(d for d in (study.ask(people) for _ in range(50)) if d.index >= 0)
+        entries = len(study.frame())
+        for reward in (True, "1.0", 1e300, {"a": 1.0}, [1.0, 1.0]):
+            with pytest.raises(RewardError):
+                study.tell(decision, reward)
+        for pairs in ("01", [[0, 1.0]], [[0, 5]], [0], {"a": 1}, [[True, False]]):
+            with pytest.raises(VerdictError):
+                study.tell(decision, 1.0, pairs)
+            with pytest.raises(VerdictError):
+                study.tell(decision, 1.0, acceptable=pairs)
+        for contexts in ([["1", "0"]], [[1.0], [1.0, 0.0]], [[None, 1.0]], "ab", [[2.0, 0.0]], 3, None):
+            with pytest.raises(ContextError):
+                study.ask(contexts)
+        assert len(study.frame()) == entries
+        study.tell(decision, 1.0, [[0, 2]])
