@@ -28,7 +28,7 @@ A = [[0.4, 0.1], [0.0, 0.3]]
 PAIR = [[1.0, 0.0], [0.0, 1.0]]
 TABLE = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": [0.0, 1.0, 0.5], "r": [0, 1, 1], "t": ["x", "y", "z"]})
 
-NUMBER = ["x", "0.5", 1j, np.complex128(1), np.nan, np.inf, -np.inf, -1, True, np.True_, 10**400, 10**5000]
+NUMBER = ["x", "0.5", 1j, np.complex128(1), np.nan, np.inf, -np.inf, -1, True, np.True_, 10**400]
 NUMBER += [[0.5], np.array([0.5, 0.5]), {}, object()]
 WHOLE = ["3", 2.5, 1j, np.nan, True, -1, [3], object()]
 FLAG = ["yes", "acceptable", 1, 0.0, []]
@@ -144,13 +144,21 @@ def cases(table):
     ]
 
 
+def refusal(call, error=ArgumentError):
+    """Return what a call says that is refused, "accepted" where it is not."""
+    try:
+        call()
+    except error as refused:
+        return str(refused)
+    return "accepted"
+
+
 def refuse(call, valid, argument, values):
     """See that each value is refused, by the argument's name."""
     for value in values:
-        with pytest.raises(ArgumentError) as refusal:
-            call(**{**valid, argument: value})
-            pytest.fail(f"{argument}={value!r:.200} was accepted")
-        assert argument in str(refusal.value), f"{value!r:.200}: {refusal.value}"
+        said = refusal(lambda value=value: call(**{**valid, argument: value}))
+        assert said != "accepted", f"{argument}={value!r:.200}"
+        assert argument in said, f"{value!r:.200}: {said}"
 
 
 @pytest.mark.parametrize(("call", "valid", "argument", "values"), cases(CONSTRUCTORS))
@@ -261,9 +269,8 @@ def test_what_is_told_is_refused_by_name_and_changes_nothing(argument, values, e
     policy, decision = asked()
     before = to_bytes(policy)
     for value in values:
-        with pytest.raises(error, match=argument):
-            policy.tell(decision, **{"reward": 1.0, argument: value})
-            pytest.fail(f"{argument}={value!r} was accepted")
+        said = refusal(lambda value=value: policy.tell(decision, **{"reward": 1.0, argument: value}), error)
+        assert argument in said, f"{value!r}: {said}"
         assert to_bytes(policy) == before
     policy.tell(decision, np.float32(1.0), np.False_, acceptable=np.array([[0, 1]]))
 

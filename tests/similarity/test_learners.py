@@ -1,5 +1,7 @@
 """The metric learners: sound intervals, few verdicts, the log as ground truth, and what they refuse."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy.optimize import linprog
@@ -117,12 +119,14 @@ def test_a_radius_that_was_too_small_doubles_and_replays(make):
     A = 6.0 * np.eye(2)
     learner = make()
     x, y, rng = np.array([0.1, 0.05]), np.zeros(2), np.random.default_rng(5)
-    with pytest.warns(UserWarning, match="radius: no metric") as said:
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
         for _ in range(400):
             scaled = x * rng.uniform(0.2, 1.0)
             gap = rng.uniform()
             learner.verdict(scaled, y, gap, unfair=np.linalg.norm(A @ scaled) < gap)
     assert len(said) == 1
+    assert str(said[0].message).startswith("radius: no metric with ||A'A|| <= 4 agrees with all verdicts")
     assert learner.state.doublings[0] >= 3
     assert learner.radius_reached == 4.0 * 2.0 ** learner.state.doublings[0]
     low, _, high = learner.bounds(x, y)

@@ -28,6 +28,15 @@ YIELDS = 1e-9
 CLOSELY = 20
 """Where no more verdicts than this seem to yield, it is looked at closely."""
 
+NEGATIVE = 1e-7
+"""An eigenvalue of a metric that is no further below zero, relative to the largest one and to 1, is rounding."""
+
+MOST_FACTS = 200
+"""After so many cuts it is left at what they say: a few dozen are usual."""
+
+PRECISELY = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+"""The learners see a contradiction of 1e-9: so must the program."""
+
 STANDING = 100.0
 """So much dearer than the newest is every other verdict: the question is which of them it clashes with."""
 
@@ -45,9 +54,9 @@ class Verdict(NamedTuple):
 
     def reverses(self, other: Verdict) -> bool:
         """Say whether this verdict, on the same two individuals, cannot hold beside the other one."""
-        if self.unfair == other.unfair or (self.gap > other.gap) == self.unfair:
-            return False
-        return np.array_equal(self.x, other.x) and np.array_equal(self.y, other.y)
+        unfair, acceptable = (self, other) if self.unfair else (other, self)
+        opposite = unfair.unfair and not acceptable.unfair and unfair.gap <= acceptable.gap
+        return opposite and np.array_equal(self.x, other.x) and np.array_equal(self.y, other.y)
 
 
 def disputed(log: Sequence[Verdict], refused: Sequence[Sequence[Verdict]], belief: Belief, radius: float) -> list[int]:
@@ -59,18 +68,18 @@ def disputed(log: Sequence[Verdict], refused: Sequence[Sequence[Verdict]], belie
     """
     parts: list[Sequence[Verdict]] = [*([verdict] for verdict in log), *refused]
     said = [verdict for part in parts for verdict in part]
-    slack = np.zeros(len(said))
+    program, slack = _Program(belief, radius), np.zeros(len(said))
     for _ in range(4):
-        slack, _ = _yielding(said, belief, radius, 1.0 / (slack + 0.01))
+        slack, _ = program.yielding(said, 1.0 / (slack + 0.01))
     yielding = np.flatnonzero(slack > YIELDS)
     if not refused or yielding.size > CLOSELY:
         return [said[n].id for n in yielding if said[n].id]
     found: set[int] = set()
     while True:
-        excess, priced = _excess(parts, belief, radius)
+        excess, priced = program.excess(parts)
         if excess <= YIELDS or not priced:
             return sorted(found)
-        left = {n: _excess(_without(parts, {n}), belief, radius)[0] for n in priced}
+        left = {n: program.excess(_without(parts, {n}))[0] for n in priced}
         best = [n for n in priced if left[n] <= min(left.values()) + YIELDS]
         removed = {n for n in best if parts[n][0].id} or {best[0]}
         found |= {parts[n][0].id for n in removed} - {0}
@@ -82,7 +91,7 @@ def clashing(log: Sequence[Verdict], report: Sequence[Verdict], belief: Belief, 
     against nothing but the radius."""
     said = [*log, *report]
     weights = np.r_[np.full(len(said) - 1, STANDING), 1.0]
-    _, prices = _yielding(said, belief, radius, weights)
+    _, prices = _Program(belief, radius).yielding(said, weights)
     return [verdict for verdict, price in zip(said[:-1], prices, strict=False) if price > YIELDS]
 
 
@@ -91,9 +100,12 @@ def refusal(newest: Verdict, against: Sequence[Verdict], radius: float) -> str:
     or within the radius."""
     said = f"verdict: no metric calls {_described(newest)} here and agrees with"
     logged = [verdict for verdict in against if verdict.id]
+    if np.array_equal(newest.x, newest.y):
+        return f"{said} the two being equal; nothing has changed; whoever is equal is treated equally by every metric"
     if not against:
+        before = "all verdicts before it" if newest.unfair else f"the radius {radius:g}"
         mend = "give a larger radius if distances are that large, or use MomentDistance(error_rate=...)"
-        return f"{said} the radius {radius:g}; nothing has changed; {mend}"
+        return f"{said} {before}; nothing has changed; {mend}"
     if not logged:
         return f"{said} the rest of this report; nothing has changed; correct the report"
     theirs = ", ".join(f"{verdict.id} called {_described(verdict)}" for verdict in logged[:NAMED])
@@ -123,34 +135,63 @@ def _without(parts: Sequence[Sequence[Verdict]], removed: set[int]) -> list[Sequ
     return [part for n, part in enumerate(parts) if n not in removed]
 
 
-def _excess(parts: Sequence[Sequence[Verdict]], belief: Belief, radius: float) -> tuple[float, list[int]]:
-    """Return how far the verdicts must yield in all, and the numbers of the parts that have a price."""
-    said = [verdict for part in parts for verdict in part]
-    slack, prices = _yielding(said, belief, radius, 1.0)
-    owners = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
-    return float(slack.sum()), np.unique(owners[prices > YIELDS]).tolist()
+class _Program:
+    """The linear program over metrics of a radius in which verdicts may yield.
 
+    That no square of a distance is negative is added where a solution would break it: eigenvectors of negative
+    eigenvalues are cuts, which are kept for the programs that follow.
+    """
 
-def _yielding(
-    verdicts: Sequence[Verdict], belief: Belief, radius: float, weights: ArrayLike
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return how far each verdict must yield so that a metric agrees with all, and the price of each, both (n,)."""
-    from scipy.optimize import linprog
-    from scipy.sparse import hstack, identity
+    def __init__(self, belief: Belief, radius: float) -> None:
+        self._rows, self._columns, self._scales = belief.rows, belief.columns, belief.scales
+        self._tolerance, self._radius = float(belief.options[TOLERANCE]), radius
+        self._facts: list[NDArray[np.float64]] = []
 
-    n, m = len(verdicts), belief.u.size
-    if n == 0:
-        return np.zeros(0), np.zeros(0)
-    signs = np.array([1.0 if verdict.unfair else -1.0 for verdict in verdicts])
-    away = np.array([verdict.x - verdict.y for verdict in verdicts])
-    rows = signs[:, None] * belief.scales * away[:, belief.rows] * away[:, belief.columns]
-    limits = signs * np.array([verdict.gap for verdict in verdicts]) ** 2 + belief.options[TOLERANCE]
-    box = [(0.0 if i == j else -radius, radius) for i, j in zip(belief.rows, belief.columns, strict=True)]
-    found = linprog(
-        np.r_[np.zeros(m), np.broadcast_to(weights, n)],
-        A_ub=hstack([rows, -identity(n)], format="csc"),
-        b_ub=limits,
-        bounds=[*box, *[(0.0, None)] * n],
-        method="highs",
-    )
-    return found.x[m:], -found.ineqlin.marginals
+    def excess(self, parts: Sequence[Sequence[Verdict]]) -> tuple[float, list[int]]:
+        """Return how far the verdicts must yield in all, and the numbers of the parts that have a price."""
+        slack, prices = self.yielding([verdict for part in parts for verdict in part], 1.0)
+        owners = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+        return float(slack.sum()), np.unique(owners[prices > YIELDS]).tolist()
+
+    def yielding(
+        self, verdicts: Sequence[Verdict], weights: ArrayLike
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return how far each verdict must yield so that a metric agrees with all, and the price of each, both (n,)."""
+        from scipy.optimize import linprog
+        from scipy.sparse import block_array, csc_array, eye_array
+
+        n, m = len(verdicts), self._rows.size
+        if n == 0:
+            return np.zeros(0), np.zeros(0)
+        signs = np.array([1.0 if verdict.unfair else -1.0 for verdict in verdicts])
+        told = signs[:, None] * self._directions(np.array([verdict.x - verdict.y for verdict in verdicts]))
+        limits = signs * np.array([verdict.gap for verdict in verdicts]) ** 2 + self._tolerance
+        box = [(0.0 if i == j else -self._radius, self._radius) for i, j in zip(self._rows, self._columns, strict=True)]
+        costs = np.r_[np.zeros(m), np.broadcast_to(weights, n)]
+        while True:
+            facts = np.reshape(self._facts, (-1, m))
+            found = linprog(
+                costs,
+                A_ub=block_array([[csc_array(told), -eye_array(n)], [csc_array(-facts), None]], format="csc"),
+                b_ub=np.r_[limits, np.zeros(len(facts))],
+                bounds=[*box, *[(0.0, None)] * n],
+                method="highs",
+                options=PRECISELY,
+            )
+            if len(facts) >= MOST_FACTS or not self._learned(found.x[:m]):
+                return found.x[m:], -found.ineqlin.marginals[:n]
+
+    def _directions(self, away: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the coordinates of zz' for each row z."""
+        return self._scales * away[:, self._rows] * away[:, self._columns]
+
+    def _learned(self, coordinates: NDArray[np.float64]) -> bool:
+        """Add the directions in which a metric would have negative squares; return whether there are any."""
+        d = int(self._rows.max()) + 1
+        entries, times = np.zeros((d, d)), np.zeros((d, d))
+        entries[self._rows, self._columns] = coordinates / self._scales
+        times[self._rows, self._columns] = 1.0
+        values, vectors = np.linalg.eigh((entries + entries.T) / np.maximum(times + times.T, 1.0))
+        negative = vectors.T[values < -NEGATIVE * max(1.0, float(values[-1]))]
+        self._facts.extend(self._directions(negative))
+        return len(negative) > 0

@@ -1,0 +1,272 @@
+"""Verdicts that cannot all hold: they are refused by name, the wrong one is found and taken back, growth is said."""
+
+import re
+import warnings
+
+import numpy as np
+import pytest
+
+from evenhand.errors import VerdictError
+from evenhand.similarity import (
+    EllipsoidDistance,
+    LinearContexts,
+    LipschitzUCB,
+    MahalanobisOracle,
+    MomentDistance,
+    ProjectedVolumeDistance,
+)
+from evenhand.state import from_bytes, to_bytes
+
+A = np.array([[0.4, 0.1], [0.0, 0.3]])
+ORIGIN = [0.0, 0.0]
+METRICS = {
+    "moments": MomentDistance,
+    "ellipsoid": EllipsoidDistance,
+    "projected volume": lambda **given: ProjectedVolumeDistance(**{"seed": 3, **given}),
+}
+every = pytest.mark.parametrize("make", METRICS.values(), ids=METRICS)
+exact = pytest.mark.parametrize("make", [METRICS["moments"], METRICS["projected volume"]], ids=["moments", "volume"])
+
+
+# ---------------------------------------------------------------------- equal treatment, up to rounding
+
+
+def equal_up_to_rounding():
+    """Yield contexts of three points of the unit circle whose probabilities in the first round differ by rounding."""
+    for seed in range(200):
+        angles = np.random.default_rng(seed).uniform(0, 2 * np.pi, size=3)
+        people = np.column_stack([np.cos(angles), np.sin(angles)])
+        gaps = LipschitzUCB(2, norms="scale", seed=1).ask(people).probabilities
+        gaps = np.abs(gaps[:, None] - gaps[None, :])
+        for i, j in np.argwhere((gaps > 0) & (gaps < 1e-12)):
+            if i < j:
+                yield people, (int(i), int(j))
+
+
+@every
+def test_a_flag_on_equal_treatment_up_to_rounding_is_refused_and_certifies_nothing(make):
+    found = list(equal_up_to_rounding())
+    assert len(found) > 5
+    for people, pair in found[:5]:
+        policy = LipschitzUCB(2, metric=make(), norms="scale", seed=1)
+        decision = policy.ask(people)
+        before = to_bytes(policy)
+        with pytest.raises(VerdictError, match=r"violations: wanted pairs that were treated differently.*rounding"):
+            policy.tell(decision, 0.5 if decision.index >= 0 else None, [pair])
+        assert to_bytes(policy) == before
+        assert pair not in policy.questions(decision)
+
+
+@every
+@pytest.mark.parametrize("gap", [0.0, 1e-300, 1e-16, 1e-12, 1e-9])
+def test_gaps_of_rounding_teach_nothing_to_a_learner(make, gap):
+    learner = make(radius=2.0)
+    with pytest.raises(VerdictError, match="gap: wanted a difference above 1e-09"):
+        learner.verdict([1.0, 0.0], ORIGIN, gap, unfair=True)
+    untaught = learner.bounds([1.0, 0.0], ORIGIN)
+    learner.verdict([max(gap, 1e-18), 0.0], ORIGIN, gap, unfair=False)
+    assert learner.bounds([1.0, 0.0], ORIGIN)[0] == untaught[0] == 0.0
+    learner.verdict([1.0, 0.0], ORIGIN, 1.1e-9, unfair=True)
+    assert learner.bounds([1.0, 0.0], ORIGIN)[0] == 0.0
+
+
+# ---------------------------------------------------------------------- one wrong verdict among right ones
+
+
+def told_with_one_wrong_flag(metric, seed, rounds):
+    """Tell honest verdicts but for one flag on a pair that was treated fairly, as early as possible.
+
+    Return the policy, its world, the id of the wrong verdict and the refusals.
+    """
+    policy = LipschitzUCB(2, metric=metric, seed=seed)
+    world = LinearContexts([0.6, 0.4], MahalanobisOracle(A), individuals=4)
+    world.reset(seed)
+    wrong, refusals = None, []
+    for _ in range(rounds):
+        (people,) = world.observe()
+        decision = policy.ask(people)
+        reward, flags = world.respond(decision)
+        gaps = np.abs(decision.probabilities[:, None] - decision.probabilities[None, :])
+        fair = np.argwhere(np.triu((gaps > 0.02) & (gaps < 0.6 * world.oracle.distances(people)), 1)).tolist()
+        extra = [tuple(pair) for pair in fair[:1] if policy.round >= 3 and wrong is None]
+        try:
+            policy.tell(decision, reward, [*flags, *extra])
+        except VerdictError as refusal:
+            if not extra:
+                refusals.append(str(refusal))
+            policy.forget(decision)
+        else:
+            for i, j in extra:
+                same = [v for v in policy.metric.verdicts if v.unfair and np.array_equal([v.x, v.y], people[[i, j]])]
+                wrong = same[-1].id
+    return policy, world, wrong, refusals
+
+
+@exact
+def test_one_wrong_verdict_is_found_and_taking_it_back_ends_the_refusals(make):
+    for seed in (3, 10):
+        policy, world, wrong, refusals = told_with_one_wrong_flag(make(), seed, 60)
+        assert len(refusals) > 20
+        assert wrong in policy.metric.contradictions()
+        for refusal in refusals:
+            named = re.search(r"agrees with verdicts (\[[\d, ]*\])", refusal)
+            assert named, refusal
+            assert wrong in eval(named[1]), refusal
+            assert "withdraw(id)" in refusal
+        policy.metric.withdraw(wrong)
+        assert policy.metric.contradictions() == []
+        for _ in range(40):
+            (people,) = world.observe()
+            decision = policy.ask(people)
+            policy.tell(decision, *world.respond(decision))
+        low, _, high = policy.distances(people)
+        true = world.oracle.distances(people)
+        assert ((low <= true + 1e-9) & (true <= high + 1e-9)).all()
+
+
+def test_one_refusal_is_enough_to_name_the_verdict_that_it_clashes_with():
+    learner = MomentDistance(radius=2.0)
+    learner.verdict([0.0, 1.0], ORIGIN, 0.9, unfair=True)
+    wrong = learner.verdict([1.0, 0.0], ORIGIN, 0.1, unfair=True)
+    with pytest.raises(
+        VerdictError, match=rf"verdicts \[{wrong}\]; nothing has changed; {wrong} called a gap of 0\.1 un"
+    ):
+        learner.verdict([1.0, 0.0], ORIGIN, 0.3, unfair=False)
+    assert learner.contradictions() == [wrong]
+    learner.withdraw(wrong)
+    assert learner.contradictions() == []
+    learner.verdict([1.0, 0.0], ORIGIN, 0.3, unfair=False)
+
+
+def test_a_slip_that_was_refused_accuses_nobody_where_many_stand_against_it():
+    learner = MomentDistance(radius=2.0)
+    for angle in (0.0, 0.3, 0.6, 0.9):
+        learner.verdict([np.cos(angle), np.sin(angle)], ORIGIN, 0.6, unfair=False)
+    with pytest.raises(VerdictError, match=r"no metric calls a gap of 0\.05 unfair"):
+        learner.verdict([np.cos(0.3), np.sin(0.3)], ORIGIN, 0.05, unfair=True)
+    assert learner.contradictions() == []
+
+
+def test_a_slip_is_forgotten_when_the_auditor_says_the_opposite():
+    learner = MomentDistance(radius=2.0)
+    first = learner.verdict([1.0, 0.0], ORIGIN, 0.6, unfair=False)
+    with pytest.raises(VerdictError):
+        learner.verdict([1.0, 0.0], ORIGIN, 0.5, unfair=True)
+    assert learner.contradictions() == [first]
+    learner.verdict([1.0, 0.0], ORIGIN, 0.4, unfair=False)
+    assert learner.contradictions() == [first]
+    learner.verdict([1.0, 0.0], ORIGIN, 0.5, unfair=False)
+    assert learner.contradictions() == []
+
+
+def test_what_was_refused_is_no_part_of_the_state():
+    learner = MomentDistance(radius=2.0)
+    learner.verdict([1.0, 0.0], ORIGIN, 0.6, unfair=False)
+    before = to_bytes(learner)
+    with pytest.raises(VerdictError):
+        learner.verdict([1.0, 0.0], ORIGIN, 0.5, unfair=True)
+    assert to_bytes(learner) == before
+    assert from_bytes(before).contradictions() == learner.fresh().contradictions() == []
+
+
+def test_verdicts_of_one_report_that_clash_are_said_to():
+    policy = LipschitzUCB(2, silence="nothing", metric=MomentDistance(radius=2.0), norms="scale", seed=1)
+    people = [[1.0, 0.0], [0.0, 0.0], [1.0, 1e-6], [0.0, 1e-6]]
+    policy.metric.verdict(people[0], people[1], 0.9, unfair=False)
+    decision = policy.ask(people)
+    gaps = np.abs(decision.probabilities[:, None] - decision.probabilities[None, :])
+    pairs = [(i, j) for i, j in ((0, 1), (0, 3), (1, 2)) if gaps[i, j] > 0.1]
+    assert len(pairs) >= 2
+    reward = 0.5 if decision.index >= 0 else None
+    with pytest.raises(VerdictError, match=r"pair \(\d, \d\): verdict: no metric .* nothing has changed; "):
+        policy.tell(decision, reward, pairs[:1], acceptable=pairs[1:])
+    assert policy.open_tickets == [decision.id]
+
+
+@every
+@pytest.mark.parametrize("precision", [0.02, 0.2])
+def test_taking_back_equals_never_having_said_it_for_a_policy_of_any_precision(make, precision):
+    people, told = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]), []
+    true = MahalanobisOracle(A).distances(people)
+    said = [(0, 1, 1.5, True), (0, 2, 0.6, False), (1, 2, 1.3, True), (0, 1, 1.1, True), (1, 2, 0.8, False)]
+    for withdrawn in (0, 1, 2):
+        policy = LipschitzUCB(2, metric=make(radius=2.0), precision=precision, silence="nothing", seed=1)
+        policy.ask(people)
+        for number, (i, j, gap, unfair) in enumerate(said):
+            if number == withdrawn - 1:
+                extra = policy.metric.verdict(people[0], people[2], 1.2 * true[0, 2], unfair=True)
+            policy.metric.verdict(people[i], people[j], gap * true[i, j], unfair)
+        if withdrawn:
+            policy = from_bytes(to_bytes(policy))
+            policy.metric.withdraw(extra)
+        told.append(policy.metric)
+    for other in told[1:]:
+        for name in ("centre", "factor", "radius", "counts", "doublings", "thin", "tally", "stream"):
+            assert np.array_equal(getattr(told[0].state, name), getattr(other.state, name)), name
+        assert told[0].bounds(people[0], people[1]) == other.bounds(people[0], people[1])
+
+
+# ---------------------------------------------------------------------- a radius that grows
+
+
+@every
+def test_a_radius_that_grows_is_said_once(make):
+    policy = LipschitzUCB(2, metric=make(), seed=1)
+    world = LinearContexts([0.6, 0.4], MahalanobisOracle(A), individuals=4)
+    world.reset(1)
+    assert policy.metric.radius_reached == 4.0
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        for _ in range(40):
+            (people,) = world.observe()
+            decision = policy.ask(people)
+            reward, flags = world.respond(decision)
+            p = decision.probabilities
+            lies = [
+                (i, j) for i in range(4) for j in range(i + 1, 4) if abs(p[i] - p[j]) > 1e-6 and (i, j) not in flags
+            ]
+            try:
+                policy.tell(decision, reward, lies)
+            except VerdictError:
+                policy.forget(decision)
+    assert policy.metric.radius_reached > 4.0
+    assert len(said) == 1
+    assert re.match(
+        r"radius: no metric with .* <= 4 agrees .* doubled to \d+ and may go on to 16384", str(said[0].message)
+    )
+    assert said[0].filename == __file__
+    assert policy.metric.contradictions(radius=4.0)
+    assert from_bytes(to_bytes(policy)).metric.radius_reached == policy.metric.radius_reached
+
+
+@exact
+def test_a_radius_that_was_given_never_grows(make):
+    learner = make(radius=0.5)
+    with pytest.raises(VerdictError, match=r"agrees with the radius 0\.5; nothing has changed; give a larger radius"):
+        learner.verdict([1.0, 0.0], ORIGIN, 0.9, unfair=False)
+    with pytest.raises(
+        VerdictError, match=r"the two being equal; nothing has changed; whoever is equal is treated equal"
+    ):
+        learner.verdict([1.0, 0.0], [1.0, 0.0], 0.1, unfair=False)
+    assert learner.radius_reached == 0.5
+    assert learner.contradictions() == []
+    assert MomentDistance().radius_reached is None
+
+
+def test_a_simulation_says_it_as_well():
+    import evenhand as eh
+
+    place = LinearContexts([0.6, 0.4], MahalanobisOracle(A), individuals=4, contexts="adversarial")
+    with pytest.warns(UserWarning, match="radius: no metric"):
+        eh.simulate(LipschitzUCB(2, metric=EllipsoidDistance(structure="diagonal")), place, rounds=150, seed=1, jobs=1)
+
+
+def test_honest_auditors_hear_nothing_of_it():
+    policy, world = LipschitzUCB(2, seed=1), LinearContexts([0.6, 0.4], MahalanobisOracle(A), individuals=4)
+    world.reset(1)
+    for _ in range(60):
+        (people,) = world.observe()
+        decision = policy.ask(people)
+        policy.tell(decision, *world.respond(decision))
+    assert policy.metric.radius_reached == 4.0
+    assert policy.metric.contradictions() == []
