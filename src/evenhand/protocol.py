@@ -7,7 +7,8 @@ decisions, in simulations and in checks.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -15,7 +16,9 @@ import numpy as np
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats
 
-__all__ = ["Decision", "Label", "Learner", "Policy", "World", "arm_labels"]
+__all__ = [
+    "Decision", "Label", "Learner", "Policy", "SavedText", "World", "arm_labels", "by_label", "composed", "find_label",
+]  # fmt: skip
 
 Label = str | int
 
@@ -98,8 +101,57 @@ class World(Protocol):
         ...
 
 
+class SavedText(str):
+    """Text of a saved policy that is not in Unicode's composed form: it stays as it was saved."""
+
+    __slots__ = ()
+
+
+def composed(label: Any) -> Any:
+    """Return a label, or a tuple of labels, with its text in Unicode's composed form (NFC), so that what looks the same
+    is the same.
+
+    >>> composed("cafe\N{COMBINING ACUTE ACCENT}") == "caf\N{LATIN SMALL LETTER E WITH ACUTE}"
+    True
+    """
+    if isinstance(label, tuple):
+        return tuple(map(composed, label))
+    if not isinstance(label, str) or isinstance(label, SavedText) or label.isascii():
+        return label
+    return unicodedata.normalize("NFC", label)
+
+
+def find_label(label: Any, labels: Sequence[Any]) -> int | None:
+    """Return the position of a label: of the very same text, else of what is the same in Unicode's composed form."""
+    if label in labels:
+        return labels.index(label)
+    if not isinstance(label, str) or all(str(own).isascii() for own in labels):
+        return None
+    forms = [unicodedata.normalize("NFC", own) if isinstance(own, str) else own for own in labels]
+    alike = unicodedata.normalize("NFC", label)
+    return forms.index(alike) if alike in forms else None
+
+
+def by_label(given: Mapping[Any, Any], name: str) -> dict[Any, Any]:
+    """Return a dict by labels in Unicode's composed form.
+
+    Raises
+    ------
+    ArgumentError
+        If two labels are the same in that form; refusals speak of `name`.
+    """
+    found = {composed(label): value for label, value in given.items()}
+    if len(found) < len(given):
+        forms = [composed(label) for label in given]
+        twice = next(label for label in forms if forms.count(label) > 1)
+        raise ArgumentError(wanted(name, "each label once", twice, "it stands there twice, in two forms of Unicode"))
+    return found
+
+
 def arm_labels(arms: int | Sequence[Label], name: str = "arms") -> tuple[Label, ...]:
-    """Return the labels of the arms: those given, or 0 .. n-1 for a number; refusals speak of `name`.
+    """Return the labels of the arms: those given, in Unicode's composed form, or 0 .. n-1 for a number.
+
+    Refusals speak of `name`.
 
     >>> arm_labels(3), arm_labels(["ads", "news"])
     ((0, 1, 2), ('ads', 'news'))
@@ -114,7 +166,7 @@ def arm_labels(arms: int | Sequence[Label], name: str = "arms") -> tuple[Label, 
     elif isinstance(arms, str) or not hasattr(arms, "__iter__"):
         raise ArgumentError(wanted(name, f"a number of {name} or a list of labels", arms))
     else:
-        labels = tuple(label.item() if isinstance(label, np.generic) else label for label in arms)
+        labels = tuple(composed(label.item() if isinstance(label, np.generic) else label) for label in arms)
     if len(labels) < 2:
         raise ArgumentError(wanted(name, f"at least two {name}", arms))
     for label in labels:

@@ -17,12 +17,14 @@ import zipfile
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
+from unicodedata import is_normalized
 
 import numpy as np
 
 from evenhand import registry
 from evenhand.buffers import can_hold, from_npy, pack, unpack
 from evenhand.errors import ArgumentError, EvenhandError, StateFileError
+from evenhand.protocol import SavedText
 
 __all__ = ["FORMAT", "from_bytes", "load", "save", "to_bytes"]
 
@@ -148,6 +150,8 @@ def _encode(value: Any, arrays: list[np.ndarray], where: str) -> Any:
 def _decode(value: Any, arrays: list[np.ndarray]) -> Any:
     if isinstance(value, list):
         return [_decode(item, arrays) for item in value]
+    if isinstance(value, str) and not is_normalized("NFC", value):
+        return SavedText(value)
     if not isinstance(value, dict):
         return value
     if "$float" in value:
@@ -160,4 +164,4 @@ def _decode(value: Any, arrays: list[np.ndarray]) -> Any:
         return {_decode(key, arrays): _decode(item, arrays) for key, item in value["$items"]}
     if "$object" in value:
         return registry.get(value["$object"]).cls.restored(_decode(value["snapshot"], arrays))
-    return {key: _decode(item, arrays) for key, item in value.items()}
+    return {key if key.isascii() else _decode(key, arrays): _decode(item, arrays) for key, item in value.items()}

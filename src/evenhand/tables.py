@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from evenhand.errors import TableError, wanted
 from evenhand.kernels.arrays import Floats
+from evenhand.protocol import composed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -115,7 +116,7 @@ def unescaped(text: str) -> str:
 
 
 def column(frame: pd.DataFrame, name: str) -> NDArray[Any]:
-    """Return a column of labels (n_rows,): whole numbers as int, everything else as text.
+    """Return a column of labels (n_rows,): whole numbers as int, everything else as text in Unicode's composed form.
 
     A column of objects is read cell by cell, so that 1 stays 1 beside "a".
 
@@ -132,7 +133,7 @@ def column(frame: pd.DataFrame, name: str) -> NDArray[Any]:
         if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
             labels[row] = int(value)
         elif isinstance(value, str) or values.dtype != object:
-            labels[row] = str(value)
+            labels[row] = composed(str(value))
         else:
             where, kind = f"column {name!r}, row {row + 1}", type(value).__name__
             raise TableError(wanted(where, "a whole number or text", value, f"turn each {kind} into text"))

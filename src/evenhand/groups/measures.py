@@ -20,7 +20,7 @@ from evenhand.errors import UnknownArmError, wanted
 from evenhand.groups.problem import Groups, Membership
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.metrics.groups import arm_share, group_share, selection_rate_ratio
-from evenhand.protocol import Label
+from evenhand.protocol import Label, find_label
 
 __all__ = ["Ledger", "round_regrets"]
 
@@ -73,9 +73,9 @@ class Ledger:
         UnknownArmError
             If there is no such arm.
         """
-        if arm not in self.membership.arms:
+        index = find_label(arm, self.membership.arms)
+        if index is None:
             raise UnknownArmError(wanted("arm", f"one of the arms {list(self.membership.arms)}", arm))
-        index = self.membership.arms.index(arm)
         unknown = np.full(len(self.pulls), np.nan)
         self._regrets += round_regrets(
             unknown if biased is None else biased, unknown if true is None else true, index, reward

@@ -22,7 +22,7 @@ from evenhand.errors import ArgumentError, ContextError, UnknownArmError, wanted
 from evenhand.kernels.arrays import Floats
 from evenhand.labels import combined_label, combined_labels
 from evenhand.online import KernelPolicy
-from evenhand.protocol import Decision, Label, arm_labels
+from evenhand.protocol import Decision, Label, arm_labels, composed, find_label
 
 __all__ = ["TINY", "Grouped", "Groups", "Membership", "group_label", "real", "truth", "whole"]
 
@@ -156,7 +156,7 @@ class Groups:
             arms, given = arm_labels(list(groups)), list(groups.values())
         else:
             arms, given = arm_labels(len(groups)), list(groups)
-        labels = combined_labels([_attributes(group) for group in given], "groups")
+        labels = combined_labels([composed(_attributes(group)) for group in given], "groups")
         names = tuple(dict.fromkeys(labels))
         return cls(arms, names, tuple(names.index(label) for label in labels))
 
@@ -174,8 +174,9 @@ class Groups:
         """
         own = _attributes(group, name)
         for label in (combined_label(own, as_json=True), combined_label(own)):
-            if label in self.names:
-                return self.names.index(label)
+            position = find_label(label, self.names)
+            if position is not None:
+                return position
         raise UnknownArmError(wanted(name, f"one of the groups {list(self.names)}", group))
 
     def of_round(self, groups: Any) -> Floats:
@@ -193,9 +194,10 @@ class Groups:
         groups = _membership(groups)
         if isinstance(groups, Mapping):
             for arm, group in groups.items():
-                if isinstance(arm, bool) or arm not in self.arms:
+                position = None if isinstance(arm, bool) else find_label(arm, self.arms)
+                if position is None:
                     raise UnknownArmError(wanted("groups", f"a dict over the arms {list(self.arms)}", arm))
-                codes[self.arms.index(arm)] = self.code(group)
+                codes[position] = self.code(group)
             return codes
         if len(groups) != len(self.arms):
             raise ArgumentError(

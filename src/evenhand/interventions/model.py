@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from evenhand.errors import ArgumentError, wanted
 from evenhand.interventions.bif import read_bif
 from evenhand.interventions.inference import eliminate
+from evenhand.protocol import SavedText
 from evenhand.rng import Seed, draw_seed, generator
 
 __all__ = ["CausalModel", "checked_table"]
@@ -249,6 +250,10 @@ def _checked_states(node: Any, values: Any) -> tuple[State, ...]:
     if isinstance(values, str) or not hasattr(values, "__iter__"):
         raise ArgumentError(wanted(f"states[{node!r}]", "a list of states", values))
     states = tuple(value.item() if isinstance(value, np.generic) else value for value in values)
-    if len(states) < 1 or len(set(states)) < len(states) or not all(type(value) in (str, int) for value in states):
+    if (
+        len(states) < 1
+        or len(set(states)) < len(states)
+        or not all(type(value) in (str, int, SavedText) for value in states)
+    ):
         raise ArgumentError(wanted(f"states[{node!r}]", "distinct states, str or int", values))
     return states

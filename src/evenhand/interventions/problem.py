@@ -24,7 +24,7 @@ from evenhand.interventions.structure import (
     checked_scores,
     checked_structure,
 )
-from evenhand.protocol import Label
+from evenhand.protocol import Label, by_label, find_label
 
 __all__ = ["Problem"]
 
@@ -223,15 +223,17 @@ class Problem:
 
     def number(self, label: Label) -> int:
         """Return a candidate's position."""
-        if label not in self.candidates:
+        position = find_label(label, self.candidates)
+        if position is None:
             raise ArgumentError(wanted("candidate", f"one of {list(self.candidates)}", label))
-        return self.candidates.index(label)
+        return position
 
     def checked_costs(self, costs: Any) -> Floats:
         """Return the cost of a trial of each candidate (K,); None means 0 for the deployed one and 1 for the others."""
         if costs is None:
             return np.array([0.0] + [1.0] * (len(self.candidates) - 1))
         if isinstance(costs, Mapping):
+            costs = by_label(costs, "costs")
             unknown = [label for label in costs if label not in self.candidates]
             missing = [label for label in self.candidates if label not in costs]
             if unknown or missing:

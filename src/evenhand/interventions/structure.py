@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from evenhand.errors import ArgumentError, wanted
 from evenhand.interventions.inference import eliminate, placed
 from evenhand.interventions.model import CausalModel, checked_table
-from evenhand.protocol import Label
+from evenhand.protocol import Label, by_label
 
 __all__ = ["Structure", "cell_base", "cell_density", "checked_candidates", "checked_scores", "checked_structure"]
 
@@ -92,6 +92,7 @@ def checked_structure(model: CausalModel, intervene: str, sensitive: str | Seque
 def checked_candidates(model: CausalModel, intervene: str, candidates: Any) -> tuple[tuple[Label, ...], Floats]:
     """Return labels and tables (K, parents of V ..., V); the first is the deployed one."""
     if isinstance(candidates, Mapping):
+        candidates = by_label(candidates, "candidates")
         labels, tables = tuple(candidates), list(candidates.values())
     elif hasattr(candidates, "__iter__") and not isinstance(candidates, str):
         tables = list(candidates)

@@ -18,7 +18,7 @@ import numpy as np
 from evenhand.errors import ArgumentError, SharesError, wanted
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.pace import Pace, Position, pace, position
-from evenhand.protocol import Label, arm_labels
+from evenhand.protocol import Label, arm_labels, by_label
 
 __all__ = ["Promise", "read_share", "read_tolerance"]
 
@@ -128,6 +128,7 @@ class Promise:
         if hasattr(shares, "to_dict"):
             shares = shares.to_dict()
         if isinstance(shares, Mapping):
+            shares = by_label(shares, "shares")
             labels = arm_labels(list(shares) if arms is None else arms)
             unknown = [label for label in shares if label not in labels]
             missing = [label for label in labels if label not in shares]

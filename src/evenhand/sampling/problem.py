@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.errors import ArgumentError, ContextError, UnknownArmError, wanted
-from evenhand.protocol import Label
+from evenhand.protocol import Label, by_label, find_label
 
 __all__ = ["MOST", "Draw", "Groups", "checked_number", "checked_rows", "checked_whole", "group_index", "per_group"]
 
@@ -60,8 +60,9 @@ def group_index(groups: tuple[Label, ...], draw: Draw) -> int:
     UnknownArmError
         If the world has no such group.
     """
-    if draw.group in groups:
-        return groups.index(draw.group)
+    position = find_label(draw.group, groups)
+    if position is not None:
+        return position
     if draw.group == draw.index < len(groups) and all(isinstance(label, str) for label in groups):
         return draw.index
     raise UnknownArmError(wanted("draw", f"a draw of one of the groups {list(groups)}", draw.group))
@@ -116,6 +117,7 @@ def per_group(
         If a group is missing or a number is negative or not finite.
     """
     if isinstance(values, Mapping):
+        values = by_label(values, name)
         unknown = [label for label in values if label not in groups]
         if unknown:
             raise UnknownArmError(wanted(name, f"one of the groups {list(groups)}", unknown[0]))

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from evenhand.errors import ArgumentError, ExhaustedError, UnknownArmError, wanted
 from evenhand.kernels import sampling
 from evenhand.kernels.compose import entry
-from evenhand.protocol import Label, arm_labels
+from evenhand.protocol import Label, arm_labels, find_label
 from evenhand.rng import Seed, child, draw_seed, stream
 from evenhand.sampling.certification import Certification
 from evenhand.sampling.final import Collected, final_classifier
@@ -174,9 +174,9 @@ class Sampler:
         UnknownArmError
             If there is no such group.
         """
-        if group not in self.groups:
+        index = find_label(group, self.groups)
+        if index is None:
             raise UnknownArmError(wanted("group", f"one of {list(self.groups)}", group))
-        index = self.groups.index(group)
         if self._open_mask[index]:
             self._open_mask[index] = False
             self._notes.append(note or f"{group!r} was retired after {self._rows_of(index)} rows")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from evenhand.online import REASONS
+from evenhand.protocol import find_label
 from evenhand.quotas.under_quota import OWED
 
 if TYPE_CHECKING:
@@ -45,7 +46,9 @@ class Index:
         open: bool | None = None,
     ) -> Iterator[int]:
         """Yield the tickets that fit, newest first."""
-        wanted_arm = None if arm is None else self._codes.get(f"arm {arm}", -1)
+        wanted_arm = None if arm is None else find_label(f"arm {arm}", list(self._codes))
+        if arm is not None and wanted_arm is None:
+            return
         wanted_reason = None if reason is None else self._codes.get(f"reason {reason}", -1)
         end = len(self._arms) if before is None else min(len(self._arms), before - self._first)
         for position in range(end - 1, -1, -1):

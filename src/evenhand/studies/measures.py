@@ -21,6 +21,7 @@ import numpy as np
 
 from evenhand.errors import ArgumentError, wanted
 from evenhand.labels import label_texts
+from evenhand.protocol import find_label
 from evenhand.studies.trail import WATCHED, Trail
 
 __all__ = ["METRICS", "Monitor", "check", "measured", "passed"]
@@ -101,7 +102,7 @@ def check(trail: Trail, metric: str, threshold: Any, window: Any, subject: Any, 
         raise ArgumentError(wanted("window", f"a whole number of {unit[metric]}", window))
     if subject is not None:
         known = _subjects(trail, metric)
-        if str(subject) not in known:
+        if find_label(str(subject), known) is None:
             raise ArgumentError(wanted("subject", f"one of {known}" if known else f"none for {metric}", subject))
     if webhook is not None:
         _check_address(webhook)
@@ -156,7 +157,9 @@ def _drift(monitor: Monitor, trail: Trail) -> float | None:
 
 
 def _position(monitor: Monitor, trail: Trail) -> int:
-    return _subjects(trail, monitor.metric).index(str(monitor.subject))
+    position = find_label(str(monitor.subject), _subjects(trail, monitor.metric))
+    assert position is not None
+    return position
 
 
 def _last(values: deque[Any], window: int) -> list[Any] | None:

@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from evenhand.errors import ArgumentError, ClosedTicketError, ContradictionError, EvenhandError, wanted
+from evenhand.protocol import composed
 from evenhand.studies.fold import Operation, digest_of, taken
 from evenhand.studies.log import Log, record_of
 from evenhand.studies.records import as_decided, decision_from, dumped, first_random_state, now, random_state
@@ -126,7 +127,9 @@ def _texts(operation: Operation) -> tuple[str, ...]:
     _check_name("key", key, LONGEST)
     if not isinstance(number, int) or isinstance(number, bool) or number < 0:
         raise ArgumentError(wanted("number", "a whole number >= 0", number))
-    texts = texts_of(key, number)
+    texts = texts_of(composed(key), number)
+    if composed(key) != key:
+        texts += texts_of(key, number)
     if len(texts[0]) > LONGEST:
         mend = f"decision {number} under it needs {len(texts[0])}, shorten it"
         raise ArgumentError(wanted("key", f"a text that fits {LONGEST} characters with its number", key, mend))

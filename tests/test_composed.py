@@ -1,0 +1,181 @@
+"""Text that looks the same is the same label, whichever form of Unicode it comes in; what was saved stays as it was."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import evenhand as eh
+from evenhand import protocol
+from evenhand.cli import app
+from evenhand.errors import ArgumentError, UnknownArmError
+from evenhand.interventions import CausalModel, Problem
+from evenhand.quotas import BernoulliArms, FairUCB, LoggedArms, audit
+from evenhand.sampling import OptimisticSampler, UniformSampler
+from evenhand.state import from_bytes, to_bytes
+from evenhand.studies import Operation, Study, monitors
+from tests.service.conftest import serving
+
+__all__ = ["serving"]
+
+C, D = "caf\u00e9", "cafe\u0301"
+"""One word, composed and decomposed."""
+TWICE = "each label once, got 'caf\u00e9'; it stands there twice"
+
+
+def candidates(*labels):
+    model = CausalModel.from_tables(
+        states={"s": [0, 1], "v": [0, 1], "y": [0, 1]},
+        parents={"s": [], "v": ["s"], "y": ["v"]},
+        tables={"s": [0.5, 0.5], "v": [[0.5, 0.5], [0.4, 0.6]], "y": [[0.7, 0.3], [0.2, 0.8]]},
+    )
+    table = [[0.5, 0.5], [0.4, 0.6]]
+    return Problem(
+        model, intervene="v", sensitive="s", outcome="y", candidates=dict.fromkeys(labels, table), values=[0.0, 1.0]
+    )
+
+
+TWO_FORMS = {
+    "arms": lambda: eh.learners.UCB1(arms=[C, D, "b"]),
+    "shares": lambda: FairUCB({C: 0.2, D: 0.3}),
+    "a Series": lambda: FairUCB(pd.Series([0.2, 0.3], index=[D, C])),
+    "arms in groups": lambda: eh.groups.TopInterval({C: "F", D: "M"}),
+    "samplers' groups": lambda: OptimisticSampler([C, D]),
+    "costs": lambda: OptimisticSampler([C, "b"], costs={C: 1.0, D: 2.0, "b": 1.0}),
+    "candidates": lambda: candidates(C, D),
+    "means": lambda: BernoulliArms({C: 0.2, D: 0.3}),
+}
+
+
+@pytest.mark.parametrize("made", TWO_FORMS.values(), ids=TWO_FORMS)
+def test_one_label_in_two_forms_stands_there_twice(made):
+    with pytest.raises(ArgumentError, match=TWICE):
+        made()
+
+
+def test_every_form_is_the_composed_one():
+    assert FairUCB({D: 0.2, "b": 0.3}).arms == (C, "b")
+    assert eh.groups.TopInterval({D: D, "b": (D, "x"), "c": D}).membership.names == (C, f"{C} & x")
+    assert UniformSampler([D, "b"]).groups == (C, "b")
+    assert candidates(D, "b").candidates == (C, "b")
+    assert eh.learners.UCB1(arms=np.array([D, "b"])).arms == (C, "b")
+
+
+@pytest.mark.parametrize("mine", [C, D])
+@pytest.mark.parametrize("theirs", [C, D])
+def test_labels_meet_whichever_form_each_side_has(mine, theirs):
+    policy = eh.groups.TopInterval({mine: mine, "b": "M"}, seed=1)
+    again = eh.groups.TopInterval({mine: mine, "b": "M"}, seed=1)
+    shown = [[0.1, 0.2], [0.3, 0.4]]
+    assert policy.ask(shown, groups={theirs: "M", "b": theirs}) == again.ask(shown, groups=["M", mine])
+    OptimisticSampler([mine, "b"], costs={theirs: 1.0, "b": 2.0})
+    assert candidates(mine, "b").number(theirs) == 0
+    frame = pd.DataFrame({"arm": [mine, theirs, "b", C, D], "reward": [0.0, 1.0, 1.0, 0.0, 0.0]})
+    assert audit(frame, arm="arm", shares={theirs: 0.4, "b": 0.2}).arms["pulls"].tolist() == [4, 1]
+    assert set(LoggedArms(frame, arm="arm", reward="reward").arms) == {"b", C}
+    with pytest.raises(UnknownArmError):
+        policy.ask(shown, groups={"caf": "M"})
+
+
+def test_a_study_knows_one_label_from_every_door(tmp_path, serving):
+    path = tmp_path / "ads.evenhand"
+    refused = CliRunner().invoke(app, ["new", str(path), "-p", "ucb1", "--arms", f"{C},{D}"])
+    assert isinstance(refused.exception, ArgumentError)
+    done = CliRunner().invoke(app, ["new", str(path), "-p", "quotas/fair-ucb", "--shares", f"{D}=0.2,b=0.3"])
+    assert done.exit_code == 0, done.output
+    served = serving()
+    spec = {"policy": "quotas/fair-ucb", "shares": {D: 0.2, C: 0.3}}
+    twice = served.send("decide", "POST", "/studies", json={"name": "twice", "policy": spec})
+    assert (twice.status_code, twice.json()["error"]["message"]) == (
+        422,
+        f"shares: wanted {TWICE}, in two forms of Unicode",
+    )
+    served.create("ads", {"policy": "quotas/fair-ucb", "shares": {D: 0.2, "b": 0.3}, "seed": 1})
+    arms = {served.ask().json()["arm"] for _ in range(6)}
+    assert arms == {C, "b"}
+    for form in (C, D):
+        found = served.read("/studies/ads/decisions", params={"arm": form})["decisions"]
+        assert found
+        assert {row["arm"] for row in found} == {C}
+        with Study.open(path) as study:
+            assert monitors.add(study, "drift", threshold=0.1, window=5, subject=form).subject == form
+            study.ask()
+            monitors.watch(study)
+
+
+def test_a_key_is_one_key_in_both_forms():
+    study = Study.create(":memory:", FairUCB([0.2, 0.3], seed=1), name="ads")
+    assert study.ask(key=D) == study.ask(key=C) == study.ask(key=D)
+    batch = study.perform([Operation("ask", key=form, number=3) for form in (C, D)])
+    assert batch[0] == batch[1]
+    assert study.sequence == 2
+
+
+# ---------------------------------------------------------------------- what older versions wrote
+
+
+@pytest.fixture
+def older(monkeypatch):
+    """As long as it is entered, labels and keys are taken in the form in which they come, as they once were."""
+    with monkeypatch.context() as patched:
+        for module in (protocol, eh.groups.problem, eh.studies.transaction):
+            patched.setattr(module, "composed", lambda label: label)
+        yield patched
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: FairUCB({D: 0.2, C: 0.3}, seed=1),
+        lambda: FairUCB({D: 0.2, "b": 0.3}, seed=1),
+        lambda: eh.learners.UCB1(arms=[D, C, "b"], seed=1),
+        lambda: eh.learners.Thompson(arms=[D, "b"], seed=1),
+        lambda: eh.groups.TopInterval({D: D, C: C, "b": ("x", D)}, seed=1),
+        lambda: OptimisticSampler([D, C], costs={D: 1.0, C: 2.0}, seed=1),
+        lambda: eh.interventions.OneShot(candidates(D, C), tolerance=0.1, budget=100),
+    ],
+    ids=["shares, both", "shares", "arms, both", "draws", "groups, both", "sampler, both", "candidates, both"],
+)
+def test_a_study_with_decomposed_labels_goes_on_as_it_was(older, made, tmp_path):
+    """Both forms may even be two arms of it: they stay two."""
+    path = tmp_path / "old.evenhand"
+    study = Study.create(path, made(), name="old")
+    shown = {"contexts": [[0.1], [0.2], [0.3]]} if "groups" in study.policy_name else {}
+    for n in range(4):
+        study.perform([Operation("ask", given=shown, key=f"{D}{n}")])
+    entries, state = study.sequence, to_bytes(study.policy)
+    expected = from_bytes(state)
+    study.close()
+    older.undo()
+    with Study.open(path) as again:
+        assert to_bytes(again.policy) == state
+        assert again.verify().ok
+        for n in range(4):
+            again.perform([Operation("ask", given=shown, key=f"{D}{n}")])
+        assert again.sequence == entries, "a key is found in the form in which it was written"
+        decided = again.perform([Operation("ask", given=shown)])[0]
+        assert not isinstance(decided, Exception)
+        assert str(decided) == str(expected.ask(**shown))
+        assert again.verify().ok
+        assert json.dumps(again.trail().labels)
+        again.frame()
+    with Study.open(path) as third:
+        assert third.verify().ok
+
+
+def test_an_old_study_is_shown_groups_in_either_form(older):
+    policy = eh.groups.TopInterval({D: D, "b": "M"}, seed=1)
+    state = to_bytes(policy)
+    both = to_bytes(eh.groups.TopInterval({D: D, C: C, "b": "M"}, seed=1))
+    older.undo()
+    for form in (C, D):
+        old = from_bytes(state)
+        assert old.fresh().arms == old.arms == (D, "b")
+        old.ask([[0.1], [0.2]], groups={form: "M", "b": form})
+    old = from_bytes(both)
+    assert old.membership.of_round({D: "M"}).tolist() == [2.0, 1.0, 2.0], "the very same text comes first"
+    assert old.membership.of_round({C: "M"}).tolist() == [0.0, 2.0, 2.0]
