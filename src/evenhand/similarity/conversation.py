@@ -224,8 +224,7 @@ class Lipschitz:
         """Return the pairs of an open decision that a verdict would teach about, the most informative first.
 
         Either verdict leaves of a pair's interval the part on one side of the gap; pairs are sorted by how much both
-        surely take away. Last come pairs played 1 to 0: "acceptable" settles their distance, "unfair" teaches about
-        others.
+        surely take away. Pairs played 1 to 0 are among them, those treated equally are not.
         """
         ticket = self._checked_ticket(decision)[1]
         x, gaps, value = ticket.contexts, ticket.gaps, {}

@@ -116,10 +116,10 @@ class DistanceLearner:
         return min(root(least), 1.0), guess, min(root(most), 1.0)
 
     def value_of_asking(self, x: ArrayLike, y: ArrayLike, gap: float, *, pair: int = 0) -> float:
-        """Return how much of the interval of d either verdict on a gap would take away; negative if neither teaches.
+        """Return how much of the interval of d either verdict on a gap takes away; negative if neither teaches.
 
-        A verdict teaches where it is not certain beforehand and the distance is not yet known to the precision. On a
-        gap of 1 it does as well, though it may take nothing away: "acceptable" is d >= 1, "unfair" tells about others.
+        A verdict teaches where it is not certain beforehand and the distance is not yet known to the precision. The
+        upper end is not kept within 1 here: on a gap of 1 "acceptable" teaches d >= 1, and "unfair" about other pairs.
 
         Raises
         ------
@@ -134,7 +134,7 @@ class DistanceLearner:
         known = min(root(most - slack), 1.0) - min(root(least + slack), 1.0) <= self.taken_at
         if gap <= EQUAL or known or not (acceptable or unfair):
             return -1.0
-        return max(min(gap - low, min(high, 1.0) - gap), 0.0)
+        return max(min(gap - low, high - gap), 0.0)
 
     def verdict(self, x: ArrayLike, y: ArrayLike, gap: float, unfair: bool, *, pair: int = 0) -> int:
         """Take the verdict that treating x and y differently by `gap` was unfair (d < gap) or not (d >= gap); return
