@@ -13,7 +13,7 @@
     │       ├── UnknownTicketError   never handed out by this policy
     │       ├── ClosedTicketError    told or forgotten before
     │       │   └── ContradictionError   told before, and otherwise
-    │       └── ForeignTicketError   another study's, or signed by nobody
+    │       └── ForeignTicketError   another policy's or study's, or signed by nobody
     ├── StateFileError           a saved policy that is truncated, foreign or of a newer format
     ├── StoreError               a store of studies that cannot be reached, or has another schema
     │   └── UnknownStudyError    no study of that name is in the store
@@ -114,7 +114,7 @@ class ContradictionError(ClosedTicketError):
 
 
 class ForeignTicketError(TicketError):
-    """The ticket belongs to another study, or was signed by nobody."""
+    """The ticket belongs to another policy or study, or was signed by nobody."""
 
 
 class StateFileError(EvenhandError):

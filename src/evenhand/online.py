@@ -14,7 +14,6 @@ simulation loop calls the same two kernels, so what is simulated is what is depl
 from __future__ import annotations
 
 import copy
-import inspect
 import math
 import zlib
 from collections.abc import Sequence
@@ -23,20 +22,14 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from evenhand.errors import (
-    ArgumentError,
-    ClosedTicketError,
-    ContextError,
-    RewardError,
-    TicketError,
-    UnknownTicketError,
-    wanted,
-)
+from evenhand.conversation import Conversation, locked
+from evenhand.errors import ArgumentError, ContextError, RewardError, wanted
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import OPEN, Gradual, entry, kernel
-from evenhand.kernels.packing import flat, packer
+from evenhand.kernels.packing import flat, names, packer
 from evenhand.protocol import Decision, Label, arm_labels
 from evenhand.rng import Seed, draw_seed, stream
+from evenhand.saved import fill, item, refused, whole
 
 __all__ = ["REASONS", "KernelPolicy", "Kernels", "reason"]
 
@@ -67,7 +60,29 @@ def reason(text: str) -> int:
     return number
 
 
-class KernelPolicy:
+class _Later:
+    """An attribute that a policy has once it knows its arms and its contexts' dimension, or needs its kernels."""
+
+    def __set_name__(self, owner: Any, name: str) -> None:
+        self.name = name
+
+    def __get__(self, policy: Any, owner: Any) -> Any:
+        if policy is None:
+            return self
+        if policy._begun and self.name in _COMPILED:
+            policy._compile()
+            return policy.__dict__[self.name]
+        lacks = "arms yet; give it arms=10 or arms=[labels], or pass it to FairLearn or simulate"
+        if policy.arms is not None:
+            lacks = "contexts' dimension yet; ask(contexts) first, or call begin(dimension)"
+        raise ArgumentError(f"{type(policy).__name__} does not know its {lacks}")
+
+
+def _later() -> Any:
+    return _Later()
+
+
+class KernelPolicy(Conversation):
     """A policy over kernels, that is a learner as well: `ask` and `tell` with tickets, `choose` and `update` without.
 
     A subclass names its `kernels`, passes `arms` and `seed` on, keeps every constructor argument under its own name,
@@ -80,10 +95,17 @@ class KernelPolicy:
     contextual: bool = False
     arms: tuple[Label, ...] | None
     dimension: int | None
-    round: int
-    _next: int
+    round: int = _later()
+    _labels: tuple[Label, ...] = _later()
+    _params: Any = _later()
+    _state: Any = _later()
+    _waiting: Ints = _later()
+    _arrays: Any = _later()
+    _ask_kernel: Any = _later()
+    _tell_kernel: Any = _later()
 
     def __init__(self, arms: int | Sequence[Label] | None, seed: Seed) -> None:
+        super().__init__()
         self.arms = None if arms is None else arm_labels(arms)
         self.seed = draw_seed(seed)
         self.dimension = None if self.contextual else 0
@@ -112,13 +134,16 @@ class KernelPolicy:
         ContextError
             If `contexts` are missing, not wanted, of another shape, or not finite.
         """
-        shown = self._checked_contexts(contexts) if self.contextual or contexts is not None else NO_CONTEXTS
-        index, why = self._choose(shown)
-        ticket = self._next
-        self._next = ticket + 1
-        self._open[ticket] = (index, shown)
-        self._waiting[index] += 1
-        return Decision(ticket, self.round, self._labels[index], index, self.distribution(why), REASONS[why])
+        with self._lock:
+            shown = self._checked_contexts(contexts) if self.contextual or contexts is not None else NO_CONTEXTS
+            index, why = self._choose(shown)
+            number = self._next
+            self._next = number + 1
+            self._open[number] = (self.round, self._labels[index], index), shown
+            self._waiting[index] += 1
+            decision = Decision(number, self.round, self._labels[index], index, self.distribution(why), REASONS[why])
+            decision.token = self._token
+            return decision
 
     def distribution(self, why: int) -> Floats | None:
         """Return the distribution (n_arms,) that the decision just taken was drawn from, None where none is known."""
@@ -131,30 +156,29 @@ class KernelPolicy:
         ------
         RewardError
             If the reward is not a finite number in the policy's range.
-        UnknownTicketError, ClosedTicketError
-            If the ticket was never handed out, or was told or forgotten before.
+        UnknownTicketError, ClosedTicketError, ForeignTicketError
+            If the ticket was never handed out, was told or forgotten before, or is another policy's.
         """
-        ticket, index, shown = self._checked_ticket(decision)
-        reward = self._checked_reward(reward)
-        self._update(shown, index, reward)
-        self._waiting[index] -= 1
-        del self._open[ticket]
+        with self._lock:
+            number, ((_, _, index), shown) = self._ticket(decision)
+            reward = self._checked_reward(reward)
+            self._update(shown, index, reward)
+            self._waiting[index] -= 1
+            del self._open[number]
 
+    @locked
     def forget(self, decision: Decision | int) -> None:
         """Close a ticket whose reward will never come; the decision itself still counts as taken."""
-        ticket, index, _ = self._checked_ticket(decision)
+        number, ((_, _, index), _) = self._ticket(decision)
         self._waiting[index] -= 1
-        del self._open[ticket]
+        del self._open[number]
 
-    @property
-    def open_tickets(self) -> list[int]:
-        """The ids that were handed out and neither told nor forgotten."""
-        return list(self._open) if self._begun else []
-
+    @locked
     def choose(self, contexts: Any = None) -> int:
         """Take the next decision without a ticket and return the arm's index."""
         return self._choose(self._checked_contexts(contexts))[0]
 
+    @locked
     def update(self, *contexts_index_reward: Any) -> None:
         """Learn from `(index, reward)`, or `(contexts, index, reward)` for a contextual policy, without a ticket."""
         *contexts, index, reward = contexts_index_reward
@@ -173,55 +197,77 @@ class KernelPolicy:
         config["seed"] = self.seed if seed is None else seed
         return type(self)(**config)
 
+    @locked
     def begin(self, dimension: int) -> None:
         """Make ready for contexts (n_arms, dimension); the first contexts that are shown do so by themselves."""
         if not self._begun:
             self.dimension = dimension
             self._begin()
 
+    @locked
     def compile(self) -> None:
         """Compile the kernels now; by themselves they run as plain Python until it pays to compile them."""
         for half in (self._ask_kernel, self._tell_kernel):
             if isinstance(half, Gradual):
                 half.compile()
 
-    def config(self) -> dict[str, Any]:
-        """Return the constructor's arguments."""
-        names = inspect.signature(type(self).__init__).parameters
-        return {name: getattr(self, name) for name in names if name != "self"}
-
+    @locked
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restored` needs to continue exactly here."""
         body: dict[str, Any] = {"config": self.config(), "dimension": self.dimension if self._begun else None}
         if self._begun:
-            body |= {
-                "round": self.round,
-                "next": self._next,
-                "waiting": self._waiting,
-                "open": [[ticket, index, shown] for ticket, (index, shown) in self._open.items()],
-                "state": flat(self._state),
-            }
+            body |= {"round": self.round, "tickets": self._saved_tickets(), "state": flat(self._state)}
         return body
 
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:
-        """Return the policy that `snapshot` was taken of."""
-        policy = cls(**snapshot["config"])
-        if snapshot["dimension"] is not None:
-            policy.begin(snapshot["dimension"])
-            policy.round, policy._next = snapshot["round"], snapshot["next"]
-            policy._waiting[:] = snapshot["waiting"]
-            policy._open = {ticket: (index, shown) for ticket, index, shown in snapshot["open"]}
-            for mine, saved in zip(flat(policy._state), snapshot["state"], strict=True):
-                mine[...] = saved
+        """Return the policy that `snapshot` was taken of.
+
+        Raises
+        ------
+        StateFileError
+            If a value cannot have been saved; its name is said.
+        """
+        policy = cls(**item(snapshot, "config"))
+        if item(snapshot, "dimension") is None:
+            return policy
+        policy.begin(whole(snapshot, "dimension", 1 if policy.contextual else 0))
+        policy.round = whole(snapshot, "round", 0)
+        own, saved = flat(policy._state), item(snapshot, "state")
+        if not isinstance(saved, list) or len(saved) != len(own):
+            raise refused("state", f"{len(own)} arrays", saved)
+        for name, mine, theirs in zip(names(policy._state), own, saved, strict=True):
+            fill(mine, theirs, f"state.{name}")
+            if name.endswith("pulls") and mine.min(initial=0) < 0:
+                raise refused(f"state.{name}", "counts from 0", mine.tolist())
+        if "tickets" in snapshot:
+            policy._resume(snapshot["tickets"])
+        else:
+            rows = [(number, 0, index, shown) for number, index, shown in item(snapshot, "open")]
+            policy._resume({"next": snapshot.get("next"), "open": rows})
+        if policy._next - 1 > policy.round:
+            raise refused("next", f"at most {policy.round + 1}, one more than the rounds", policy._next)
         return policy
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in _COMPILED}
+    def _kept(self, remembered: Any) -> tuple[Any, ...]:
+        (round, _, index), shown = remembered
+        return round or 0, index, shown
 
-    def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={value!r}" for name, value in self.config().items() if name != "seed")
-        return f"{type(self).__name__}({shown})"
+    def _remembered(self, number: int, *kept: Any) -> tuple[Any, ...]:
+        round, index, shown = kept
+        if type(index) is not int or not 0 <= index < len(self._labels):
+            raise refused(f"ticket {number}", f"the index of an arm, below {len(self._labels)}", index)
+        if type(round) is not int or not 0 <= round <= self.round:
+            raise refused(f"ticket {number}", f"a round up to {self.round}", round)
+        sound = isinstance(shown, np.ndarray) and shown.dtype == np.float64 and np.isfinite(shown).all()
+        if not sound or not self._may_be_shown(shown):
+            raise refused(f"ticket {number}", "the contexts of a round, finite numbers, a row an arm", shown)
+        self._waiting[index] += 1
+        return (round or None, self._labels[index], index), shown
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self._lock:
+            return copy.deepcopy({name: value for name, value in self.__dict__.items() if name not in _COMPILED})
 
     # ------------------------------------------------------------------ inside
 
@@ -235,8 +281,6 @@ class KernelPolicy:
         self._labels = self.arms
         self._params, self._state = self.parameters(), self.memory()
         self._waiting = np.zeros(len(self.arms), dtype=np.int64)
-        self._open: dict[int, tuple[int, Floats]] = {}
-        self._next = 1
 
     def _choose(self, shown: Floats) -> tuple[int, int]:
         picked: tuple[int, int] = self._ask_kernel(self.round + 1, shown, self._waiting, self._arrays)
@@ -246,27 +290,12 @@ class KernelPolicy:
     def _update(self, shown: Floats, index: int, reward: float) -> None:
         self._tell_kernel(index, reward, shown, self._arrays)
 
-    def __getattr__(self, name: str) -> Any:
-        if name in _COMPILED and "_state" in self.__dict__:
-            self._compile()
-            return self.__dict__[name]
-        if name in _BEGUN:
-            lacks = "arms yet; give it arms=10 or arms=[labels], or pass it to FairLearn or simulate"
-            if self.__dict__.get("arms") is not None:
-                lacks = "contexts' dimension yet; ask(contexts) first, or call begin(dimension)"
-            raise ArgumentError(f"{type(self).__name__} does not know its {lacks}")
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
     def _compile(self) -> None:
         params, state = flat(self._params), flat(self._state)
-        names = {
-            "split": len(params),
-            "pack_params": packer(self._params),
-            "pack_state": packer(self._state),
-        }
+        packers = {"split": len(params), "pack_params": packer(self._params), "pack_state": packer(self._state)}
         self._arrays = (*params, *state)
-        ask = entry(_ask, choose=self.kernels.choose, **names)
-        tell = entry(_tell, update=self.kernels.update, **names)
+        ask = entry(_ask, choose=self.kernels.choose, **packers)
+        tell = entry(_tell, update=self.kernels.update, **packers)
         calls = PLAIN_WORK // (PLAIN_CALL + sum(array.size for array in self._arrays if isinstance(array, np.ndarray)))
         seen = NO_CONTEXTS, self._waiting, self._arrays
         self._ask_kernel = Gradual(ask, (1, *seen), calls, partial(setattr, self, "_ask_kernel"))
@@ -292,24 +321,12 @@ class KernelPolicy:
             arm, feature = np.argwhere(~sound)[0]
             what = f"finite numbers, of at most {LARGEST:g}"
             raise ContextError(wanted("contexts", what, f"{shown[arm, feature]} for arm {arm}, feature {feature}"))
-        self.begin(shown.shape[1])
+        if self.dimension is None:
+            self.begin(shown.shape[1])
         return shown
 
-    def _checked_ticket(self, decision: Decision | int) -> tuple[int, int, Floats]:
-        ticket = decision.id if isinstance(decision, Decision) else decision
-        number = isinstance(ticket, (int, np.integer)) and ticket is not True
-        found = self._open.get(ticket) if number else None
-        if found is None:
-            if not number:
-                raise UnknownTicketError(wanted("decision", "a Decision or its id", decision))
-            if 0 < ticket < self._next:
-                raise ClosedTicketError(f"ticket {ticket} was told or forgotten before; nothing has changed")
-            raise UnknownTicketError(f"ticket {ticket} was never handed out; the last one was {self._next - 1}")
-        if isinstance(decision, Decision) and decision.index != found[0]:
-            raise TicketError(
-                f"ticket {ticket} is for arm {self._labels[found[0]]!r}, not {decision.arm!r}: another policy's?"
-            )
-        return int(ticket), *found
+    def _may_be_shown(self, shown: Floats) -> bool:
+        return shown.shape == ((len(self._labels), self.dimension) if self.contextual else NO_CONTEXTS.shape)
 
     def _checked_reward(self, reward: float) -> float:
         low, high = self.reward_range
@@ -334,7 +351,6 @@ choose = update = pack_params = pack_state = OPEN
 split = 0
 
 _COMPILED = ("_ask_kernel", "_tell_kernel", "_arrays")
-_BEGUN = ("_labels", "_next", "_open", "_params", "_state", "_waiting", "round", *_COMPILED)
 
 
 @kernel

@@ -23,7 +23,16 @@ __all__ = [
 Label = str | int
 
 
-class Decision(NamedTuple):
+class _Decision(NamedTuple):
+    id: int
+    round: int
+    arm: Label
+    index: int  # type: ignore[assignment]
+    probabilities: Floats | None
+    reason: str
+
+
+class Decision(_Decision):
     """One decision: a ticket to be told, with the reason why.
 
     Attributes
@@ -35,14 +44,11 @@ class Decision(NamedTuple):
     probabilities : the distribution (n_arms,) that the arm was drawn from, or None where the choice is not drawn from
         one.
     reason : why this arm, in words.
+    token : which policy decided it, so that no other takes it for its own; None where the decision was made of plain
+        data. It is no field of the tuple: what is compared, unpacked and logged is what was decided.
     """
 
-    id: int
-    round: int
-    arm: Label
-    index: int  # type: ignore[assignment]
-    probabilities: Floats | None
-    reason: str
+    token: str | None = None
 
     def __eq__(self, other: object) -> bool:
         """Say whether all fields are equal, probabilities entry by entry."""

@@ -14,6 +14,7 @@ import json
 import os
 import secrets
 import zipfile
+from contextlib import nullcontext
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -77,10 +78,11 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def to_bytes(policy: Any) -> bytes:
-    """Return the contents of the file that `save` would write."""
+    """Return the contents of the file that `save` would write: the state at one moment, whatever other threads do."""
     arrays: list[np.ndarray] = []
-    encoded = _encode(policy, arrays, "policy")
-    described, data = pack(arrays)
+    with getattr(policy, "_lock", nullcontext()):
+        encoded = _encode(policy, arrays, "policy")
+        described, data = pack(arrays)
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(_member(_MANIFEST), json.dumps({"format": FORMAT, "arrays": described, "object": encoded}))
@@ -111,11 +113,18 @@ def from_bytes(data: bytes, source: str = "state") -> Any:
                 arrays = [from_npy(archive.read(name), name) for name in names]
             else:
                 arrays = unpack(body["arrays"], archive.read(_ARRAYS))
-            return _decode(body["object"], arrays)
+            return _restored(body["object"], arrays, source)
     except EvenhandError:
         raise
     except Exception as error:
         raise StateFileError(f"{source}: truncated, damaged or not a state file of evenhand ({error})") from error
+
+
+def _restored(value: Any, arrays: list[np.ndarray], source: str) -> Any:
+    try:
+        return _decode(value, arrays)
+    except StateFileError as error:
+        raise StateFileError(f"{source}: not a state as evenhand saves it: {error}") from error
 
 
 def _encode(value: Any, arrays: list[np.ndarray], where: str) -> Any:

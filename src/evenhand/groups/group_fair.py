@@ -18,6 +18,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from evenhand.conversation import locked
 from evenhand.errors import ArgumentError, wanted
 from evenhand.groups.bias import Balance, estimate, freedom_of, named
 from evenhand.groups.intervals import IntervalParams, IntervalState
@@ -88,6 +89,8 @@ class GroupFairTopInterval(Grouped, KernelPolicy):
 
     kernels = INTERVALS
 
+    noise_scale: float
+
     def __init__(
         self,
         groups: Membership,
@@ -146,6 +149,7 @@ class GroupFairTopInterval(Grouped, KernelPolicy):
     def memory(self) -> IntervalState:
         return interval_memory(self, len(self.membership.names) + (self.sensitive is None))
 
+    @locked
     def bias(
         self,
         reference: Label | None = None,

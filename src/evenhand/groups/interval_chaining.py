@@ -51,6 +51,8 @@ class IntervalChaining(Grouped, KernelPolicy):
 
     kernels = INTERVALS
 
+    preset: Preset
+
     def __init__(
         self,
         groups: Membership,

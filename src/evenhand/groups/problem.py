@@ -234,6 +234,7 @@ class Grouped(Base):
     contextual = True
     reward_range = (-math.inf, math.inf)
     membership: Groups
+    groups: dict[Label, Label]
 
     def ask(self, contexts: Any = None, groups: Membership | None = None) -> Decision:
         """Take the next decision and hand out its ticket.
@@ -284,3 +285,9 @@ class Grouped(Base):
             return super()._checked_contexts(contexts)
         codes = self.membership.of_round(contexts.groups)
         return np.column_stack([super()._checked_contexts(contexts.contexts), codes])
+
+    def _may_be_shown(self, shown: Floats) -> bool:
+        own = shown.ndim == 2 and shown.shape[1] == (self.dimension or 0) + 1
+        if not own:
+            return super()._may_be_shown(shown)
+        return super()._may_be_shown(shown[:, :-1]) and set(shown[:, -1]) <= set(range(len(self.membership.names)))

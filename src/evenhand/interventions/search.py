@@ -6,16 +6,16 @@ weeks, and the same rules over sufficient statistics (`plan`, `absorb`), which s
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.errors import ArgumentError, ClosedTicketError, UnknownTicketError, wanted
+from evenhand.conversation import Conversation, locked
+from evenhand.errors import ArgumentError, UnknownTicketError, wanted
 from evenhand.interventions.cells import Evidence
 from evenhand.interventions.estimators import Estimates
 from evenhand.interventions.frames import evidence_of, plan_frame
@@ -23,6 +23,7 @@ from evenhand.interventions.judgement import highest, worst_gap
 from evenhand.interventions.phases import Phase, rounded
 from evenhand.interventions.problem import Problem
 from evenhand.interventions.report import Recommendation, Status, report
+from evenhand.saved import refused
 
 __all__ = ["GAP_HIGH", "OUTCOME_LOW", "Allocation", "Search"]
 
@@ -43,20 +44,25 @@ class Allocation:
     frame : data frame with the columns candidate, do(S) for each sensitive attribute (empty: leave it as it comes),
         count, cost.
     plan : the counts as an array (1 + S, K): S as it comes in row 0, do(S = s) in row 1 + s.
+    token : which search planned it, so that no other takes it for its own; None where it was made of plain data.
     """
 
     id: int
     phase: int
     frame: Any
     plan: Ints
+    token: str | None = field(default=None, repr=False)
 
 
-class Search:
+class Search(Conversation):
     """The conversation that all searches share; a subclass writes `phases()` and `judge()`.
 
     `judge(estimates, radius)` looks at estimates on the scale [0, 1] and calls `drop`, and may set `self.certified`
     (K,), the candidates last shown to be fair.
     """
+
+    _handed = Allocation
+    _kin = "search"
 
     def __init__(
         self,
@@ -68,6 +74,7 @@ class Search:
         reuse: bool,
         pooled: bool,
     ) -> None:
+        super().__init__()
         if not isinstance(problem, Problem):
             raise ArgumentError(wanted("problem", "a Problem", problem))
         if tolerance is not None and not (_number(tolerance) and tolerance > 0):
@@ -103,8 +110,6 @@ class Search:
     _recent: Evidence
     _used: Evidence
     _nothing: Evidence
-    _open: dict[int, tuple[int, Ints]]
-    _next: int
 
     def phases(self) -> list[Phase]:
         """Return the phases of the search."""
@@ -116,16 +121,17 @@ class Search:
 
     # ------------------------------------------------------------------ the conversation
 
+    @locked
     def ask(self) -> Allocation:
         """Return what to try next, as a ticket; its frame is empty when nothing is left to try.
 
         A phase is planned for the candidates that remain when it is asked for, so tell before the next ask where that
         can be.
         """
-        ticket, self._next = self._next, self._next + 1
-        self._open[ticket] = (self.handed_out + 1, self.plan())
-        return self.allocation(ticket)
+        phase, plan = self.handed_out + 1, self.plan()
+        return self.allocation(self._hand_out(((min(phase, len(self._phases)), plan.tolist()), phase, plan)))
 
+    @locked
     def allocation(self, ticket: int) -> Allocation:
         """Return the allocation of an open ticket once more.
 
@@ -134,9 +140,10 @@ class Search:
         UnknownTicketError, ClosedTicketError
             If the ticket was never handed out, or was told or forgotten before.
         """
-        phase, plan = self._open[self._checked_ticket(ticket)]
-        return Allocation(ticket, min(phase, len(self._phases)), plan_frame(self.problem, plan, self._costs), plan)
+        number, ((phase, _), _, plan) = self._ticket(ticket)
+        return Allocation(number, phase, plan_frame(self.problem, plan, self._costs), plan.copy(), self._token)
 
+    @locked
     def tell(self, allocation: Allocation | int | None, samples: Any) -> None:
         """Bring back what was observed; short and empty deliveries are fine.
 
@@ -150,8 +157,9 @@ class Search:
         ------
         TableError
             If a column is missing or a value was never heard of; the message names row and column.
-        UnknownTicketError, ClosedTicketError
-            If the ticket was never handed out, or was told or forgotten before; None after the first ask.
+        UnknownTicketError, ClosedTicketError, ForeignTicketError
+            If the ticket was never handed out, was told or forgotten before, or is another search's; None after the
+            first ask.
         """
         if allocation is None:
             if self._next > 1:
@@ -160,21 +168,18 @@ class Search:
             evidence = evidence_of(self.problem, samples, deployed=True)
             self._all, self._recent = self._all + evidence, self._recent + evidence
             return
-        ticket = self._checked_ticket(allocation)
+        ticket, _ = self._ticket(allocation)
         evidence = evidence_of(self.problem, samples)
         del self._open[ticket]
         self.absorb(evidence)
 
+    @locked
     def forget(self, allocation: Allocation | int) -> None:
         """Close a ticket of which nothing will come; its phase ends without news."""
-        del self._open[self._checked_ticket(allocation)]
+        del self._open[self._ticket(allocation)[0]]
         self.absorb(self._nothing)
 
-    @property
-    def open_tickets(self) -> list[int]:
-        """The ids that were handed out and neither told nor forgotten."""
-        return list(self._open)
-
+    @locked
     def recommend(self, *, confidence: float = 0.95) -> Recommendation:
         """Return the candidate that the evidence so far speaks for, and what is known of all.
 
@@ -194,6 +199,7 @@ class Search:
 
     # ------------------------------------------------------------------ over sufficient statistics
 
+    @locked
     def begin(self) -> None:
         """Start anew."""
         k = len(self.problem.candidates)
@@ -214,6 +220,7 @@ class Search:
         """Whether nothing is left to try: the phases are over, or so is the search."""
         return self.over or self.phase == len(self._phases)
 
+    @locked
     def plan(self) -> Ints:
         """Return the next phase's trials (1 + S, K): S as it comes in row 0, do(S = s) in row 1 + s.
 
@@ -233,6 +240,7 @@ class Search:
         self.trials += size
         return plan
 
+    @locked
     def absorb(self, evidence: Evidence) -> None:
         """End a phase: learn from what was observed, and drop candidates.
 
@@ -245,12 +253,14 @@ class Search:
             self.phase += 1
             self.judge(self.estimates(), 2.0 ** -self._phases[self.phase - 1].level)
 
+    @locked
     def estimates(self) -> Estimates:
         """Return the estimates that the last phase was judged by, on the scale [0, 1]."""
         used = self._used if self.phase else self._recent
         level = self._phases[max(self.phase, 1) - 1].level
         return (self.problem.mixture if self.pooled else self.problem.clipped)(used, level)
 
+    @locked
     def choice(self) -> tuple[int | None, Status]:
         """Return the candidate's number, or None, and the status; see `recommend`."""
         estimates = self.estimates()
@@ -284,18 +294,14 @@ class Search:
         """Return a search of the same configuration that remembers nothing."""
         return type(self)(**self.config())
 
-    def config(self) -> dict[str, Any]:
-        """Return the constructor's arguments."""
-        names = inspect.signature(type(self).__init__).parameters
-        return {name: getattr(self, name) for name in names if name != "self"}
-
+    @locked
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restored` needs to continue exactly here."""
-        names = ("phase", "handed_out", "remaining", "certified", "over", "cost", "trials", "_owed", "_next")
+        names = ("phase", "handed_out", "remaining", "certified", "over", "cost", "trials", "_owed")
         return {
             "config": {**self.config(), "problem": self.problem.snapshot()},
             "state": {name: getattr(self, name) for name in names},
-            "open": [[ticket, phase, plan] for ticket, (phase, plan) in self._open.items()],
+            "tickets": self._saved_tickets(),
             "dropped": [[number, *why] for number, why in self.dropped.items()],
             "evidence": [list(evidence) for evidence in (self._all, self._recent, self._used)],
         }
@@ -306,24 +312,30 @@ class Search:
         search = cls(**{**snapshot["config"], "problem": Problem.restored(snapshot["config"]["problem"])})
         for name, value in snapshot["state"].items():
             setattr(search, name, value)
-        search._open = {ticket: (phase, plan) for ticket, phase, plan in snapshot["open"]}
+        if "tickets" in snapshot:
+            search._resume(snapshot["tickets"])
+        else:
+            search._resume({"next": snapshot["state"]["_next"], "open": snapshot["open"]})
         search.dropped = {number: (phase, why) for number, phase, why in snapshot["dropped"]}
         search._all, search._recent, search._used = (Evidence(*parts) for parts in snapshot["evidence"])
         return search
 
-    def _checked_ticket(self, allocation: Allocation | int) -> int:
-        ticket = allocation.id if isinstance(allocation, Allocation) else allocation
-        if not isinstance(ticket, (int, np.integer)) or isinstance(ticket, bool):
-            raise UnknownTicketError(wanted("allocation", "an Allocation, its id, or None", allocation))
-        if ticket not in self._open:
-            if 0 < ticket < self._next:
-                raise ClosedTicketError(f"allocation {ticket} was told or forgotten before; nothing has changed")
-            raise UnknownTicketError(f"allocation {ticket} was never handed out; the last one was {self._next - 1}")
-        return int(ticket)
+    def _said(self, ticket: Allocation) -> tuple[Any, ...]:
+        return ticket.phase, np.asarray(ticket.plan).tolist()
 
-    def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={value!r}" for name, value in self.config().items())
-        return f"{type(self).__name__}({shown})"
+    def _kept(self, remembered: Any) -> tuple[Any, ...]:
+        _, phase, plan = remembered
+        return phase, plan
+
+    def _remembered(self, number: int, *kept: Any) -> tuple[Any, ...]:
+        match kept:
+            case [int(phase), np.ndarray() as plan] if phase >= 1 and plan.dtype == np.int64 and (plan >= 0).all():
+                if plan.shape == self._owed.shape:
+                    return (min(phase, len(self._phases)), plan.tolist()), phase, plan
+        raise refused(f"ticket {number}", f"a phase and counts of trials {self._owed.shape}", kept)
+
+    def _identity(self) -> str:
+        return f"{super()._identity()} {self.problem.snapshot()!r}"
 
 
 def _number(value: Any) -> bool:

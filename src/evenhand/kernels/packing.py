@@ -6,7 +6,7 @@ from typing import Any
 
 from evenhand.kernels.compose import OPEN, bind, kernel
 
-__all__ = ["flat", "packer"]
+__all__ = ["flat", "names", "packer"]
 
 pack_inner = Type = OPEN
 own = 0
@@ -34,3 +34,16 @@ def flat(value: Any) -> tuple[Any, ...]:
     if hasattr(value[-1], "_fields"):
         return (*value[:-1], *flat(value[-1]))
     return tuple(value)
+
+
+def names(value: Any) -> list[str]:
+    """Return the names of the fields that `flat` returns, those of an inner NamedTuple behind the name of its field.
+
+    >>> from typing import NamedTuple
+    >>> Inner, Outer = NamedTuple("Inner", [("sums", list)]), NamedTuple("Outer", [("pulls", list), ("learner", tuple)])
+    >>> names(Outer([], Inner([])))
+    ['pulls', 'learner.sums']
+    """
+    if hasattr(value[-1], "_fields"):
+        return [*value._fields[:-1], *(f"{value._fields[-1]}.{name}" for name in names(value[-1]))]
+    return list(value._fields)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
+from evenhand.conversation import locked
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import OPEN, bind, entry, kernel
@@ -114,9 +115,12 @@ class UnderQuota(Base):
 
     rule: ClassVar[Rule]
     kept: ClassVar[Kept] = "at every round"
+    compiled: bool
+    """Whether the learner has kernels, so that the whole policy runs compiled."""
 
     def _set_up(self, learner: Any, promise: Promise, seed: Seed) -> None:
         self.promise, self.learner, self._pristine = promise, learner, learner
+        self.compiled = isinstance(learner, KernelPolicy)
         if isinstance(learner, KernelPolicy):
             if learner.__dict__.get("round", 0):
                 got = f"one at round {learner.round}"
@@ -157,14 +161,10 @@ class UnderQuota(Base):
         return self.promise.tolerance
 
     @property
+    @locked
     def pulls(self) -> dict[Label, int]:
         """How often each arm was decided for so far."""
         return dict(zip(self.promise.arms, self._state.pulls.tolist(), strict=True))
-
-    @property
-    def compiled(self) -> bool:
-        """Whether the learner has kernels, so that the whole policy runs compiled."""
-        return isinstance(self.learner, KernelPolicy)
 
     def config(self) -> dict[str, Any]:
         """Return the constructor's arguments, the learner as it was given."""
@@ -187,7 +187,7 @@ class UnderQuota(Base):
 
     def _choose(self, shown: Floats) -> tuple[int, int]:
         if self.compiled:
-            return super()._choose(shown)
+            return KernelPolicy._choose(self, shown)
         round, why = self.round + 1, OWED
         wish = self._ask_kernel(round, *self._arrays)
         if wish < 0:
@@ -200,7 +200,7 @@ class UnderQuota(Base):
 
     def _update(self, shown: Floats, index: int, reward: float) -> None:
         if self.compiled:
-            super()._update(shown, index, reward)
+            KernelPolicy._update(self, shown, index, reward)
         else:
             self.learner.update(*([shown] if self.contextual else []), index, reward)
 

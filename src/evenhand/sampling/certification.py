@@ -16,14 +16,15 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.conversation import locked
 from evenhand.errors import ArgumentError, ContextError, ExhaustedError, StateFileError, UnknownArmError, wanted
 from evenhand.protocol import Label, arm_labels
 from evenhand.registry import name_of, register
+from evenhand.sampling.drawing import Drawing
 from evenhand.sampling.labels import checked_labels
 from evenhand.sampling.losses import BOUNDED
 from evenhand.sampling.measures import confidence_sequence
 from evenhand.sampling.problem import Draw, Groups, checked_number, checked_rows, checked_whole
-from evenhand.sampling.tickets import Tickets
 from evenhand.sampling.worlds import SyntheticModel1
 
 __all__ = ["Certification"]
@@ -32,7 +33,7 @@ Verdict = Literal["certified", "refuted", "undecided", "not_shown"]
 
 
 @register("sampling/certification")
-class Certification:
+class Certification(Drawing):
     """Show that every group's risk is at most a threshold, or that some group's is not, on fresh rows.
 
     `verdict` is "undecided" as long as more rows may show something. A draw that is told without a single row says
@@ -70,6 +71,8 @@ class Certification:
     Confidence Sequences".
     """
 
+    _kin = "certification"
+
     def __init__(
         self,
         groups: Groups,
@@ -80,6 +83,7 @@ class Certification:
         batch: int = 1,
         loss: str = "zero_one",
     ) -> None:
+        super().__init__()
         self.groups = arm_labels(groups, "groups")
         if not hasattr(model, "predict") or not hasattr(model, "classes_"):
             raise ArgumentError(wanted("model", "a trained classifier with predict and classes_", type(model).__name__))
@@ -95,8 +99,8 @@ class Certification:
         self.sums, self.counts = np.zeros(len(self.groups)), np.zeros(len(self.groups), np.int64)
         self._low, self._high = np.zeros(len(self.groups)), np.ones(len(self.groups))
         self._dry = np.zeros(len(self.groups), np.bool_)
-        self._tickets = Tickets(self.groups)
 
+    @locked
     def ask(self) -> Draw:
         """Ask for fresh rows of the undecided group with the highest upper limit.
 
@@ -108,27 +112,27 @@ class Certification:
         left = [z for z in range(len(self.groups)) if not self._dry[z]]
         undecided = [z for z in left if self._verdict(z) == "undecided"]
         if not left or (not undecided and self.verdict in ("undecided", "not_shown")):
-            waiting = f"; tell or forget the draws {self.open_tickets} first" if self._tickets.open else ""
+            waiting = f"; tell or forget the draws {self.open_tickets} first" if self._open else ""
             raise ExhaustedError(f"nothing is left to draw: no undecided group has fresh rows{waiting}")
         index = max(undecided or left, key=lambda z: (self._high[z], -self.counts[z]))
-        ticket = self._tickets.issue(index, self.batch)
         why = f"risk between {self._low[index]:.3f} and {self._high[index]:.3f} so far"
-        return Draw(ticket, ticket, self.groups[index], index, self.batch, why)
+        return self._draw(self._next, index, self.batch, why)
 
+    @locked
     def tell(self, draw: Draw | int, X: Any, y: Any) -> None:
         """Bring back fresh labelled rows of a draw; rows that a sampler has seen would void the promise.
 
         Raises
         ------
-        UnknownTicketError, ClosedTicketError
-            If the ticket was never handed out, or was told before.
+        UnknownTicketError, ClosedTicketError, ForeignTicketError
+            If the ticket was never handed out, was told before, or is another certification's.
         ContextError, ArgumentError
             If the rows are not finite numbers, too many, or not as many as the labels.
         """
-        ticket, index, count = self._tickets.checked(draw)
+        ticket, ((_, _, index, count),) = self._ticket(draw)
         table, codes = self._checked(X, y, count)
         wrong = self._predicted(table) != codes
-        del self._tickets.open[ticket]
+        del self._open[ticket]
         positive = codes == len(self.model.classes_) - 1
         counted = {"zero_one": np.ones(len(table), bool), "false_negative": positive, "false_positive": ~positive}[
             self.loss
@@ -162,6 +166,7 @@ class Certification:
         except Exception as error:
             raise ContextError(wanted("X", "rows that the model can predict", table.shape, str(error))) from error
 
+    @locked
     def retire(self, group: Label) -> None:
         """Take a group out of the choice, because no fresh rows of it can be had.
 
@@ -174,19 +179,21 @@ class Certification:
             raise UnknownArmError(wanted("group", f"one of {list(self.groups)}", group))
         self._dry[self.groups.index(group)] = True
 
+    @locked
     def forget(self, draw: Draw | int) -> None:
         """Close a ticket whose rows will never come."""
-        del self._tickets.open[self._tickets.checked(draw)[0]]
+        del self._open[self._ticket(draw)[0]]
 
     def _verdict(self, z: int) -> Verdict:
         if self._high[z] <= self.threshold:
             return "certified"
         if self._low[z] > self.threshold:
             return "refuted"
-        waiting = any(index == z for index, _ in self._tickets.open.values())
+        waiting = any(index == z for ((_, _, index, _),) in self._open.values())
         return "not_shown" if self._dry[z] and not waiting else "undecided"
 
     @property
+    @locked
     def verdict(self) -> Verdict:
         """Whether all groups are at most at the threshold ("certified"), one is above it ("refuted"), or neither is
         certain: "undecided" while there are rows to ask or wait for, "not_shown" once there are none.
@@ -199,6 +206,7 @@ class Certification:
         return "not_shown" if "not_shown" in found else "certified"
 
     @property
+    @locked
     def risks(self) -> Any:
         """A data frame by group: `rows` that counted, `risk`, the limits `low` and `high`, and the `verdict`."""
         import pandas as pd
@@ -214,11 +222,7 @@ class Certification:
         columns["verdict"] = [self._verdict(z) for z in range(len(self.groups))]
         return pd.DataFrame(columns, index=pd.Index(self.groups, name="group"))
 
-    @property
-    def open_tickets(self) -> list[int]:
-        """The ids that were handed out and neither told nor forgotten."""
-        return list(self._tickets.open)
-
+    @locked
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restored` needs to continue exactly here.
 
@@ -233,7 +237,7 @@ class Certification:
         return {
             "groups": list(self.groups), "model": self.model, "threshold": self.threshold, "delta": self.delta,
             "batch": self.batch, "loss": self.loss, "sums": self.sums, "counts": self.counts, "low": self._low,
-            "high": self._high, "dry": self._dry, "tickets": self._tickets.snapshot(),
+            "high": self._high, "dry": self._dry, "tickets": self._saved_tickets(),
         }  # fmt: skip
 
     @classmethod
@@ -247,7 +251,7 @@ class Certification:
             snapshot[n] for n in ("sums", "counts", "low", "high")
         )
         check._dry[:] = snapshot.get("dry", False)
-        check._tickets.restore(snapshot["tickets"])
+        check._resume(snapshot["tickets"])
         return check
 
     @classmethod

@@ -17,6 +17,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.conversation import locked
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels import sampling
 from evenhand.kernels.compose import entry
@@ -115,6 +116,7 @@ class OptimisticSampler(Sampler):
         self._history, self._lengths = np.zeros((m, WINDOW)), np.zeros(m, np.int64)
 
     @property
+    @locked
     def upper_bounds(self) -> NDArray[np.float64]:
         """The bounds U (m,) that the next choice looks at; infinite where a risk is not known yet."""
         sums, counts = self.validation_losses()
@@ -142,6 +144,7 @@ class OptimisticSampler(Sampler):
                 if counts[z]:
                     _remember(self._history, self._lengths, z, -sums[z] / counts[z])
 
+    @locked
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restored` needs to continue exactly here."""
         return super().snapshot() | {"history": self._history, "lengths": self._lengths}

@@ -31,7 +31,16 @@ LARGEST = float(np.finfo(np.float32).max)
 """The largest feature that is taken: trees and networks compute in single precision."""
 
 
-class Draw(NamedTuple):
+class _Draw(NamedTuple):
+    id: int
+    round: int
+    group: Label
+    index: int  # type: ignore[assignment]
+    count: int  # type: ignore[assignment]
+    reason: str
+
+
+class Draw(_Draw):
     """One draw: fetch `count` fresh labelled examples of `group` and tell them.
 
     Attributes
@@ -42,14 +51,11 @@ class Draw(NamedTuple):
     index : the group's position, 0 .. m - 1.
     count : how many rows are wanted; the first half trains, the second half validates.
     reason : why this group, in words.
+    token : which sampler chose it, so that no other takes it for its own; None where the draw was made of plain data.
+        It is no field of the tuple.
     """
 
-    id: int
-    round: int
-    group: Label
-    index: int  # type: ignore[assignment]
-    count: int  # type: ignore[assignment]
-    reason: str
+    token: str | None = None
 
 
 def group_index(groups: tuple[Label, ...], draw: Draw) -> int:

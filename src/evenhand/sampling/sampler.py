@@ -9,26 +9,26 @@ training samples goes before all others.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.conversation import locked
 from evenhand.errors import ArgumentError, ExhaustedError, UnknownArmError, wanted
 from evenhand.kernels import sampling
 from evenhand.kernels.compose import entry
 from evenhand.protocol import Label, arm_labels, find_label
 from evenhand.rng import Seed, child, draw_seed, stream
 from evenhand.sampling.certification import Certification
+from evenhand.sampling.drawing import Drawing
 from evenhand.sampling.final import Collected, final_classifier
 from evenhand.sampling.losses import Loss
 from evenhand.sampling.measures import risk_table
 from evenhand.sampling.models import failures_named
 from evenhand.sampling.problem import Draw, Groups, checked_number, checked_whole, per_group
 from evenhand.sampling.rows import Rows
-from evenhand.sampling.tickets import Tickets
 from evenhand.sampling.trainer import Trainer
 
 __all__ = ["Costs", "Sampler"]
@@ -39,15 +39,18 @@ SAFE_START = 10
 """Rounds a group at the start where there is no forced exploration."""
 
 
-class Sampler:
+class Sampler(Drawing):
     """The base of all samplers; a scheme writes `select(available) -> (index, reason)` and names its constructor's
     arguments.
     """
+
+    _kin = "sampler"
 
     def __init__(
         self, groups: Groups, model: Any, batch: int, warmup: int | None, forced: float | None, loss: Loss,
         costs: Costs, budget: float | None, classes: Sequence[Label] | None, validation_rows: int | None, seed: Seed,
     ) -> None:  # fmt: skip
+        super().__init__()
         self.groups = arm_labels(groups, "groups")
         m = len(self.groups)
         self.batch = checked_whole("batch", batch, 1)
@@ -69,7 +72,6 @@ class Sampler:
             raise ArgumentError(wanted("budget", f"enough for one draw, at least {least:g}", self.budget))
         self._first_rounds = self.warmup or (SAFE_START if self.forced is None else 1)
         self.round, self.rounds, self.labels, self.spent = 0, 0, 0, 0.0
-        self._tickets = Tickets(self.groups)
         self._draws = np.zeros(m, np.int64)
         self._asked = np.zeros(m, np.int64)
         self._open_mask = np.ones(m, np.bool_)
@@ -84,6 +86,7 @@ class Sampler:
 
     # ------------------------------------------------------------------ the conversation
 
+    @locked
     def ask(self) -> Draw:
         """Choose the next group and hand out its ticket.
 
@@ -101,12 +104,11 @@ class Sampler:
                 f"nothing is left to draw: {'; '.join(self.notes) or 'the budget is spent'}; call finish()"
             )
         index, why = self._first(available) or self._selected(available)
-        ticket = self._tickets.issue(index, count)
         self.round += 1
         self._draws[index] += 1
         self._asked[index] += self.batch
         self.spent += count * float(self._cost[index])
-        return Draw(ticket, self.round, self.groups[index], index, count, why)
+        return self._draw(self.round, index, count, why)
 
     def _selected(self, available: NDArray[np.bool_]) -> tuple[int, str]:
         before = self._stream.copy()
@@ -122,6 +124,7 @@ class Sampler:
         index, why = _safe_start(self._draws, self._asked, available, self._first_rounds, xi)
         return (index, SAFE[why]) if why else None
 
+    @locked
     def tell(self, draw: Draw | int, X: Any, y: Any) -> None:
         """Bring back labelled rows of a draw, given as the ticket or its id; late and out of order is fine.
 
@@ -135,17 +138,17 @@ class Sampler:
 
         Raises
         ------
-        UnknownTicketError, ClosedTicketError
-            If the ticket was never handed out, or was told or forgotten before.
+        UnknownTicketError, ClosedTicketError, ForeignTicketError
+            If the ticket was never handed out, was told or forgotten before, or is another sampler's.
         ContextError
             If X has another width than before, more rows than asked for, or a value that is not finite.
         ArgumentError
             If y has another length or a label outside the classes.
         """
-        ticket, index, count = self._tickets.checked(draw)
+        ticket, ((_, _, index, count),) = self._ticket(draw)
         told = self._trainer.checked(X, y, count)
         self._trainer.learn(told, index, self.learned)
-        del self._tickets.open[ticket]
+        del self._open[ticket]
         self.rounds += 1
         self.labels += len(told.X)
         if len(told.X) < count:
@@ -158,14 +161,16 @@ class Sampler:
                 f"the pool of {self.groups[index]!r} is dry after {rows} row{'s' * (rows != 1)}",
             )
 
+    @locked
     def forget(self, draw: Draw | int) -> None:
         """Close a ticket whose rows will never come; the budget gets its cost back."""
-        ticket, index, count = self._tickets.checked(draw)
-        del self._tickets.open[ticket]
+        ticket, ((_, _, index, count),) = self._ticket(draw)
+        del self._open[ticket]
         self._draws[index] -= 1
         self._asked[index] -= self.batch
         self.spent -= count * float(self._cost[index])
 
+    @locked
     def retire(self, group: Label, note: str | None = None) -> None:
         """Take a group out of the choice, because no more examples of it can be had.
 
@@ -181,6 +186,7 @@ class Sampler:
             self._open_mask[index] = False
             self._notes.append(note or f"{group!r} was retired after {self._rows_of(index)} rows")
 
+    @locked
     def finish(self, *, final_refit: bool = True, reweighted: bool = False) -> Collected:
         """Train the final classifier and report both budgets: rounds, and labels that were paid for.
 
@@ -198,6 +204,7 @@ class Sampler:
         model = final_classifier(self._trainer, final_refit, reweighted)
         return Collected(model, self.mixture, self.rounds, self.labels, self.spent - self._reserved())
 
+    @locked
     def certify(self, *, threshold: float, delta: float = 0.05, batch: int = 1, model: Any = None) -> Certification:
         """Freeze the current model, or a final one, and begin to certify its risks on fresh rows.
 
@@ -230,16 +237,13 @@ class Sampler:
         return self._trainer.examples.validation
 
     @property
+    @locked
     def mixture(self) -> NDArray[np.float64]:
         """The proportions (m,) of the groups among the training rows."""
         return self.training.by_group / max(1, self.training.count)
 
     @property
-    def open_tickets(self) -> list[int]:
-        """The ids that were handed out and neither told nor forgotten."""
-        return list(self._tickets.open)
-
-    @property
+    @locked
     def notes(self) -> list[str]:
         """What a careful user should know: dry pools, a model that waits for a second label or cannot be saved, a risk
         still unknown.
@@ -252,6 +256,7 @@ class Sampler:
         )
 
     @property
+    @locked
     def risks(self) -> Any:
         """A table with a row for each group: samples, current validation risk and its 95 % interval.
 
@@ -260,6 +265,7 @@ class Sampler:
         sums, counts = self.validation_losses()
         return risk_table(self.groups, self.training.by_group, sums, counts, self.loss)
 
+    @locked
     def validation_losses(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Return the summed losses (m,) of the current model on each group's validation rows, and how many rows
         counted (m,).
@@ -268,17 +274,13 @@ class Sampler:
 
     # ------------------------------------------------------------------ copies and files
 
-    def config(self) -> dict[str, Any]:
-        """Return the constructor's arguments."""
-        names = inspect.signature(type(self).__init__).parameters
-        return {name: getattr(self, name) for name in names if name != "self"}
-
     def fresh(self, *, seed: Seed = None) -> Self:
         """Return a sampler of the same configuration that remembers nothing, with another seed if given."""
         config = self.config()
         config["seed"] = self.seed if seed is None else seed
         return type(self)(**config)
 
+    @locked
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restored` needs to continue exactly here.
 
@@ -294,7 +296,7 @@ class Sampler:
         return {
             "config": config, **self._trainer.snapshot(), "stream": self._stream,
             "numbers": [self.round, self.rounds, self.labels], "spent": self.spent,
-            "tickets": self._tickets.snapshot(),
+            "tickets": self._saved_tickets(),
             "draws": self._draws, "asked": self._asked, "mask": self._open_mask, "notes": self._notes,
         }  # fmt: skip
 
@@ -306,14 +308,10 @@ class Sampler:
         sampler._stream[:] = snapshot["stream"]
         sampler.round, sampler.rounds, sampler.labels = snapshot["numbers"]
         sampler.spent, sampler._notes = snapshot["spent"], list(snapshot["notes"])
-        sampler._tickets.restore(snapshot["tickets"])
+        sampler._resume(snapshot["tickets"])
         sampler._draws[:], sampler._asked[:] = snapshot["draws"], snapshot["asked"]
         sampler._open_mask[:] = snapshot["mask"]
         return sampler
-
-    def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={value!r}" for name, value in self.config().items() if name != "seed")
-        return f"{type(self).__name__}({shown})"
 
     # ------------------------------------------------------------------ inside
 
@@ -327,7 +325,7 @@ class Sampler:
         return int(self._trainer.examples.by_group()[index])
 
     def _reserved(self) -> float:
-        return sum(count * float(self._cost[index]) for index, count in self._tickets.open.values())
+        return sum(count * float(self._cost[index]) for ((_, _, index, count),) in self._open.values())
 
 
 _safe_start = entry(sampling.safe_start)

@@ -4,21 +4,16 @@ they count."""
 from __future__ import annotations
 
 import copy
-import inspect
 from collections.abc import Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from evenhand import saved
 from evenhand.arguments import one_of, real, whole, yes_or_no
-from evenhand.errors import (
-    ArgumentError,
-    ClosedTicketError,
-    UnknownTicketError,
-    VerdictError,
-    wanted,
-)
+from evenhand.conversation import Conversation, locked
+from evenhand.errors import ArgumentError, VerdictError, wanted
 from evenhand.kernels.compose import OPEN, entry, kernel
 from evenhand.kernels.fair_program import Tree
 from evenhand.kernels.packing import packer
@@ -77,7 +72,7 @@ def _judge(
     return judge(RuleParams(numbers, theta), pack(*arrays), contexts, p, undecided, said, status)
 
 
-class Lipschitz:
+class Lipschitz(Conversation):
     """The conversation that both policies share; see `LipschitzUCB`."""
 
     def __init__(
@@ -96,6 +91,7 @@ class Lipschitz:
         norms: Norms,
         seed: Seed,
     ) -> None:
+        super().__init__()
         one = checked_select(select)
         self.dimension, self.select, self.margin = (
             whole("dimension", dimension, low=1),
@@ -126,11 +122,12 @@ class Lipschitz:
         numbers = [one, self.margin, self.precision, self.delta, self.ridge, self.noise_scale, learner.shared]
         self._params = RuleParams(np.array([*map(float, numbers), float(SILENCES[silence])]), theta)
         self._mind = rule.mind(self.dimension, k, self.ridge, stream(self.seed))
-        self.round, self._next = 0, 1
-        self._open: dict[int, Ticket] = {}
+        self.round = 0
+        self._share_lock()
 
     # ------------------------------------------------------------------ the conversation
 
+    @locked
     def ask(self, contexts: ArrayLike) -> Decision:
         """Decide about the individuals of a round, contexts (k, d) with norms of at most 1.
 
@@ -149,11 +146,13 @@ class Lipschitz:
         first = int(self._ask_kernel(shown, self.round + 1, *self._params, *self._minds, *self._beliefs))
         self.round += 1
         ticket = Ticket(shown, self._mind.p.copy(), self._mind.chosen.copy(), self._mind.undecided & 1)
-        number, self._next = self._next, self._next + 1
-        self._open[number] = ticket
-        who: Any = first if self.select == "one" else tuple(np.flatnonzero(ticket.chosen).tolist())
-        return Decision(number, self.round, who, first, ticket.probabilities.copy(), DRAWN if first >= 0 else NOBODY)
+        said = (self.round, *self._who(ticket))
+        number = self._hand_out((said, ticket))
+        decision = Decision(number, *said, ticket.probabilities.copy(), DRAWN if first >= 0 else NOBODY)
+        decision.token = self._token
+        return decision
 
+    @locked
     def tell(
         self,
         decision: Decision | int,
@@ -180,10 +179,10 @@ class Lipschitz:
         VerdictError
             If a pair does not exist, was treated equally, stands on both sides, or contradicts all metrics. Nothing
             has changed.
-        UnknownTicketError, ClosedTicketError
-            If the ticket was never handed out, or was told or forgotten before.
+        UnknownTicketError, ClosedTicketError, ForeignTicketError
+            If the ticket was never handed out, was told or forgotten before, or is another policy's.
         """
-        number, ticket = self._checked_ticket(decision)
+        number, (_, ticket) = self._ticket(decision)
         doublings = self.metric.doublings
         rewards = read_rewards(reward, ticket)
         said = read_verdicts(ticket, self._named(number, violations), acceptable)
@@ -193,16 +192,13 @@ class Lipschitz:
         del self._open[number]
         self.metric.warn_if_grown(doublings)
 
+    @locked
     def forget(self, decision: Decision | int) -> None:
         """Close a ticket about which nothing will ever be told."""
-        del self._open[self._checked_ticket(decision)[0]]
+        del self._open[self._ticket(decision)[0]]
 
     @property
-    def open_tickets(self) -> list[int]:
-        """The ids that were handed out and neither told nor forgotten."""
-        return list(self._open)
-
-    @property
+    @locked
     def certificate(self) -> float:
         """The sum over all rounds of epsilon times the prices of all pairs.
 
@@ -212,6 +208,7 @@ class Lipschitz:
         """
         return float(self._mind.certificate[0])
 
+    @locked
     def distances(self, contexts: ArrayLike) -> NDArray[np.float64]:
         """Return what the policy believes of the distances between individuals: (low, guess, high), each (k, k)."""
         shown = read_contexts(contexts, self.dimension, self.individuals, self.norms)
@@ -220,13 +217,14 @@ class Lipschitz:
             table[:, i, j] = table[:, j, i] = self.metric.bounds(shown[i], shown[j], pair=number)
         return table
 
+    @locked
     def questions(self, decision: Decision | int) -> list[tuple[int, int]]:
         """Return the pairs of an open decision that a verdict would teach about, the most informative first.
 
         Either verdict leaves of a pair's interval the part on one side of the gap; pairs are sorted by how much both
         surely take away. Pairs played 1 to 0 are among them, those treated equally are not.
         """
-        ticket = self._checked_ticket(decision)[1]
+        ticket = self._ticket(decision)[1][1]
         x, gaps, value = ticket.contexts, ticket.gaps, {}
         for i, j, number in self._pairs(len(x)):
             worth = self.metric.value_of_asking(x[i], x[j], min(float(gaps[i, j]), 1.0), pair=number)
@@ -234,12 +232,14 @@ class Lipschitz:
                 value[i, j] = worth
         return sorted(value, key=lambda pair: -value[pair])
 
+    @locked
     def undecided(self, decision: Decision | int) -> set[tuple[int, int]]:
         """Return the pairs of an open decision whose distance was not yet known to the precision when it was
         taken."""
-        ticket = self._checked_ticket(decision)[1]
+        ticket = self._ticket(decision)[1][1]
         return {(int(i), int(j)) for i, j in np.argwhere(ticket.undecided)}
 
+    @locked
     def prepare(self, k: int, dimension: int) -> None:
         """Make ready for k individuals a round.
 
@@ -266,17 +266,16 @@ class Lipschitz:
 
     def config(self) -> dict[str, Any]:
         """Return the constructor's arguments."""
-        values = {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
-        return {**values, "metric": self.metric.fresh()}
+        return {**super().config(), "metric": self.metric.fresh()}
 
+    @locked
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restored` needs to continue exactly here."""
         return {
             "config": {**self.config(), "metric": None},
             "metric": self.metric,
             "round": self.round,
-            "next": self._next,
-            "open": [[number, *ticket] for number, ticket in self._open.items()],
+            "tickets": self._saved_tickets(),
             "mind": list(self._minds),
         }
 
@@ -286,14 +285,15 @@ class Lipschitz:
         policy = cls(**{**snapshot["config"], "metric": snapshot["metric"]})
         policy.metric = snapshot["metric"]
         policy.metric.taken_at = policy.precision
-        policy.round, policy._next = snapshot["round"], snapshot["next"]
-        policy._open = {number: Ticket(*ticket) for number, *ticket in snapshot["open"]}
+        policy._share_lock()
+        policy.round = saved.whole(snapshot, "round", 0)
+        if "tickets" in snapshot:
+            policy._resume(snapshot["tickets"])
+        else:
+            rows = [(number, 0, *ticket) for number, *ticket in snapshot["open"]]
+            policy._resume({"next": snapshot["next"], "open": rows})
         policy._mind = Mind._make([*snapshot["mind"][:OWN], Tree._make(snapshot["mind"][OWN:])])
         return policy
-
-    def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={value!r}" for name, value in self.config().items() if name != "seed")
-        return f"{type(self).__name__}({shown})"
 
     # ------------------------------------------------------------------ inside
 
@@ -343,15 +343,31 @@ class Lipschitz:
             if status[i, j] == TAUGHT or said[i, j] != 0:
                 self.metric.record(verdict)
 
-    def _checked_ticket(self, decision: Decision | int) -> tuple[int, Ticket]:
-        number = decision.id if isinstance(decision, Decision) else decision
-        if not isinstance(number, (int, np.integer)) or isinstance(number, bool):
-            raise UnknownTicketError(wanted("decision", "a Decision or its id", decision))
-        if number not in self._open:
-            if 0 < number < self._next:
-                raise ClosedTicketError(f"ticket {number} was told or forgotten before; nothing has changed")
-            raise UnknownTicketError(f"ticket {number} was never handed out; the last one was {self._next - 1}")
-        return int(number), self._open[int(number)]
+    def _share_lock(self) -> None:
+        """Have one lock with the metric, which users may ask and teach while the policy decides."""
+        self._lock = self.metric._lock
+
+    def _who(self, ticket: Ticket) -> tuple[Any, int]:
+        """Return who was drawn, as a decision's arm, and the first of them or -1."""
+        drawn: list[int] = np.flatnonzero(ticket.chosen).tolist()
+        first = drawn[0] if drawn else -1
+        return first if self.select == "one" else tuple(drawn), first
+
+    def _kept(self, remembered: Any) -> tuple[Any, ...]:
+        (round, _, _), ticket = remembered
+        return round or 0, *ticket
+
+    def _remembered(self, number: int, *kept: Any) -> tuple[Any, ...]:
+        round, *arrays = kept
+        ticket = Ticket(*arrays)
+        k = len(ticket.contexts)
+        want = ((k, self.dimension), (k,), (k,), (k, k)), ("f", "f", "i", "i")
+        got = tuple(array.shape for array in ticket), tuple(array.dtype.kind for array in ticket)
+        if got != want or not all(np.isfinite(array).all() for array in ticket) or not 0 <= round <= self.round:
+            raise saved.refused(
+                f"ticket {number}", "contexts, probabilities, who was drawn and which pairs are open", kept
+            )
+        return (round or None, *self._who(ticket)), ticket
 
     def _pairs(self, k: int) -> list[tuple[int, int, int]]:
         """Return all pairs (i, j) of k individuals, each with the number of its learner."""

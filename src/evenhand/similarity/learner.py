@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evenhand.arguments import array, real, whole, yes_or_no
+from evenhand.conversation import Lock, locked
 from evenhand.errors import ArgumentError, VerdictError, wanted
 from evenhand.kernels.compose import OPEN, bind, entry, kernel
 from evenhand.kernels.packing import packer
@@ -71,6 +72,7 @@ class DistanceLearner:
         self.tolerance = real("tolerance", tolerance, low=0, below=1)
         self.precision = self.taken_at = real("precision", precision, low=0, below=1)
         self.seed = draw_seed(seed)
+        self._lock = Lock()
         self.dimension: int | None = None
         self.copies = 1
         self.verdicts: list[Verdict] = []
@@ -102,6 +104,7 @@ class DistanceLearner:
 
     # ------------------------------------------------------------------ questions and answers
 
+    @locked
     def bounds(self, x: ArrayLike, y: ArrayLike, *, pair: int = 0) -> tuple[float, float, float]:
         """Return (low, guess, high) of the distance between two individuals, all in [0, 1].
 
@@ -115,6 +118,7 @@ class DistanceLearner:
         least, guess, most = self._ends(x, y, pair)
         return min(root(least), 1.0), guess, min(root(most), 1.0)
 
+    @locked
     def value_of_asking(self, x: ArrayLike, y: ArrayLike, gap: float, *, pair: int = 0) -> float:
         """Return how much of the interval of d either verdict on a gap takes away; negative if neither teaches.
 
@@ -136,6 +140,7 @@ class DistanceLearner:
             return -1.0
         return max(min(gap - low, high - gap), 0.0)
 
+    @locked
     def verdict(self, x: ArrayLike, y: ArrayLike, gap: float, unfair: bool, *, pair: int = 0) -> int:
         """Take the verdict that treating x and y differently by `gap` was unfair (d < gap) or not (d >= gap); return
         its id.
@@ -162,6 +167,7 @@ class DistanceLearner:
         self.warn_if_grown(doublings)
         return number
 
+    @locked
     def withdraw(self, verdict: int) -> None:
         """Take a verdict back; the learner is rebuilt from those that remain.
 
@@ -179,6 +185,7 @@ class DistanceLearner:
         for v in self.verdicts:
             self._take(v)
 
+    @locked
     def contradictions(self, *, radius: float | None = None) -> list[int]:
         """Return the ids of verdicts, few of them, that no metric agrees with together with the rest; [] if none.
 
@@ -206,6 +213,7 @@ class DistanceLearner:
 
     # ------------------------------------------------------------------ for policies
 
+    @locked
     def begin(self, dimension: int, copies: int = 1) -> None:
         """Forget everything and prepare for individuals of this dimension, with a learner for each of `copies` pairs
         unless shared.
@@ -276,6 +284,7 @@ class DistanceLearner:
         """Return the constructor's arguments."""
         return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
 
+    @locked
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restored` needs to continue exactly here."""
         body: dict[str, Any] = {
@@ -302,7 +311,8 @@ class DistanceLearner:
         return learner
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if not name.endswith("_kernel")}
+        with self._lock:
+            return copy.deepcopy({name: value for name, value in self.__dict__.items() if not name.endswith("_kernel")})
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

@@ -154,9 +154,10 @@ def loaded(text: str | None) -> Any:
 
 
 def as_decided(decision: Any) -> dict[str, Any]:
-    """Return a ticket as the log keeps it, with the name of its type."""
+    """Return a ticket as the log keeps it, with the name of its type; its token is no part of what was decided."""
     fields = decision._asdict() if hasattr(decision, "_asdict") else vars(decision)
-    return {"type": type(decision).__name__, **{name: plain(item, "decision") for name, item in fields.items()}}
+    kept = {name: plain(item, "decision") for name, item in fields.items() if name != "token"}
+    return {"type": type(decision).__name__, **kept}
 
 
 def decision_from(decided: dict[str, Any]) -> Any:

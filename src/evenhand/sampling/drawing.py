@@ -1,0 +1,43 @@
+"""Conversations whose tickets are draws: from which group, and how many rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from evenhand.conversation import Conversation
+from evenhand.protocol import Label
+from evenhand.sampling.problem import Draw
+from evenhand.saved import refused
+
+__all__ = ["Drawing"]
+
+
+class Drawing(Conversation):
+    """A conversation that hands out draws and remembers of each what it says."""
+
+    _handed = Draw
+    groups: tuple[Label, ...]
+
+    def _draw(self, round: int, index: int, count: int, why: str) -> Draw:
+        said = (round, self.groups[index], index, count)
+        draw = Draw(self._hand_out((said,)), *said, why)
+        draw.token = self._token
+        return draw
+
+    def _said(self, ticket: Draw) -> tuple[Any, ...]:
+        return ticket[1:5]
+
+    def _resume(self, saved: Any) -> None:
+        if isinstance(saved, dict) and "last" in saved:
+            saved = {"next": saved["last"] + 1, "open": [(number, 0, *kept) for number, *kept in saved["open"]]}
+        super()._resume(saved)
+
+    def _kept(self, remembered: Any) -> tuple[int, int, int]:
+        ((round, _, index, count),) = remembered
+        return round or 0, index, count
+
+    def _remembered(self, number: int, *kept: Any) -> tuple[Any, ...]:
+        match kept:
+            case [int(round), int(index), int(count)] if round >= 0 <= index < len(self.groups) and count >= 1:
+                return ((round or None, self.groups[index], index, count),)
+        raise refused(f"ticket {number}", f"a round, a group below {len(self.groups)} and a count of rows", kept)
