@@ -1,6 +1,8 @@
 """The contract holds for everything in the registry, and the checker catches what breaks it."""
 
 import copy
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ import pytest
 import evenhand as eh
 from evenhand import registry
 from evenhand.checks import check_registered, check_world, examples
+from evenhand.conversation import Lock, locked
 from evenhand.errors import (
     ArgumentError,
     ClosedTicketError,
@@ -22,7 +25,7 @@ from evenhand.quotas import BernoulliArms, FairLearn, FairUCB, Promise
 from tests.strategies import Stubborn
 
 NAMES = [entry.name for entry in registry.entries()]
-CHECKS = ["same seed", "one kernel", "save and load", "tickets", "bad input", "promise"]
+CHECKS = ["same seed", "one kernel", "save and load", "tickets", "bad input", "promise", "threads"]
 
 
 def test_what_the_trunk_and_quotas_bring_is_registered():
@@ -59,10 +62,12 @@ class Careful:
 
     def __init__(self):
         self.next, self.open, self.closed = 1, {}, set()
+        self._lock = Lock()
 
     def pick(self):
         return self.next % 2
 
+    @locked
     def ask(self):
         index = self.pick()
         decision = Decision(self.next, self.next, self.arms[index], index, None, "in turn")
@@ -82,6 +87,7 @@ class Careful:
         if not isinstance(reward, (int, float)) or not np.isfinite(reward):
             raise RewardError("wanted a finite number")
 
+    @locked
     def tell(self, decision, reward):
         number = self.ticket(decision)
         self.check(reward)
@@ -137,6 +143,41 @@ class CountsWhatItRefuses(Careful):
             raise
 
 
+class OneThreadOnly(Careful):
+    """Lets a second thread in before a ticket has its number."""
+
+    def ask(self):
+        self.next, number = self.next + 1, self.next
+        time.sleep(1e-3)
+        decision = Decision(number, self.next - 1, "a", 0, None, "first")
+        self.open[number] = 0
+        return decision
+
+
+class LosesTells(Careful):
+    """Keeps a ticket open if it is told while another is."""
+
+    open_tickets = ()
+
+    def tell(self, decision, reward):
+        left = dict(self.open)
+        super().tell(decision, reward)
+        time.sleep(1e-3)
+        if threading.current_thread() is not threading.main_thread():
+            self.open_tickets = list(left)
+
+
+class BreaksItsPromiseInThreads(Careful):
+    """Counts in each thread by itself."""
+
+    promise = Promise.read({"a": 0.5, "b": 0.5})
+
+    def pick(self):
+        if threading.current_thread() is threading.main_thread():
+            return self.next % 2
+        return 0
+
+
 class HandsOutNumbers(Careful):
     def ask(self):
         return super().ask().id
@@ -161,6 +202,9 @@ BROKEN = {
     RaisesSomethingElse: "bad input: a reward of nan raised AssertionError, not EvenhandError",
     CountsWhatItRefuses: "tickets: a refused tell changed the policy",
     HandsOutNumbers: "same seed: it raised AttributeError",
+    OneThreadOnly: r"threads: 4 threads got the rounds \[\d+, \d+\], one after the other",
+    LosesTells: r"threads: the tickets \[.*\] stayed open though all were told",
+    BreaksItsPromiseInThreads: r"threads: after round 2 of 4 threads the pulls are \[2, 0\]",
     BreaksItsPromise: r"promise: after round \d+ the pulls are",
 }
 
@@ -168,7 +212,8 @@ BROKEN = {
 def test_a_plain_policy_that_keeps_the_contract_passes():
     outcome = {check.name: check.skipped for check in eh.check_policy(Careful())}
     assert list(outcome) == CHECKS
-    assert [name for name, skipped in outcome.items() if not skipped] == ["same seed", "tickets", "bad input"]
+    passed = [name for name, skipped in outcome.items() if not skipped]
+    assert passed == ["same seed", "tickets", "bad input", "threads"]
     assert "not compiled" in outcome["one kernel"]
     assert "cannot be saved" in outcome["save and load"]
 

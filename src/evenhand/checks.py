@@ -6,6 +6,7 @@
     tickets            tells may come late and out of order; a second and an unknown one is refused, nothing changes
     bad input          what cannot be a reward is refused, nothing changes
     promise            what the policy promises holds, at every round
+    threads            several threads get tickets of their own, one round after another, and the promise holds
 
 A check that does not apply is skipped by name, with the reason.
 """
@@ -17,19 +18,22 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from evenhand import registry
-from evenhand.errors import ArgumentError, ContractError, EvenhandError, TicketError, wanted
+from evenhand.errors import ArgumentError, ContractError, EvenhandError, ExhaustedError, TicketError, wanted
 from evenhand.protocol import Decision
 from evenhand.simulation.loop import replicate, runs_compiled
 from evenhand.state import from_bytes, to_bytes
+from evenhand.threads import run_together
 
 __all__ = ["Check", "check_policy", "check_registered", "check_world"]
 
 SEED = 20211
+THREADS = 4
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,7 @@ def check_policy(policy: Any, world: Any = None, *, rounds: int = 300) -> list[C
         "tickets": _tickets,
         "bad input": _bad_input,
         "promise": _promise,
+        "threads": _threads,
     }
     done = []
     for name, check in checks.items():
@@ -322,6 +327,37 @@ def _promise(policy: Any, world: Any, rounds: int) -> None:
             assert promise.kept(pulls, t), f"after round {t} the pulls are {pulls}, owed were {promise.owed(t)}"
 
 
+def _threads(policy: Any, world: Any, rounds: int) -> None:
+    def converse(own: Any) -> list[Any]:
+        said = []
+        try:
+            for _ in range(max(1, min(24, rounds) // THREADS)):
+                said.append(policy.ask(*own.observe()))
+                policy.tell(said[-1], *own.respond(said[-1]))
+        except ExhaustedError:
+            pass
+        return said
+
+    worlds = [copy.deepcopy(world) for _ in range(THREADS)]
+    for number, own in enumerate(worlds):
+        own.reset(SEED + number)
+    packages = {"evenhand", type(policy).__module__.partition(".")[0]}
+    conversations = run_together([partial(converse, own) for own in worlds], packages)
+    tickets = sorted((ticket for said in conversations for ticket in said), key=lambda ticket: ticket.id)
+    for name in ("id", "round"):
+        numbers = [getattr(ticket, name, number) for number, ticket in enumerate(tickets)]
+        at = next((n for n, (a, b) in enumerate(pairwise(numbers)) if b != a + 1), None)
+        assert at is None, f"{THREADS} threads got the {name}s {numbers[at or 0 :][:2]}, one after the other"
+    left = list(getattr(policy, "open_tickets", ()))
+    assert not left, f"the tickets {left[:5]} stayed open though all were told"
+    promise: Any = getattr(policy, "promise", None)
+    if hasattr(promise, "kept") and getattr(policy, "kept", "at every round") == "at every round":
+        pulls = [0] * len(promise.arms)
+        for t, ticket in enumerate(tickets, 1):
+            pulls[ticket.index] += 1
+            assert promise.kept(pulls, t), f"after round {t} of {THREADS} threads the pulls are {pulls}"
+
+
 def _state(policy: Any) -> Any:
     """Return something that changes when the policy does: its saved bytes, or a digest of its attributes."""
     try:
@@ -330,7 +366,7 @@ def _state(policy: Any) -> Any:
         import joblib
 
         try:
-            return joblib.hash(vars(policy))
+            return joblib.hash(policy.__getstate__())
         except Exception as error:
             raise _Skip(f"its state can be neither saved nor compared: {error}") from error
 

@@ -200,12 +200,17 @@ class NaiveFair(Grouped, KernelPolicy):
     def _choose(self, shown: Floats) -> tuple[int, int]:
         if self.compiled:
             return super()._choose(shown)
+        before = self._state.stream.copy()
         code = int(entry(draw_group)(self._params, self._state, shown))
         members = [arm for arm, own in enumerate(self.membership.codes) if own == code]
         inner = self._inside[code]
-        chosen = 0 if inner is None else inner.choose(*([shown[members]] if self.contextual else []))
-        if isinstance(chosen, bool) or not isinstance(chosen, (int, np.integer)) or not 0 <= chosen < len(members):
-            raise ArgumentError(wanted("inner.choose()", f"an arm's index below {len(members)}", chosen))
+        try:
+            chosen = 0 if inner is None else inner.choose(*([shown[members]] if self.contextual else []))
+            if isinstance(chosen, bool) or not isinstance(chosen, (int, np.integer)) or not 0 <= chosen < len(members):
+                raise ArgumentError(wanted("inner.choose()", f"an arm's index below {len(members)}", chosen))
+        except BaseException:
+            self._state.stream[:] = before
+            raise
         self.round += 1
         return members[int(chosen)], WISH
 

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.conversation import Lock, locked
 from evenhand.errors import ArgumentError, EvenhandError, wanted
 
 __all__ = ["AllocationProgram", "Plan", "Rows"]
@@ -64,9 +65,11 @@ class AllocationProgram:
         self._candidates, self._values = outcome.shape[0], prior.size
         self._blocks = _blocks(outcome, gap, prior, rows)
         self._costs, self._budget = costs, budget
+        self._lock = Lock()
         self._plans: dict[bytes, Plan] = {}
         self._solver: Any = None
 
+    @locked
     def solve(self, remaining: NDArray[np.bool_]) -> Plan:
         """Return the optimum for the candidates that remain (K,)."""
         key = remaining.tobytes()

@@ -194,6 +194,8 @@ class UnderQuota(Base):
             wish, why = self.learner.choose(*([shown] if self.contextual else [])), WISH
             if isinstance(wish, bool) or not isinstance(wish, (int, np.integer)) or not 0 <= wish < len(self._labels):
                 raise ArgumentError(wanted("learner.choose()", f"an arm's index below {len(self._labels)}", wish))
+            if self.round + 1 != round:
+                raise ArgumentError(wanted("learner.choose()", "to decide without asking its own policy", "an ask"))
         arm = self._tell_kernel(round, int(wish), *self._arrays)
         self.round = round
         return arm, why if arm == wish else OWED
