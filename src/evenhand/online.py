@@ -243,8 +243,9 @@ class KernelPolicy(Conversation):
         if "tickets" in snapshot:
             policy._resume(snapshot["tickets"])
         else:
-            rows = [(number, 0, index, shown) for number, index, shown in item(snapshot, "open")]
-            policy._resume({"next": snapshot.get("next"), "open": rows})
+            asked = item(snapshot, "next") == policy.round + 1  # every round by ask, so that round and id are the same
+            rows = [(id, id if asked else 0, index, shown) for id, index, shown in item(snapshot, "open")]
+            policy._resume({"next": snapshot["next"], "open": rows})
         if policy._next - 1 > policy.round:
             raise refused("next", f"at most {policy.round + 1}, one more than the rounds", policy._next)
         return policy

@@ -90,6 +90,7 @@ class GroupFairTopInterval(Grouped, KernelPolicy):
     kernels = INTERVALS
 
     noise_scale: float
+    intercept: bool
 
     def __init__(
         self,

@@ -29,15 +29,15 @@ class Drawing(Conversation):
 
     def _resume(self, saved: Any) -> None:
         if isinstance(saved, dict) and "last" in saved:
-            saved = {"next": saved["last"] + 1, "open": [(number, 0, *kept) for number, *kept in saved["open"]]}
+            saved = {"next": saved["last"] + 1, "open": [(number, number, *kept) for number, *kept in saved["open"]]}
         super()._resume(saved)
 
     def _kept(self, remembered: Any) -> tuple[int, int, int]:
         ((round, _, index, count),) = remembered
-        return round or 0, index, count
+        return round, index, count
 
     def _remembered(self, number: int, *kept: Any) -> tuple[Any, ...]:
         match kept:
-            case [int(round), int(index), int(count)] if round >= 0 <= index < len(self.groups) and count >= 1:
-                return ((round or None, self.groups[index], index, count),)
+            case [int(round), int(index), int(count)] if round >= 1 <= count and 0 <= index < len(self.groups):
+                return ((round, self.groups[index], index, count),)
         raise refused(f"ticket {number}", f"a round, a group below {len(self.groups)} and a count of rows", kept)

@@ -290,7 +290,7 @@ class Lipschitz(Conversation):
         if "tickets" in snapshot:
             policy._resume(snapshot["tickets"])
         else:
-            rows = [(number, 0, *ticket) for number, *ticket in snapshot["open"]]
+            rows = [(number, number, *ticket) for number, *ticket in snapshot["open"]]
             policy._resume({"next": snapshot["next"], "open": rows})
         policy._mind = Mind._make([*snapshot["mind"][:OWN], Tree._make(snapshot["mind"][OWN:])])
         return policy
@@ -355,7 +355,7 @@ class Lipschitz(Conversation):
 
     def _kept(self, remembered: Any) -> tuple[Any, ...]:
         (round, _, _), ticket = remembered
-        return round or 0, *ticket
+        return round, *ticket
 
     def _remembered(self, number: int, *kept: Any) -> tuple[Any, ...]:
         round, *arrays = kept
@@ -363,11 +363,10 @@ class Lipschitz(Conversation):
         k = len(ticket.contexts)
         want = ((k, self.dimension), (k,), (k,), (k, k)), ("f", "f", "i", "i")
         got = tuple(array.shape for array in ticket), tuple(array.dtype.kind for array in ticket)
-        if got != want or not all(np.isfinite(array).all() for array in ticket) or not 0 <= round <= self.round:
-            raise saved.refused(
-                f"ticket {number}", "contexts, probabilities, who was drawn and which pairs are open", kept
-            )
-        return (round or None, *self._who(ticket)), ticket
+        if got != want or not all(np.isfinite(array).all() for array in ticket) or not 0 < round <= self.round:
+            what = "contexts, probabilities, who was drawn and which pairs are open"
+            raise saved.refused(f"ticket {number}", what, kept)
+        return (round, *self._who(ticket)), ticket
 
     def _pairs(self, k: int) -> list[tuple[int, int, int]]:
         """Return all pairs (i, j) of k individuals, each with the number of its learner."""
