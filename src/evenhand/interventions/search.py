@@ -129,7 +129,7 @@ class Search(Conversation):
         can be.
         """
         phase, plan = self.handed_out + 1, self.plan()
-        return self.allocation(self._hand_out(((min(phase, len(self._phases)), plan.tolist()), phase, plan)))
+        return self.allocation(self._hand_out(((min(phase, len(self._phases)), _counts(plan)), phase, plan)))
 
     @locked
     def allocation(self, ticket: int) -> Allocation:
@@ -321,7 +321,7 @@ class Search(Conversation):
         return search
 
     def _said(self, ticket: Allocation) -> tuple[Any, ...]:
-        return ticket.phase, np.asarray(ticket.plan).tolist()
+        return ticket.phase, _counts(ticket.plan)
 
     def _kept(self, remembered: Any) -> tuple[Any, ...]:
         _, phase, plan = remembered
@@ -331,11 +331,17 @@ class Search(Conversation):
         match kept:
             case [int(phase), np.ndarray() as plan] if phase >= 1 and plan.dtype == np.int64 and (plan >= 0).all():
                 if plan.shape == self._owed.shape:
-                    return (min(phase, len(self._phases)), plan.tolist()), phase, plan
+                    return (min(phase, len(self._phases)), _counts(plan)), phase, plan
         raise refused(f"ticket {number}", f"a phase and counts of trials {self._owed.shape}", kept)
 
     def _identity(self) -> str:
         return f"{super()._identity()} {self.problem.snapshot()!r}"
+
+
+def _counts(plan: Any) -> tuple[Any, ...]:
+    """Return a plan as a tuple that says its shape and its counts, to be compared."""
+    counts = np.asarray(plan)
+    return counts.shape, *counts.ravel().tolist()
 
 
 def _number(value: Any) -> bool:
