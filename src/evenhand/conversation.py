@@ -18,11 +18,11 @@ from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 
-from evenhand.errors import ClosedTicketError, ForeignTicketError, UnknownTicketError, wanted
+from evenhand.errors import ArgumentError, ClosedTicketError, ForeignTicketError, UnknownTicketError, wanted
 from evenhand.protocol import Decision
 from evenhand.saved import item, packed, refused, unpacked, whole
 
-__all__ = ["Conversation", "Lock", "locked"]
+__all__ = ["Conversation", "Lock", "locked", "untaught"]
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
@@ -48,6 +48,22 @@ def locked(method: _Method) -> _Method:
     return cast(_Method, alone)
 
 
+def untaught(name: str, thing: Any, mend: str) -> Any:
+    """Return what is about to be copied without its memory, if it has none to lose.
+
+    Raises
+    ------
+    ArgumentError
+        If it has decided or learned; the message says what to do.
+    """
+    round = vars(thing).get("round", 0) if hasattr(thing, "__dict__") else 0
+    decided = type(round) is int and round > 0
+    if getattr(thing, "taught", decided):
+        got = f"one at round {round}" if decided else f"a {type(thing).__name__} that has learned already"
+        raise ArgumentError(wanted(name, "one that has not decided yet, nor learned anything", got, mend))
+    return thing
+
+
 class Conversation:
     """Numbered tickets that may each be told once, late and in any order; safe to use from several threads.
 
@@ -71,6 +87,12 @@ class Conversation:
     def open_tickets(self) -> list[int]:
         """The ids that were handed out and neither told nor forgotten."""
         return list(self._open)
+
+    @property
+    @locked
+    def taught(self) -> bool:
+        """Whether it has decided or learned anything since it was made."""
+        return self._next > 1
 
     def config(self) -> dict[str, Any]:
         """Return the constructor's arguments."""

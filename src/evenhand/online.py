@@ -95,6 +95,8 @@ class KernelPolicy(Conversation):
     contextual: bool = False
     arms: tuple[Label, ...] | None
     dimension: int | None
+    _told = False
+    """Whether it was told anything without a ticket."""
     round: int = _later()
     _labels: tuple[Label, ...] = _later()
     _params: Any = _later()
@@ -185,7 +187,19 @@ class KernelPolicy(Conversation):
         shown = self._checked_contexts(*contexts)
         if not isinstance(index, (int, np.integer)) or not 0 <= index < len(self._labels):
             raise ArgumentError(wanted("index", f"an arm's index below {len(self._labels)}", index))
-        self._update(shown, int(index), self._checked_reward(reward))
+        reward = self._checked_reward(reward)
+        self._told = True
+        self._update(shown, int(index), reward)
+
+    @property
+    @locked
+    def taught(self) -> bool:
+        """Whether it has decided or learned anything since it was made, by tickets or without."""
+        if not self._begun or self.round or self._told:
+            return self._begun
+        fresh = self.fresh()
+        fresh.begin(self.dimension or 0)
+        return any(a.tobytes() != b.tobytes() for a, b in zip(flat(self._state), flat(fresh._state), strict=True))
 
     # ------------------------------------------------------------------ copies and files
 

@@ -16,6 +16,7 @@ from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
+from evenhand.conversation import untaught
 from evenhand.errors import ArgumentError, wanted
 from evenhand.groups.intervals import group_of
 from evenhand.groups.linear_thompson import LinearThompson
@@ -135,9 +136,11 @@ class NaiveFair(Grouped, KernelPolicy):
             raise ArgumentError(wanted("intercept", "False beside inner=", intercept, "give it to the inner policy"))
         if inner is None:
             inner = TopInterval(self.groups, delta, noise_scale=noise_scale, intercept=self.intercept)
-        self._learner = inner
+        self._check_inner(inner)
+        self._learner = inner.fresh() if isinstance(inner, KernelPolicy) else copy.deepcopy(inner)
+        if self.inner is not None:
+            self.inner = self._learner
         self._inside: list[Any] = []
-        self._check_inner(self._learner)
         super().__init__(self.membership.arms, seed)
 
     @property
@@ -155,9 +158,9 @@ class NaiveFair(Grouped, KernelPolicy):
         if not (callable(getattr(inner, "choose", None)) and callable(getattr(inner, "update", None))):
             mend = "wrap it in evenhand.learners.Adapter"
             raise ArgumentError(wanted("inner", "a policy, or an object with choose() and update()", inner, mend))
-        if inner.__dict__.get("round", 0):
-            got = f"one at round {inner.round}"
-            raise ArgumentError(wanted("inner", "one that has not decided yet", got, "pass inner.fresh()"))
+        if isinstance(inner, type):
+            raise ArgumentError(wanted("inner", "a policy, not its class", inner, f"write {inner.__name__}(...)"))
+        untaught("inner", inner, "pass inner.fresh()")
         if isinstance(inner, NaiveFair):
             raise ArgumentError(wanted("inner", "a policy that does not draw groups itself", inner))
         if isinstance(inner, Grouped):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from evenhand.conversation import untaught
 from evenhand.errors import ArgumentError, wanted
 from evenhand.interventions.draws import Draws
 from evenhand.interventions.search import Search
@@ -44,7 +45,7 @@ def simulated_searches(
     Raises
     ------
     ArgumentError
-        If a search rests on a log, or `replications` is not a number >= 1.
+        If a search rests on a log or has begun, or `replications` is not a number >= 1.
 
     Examples
     --------
@@ -59,6 +60,7 @@ def simulated_searches(
     if not isinstance(replications, (int, np.integer)) or isinstance(replications, bool) or replications < 1:
         raise ArgumentError(wanted("replications", "a number >= 1", replications))
     for name, search in searches.items():
+        untaught(f"searches[{name!r}]", search, "pass search.fresh(): every replication starts without memory")
         if not search.problem.exact:
             raise ArgumentError(
                 wanted(f"searches[{name!r}]", "a problem over a complete model", "one that rests on a log")

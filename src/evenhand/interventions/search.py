@@ -290,6 +290,11 @@ class Search(Conversation):
 
     # ------------------------------------------------------------------ copies and files
 
+    @property
+    def taught(self) -> bool:
+        """Whether it has planned or learned anything since it was made."""
+        return super().taught or self._all is not self._nothing
+
     def fresh(self) -> Self:
         """Return a search of the same configuration that remembers nothing."""
         return type(self)(**self.config())

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from evenhand.conversation import locked
+from evenhand.conversation import locked, untaught
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import OPEN, bind, entry, kernel
@@ -122,9 +122,8 @@ class UnderQuota(Base):
         self.promise, self.learner, self._pristine = promise, learner, learner
         self.compiled = isinstance(learner, KernelPolicy)
         if isinstance(learner, KernelPolicy):
-            if learner.__dict__.get("round", 0):
-                got = f"one at round {learner.round}"
-                raise ArgumentError(wanted("learner", "one that has not decided yet", got, "pass learner.fresh()"))
+            untaught("learner", learner, "pass learner.fresh()")
+            self.learner = self._pristine = learner.fresh()
             if learner.arms is not None and learner.arms != promise.arms:
                 raise ArgumentError(wanted("learner", f"one for the arms {promise.arms}", learner.arms))
             self.contextual, self.reward_range = learner.contextual, learner.reward_range

@@ -91,6 +91,13 @@ class EstimatorModel:
         """Whether the model was trained on rows that it does not carry, or not at all."""
         return self._own is None
 
+    @property
+    def taught(self) -> bool:
+        """Whether it was trained here, or the classifier or a step of it before."""
+        parts = [self.estimator, *(step for _, step in getattr(self.estimator, "steps", ()))]
+        own = (name for part in parts for name in getattr(part, "__dict__", ()))
+        return bool(self._ends) or any(name.endswith("_") and not name.startswith("_") for name in own)
+
     def begin(self, classes: tuple[Label, ...]) -> None:
         """Learn what the labels are, sorted."""
         self.classes = classes

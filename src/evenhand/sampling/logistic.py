@@ -71,6 +71,11 @@ class LogisticModel:
         """Return a model of the same configuration that has seen nothing."""
         return type(self)(C=self.C)
 
+    @property
+    def taught(self) -> bool:
+        """Whether it was fitted to any rows."""
+        return self._known > 0 or bool(self.classes)
+
     def begin(self, classes: tuple[Label, ...]) -> None:
         """Learn what the labels are: two, sorted, or one as long as there is no other.
 

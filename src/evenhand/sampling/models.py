@@ -9,13 +9,14 @@ from typing import Any, Protocol, Self
 
 from numpy.typing import NDArray
 
+from evenhand.conversation import untaught
 from evenhand.errors import ArgumentError, EvenhandError, ModelError, wanted
 from evenhand.protocol import Label
 from evenhand.sampling.estimators import EstimatorModel
 from evenhand.sampling.logistic import LogisticModel
 from evenhand.sampling.rows import Rows
 
-__all__ = ["Model", "as_model", "checkpoint", "failures_named"]
+__all__ = ["Model", "as_model", "checkpoint", "failures_named", "untaught_model"]
 
 
 class Model(Protocol):
@@ -76,6 +77,17 @@ def as_model(model: Any) -> Any:
             wanted("model", "a torch module inside evenhand.sampling.TorchModel(...)", type(model).__name__)
         )
     return EstimatorModel(model)
+
+
+def untaught_model(model: Any) -> Any:
+    """Return a model, or what is made one, that was not trained yet: samplers train it from the start.
+
+    Raises
+    ------
+    ArgumentError
+        If it was trained.
+    """
+    return untaught("model", as_model(model), "pass model.fresh(), or sklearn.base.clone(model)")
 
 
 def checkpoint(model: Any) -> Callable[[], None]:

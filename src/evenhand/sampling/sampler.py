@@ -274,11 +274,15 @@ class Sampler(Drawing):
 
     # ------------------------------------------------------------------ copies and files
 
+    @property
+    def taught(self) -> bool:
+        """Whether it has drawn or learned anything, or lost a group, since it was made."""
+        return super().taught or bool(self._notes)
+
     def fresh(self, *, seed: Seed = None) -> Self:
         """Return a sampler of the same configuration that remembers nothing, with another seed if given."""
-        config = self.config()
-        config["seed"] = self.seed if seed is None else seed
-        return type(self)(**config)
+        given = {"model": self.model.fresh(), "seed": self.seed if seed is None else seed}
+        return type(self)(**{**self.config(), **given})
 
     @locked
     def snapshot(self) -> dict[str, Any]:
@@ -303,7 +307,7 @@ class Sampler(Drawing):
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:
         """Return the sampler that `snapshot` was taken of."""
-        sampler = cls(**snapshot["config"], model=snapshot["model"])
+        sampler = cls(**snapshot["config"], model=snapshot["model"].fresh())
         sampler._trainer.restore(snapshot)
         sampler._stream[:] = snapshot["stream"]
         sampler.round, sampler.rounds, sampler.labels = snapshot["numbers"]

@@ -136,6 +136,11 @@ class TorchModel:
             got = f"shape {tuple(shape)} for {len(X)} rows"
             raise ArgumentError(wanted("module", f"a network that returns logits (n, {least})", got))
 
+    @property
+    def taught(self) -> bool:
+        """Whether it was trained here; the weights that the module came with are where it begins."""
+        return self.rounds > 0 or bool(self.classes)
+
     def begin(self, classes: tuple[Label, ...]) -> None:
         """Learn what the labels are, sorted."""
         self.classes = classes

@@ -13,7 +13,7 @@ from evenhand.protocol import Label
 from evenhand.sampling.examples import Examples, Told
 from evenhand.sampling.logistic import LogisticModel
 from evenhand.sampling.losses import Loss, checked_loss, row_losses, summed_losses
-from evenhand.sampling.models import as_model, checkpoint, failures_named
+from evenhand.sampling.models import checkpoint, failures_named, untaught_model
 from evenhand.sampling.problem import checked_whole
 
 __all__ = ["Trainer"]
@@ -32,7 +32,7 @@ class Trainer:
         self.groups, self.loss = groups, checked_loss(loss)
         self.validation_rows = None if validation_rows is None else checked_whole("validation_rows", validation_rows, 1)
         self.examples = Examples(len(groups), classes)
-        self.model = as_model(model).fresh(seed)
+        self.model = untaught_model(model).fresh(seed)
         if self.loss == "log" and getattr(self.model, "certain", False):
             raise ArgumentError(wanted("loss", "one that needs no probabilities, for a model without them", loss))
         self.model.begin(self.classes)

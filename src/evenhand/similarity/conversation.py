@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from evenhand import saved
 from evenhand.arguments import one_of, real, whole, yes_or_no
-from evenhand.conversation import Conversation, locked
+from evenhand.conversation import Conversation, locked, untaught
 from evenhand.errors import ArgumentError, VerdictError, wanted
 from evenhand.kernels.compose import OPEN, entry, kernel
 from evenhand.kernels.fair_program import Tree
@@ -110,7 +110,7 @@ class Lipschitz(Conversation):
         if metric is not None and not isinstance(metric, DistanceLearner):
             raise ArgumentError(wanted("metric", "a metric learner such as MomentDistance(), or None", metric))
         self.seed = draw_seed(seed)
-        learner = MomentDistance(precision=precision) if metric is None else metric.fresh()
+        learner = MomentDistance(precision=precision) if metric is None else self._taken(metric)
         if not learner.shared and individuals is None:
             raise ArgumentError(
                 wanted("individuals", "how many there are a round, where each pair has a learner", individuals)
@@ -264,6 +264,11 @@ class Lipschitz(Conversation):
         config = {name: copy.deepcopy(value) for name, value in self.config().items()}
         return type(self)(**{**config, "seed": self.seed if seed is None else seed})
 
+    @property
+    def taught(self) -> bool:
+        """Whether it has decided or learned anything since it was made."""
+        return super().taught or self.metric.taught
+
     def config(self) -> dict[str, Any]:
         """Return the constructor's arguments."""
         return {**super().config(), "metric": self.metric.fresh()}
@@ -282,7 +287,7 @@ class Lipschitz(Conversation):
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:
         """Return the policy that `snapshot` was taken of."""
-        policy = cls(**{**snapshot["config"], "metric": snapshot["metric"]})
+        policy = cls(**{**snapshot["config"], "metric": snapshot["metric"].fresh()})
         policy.metric = snapshot["metric"]
         policy.metric.taken_at = policy.precision
         policy._share_lock()
@@ -342,6 +347,11 @@ class Lipschitz(Conversation):
         for (i, j), verdict in taken.items():
             if status[i, j] == TAUGHT or said[i, j] != 0:
                 self.metric.record(verdict)
+
+    def _taken(self, metric: DistanceLearner) -> DistanceLearner:
+        mend = "pass metric.fresh(), or tell the verdicts to the policy's own `metric`"
+        taken: DistanceLearner = untaught("metric", metric, mend).fresh()
+        return taken
 
     def _share_lock(self) -> None:
         """Have one lock with the metric, which users may ask and teach while the policy decides."""

@@ -89,6 +89,11 @@ class DistanceLearner:
         return 0.0
 
     @property
+    def taught(self) -> bool:
+        """Whether it was told any verdict that stands."""
+        return bool(self.verdicts)
+
+    @property
     def error_rate(self) -> float:
         """The rate of wrong verdicts that the learner is prepared for."""
         return 0.0

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from evenhand.conversation import untaught
 from evenhand.errors import ArgumentError, SimulationInterrupted, wanted
 from evenhand.kernels.arrays import Ints
 from evenhand.rng import Seed, draw_seed
@@ -184,6 +185,8 @@ def _named(policies: Any) -> dict[str, Any]:
             raise ArgumentError(
                 wanted(f"policies[{name!r}]", "an object with ask and tell, or choose and update", policy)
             )
+        if hasattr(policy, "fresh"):
+            untaught(f"policies[{name!r}]", policy, "pass policy.fresh(): every replication starts without memory")
     return dict(policies)
 
 

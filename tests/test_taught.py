@@ -1,0 +1,215 @@
+"""What has learned something is refused where its memory would be lost, by name, and with what to do."""
+
+import copy
+
+import numpy as np
+import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+import evenhand as eh
+from evenhand import registry
+from evenhand.checks import examples
+from evenhand.errors import ArgumentError
+from evenhand.groups import BiasedLinearArms, GroupFairTopInterval, LinearThompson, NaiveFair, TopInterval
+from evenhand.interventions import CSR
+from evenhand.interventions.measures import simulated_searches
+from evenhand.learners import KLUCB, MOSS, UCB1, Adapter, EpsilonGreedy, Thompson
+from evenhand.quotas import LFG, BernoulliArms, DeadlineLearn, FairLearn, FairUCB
+from evenhand.sampling import (
+    EstimatorModel,
+    GreedySampler,
+    LogisticModel,
+    OptimisticSampler,
+    TorchModel,
+    UniformSampler,
+)
+from evenhand.similarity import EllipsoidDistance, LipschitzUCB, MomentDistance, ProjectedVolumeDistance
+from evenhand.state import from_bytes, to_bytes
+from evenhand.studies import Study
+
+LEARNERS = [UCB1, KLUCB, MOSS, Thompson, EpsilonGreedy]
+
+
+def asked(learner):
+    learner.ask()
+
+
+def chosen(learner):
+    learner.choose()
+
+
+def updated(learner):
+    learner.update(0, 0.0)
+
+
+def told(learner):
+    learner.tell(learner.ask(), 1.0)
+
+
+WAYS = [asked, chosen, updated, told]
+
+
+@pytest.mark.parametrize("wrap", [FairLearn, DeadlineLearn])
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_a_taught_learner_is_not_wrapped(learner, way, wrap):
+    one = learner(arms=2, seed=1)
+    way(one)
+    for again in (one, from_bytes(to_bytes(one)), copy.deepcopy(one)):
+        with pytest.raises(ArgumentError, match=r"learner: wanted one that has not decided yet, nor .*fresh\(\)"):
+            wrap(again, [0.2, 0.2])
+    wrap(one.fresh(), [0.2, 0.2])
+
+
+@pytest.mark.parametrize("policy", [LFG([0.1, 0.1]), FairUCB([0.1, 0.1]), TopInterval(["a", "b"])], ids=repr)
+def test_a_taught_policy_is_no_learner(policy):
+    one = policy.fresh()
+    one.update(*([[[1.0], [2.0]]] if one.contextual else []), 1, 1.0)
+    with pytest.raises(ArgumentError, match="learner: wanted one that has not decided yet"):
+        FairLearn(one, [0.1, 0.1])
+
+
+def test_contexts_alone_teach_nothing():
+    learner = TopInterval(["a", "b"])
+    learner.begin(3)
+    assert not learner.taught
+    assert FairLearn(learner, [0.1, 0.1]).ask(np.ones((2, 3))).round == 1
+
+
+@pytest.mark.parametrize("way", ["asked", "updated"])
+def test_a_taught_policy_is_not_put_inside_naive_fair(way):
+    groups = ["a", "a", "b", "b"]
+    contexts = np.arange(8.0).reshape(4, 2)
+    for inner, shown in ((LinearThompson(groups), [contexts]), (UCB1(), [])):
+        if not shown:
+            inner = inner.fresh(arms=2)
+        inner.ask(*shown) if way == "asked" else inner.update(*shown, 0, 1.0)
+        with pytest.raises(ArgumentError, match=r"inner: wanted one that has not decided yet.*pass inner.fresh\(\)"):
+            NaiveFair(groups, inner=inner)
+
+
+def test_a_learner_that_is_taught_after_it_was_wrapped_changes_nothing():
+    learner, inner = UCB1(arms=2), TopInterval(["a", "b"])
+    quota, fair = FairLearn(learner, [0.1, 0.1], seed=1), NaiveFair(["a", "b"], inner=inner, seed=1)
+    learner.update(1, 1.0)
+    inner.update([[1.0], [2.0]], 1, 5.0)
+    assert not quota.taught
+    assert quota.fresh().ask().arm == quota.ask().arm == 0
+    fair.fresh().ask([[1.0], [2.0]])
+
+
+def fitted(model):
+    return model.fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
+
+
+MODELS = {
+    "logistic": lambda: fitted(LogisticModel()),
+    "tree": lambda: fitted(DecisionTreeClassifier()),
+    "pipeline": lambda: fitted(make_pipeline(StandardScaler(), DecisionTreeClassifier())),
+    "wrapped": lambda: EstimatorModel(fitted(DecisionTreeClassifier())),
+    "another sampler's": lambda: sampled(UniformSampler(["u", "v"], seed=1)).model,
+    "another sampler's tree": lambda: sampled(UniformSampler(["u", "v"], DecisionTreeClassifier(), seed=1)).model,
+}
+
+
+def sampled(sampler):
+    for _ in range(4):
+        sampler.tell(sampler.ask(), [[0.0], [1.0]], [0, 1])
+    return sampler
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("sampler", [OptimisticSampler, GreedySampler, UniformSampler])
+def test_a_trained_model_is_refused_by_samplers(sampler, model):
+    with pytest.raises(ArgumentError, match=r"model: wanted one that has not decided yet, nor learned .*fresh\(\), or"):
+        sampler(["u", "v"], MODELS[model]())
+
+
+def test_a_trained_network_is_refused_by_samplers_and_its_first_weights_are_kept():
+    torch = pytest.importorskip("torch")
+    module = torch.nn.Linear(1, 2)
+    sampler = sampled(UniformSampler(["u", "v"], TorchModel(module), seed=1))
+    with pytest.raises(ArgumentError, match="model: wanted one that has not decided yet"):
+        UniformSampler(["u", "v"], sampler.model)
+    begun = UniformSampler(["u", "v"], TorchModel(module), seed=1)
+    assert torch.equal(begun.model.module.weight, module.weight)
+
+
+@pytest.mark.parametrize("model", [None, DecisionTreeClassifier()], ids=["logistic", "tree"])
+def test_samplers_go_on_after_loading_and_begin_anew_when_fresh(model):
+    sampler = sampled(UniformSampler(["u", "v"], model, seed=1))
+    assert from_bytes(to_bytes(sampler)).labels == 8
+    assert sampler.taught
+    fresh = sampler.fresh()
+    assert not fresh.taught
+    assert sampled(fresh).labels == 8
+
+
+@pytest.mark.parametrize("metric", [MomentDistance, EllipsoidDistance, ProjectedVolumeDistance])
+def test_a_taught_metric_is_refused_by_policies(metric):
+    one = metric(radius=2.0)
+    number = one.verdict([1.0, 0.0], [0.0, 0.0], 0.5, True)
+    with pytest.raises(ArgumentError, match=r"metric: wanted one that has not .*pass metric.fresh\(\), or tell the"):
+        LipschitzUCB(2, metric=one)
+    LipschitzUCB(2, metric=one.fresh())
+    one.withdraw(number)
+    policy = LipschitzUCB(2, metric=one, seed=1)
+    policy.metric.verdict([1.0, 0.0], [0.0, 0.0], 0.5, True)
+    assert policy.taught
+    assert len(from_bytes(to_bytes(policy)).metric.verdicts) == 1
+    assert policy.fresh().metric.verdicts == []
+
+
+STEPPED = ("interventions", "sampling")
+SIMULATED = [entry.name for entry in registry.entries("policy") if entry.name.split("/")[0] not in STEPPED]
+
+
+@pytest.mark.parametrize("name", SIMULATED)
+def test_simulate_refuses_a_policy_whose_memory_it_would_not_use(name):
+    policy, world = examples(registry.get(name).cls)[0]
+    policy = policy.fresh(arms=world.arms) if getattr(policy, "arms", 0) is None else policy
+    before = policy.taught
+    world.reset(1)
+    policy.ask(*world.observe())
+    with pytest.raises(ArgumentError, match=r"policies\['one'\]: wanted one that has not decided .*policy.fresh\(\)"):
+        eh.simulate({"one": policy}, world, rounds=5)
+    eh.simulate(policy.fresh(), world, rounds=5, seed=1, jobs=1)
+    assert not before
+
+
+def test_simulate_refuses_a_policy_that_was_told_without_a_ticket():
+    policy = FairLearn(Adapter(object(), choose=lambda one: 0, update=lambda one, index, reward: None), [0.1, 0.1])
+    policy.update(0, 1.0)
+    with pytest.raises(ArgumentError, match="wanted one that has not decided yet"):
+        eh.simulate(policy, BernoulliArms([0.1, 0.2]), rounds=5)
+
+
+def test_searches_that_have_begun_are_not_simulated():
+    search, _ = next(CSR.examples())
+    search.ask()
+    with pytest.raises(ArgumentError, match=r"searches\['csr'\]: wanted one that has not .*search.fresh\(\)"):
+        simulated_searches({"csr": search}, replications=1)
+
+
+def test_a_study_goes_on_with_what_a_learner_knows():
+    """Nothing is lost where the policy is taken as it is."""
+    learner = UCB1(arms=2)
+    for reward in (0.0, 1.0):
+        learner.tell(learner.ask(), reward)
+    study = Study.create(":memory:", learner)
+    assert study.policy.round == 2
+    assert study.ask().round == 3
+
+
+def test_a_group_fair_policy_knows_whether_it_was_taught():
+    world = BiasedLinearArms(arms=4, sensitive=2)
+    policy = GroupFairTopInterval(world.groups, "sensitive")
+    world.reset(1)
+    (contexts,) = world.observe()
+    policy.begin(contexts.shape[1])
+    assert not policy.taught
+    policy.update(contexts, 0, 3.0)
+    assert policy.taught
+    assert from_bytes(to_bytes(policy)).taught
