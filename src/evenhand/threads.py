@@ -12,7 +12,7 @@ from evenhand.errors import ContractError
 
 __all__ = ["run_together"]
 
-PATIENCE = 60.0
+PATIENCE = 600.0
 """Seconds after which threads that have not come to an end wait for one another."""
 SWITCHES = 400
 """After how many lines of a thread another may go on; what comes later runs at full speed."""
