@@ -16,7 +16,9 @@ def reproduce(
     quick: Annotated[bool, typer.Option("--quick", help="Small settings, seconds instead of minutes.")] = False,
     out: Annotated[Path, typer.Option(help="Folder for data, pictures and reports.")] = Path("out"),
     jobs: Annotated[int, typer.Option(help="Workers, -1 for all cores.")] = -1,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 if a claim is not reproduced.")] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit code 1 if a conclusive claim is not reproduced.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
     """Reproduce a paper's figure: data, picture, and a verdict a claim. Interrupted, the same command goes on."""
@@ -34,11 +36,11 @@ def reproduce(
         one.write(report, place, quick=quick)
         shutil.rmtree(place / "partial", ignore_errors=True)
         verdicts = [verdict.as_dict() for verdict in report.verdicts]
-        missed |= any(not verdict.reproduced for verdict in report.verdicts)
+        missed |= any(verdict.conclusive and not verdict.reproduced for verdict in report.verdicts)
         seconds = time.perf_counter() - started
         bodies.append({"id": one.id, "verdicts": verdicts, "folder": str(place), "seconds": round(seconds, 1)})
         if not json:
-            rows = [(v["claim"], v["where"], v["measured"], v["verdict"]) for v in verdicts]
+            rows = [(v.claim.says, v.claim.where, v.measured, v.text) for v in report.verdicts]
             table(f"{one.id}: {one.title}", ("claim", "where", "measured", "verdict"), rows)
             for remark in report.remarks:
                 say(f"- {remark}")

@@ -2,7 +2,7 @@
 
 An experiment is a function from settings to a `Report`, entered under an id such as "quotas/fig3". It has two settings,
 the paper's own and a quick one. Whether a claim is reproduced is decided by a tolerance that is written down beside it
-before it runs.
+before it runs; a claim that the quick settings are too small for is inconclusive there.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evenhand.errors import RegistryError
+from evenhand.experiments.claims import Claim, Verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,38 +24,6 @@ if TYPE_CHECKING:
 __all__ = ["Claim", "Experiment", "Report", "Runner", "Verdict", "catalogue", "experiment", "find"]
 
 HOMES = ("quotas", "groups", "sampling", "similarity", "interventions")
-
-
-@dataclass(frozen=True)
-class Claim:
-    """What a paper says: its words in ours, where it says so, and what counts as reproduced."""
-
-    says: str
-    where: str
-    tolerance: str
-
-    def verdict(self, reproduced: bool, measured: str) -> Verdict:
-        """Return the verdict on this claim, with what was measured in words and numbers."""
-        return Verdict(self, bool(reproduced), measured)
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """Whether a claim was reproduced, and what was measured."""
-
-    claim: Claim
-    reproduced: bool
-    measured: str
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the verdict as plain data."""
-        return {
-            "claim": self.claim.says,
-            "where": self.claim.where,
-            "tolerance": self.claim.tolerance,
-            "measured": self.measured,
-            "verdict": "reproduced" if self.reproduced else "not reproduced",
-        }
 
 
 @dataclass(frozen=True)
@@ -122,7 +91,9 @@ class Experiment:
         lines += [f"- {name}: {value}" for name, value in shown]
         lines += ["", "| claim | where | counts as reproduced if | measured | verdict |", "|---|---|---|---|---|"]
         for verdict in report.verdicts:
-            lines.append("| " + " | ".join(str(cell).replace("|", "\\|") for cell in verdict.as_dict().values()) + " |")
+            claim = verdict.claim
+            cells = (claim.says, claim.where, claim.tolerance, verdict.measured, verdict.text)
+            lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
         lines += ["", *(f"- {remark}" for remark in report.remarks), ""] if report.remarks else [""]
         lines += [f"![{name}]({name}.png)" for name in report.figures]
         return "\n".join(lines) + "\n"

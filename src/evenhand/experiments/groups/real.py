@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from evenhand.experiments.claims import certainty
 from evenhand.experiments.framework import Claim, Report, Runner, Verdict, experiment
 from evenhand.experiments.groups.settings import FEW, RealData
 from evenhand.experiments.groups.sweep import BLIND, CHAINING, FAIR, NAIVE, POOLED, panel, summary
@@ -27,16 +28,19 @@ SMALL_GAP = Claim(
     "The regret that GroupFairTopInterval adds to TopInterval's is small, NaiveFair's is large",
     "Figure 3",
     "at the longest horizon, mean over delta, at most half of what NaiveFair adds",
+    {"multiples": 20, "replications": 100},
 )
 HALF = Claim(
     "GroupFairTopInterval's share of sensitive pulls comes close to 50 %",
     "Figure 3",
     "at the longest horizon, mean over delta, within 0.05 of one half",
+    {"multiples": 20, "replications": 100},
 )
 NEARER = Claim(
     "... closer than TopInterval's",
     "Figure 3",
     "at the longest horizon, mean over delta, nearer to one half than TopInterval's share",
+    {"multiples": 20, "replications": 100},
 )
 
 
@@ -103,7 +107,7 @@ def real_data(settings: RealData, runner: Runner) -> Report:
     report = Report(data={"table": table})
     for preset in settings.presets:
         own = table[table["preset"] == preset]
-        report.verdicts += _verdicts(own, preset)
+        report.verdicts += _verdicts(own, preset, settings)
         last = own[own["value"] == own["value"].max()]
         pooled = panel(last, POOLED, "share").mean()
         report.remarks.append(
@@ -125,18 +129,28 @@ def _policies(world: TableArms, delta: float, rounds: int, preset: Any) -> dict[
     }
 
 
-def _verdicts(table: pd.DataFrame, preset: str) -> Iterator[Verdict]:
+def _verdicts(table: pd.DataFrame, preset: str, settings: RealData) -> Iterator[Verdict]:
     last = table[table["value"] == table["value"].max()]
     regret = {name: float(panel(last, name, "perceived regret").mean()) for name in (FAIR, BLIND, NAIVE)}
     share = {name: float(panel(last, name, "share").mean()) for name in (FAIR, BLIND)}
     added = {name: regret[name] - regret[BLIND] for name in (FAIR, NAIVE)}
+
+    def sure(slack: float, measure: str, weights: dict[str, float]) -> float:
+        # The seed is the same at every delta, so that errors do not average out over them.
+        errors = [weight * panel(last, name, measure, "error").mean() for name, weight in weights.items()]
+        at_end = max(settings.multiples) >= 20
+        return certainty(slack, float(np.linalg.norm(errors)), settings.replications) if at_end else 0.0
+
     adds = f"{FAIR} adds {added[FAIR]:.3g}, NaiveFair {added[NAIVE]:.3g}"
     told = f"TopInterval {regret[BLIND]:.4g} a round, {adds} ({preset})"
-    yield SMALL_GAP.verdict(added[FAIR] <= added[NAIVE] / 2, told)
+    clear = sure(added[NAIVE] / 2 - added[FAIR], "perceived regret", {FAIR: 1.0, BLIND: 0.5, NAIVE: 0.5})
+    yield SMALL_GAP.verdict(added[FAIR] <= added[NAIVE] / 2, told, settings, certainty=clear)
     told = f"{FAIR} {share[FAIR]:.3f}, TopInterval {share[BLIND]:.3f} ({preset})"
     off = {name: abs(value - 0.5) for name, value in share.items()}
-    yield HALF.verdict(off[FAIR] <= 0.05, told)
-    yield NEARER.verdict(off[FAIR] < off[BLIND], told)
+    clear = sure(0.05 - off[FAIR], "share", {FAIR: 1.0})
+    yield HALF.verdict(off[FAIR] <= 0.05, told, settings, certainty=clear)
+    clear = sure(off[BLIND] - off[FAIR], "share", {FAIR: 1.0, BLIND: 1.0})
+    yield NEARER.verdict(off[FAIR] < off[BLIND], told, settings, certainty=clear)
 
 
 def _draw(table: pd.DataFrame, settings: RealData) -> Figure:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from evenhand.experiments.claims import certainty
 from evenhand.experiments.framework import Claim, Report, Runner, Verdict, experiment
 from evenhand.experiments.groups.settings import QUICK, SWEEPS, Sweep
 from evenhand.experiments.groups.sweep import BLIND, CHAINING, FAIR, NAIVE, NAIVE_SIZE, POOLED, PROMPT, panel, sweep
@@ -33,47 +34,58 @@ CLOSE = Claim(
     "GroupFairTopInterval's share of sensitive pulls is close to the sensitive share of the arms",
     "section 5.2",
     "mean share within 0.1 of the share of arms at every value (horizons from 200 on)",
+    {"replications": 100},
 )
 STARVED = Claim(
     "TopInterval and IntervalChaining starve sensitive arms as the bias grows",
     "section 5.2",
     "both shares at the largest mu at most half of those at the smallest",
+    {"replications": 100},
 )
 HALF = Claim(
     "NaiveFair keeps the share at 50 %",
     "section 5.2",
     "mean share within 0.03 of one half at every value (horizons from 200 on)",
+    {"replications": 100},
 )
 BY_SIZE = Claim(
     "NaiveFair's share follows the sensitive share of the arms",
     "Figure 1 (d)",
     "mean share within 0.03 of the share of arms at every value, groups drawn by size as in the authors' program",
+    {"replications": 100},
 )
 UNIFORM = Claim(
     "IntervalChaining becomes uniform for many arms",
     "section 5.2",
     "mean share within 0.05 of the share of arms at the largest n",
+    {"replications": 100},
 )
 LIKE_BLIND = Claim(
     "GroupFairTopInterval's true regret is about TopInterval's biased regret",
     "section 5.2",
     "ratio between 1/2 and 2 at every value (horizons from 200 on)",
+    {"replications": 100},
 )
 GROWS = Claim(
     "True regret of TopInterval and IntervalChaining grows with the bias",
     "section 5.2",
     "both at the largest mu above those at the smallest by more than three standard errors",
+    {"replications": 100},
 )
 DOUBLES = Claim(
     "... and at least doubles",
     "section 5.2, a stricter reading of ours",
     "both at the largest mu at least twice those at the smallest",
+    {"replications": 100},
 )
 NAIVE_LOSES = Claim(
     "NaiveFair has high regret",
     "section 5.2",
     "its true regret above GroupFairTopInterval's at every value (horizons from 200 on)",
+    {"replications": 100},
 )
+
+TRIO = ((FAIR, "true regret"), (BLIND, "biased regret"), (NAIVE, "true regret"))
 
 
 def shares(settings: Sweep, runner: Runner) -> Report:
@@ -124,28 +136,40 @@ def _draw(settings: Sweep, panels: dict[str, Any], measures: dict[str, str], up:
 
 def _about_shares(settings: Sweep, table: pd.DataFrame, title: str) -> Iterator[Verdict]:
     owed = table.drop_duplicates("value").sort_values("value")["arm_share"].to_numpy()
+    runs = settings.replications
 
-    def off(policy: str, goal: Any) -> float:
-        return float(np.abs(panel(table, policy, "share") - goal).max())
+    def near(claim: Claim, policy: str, goal: Any, tolerance: float, more: str = "") -> Verdict:
+        distance = np.abs(panel(table, policy, "share") - goal)
+        sure = certainty(tolerance - distance, panel(table, policy, "share", "error"), runs)
+        said = f"largest distance {distance.max():.3f} ({title}){more}"
+        return claim.verdict(distance.max() <= tolerance, said, settings, certainty=sure)
 
-    said = f"largest distance {off(FAIR, owed):.3f} ({title}); pooled form {off(POOLED, owed):.3f}"
+    def off(policy: str) -> float:
+        return float(np.abs(panel(table, policy, "share") - owed).max())
+
+    more = f"; pooled form {off(POOLED):.3f}"
     if settings.vary == "dimension":
-        said += f"; with the minimum norm from the first sample on {off(PROMPT, owed):.3f}"
-    yield CLOSE.verdict(off(FAIR, owed) <= 0.1, said)
+        more += f"; with the minimum norm from the first sample on {off(PROMPT):.3f}"
+    yield near(CLOSE, FAIR, owed, 0.1, more)
     if settings.vary == "sensitive":
-        yield BY_SIZE.verdict(off(NAIVE_SIZE, owed) <= 0.03, f"largest distance {off(NAIVE_SIZE, owed):.3f} ({title})")
-    yield HALF.verdict(off(NAIVE, 0.5) <= 0.03, f"largest distance {off(NAIVE, 0.5):.3f} ({title})")
+        yield near(BY_SIZE, NAIVE_SIZE, owed, 0.03)
+    yield near(HALF, NAIVE, 0.5, 0.03)
     if settings.vary == "bias":
-        ends = {name: panel(table, name, "share")[[0, -1]] for name in (BLIND, CHAINING)}
+        ends = _ends(table, "share")
         told = ", ".join(f"{name} {first:.3f} to {last:.3f}" for name, (first, last) in ends.items())
-        yield STARVED.verdict(all(last <= first / 2 for first, last in ends.values()), f"{told} ({title})")
+        sure = _sure(table, "share", settings, first=0.5, last=-1.0)
+        starved = all(last <= first / 2 for first, last in ends.values())
+        yield STARVED.verdict(starved, f"{told} ({title})", settings, certainty=sure)
     if settings.vary == "arms":
         gap = abs(panel(table, CHAINING, "share")[-1] - owed[-1])
-        yield UNIFORM.verdict(gap <= 0.05, f"distance {gap:.3f} at n = {max(settings.values)} ({title})")
+        sure = certainty(0.05 - gap, panel(table, CHAINING, "share", "error")[-1], runs)
+        said = f"distance {gap:.3f} at n = {max(settings.values)} ({title})"
+        yield UNIFORM.verdict(gap <= 0.05, said, settings, certainty=sure)
 
 
 def _about_regrets(settings: Sweep, table: pd.DataFrame, title: str) -> Iterator[Verdict]:
-    fair, blind = panel(table, FAIR, "true regret"), panel(table, BLIND, "biased regret")
+    fair, blind, naive = (panel(table, *which) for which in TRIO)
+    errors = [panel(table, *which, "error") for which in TRIO]
     ratio = fair / blind
     said = f"ratios {ratio.min():.2f} to {ratio.max():.2f} ({title})"
     if settings.vary == "dimension":
@@ -153,18 +177,35 @@ def _about_regrets(settings: Sweep, table: pd.DataFrame, title: str) -> Iterator
         said += (
             f"; at d = {max(settings.values)} {fair[-1]:.1f}, minimum norm from the first sample on {prompt[-1]:.1f}"
         )
-    yield LIKE_BLIND.verdict(bool((ratio >= 0.5).all() and (ratio <= 2).all()), said)
-    naive = panel(table, NAIVE, "true regret")
-    yield NAIVE_LOSES.verdict(
-        bool((naive > fair).all()), f"{(naive / fair).min():.2f} to {(naive / fair).max():.2f} times ({title})"
-    )
+    alike = bool((ratio >= 0.5).all() and (ratio <= 2).all())
+    slack = np.log(2) - np.abs(np.log(ratio))
+    sure = certainty(slack, np.hypot(errors[0] / fair, errors[1] / blind), settings.replications)
+    yield LIKE_BLIND.verdict(alike, said, settings, certainty=sure)
+    said = f"{(naive / fair).min():.2f} to {(naive / fair).max():.2f} times ({title})"
+    sure = certainty(naive - fair, np.hypot(errors[0], errors[2]), settings.replications)
+    yield NAIVE_LOSES.verdict(bool((naive > fair).all()), said, settings, certainty=sure)
     if settings.vary == "bias":
-        ends = {name: panel(table, name, "true regret")[[0, -1]] for name in (BLIND, CHAINING)}
-        errors = {name: np.hypot(*panel(table, name, "true regret", "error")[[0, -1]]) for name in (BLIND, CHAINING)}
-        told = ", ".join(f"{name} {first:.2f} to {last:.2f}" for name, (first, last) in ends.items())
-        rises = all(last - first > 3 * errors[name] for name, (first, last) in ends.items())
-        yield GROWS.verdict(rises, f"{told} ({title})")
-        yield DOUBLES.verdict(all(last >= 2 * first for first, last in ends.values()), f"{told} ({title})")
+        ends = _ends(table, "true regret")
+        errors_of = {name: np.hypot(*_ends(table, "true regret", "error")[name]) for name in ends}
+        told = ", ".join(f"{name} {first:.2f} to {last:.2f}" for name, (first, last) in ends.items()) + f" ({title})"
+        rises = all(last - first > 3 * errors_of[name] for name, (first, last) in ends.items())
+        sure = _sure(table, "true regret", settings, first=-1.0, last=1.0)
+        yield GROWS.verdict(rises, told, settings, certainty=sure)
+        sure = _sure(table, "true regret", settings, first=-2.0, last=1.0)
+        yield DOUBLES.verdict(all(last >= 2 * first for first, last in ends.values()), told, settings, certainty=sure)
+
+
+def _ends(table: pd.DataFrame, measure: str, column: str = "mean") -> dict[str, Any]:
+    """Return a measure of TopInterval and IntervalChaining at the smallest and the largest value."""
+    return {name: panel(table, name, measure, column)[[0, -1]] for name in (BLIND, CHAINING)}
+
+
+def _sure(table: pd.DataFrame, measure: str, settings: Sweep, first: float, last: float) -> float:
+    """Return how certain the sign of first * (the smallest value's) + last * (the largest value's) is, in both."""
+    weights = np.array([first, last])
+    slacks = [weights @ ends for ends in _ends(table, measure).values()]
+    errors = [np.hypot(*(weights * ends)) for ends in _ends(table, measure, "error").values()]
+    return certainty(slacks, errors, settings.replications)
 
 
 def _enter() -> None:

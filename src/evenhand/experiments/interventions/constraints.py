@@ -10,7 +10,7 @@ from evenhand.experiments.framework import Claim, Report, Runner, Verdict, exper
 from evenhand.experiments.interventions.curves import drawn, error_at, error_curves, standard_error
 from evenhand.experiments.interventions.instances import Conditions, instance
 
-__all__ = ["BOUND"]
+__all__ = ["BOUND", "NEEDS"]
 
 BOUND = (0.0, 30 * 30**0.5)
 """The paper's bound on divergences from the deployed candidate: below 30 sqrt(K), K = 30."""
@@ -22,30 +22,38 @@ LOOSE = Conditions("binomial", 0.2, 22, 0.06, 0.02, BOUND, BOUND)
 TIGHT = Conditions("binomial", 0.03, 9, 0.06, 0.01, BOUND, BOUND)
 NO_FAIR = Conditions("binomial", 0.03, 0, 0.06, 0.01, BOUND, BOUND)
 
+NEEDS = {"budgets": 10_000, "instances": 5, "runs": 100}
+"""Instances are random: two of them with twenty runs each, as in the quick settings, say little about all."""
+
 V1_BEHIND = Claim(
     "re-using samples matters: CSR-V2 errs far less often than CSR-V1 and the two-stage V1",
     "Figure 3",
     "error at the largest budget at most half of either",
+    NEEDS,
 )
 AHEAD = Claim(
     "under a constraint CSR-V2 errs less often than the two-stage V2",
     "Figure 3 (b), (c)",
     "ahead by more than two standard errors at the largest budget",
+    NEEDS,
 )
 STAGED = Claim(
     "without a constraint the two-stage V2 errs least often, CSR-V2 comes second",
     "Figure 3 (a)",
     "at every budget within two standard errors of the order TS-V2 <= CSR-V2 <= V1 versions",
+    NEEDS,
 )
 DETECTED = Claim(
     "where no candidate is fair, CSR says so with a probability that goes to one",
     "Theorem 2",
     "CSR-V2 says so in at least 95 % of runs at the largest budget",
+    NEEDS,
 )
 ALL_DETECT = Claim(
     "so do the versions without re-use and in two stages",
     "Theorem 2, for CSR-V1 and the two-stage forms",
     "each says so in at least 95 % of runs at the largest budget",
+    NEEDS,
 )
 REMARK = (
     "The paper does not print its instances. Ours: S -> V -> Y, V binomial on 0..19 given S with success rates "
@@ -87,18 +95,18 @@ def reported(curves: pd.DataFrame, title: str, verdicts: list[Verdict]) -> Repor
     return Report({"errors": curves}, verdicts, {"errors": drawn(curves, title)}, [REMARK])
 
 
-def _v1_behind(curves: pd.DataFrame) -> Verdict:
+def _v1_behind(curves: pd.DataFrame, settings: dict[str, Any]) -> Verdict:
     rivals = ("CSR-V1", "TS-V1")
     kept = all(error_at(curves, "CSR-V2") <= 0.5 * error_at(curves, name) for name in rivals)
-    return V1_BEHIND.verdict(kept, shown(curves, ("CSR-V2", *rivals)))
+    return V1_BEHIND.verdict(kept, shown(curves, ("CSR-V2", *rivals)), settings)
 
 
-def _ahead(curves: pd.DataFrame) -> Verdict:
+def _ahead(curves: pd.DataFrame, settings: dict[str, Any]) -> Verdict:
     pair = ("CSR-V2", "TS-V2")
     ours, staged = (error_at(curves, name) for name in pair)
     error = standard_error(curves, *pair)
     every = "; ".join(f"T = {budget}: {shown(curves, pair, budget)}" for budget in sorted(set(curves["budget"])))
-    return AHEAD.verdict(ours < staged - 2 * error, f"{every}; standard error at the last {error:.3f}")
+    return AHEAD.verdict(ours < staged - 2 * error, f"{every}; standard error at the last {error:.3f}", settings)
 
 
 @experiment("interventions/fig3a", "Error over the budget, no constraint", **settings_of(NONE))
@@ -114,22 +122,26 @@ def no_constraint(settings: dict[str, Any], runner: Runner) -> Report:
         for one, other in order
     )
     smallest = min(settings["budgets"])
-    staged = STAGED.verdict(kept, f"at T = {smallest}: {shown(curves, names[:4], smallest)}")
-    return reported(curves, "Wrong candidate named, no constraint", [staged, _v1_behind(curves)])
+    staged = STAGED.verdict(kept, f"at T = {smallest}: {shown(curves, names[:4], smallest)}", settings)
+    return reported(curves, "Wrong candidate named, no constraint", [staged, _v1_behind(curves, settings)])
 
 
 @experiment("interventions/fig3b", "Error over the budget, loose constraint", **settings_of(LOOSE))
 def loose(settings: dict[str, Any], runner: Runner) -> Report:
     """Figure 3 (b): 22 of 30 candidates are fair."""
     curves = measured(settings, runner, NAMES)
-    return reported(curves, "Wrong candidate named, loose constraint", [_v1_behind(curves), _ahead(curves)])
+    return reported(
+        curves, "Wrong candidate named, loose constraint", [_v1_behind(curves, settings), _ahead(curves, settings)]
+    )
 
 
 @experiment("interventions/fig3c", "Error over the budget, tight constraint", **settings_of(TIGHT))
 def tight(settings: dict[str, Any], runner: Runner) -> Report:
     """Figure 3 (c): 9 of 30 candidates are fair."""
     curves = measured(settings, runner, NAMES)
-    return reported(curves, "Wrong candidate named, tight constraint", [_v1_behind(curves), _ahead(curves)])
+    return reported(
+        curves, "Wrong candidate named, tight constraint", [_v1_behind(curves, settings), _ahead(curves, settings)]
+    )
 
 
 @experiment("interventions/theorem2", "No candidate is fair", **settings_of(NO_FAIR))
@@ -141,10 +153,11 @@ def no_fair_candidate(settings: dict[str, Any], runner: Runner) -> Report:
     found = {name: error_at(curves, name, column="none") for name in ("CSR-V2", *others)}
     first = shown(curves, ("CSR-V2",), smallest, "none")
     verdicts = [
-        DETECTED.verdict(found["CSR-V2"] >= 0.95, f"{found['CSR-V2']:.3f} (at T = {smallest}: {first})"),
+        DETECTED.verdict(found["CSR-V2"] >= 0.95, f"{found['CSR-V2']:.3f} (at T = {smallest}: {first})", settings),
         ALL_DETECT.verdict(
             min(found[name] for name in others) >= 0.95,
             f"{shown(curves, others, column='none')} (at T = {smallest}: {shown(curves, others, smallest, 'none')})",
+            settings,
         ),
     ]
     return reported(curves, "No candidate is fair, and one was named", verdicts)

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from evenhand.experiments.framework import Claim, Report, Runner, experiment
-from evenhand.experiments.interventions.constraints import measured
+from evenhand.experiments.interventions.constraints import NEEDS, measured
 from evenhand.experiments.interventions.curves import drawn, error_at
 from evenhand.experiments.interventions.instances import Conditions
 
@@ -20,6 +20,7 @@ LOWER = Claim(
     "the lower the divergences, the lower the error",
     "Figure 6",
     "mean error of CSR-V2 over budgets: both low < one high < both high, each within 0.02",
+    NEEDS,
 )
 SETTINGS = {"tolerance": 0.1, "fair": 22, "outcome_gap": 0.02, "margin": 0.02}
 
@@ -52,4 +53,4 @@ def ablation(settings: dict[str, Any], runner: Runner) -> Report:
     ]
     measured_ = ", ".join(f"{label} {error:.3f}" for label, error in mean.items())
     figure = drawn(ours, "Wrong candidate named by CSR-V2")
-    return Report({"errors": frame}, [LOWER.verdict(kept, measured_)], {"errors": figure}, remarks)
+    return Report({"errors": frame}, [LOWER.verdict(kept, measured_, settings)], {"errors": figure}, remarks)

@@ -22,6 +22,7 @@ FALLS = Claim(
     "Conventional regret falls as the tolerance grows",
     "Figure 2, section 6",
     "mean regret over the grid never rises by more than two standard errors",
+    {"replications": 50},
 )
 THRESHOLD = Claim(
     "Beyond a threshold nothing is forced and regret is that of UCB1",
@@ -37,6 +38,7 @@ LINEAR = Claim(
     "The cost follows the quotas that bind (Theorem 4), without a jump at the threshold",
     "Theorem 4",
     "mean regret within 5 % of sum_i Delta_i max(N_i of UCB1, r_i T - alpha) all over the grid",
+    {"rounds": 1_000_000},
 )
 
 
@@ -70,7 +72,7 @@ def fig2(settings: Fig2, runner: Runner) -> Report:
         report.data[f"history {reading}".replace(" ", "_")] = history
         table = _table(history, settings, np.max(means) - np.array(means)).assign(reading=reading)
         tables.append(table)
-        report.verdicts += _verdicts(table, history, reading)
+        report.verdicts += _verdicts(table, history, settings, reading)
     report.data["table"] = pd.concat(tables)
     report.figures["fig2"] = _draw(tables)
     report.remarks.append("Both readings of the means of Instance 1 are run; they lead to the same verdicts.")
@@ -101,7 +103,7 @@ def _table(history: Any, settings: Fig2, gaps: np.ndarray) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _verdicts(table: pd.DataFrame, history: Any, reading: str) -> list[Verdict]:
+def _verdicts(table: pd.DataFrame, history: Any, settings: Fig2, reading: str) -> list[Verdict]:
     rise = (table.regret.diff() - 2 * np.hypot(table.standard_error, table.standard_error.shift())).max()
     last = table.iloc[-1]
     largest = str(history.policy.values[-2])
@@ -114,12 +116,12 @@ def _verdicts(table: pd.DataFrame, history: Any, reading: str) -> list[Verdict]:
     falls = f"from {first:.0f} at alpha = 0 to {last.regret:.0f} at alpha = {last.alpha:.0f} ({reading})"
     ahead = forced.worst_shortfall - forced.alpha
     return [
-        FALLS.verdict(rise <= 0, falls),
+        FALLS.verdict(rise <= 0, falls, settings),
         THRESHOLD.verdict(last.forced == 0 and same, f"{last.forced:.0f} forced, equal to UCB1: {same} ({reading})"),
         VIOLATION.verdict(
             bool(within), f"worst shortfall less alpha from {ahead.min():.2f} to {ahead.max():.2f} ({reading})"
         ),
-        LINEAR.verdict(off <= 0.05, f"largest deviation {100 * off:.1f} % ({reading})"),
+        LINEAR.verdict(off <= 0.05, f"largest deviation {100 * off:.1f} % ({reading})", settings),
     ]
 
 

@@ -22,11 +22,13 @@ COMPARABLE = Claim(
     "Fair-UCB and LFG have comparable r-regret",
     "Figure 3, section 6",
     "the r-regrets at T are within a factor of two of each other for at least one eta",
+    {"rounds": 1_000_000},
 )
 EVERY_ETA = Claim(
     "... whatever eta (the text gives none)",
     "Figure 3, section 6",
     "the r-regrets at T are within a factor of two of each other for every eta tried",
+    {"rounds": 1_000_000},
 )
 BOUND = Claim(
     "r-regret of Fair-UCB is at most the bound of Theorem 2",
@@ -37,6 +39,7 @@ LOGARITHMIC = Claim(
     "r-regret of Fair-UCB grows at most logarithmically once the quotas bind",
     "Theorem 2, Figure 3",
     "mean r-regret at T at most twice that at T/10",
+    {"rounds": 1_000_000},
 )
 
 
@@ -86,7 +89,7 @@ def fig3(settings: Fig3, runner: Runner) -> Report:
             store=runner.store,
         )
         report.data[f"history {reading}".replace(" ", "_")] = history
-        report.verdicts += _verdicts(history, np.max(means) - np.array(means), list(etas), reading)
+        report.verdicts += _verdicts(history, np.max(means) - np.array(means), list(etas), settings, reading)
         end = history.isel(round=-1).r_regret.mean("replication").to_series()
         report.remarks.append(
             f"r-regret at T of other learners under the same promise ({reading}): "
@@ -101,7 +104,7 @@ def fig3(settings: Fig3, runner: Runner) -> Report:
     return report
 
 
-def _verdicts(history: Any, gaps: np.ndarray, lfg: list[str], reading: str) -> list[Verdict]:
+def _verdicts(history: Any, gaps: np.ndarray, lfg: list[str], settings: Fig3, reading: str) -> list[Verdict]:
     mean = history.r_regret.mean("replication")
     fair = mean.sel(policy="Fair-UCB")
     last = float(fair[-1])
@@ -112,12 +115,12 @@ def _verdicts(history: Any, gaps: np.ndarray, lfg: list[str], reading: str) -> l
     bound = theorem_2(gaps, np.array(SHARES_1), 0.0, rounds)
     tenth = float(fair.sel(round=rounds[-1] / 10, method="nearest"))
     return [
-        COMPARABLE.verdict(any(near), f"LFG over Fair-UCB at T by eta: {told} ({reading})"),
-        EVERY_ETA.verdict(all(near), f"LFG over Fair-UCB at T by eta: {told} ({reading})"),
+        COMPARABLE.verdict(any(near), f"LFG over Fair-UCB at T by eta: {told} ({reading})", settings),
+        EVERY_ETA.verdict(all(near), f"LFG over Fair-UCB at T by eta: {told} ({reading})", settings),
         BOUND.verdict(
             bool((fair.values <= bound).all()), f"at T {last:.0f} against a bound of {bound[-1]:.0f} ({reading})"
         ),
-        LOGARITHMIC.verdict(last <= 2 * tenth, f"{last:.0f} at T, {tenth:.0f} at T/10 ({reading})"),
+        LOGARITHMIC.verdict(last <= 2 * tenth, f"{last:.0f} at T, {tenth:.0f} at T/10 ({reading})", settings),
     ]
 
 

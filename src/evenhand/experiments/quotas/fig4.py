@@ -25,16 +25,19 @@ LARGER = Claim(
     "LFG's violation grows far beyond Fair-UCB's",
     "Figure 4, section 6",
     "LFG's worst shortfall at least ten times Fair-UCB's, for every eta",
+    {"rounds": 10_000, "replications": 20},
 )
 ZERO = Claim(
     "LFG's violation goes to zero as time passes",
     "section 6",
     "mean shortfall at T at most a tenth of its largest value, for every eta",
+    {"rounds": 10_000, "replications": 20},
 )
 VANISHES = Claim(
     "LFG's violation per round, violation/t, vanishes",
     "section 6",
     "violation/t at T at most a fifth of its value at T/10, for every eta",
+    {"rounds": 10_000, "replications": 20},
 )
 
 
@@ -90,15 +93,18 @@ def _verdicts(history: Any, settings: Fig4, etas: dict[str, float]) -> list[Verd
     def told(values: dict[str, float]) -> str:
         return ", ".join(f"{name}: {value:.3g}" for name, value in values.items())
 
+    far = f"worst shortfall, {told(grown)}; Fair-UCB {worst:.3g}"
     return [
         BELOW.verdict(
             kept and worst < settings.tolerance + 1, f"worst {worst:.3f}; rounds in violation {int(not kept)}"
         ),
-        LARGER.verdict(
-            all(g >= 10 * worst for g in grown.values()), f"worst shortfall, {told(grown)}; Fair-UCB {worst:.3g}"
+        LARGER.verdict(all(g >= 10 * worst for g in grown.values()), far, settings),
+        ZERO.verdict(
+            all(end <= 0.1 for end in ends.values()), f"shortfall at T over its largest value, {told(ends)}", settings
         ),
-        ZERO.verdict(all(end <= 0.1 for end in ends.values()), f"shortfall at T over its largest value, {told(ends)}"),
-        VANISHES.verdict(all(r <= 0.2 for r in rate.values()), f"violation/t at T over that at T/10, {told(rate)}"),
+        VANISHES.verdict(
+            all(r <= 0.2 for r in rate.values()), f"violation/t at T over that at T/10, {told(rate)}", settings
+        ),
     ]
 
 

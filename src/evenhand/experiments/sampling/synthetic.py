@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,41 +40,49 @@ FIG1_SHAPE = Claim(
     "A group's risk falls with its share, the other's rises",
     "Figure 1",
     "exact risks are monotone on the grid, measured ones correlate beyond 0.9 in the same sense",
+    {"shares": 11, "rows": 300, "trials": 5},
 )
 CONVERGES = Claim(
     "The mixture of {} goes to the fair one",
     "Figure 2",
     "at the last round the mean share of u is within 0.05 of pi*(u)",
+    {"rounds": 1000, "trials": 100},
 )
 STUCK = Claim(
     "... from a single sample a group, as the paper starts",
     "Figure 2, Algorithm 1",
     "no more than 1 trial in 100 ends with a group drawn ten times or fewer",
+    {"rounds": 1000, "trials": 100},
 )
 OVER = Claim(
     "Exploring too much keeps {} away from the fair mixture",
     "Figure 10",
     "mean share of u at the last round further from pi*(u) than with little exploration, by two standard errors",
+    {"rounds": 1000, "trials": 100},
 )
 DECAYS = Claim(
     "... and A_opt less than epsilon-greedy, because its exploration decays (ours)",
     "Figure 10",
     "mean share of u: A_opt with c0 = 1 within 0.05 of pi*(u), epsilon-greedy with 0.5 off by more than 0.05",
+    {"rounds": 1000, "trials": 100},
 )
 TREND_GAIN = Claim(
     "The trend term helps the group that can still improve",
     "Figure 8",
     "risk of v at the last round: A_opt+ below A_opt by more than two standard errors",
+    {"rounds": 1000, "trials": 100},
 )
 TREND_BEST = Claim(
     "A_opt+ serves that group better than epsilon-greedy and Uniform",
     "Figure 8",
     "risk of v at the last round below that of both by more than two standard errors",
+    {"rounds": 1000, "trials": 100},
 )
 REWEIGHTED = Claim(
     "Adaptive collection is needed: reweighting what was collected uniformly does not reach it",
     "Section 6 leaves the last training step open",
     "worst risk of uniform collection with reweighting above that of A_opt by more than two standard errors",
+    {"rounds": 1000, "trials": 100},
 )
 
 
@@ -114,7 +123,7 @@ def fig1(settings: Curves, runner: Runner) -> Report:
         frame = pd.DataFrame(rows)
         fair = float(world.fair_mixture()[0])
         report.data[f"curves_{instance}"] = frame
-        report.verdicts += _curve_verdicts(world, frame, instance, fair)
+        report.verdicts += _curve_verdicts(world, frame, instance, fair, settings)
         plot_risk_curves(frame, axes, fair=fair, title=f"Instance {instance}: pi*(u) = {fair:.3f}")
     report.figures["fig1"] = drawn
     return report
@@ -128,7 +137,7 @@ def _trained(world: Any, share: float, rows: int, rng: np.random.Generator) -> A
     return world.population_risk(model.coef_, model.intercept_)
 
 
-def _curve_verdicts(world: Any, frame: pd.DataFrame, instance: str, fair: float) -> list[Verdict]:
+def _curve_verdicts(world: Any, frame: pd.DataFrame, instance: str, fair: float, settings: Curves) -> list[Verdict]:
     squares = (world.means[:, 1] ** 2).sum(axis=1)
     closed = squares[1] / squares.sum()
     risks = world.population_risk(*world.classifier([fair, 1 - fair]))
@@ -141,7 +150,7 @@ def _curve_verdicts(world: Any, frame: pd.DataFrame, instance: str, fair: float)
     monotone = bool((u["exact"].diff().dropna() <= 0).all() and (v["exact"].diff().dropna() >= 0).all())
     ties = (u["share"].corr(u["measured"], method="spearman"), v["share"].corr(v["measured"], method="spearman"))
     shown = f"rank correlations {ties[0]:.2f} for u, {ties[1]:.2f} for v ({instance})"
-    return [*found, FIG1_SHAPE.verdict(monotone and ties[0] < -0.9 and ties[1] > 0.9, shown)]
+    return [*found, FIG1_SHAPE.verdict(monotone and ties[0] < -0.9 and ties[1] > 0.9, shown, settings)]
 
 
 def three_schemes() -> dict[str, Scheme]:
@@ -171,10 +180,10 @@ def fig2(settings: Synthetic, runner: Runner) -> Report:
         axes.set_title(f"Instance {instance}: share of group u", loc="left", fontsize=10.5)
         last = frame[frame["round"] == settings.rounds]
         for name in three_schemes():
-            report.verdicts.append(_near(CONVERGES, name, last, fair, f"({instance})"))
+            report.verdicts.append(_near(name, last, fair, settings, f"({instance})"))
         starts = last[last["scheme"] == "A_opt, one-sample start"]
         few = (starts.groupby("trial")["share"].min() * settings.rounds <= 10).mean()
-        report.verdicts.append(STUCK.verdict(few <= 0.01, f"{few:.0%} of the trials ({instance})"))
+        report.verdicts.append(STUCK.verdict(few <= 0.01, f"{few:.0%} of the trials ({instance})", settings))
     report.figures["fig2"] = drawn
     return report
 
@@ -186,11 +195,11 @@ def _model_1(schemes: dict[str, Scheme], instance: str, settings: Synthetic, run
     )  # fmt: skip
 
 
-def _near(claim: Claim, name: str, last: pd.DataFrame, fair: float, where: str) -> Verdict:
+def _near(name: str, last: pd.DataFrame, fair: float, settings: Synthetic, where: str) -> Verdict:
     shares: Any = last[(last["scheme"] == name) & (last["group"] == "u")]["share"]
     said = f"mean share of u {shares.mean():.3f} +- {shares.sem():.3f}, fair {fair:.3f} {where}"
-    named = Claim(claim.says.format(name), claim.where, claim.tolerance)
-    return named.verdict(abs(shares.mean() - fair) <= 0.05, said)
+    named = replace(CONVERGES, says=CONVERGES.says.format(name))
+    return named.verdict(abs(shares.mean() - fair) <= 0.05, said, settings)
 
 
 @experiment("sampling/fig10", "Too much exploration", full=Synthetic(), quick=Synthetic(300, 8, 15))
@@ -217,10 +226,10 @@ def fig10(settings: Synthetic, runner: Runner) -> Report:
             first, second = f"{name}, {much}", f"{name}, {little}"
             more = off[first] - off[second] > 2 * np.hypot(errors[first], errors[second])
             said = f"{much}: {shares[first]:.3f}, {little}: {shares[second]:.3f}, fair {fair:.3f} ({instance})"
-            report.verdicts.append(Claim(OVER.says.format(name), OVER.where, OVER.tolerance).verdict(more, said))
+            report.verdicts.append(replace(OVER, says=OVER.says.format(name)).verdict(more, said, settings))
         wide, greedy = "A_opt, c0 = 1", "epsilon-greedy, 0.5"
         said = f"A_opt {shares[wide]:.3f}, epsilon-greedy {shares[greedy]:.3f}, fair {fair:.3f} ({instance})"
-        report.verdicts.append(DECAYS.verdict(off[wide] <= 0.05 < off[greedy], said))
+        report.verdicts.append(DECAYS.verdict(off[wide] <= 0.05 < off[greedy], said, settings))
     report.figures["fig10"] = drawn
     return report
 
@@ -249,9 +258,9 @@ def fig8(settings: Synthetic, runner: Runner) -> Report:
     last = frame[(frame["round"] == settings.rounds) & (frame["group"] == "v")]
     risks = {name: last[last["scheme"] == name].set_index("trial")["test_risk"] for name in schemes}
     said = ", ".join(f"{name} {risk.mean():.3f}" for name, risk in risks.items())
-    report.verdicts.append(TREND_GAIN.verdict(_below(risks["A_opt+"], risks["A_opt"]), said))
+    report.verdicts.append(TREND_GAIN.verdict(_below(risks["A_opt+"], risks["A_opt"]), said, settings))
     others = (risks["epsilon-greedy"], risks["Uniform"])
-    report.verdicts.append(TREND_BEST.verdict(all(_below(risks["A_opt+"], other) for other in others), said))
+    report.verdicts.append(TREND_BEST.verdict(all(_below(risks["A_opt+"], other) for other in others), said, settings))
     return report
 
 
@@ -292,6 +301,6 @@ def reweighting(settings: Synthetic, runner: Runner) -> Report:
         floor = best.population_risk(*best.classifier(best.fair_mixture())).max()
         said = ", ".join(f"{name!s} {risk.mean():.4f}" for name, risk in risks.items())
         needed = _below(risks["A_opt, plain"], risks["Uniform, reweighted"])
-        report.verdicts.append(REWEIGHTED.verdict(needed, f"{said}, minimax {floor:.4f} ({instance})"))
+        report.verdicts.append(REWEIGHTED.verdict(needed, f"{said}, minimax {floor:.4f} ({instance})", settings))
     report.data["worst_risks"] = pd.concat(tables)
     return report

@@ -10,6 +10,7 @@ from evenhand.datasets.adult import FEATURES as ADULT_FEATURES
 from evenhand.datasets.adult import adult
 from evenhand.datasets.german import FEATURES as GERMAN_FEATURES
 from evenhand.datasets.german import german
+from evenhand.experiments.claims import certainty
 from evenhand.experiments.framework import Claim, Report, Runner, Verdict, experiment
 from evenhand.experiments.sampling.settings import Tables
 from evenhand.experiments.sampling.trials import Scheme, run_trials, worst
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 __all__ = ["adult_experiment", "german_experiment", "schemes_for", "table_1"]
 
+ADULT = Tables(rounds=4000, trials=30, checkpoints=(50, 100, 200, 300, 500, 750, 1000, 1500, 2000, 3000, 4000))
+GERMAN = Tables(rounds=350, trials=500, checkpoints=(25, 50, 100, 150, 200, 250, 300, 350))
 ADAPTIVE = ("A_opt", "epsilon-greedy", "Greedy")
 BEATS_UNIFORM = Claim(
     "{} ends with a higher accuracy of the worst-off group than Uniform",
@@ -68,7 +71,7 @@ def schemes_for(groups: tuple[Any, ...], proportions: Any, **more: Any) -> dict[
 @experiment(
     "sampling/adult",
     "Adult: accuracy of the worst-off group",
-    full=Tables(rounds=4000, trials=30, checkpoints=(50, 100, 200, 300, 500, 750, 1000, 1500, 2000, 3000, 4000)),
+    full=ADULT,
     quick=Tables(rounds=500, trials=4, checkpoints=(50, 100, 200, 300, 500)),
 )
 def adult_experiment(settings: Tables, runner: Runner) -> Report:
@@ -85,13 +88,13 @@ def adult_experiment(settings: Tables, runner: Runner) -> Report:
         schemes_for(pool.groups, pool.proportions), place, rounds=settings.rounds, checkpoints=settings.checkpoints,
         trials=settings.trials, seed=settings.seed, jobs=runner.jobs, final=True,
     )  # fmt: skip
-    return _report(frame, settings, "Figure 3", early=300)
+    return _report(frame, settings, ADULT, "Figure 3", early=300)
 
 
 @experiment(
     "sampling/german",
     "German Credit: accuracy of the worst-off group",
-    full=Tables(rounds=350, trials=500, checkpoints=(25, 50, 100, 150, 200, 250, 300, 350)),
+    full=GERMAN,
     quick=Tables(rounds=350, trials=20, checkpoints=(50, 100, 200, 350)),
 )
 def german_experiment(settings: Tables, runner: Runner) -> Report:
@@ -110,7 +113,7 @@ def german_experiment(settings: Tables, runner: Runner) -> Report:
         schemes_for(("men", "women"), proportions), place, rounds=settings.rounds, checkpoints=settings.checkpoints,
         trials=settings.trials, seed=settings.seed, jobs=runner.jobs, final=True,
     )  # fmt: skip
-    report = _report(history, settings, "Figure 12", early=100)
+    report = _report(history, settings, GERMAN, "Figure 12", early=100)
     report.remarks.append(
         "350 rounds of two rows are all 700 customers: at the last round every scheme holds the same rows, and only "
         "which of them trained and which validated differs."
@@ -118,26 +121,30 @@ def german_experiment(settings: Tables, runner: Runner) -> Report:
     return report
 
 
-def _report(frame: pd.DataFrame, settings: Tables, where: str, early: int) -> Report:
+def _report(frame: pd.DataFrame, settings: Tables, full: Tables, where: str, early: int) -> Report:
     drawn, across = figure(9.5, 3.6, columns=2)
     plot_worst_risk(frame, across[0])
     plot_worst_risk(frame, across[1], value="final_risk")
     across[1].set_title("... after the final refit", loc="left", fontsize=10.5)
     report = Report(data={"history": frame, "table_1": table_1(frame)}, figures={"worst_risk": drawn})
     ends = {name: at_last(frame, name) for name in (*ADAPTIVE, "Uniform", "Uncurated")}
+    late = {"rounds": full.rounds, "trials": full.trials}
     for name in ADAPTIVE:
-        claim = Claim(BEATS_UNIFORM.says.format(name), BEATS_UNIFORM.where.format(where), BEATS_UNIFORM.tolerance)
-        report.verdicts.append(_gain(claim, ends[name] - ends["Uniform"], ends[name], ends["Uniform"]))
-    last = Claim(UNCURATED_LAST.says, UNCURATED_LAST.where.format(where), UNCURATED_LAST.tolerance)
-    report.verdicts.append(_gain(last, ends["Uniform"] - ends["Uncurated"], ends["Uncurated"], ends["Uniform"]))
+        claim = Claim(BEATS_UNIFORM.says.format(name), BEATS_UNIFORM.where.format(where), BEATS_UNIFORM.tolerance, late)
+        report.verdicts.append(_gain(claim, ends[name], ends["Uniform"], settings))
+    claim = Claim(UNCURATED_LAST.says, UNCURATED_LAST.where.format(where), UNCURATED_LAST.tolerance, late)
+    report.verdicts.append(_gain(claim, ends["Uncurated"], ends["Uniform"], settings, sign=-1))
     at = min(early, settings.rounds)
-    sooner = Claim(EARLY.says, EARLY.where.format(where), EARLY.tolerance.format(at))
+    soon = {"rounds": early, "trials": full.trials}
+    claim = Claim(EARLY.says, EARLY.where.format(where), EARLY.tolerance.format(at), soon)
     first, second = (1 - _at(frame, name, at)["test_risk"] for name in ("A_opt", "Uniform"))
-    report.verdicts.append(_gain(sooner, first - second, first, second))
-    gains = {name: (_at(frame, name, at)["test_risk"] - _at(frame, name, at)["final_risk"]).mean() for name in ends}
-    said = ", ".join(f"{name} {gain:+.4f}" for name, gain in gains.items())
-    refit = Claim(REFIT.says, REFIT.where, REFIT.tolerance.format(at))
-    report.verdicts.append(refit.verdict(all(gain > 0 for gain in gains.values()), said))
+    report.verdicts.append(_gain(claim, first, second, settings))
+    gains = {name: _at(frame, name, at)["test_risk"] - _at(frame, name, at)["final_risk"] for name in ends}
+    said = ", ".join(f"{name} {gain.mean():+.4f}" for name, gain in gains.items())
+    claim = Claim(REFIT.says, REFIT.where, REFIT.tolerance.format(at), soon)
+    sure = certainty([gain.mean() for gain in gains.values()], [gain.sem() for gain in gains.values()], settings.trials)
+    better = all(gain.mean() > 0 for gain in gains.values())
+    report.verdicts.append(claim.verdict(better, said, settings, certainty=sure if at == early else 0.0))
     return report
 
 
@@ -152,9 +159,13 @@ def _at(frame: pd.DataFrame, scheme: str, round: int) -> Any:
     return mine.groupby("trial")[["test_risk", "final_risk"]].max()
 
 
-def _gain(claim: Claim, gain: Any, first: Any, second: Any) -> Verdict:
+def _gain(claim: Claim, first: Any, second: Any, settings: Tables, *, sign: int = 1) -> Verdict:
+    """Judge whether the first is above the second (below with sign = -1) by more than two standard errors."""
+    gain = sign * (first - second)
     said = f"{first.mean():.4f} against {second.mean():.4f}, gain {gain.mean():+.4f} +- {gain.sem():.4f}"
-    return claim.verdict(bool(gain.mean() > 2 * gain.sem()), said)
+    enough = settings.rounds >= claim.needs["rounds"]
+    sure = certainty(gain.mean(), gain.sem(), settings.trials) if enough else 0.0
+    return claim.verdict(bool(gain.mean() > 2 * gain.sem()), said, settings, certainty=sure)
 
 
 def table_1(frame: pd.DataFrame) -> pd.DataFrame:

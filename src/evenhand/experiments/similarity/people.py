@@ -20,11 +20,13 @@ ALIKE = Claim(
     "Individuals alike in all but a protected attribute come to be treated alike",
     "ours; the auditor's distance leaves the attribute out",
     "twins' largest difference of probability is at most epsilon in the last tenth of the rounds, more in the first",
+    {"rounds": 1_500},
 )
 STOPS = Claim(
     "Violations above epsilon stop on real contexts as well",
     "Theorem 4 holds for any contexts",
     "the second half of the rounds adds at most 5 % of all violations",
+    {"rounds": 1_500},
 )
 
 
@@ -78,11 +80,11 @@ def watch(frame: pd.DataFrame, settings: People) -> Report:
     first, final = table.twins[:tenth].max(), table.twins[-tenth:].max()
     late = 1 - table.violations[settings.rounds // 2] / max(violated, 1)
     report.data["table"] = table
+    parted = f"twins differ by at most {first:.3f} at first, {final:.4f} at last"
+    stopped = f"{violated} violations, {100 * late:.1f} % of them in the second half"
     report.verdicts = [
-        ALIKE.verdict(
-            final <= settings.precision < first, f"twins differ by at most {first:.3f} at first, {final:.4f} at last"
-        ),
-        STOPS.verdict(late <= 0.05, f"{violated} violations, {100 * late:.1f} % of them in the second half"),
+        ALIKE.verdict(final <= settings.precision < first, parted, settings),
+        STOPS.verdict(late <= 0.05, stopped, settings),
     ]
     report.figures["twins"] = _draw(table, settings)
     report.remarks.append("The contexts are standardised; a twin is told the reward of the row it was copied from.")

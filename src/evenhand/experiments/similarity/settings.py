@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Grid", "Single", "instance", "last", "spread"]
+from evenhand.experiments.claims import certainty
+
+__all__ = ["Grid", "Single", "clear", "instance", "last", "spread"]
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,11 @@ def last(history: Any, variable: str, policy: str) -> NDArray[np.float64]:
     """Return a variable at the last round, one number a replication."""
     values: NDArray[np.float64] = history[variable].sel(policy=policy).isel(round=-1).values
     return values
+
+
+def clear(slack: NDArray[np.float64]) -> float:
+    """Return how certain the sign of a mean slack is, from one number a replication."""
+    return certainty(slack.mean(), slack.std(ddof=1) / np.sqrt(slack.size), slack.size) if slack.size > 1 else 0.0
 
 
 def spread(values: NDArray[np.float64]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.experiments.framework import Claim, Report, Runner, experiment
-from evenhand.experiments.similarity.settings import Grid, Single, instance, last, spread
+from evenhand.experiments.similarity.settings import Grid, Single, clear, instance, last, spread
 from evenhand.plots.similarity import plot_total, plot_violations
 from evenhand.similarity import (
     EllipsoidDistance,
@@ -27,31 +27,37 @@ FLAT = Claim(
     "Violations above epsilon stop: their number is flat or logarithmic in T",
     "Theorem 4",
     "in every cell the second half of the rounds adds at most 5 % of all violations",
+    {"rounds": 10_000},
 )
 SHAPE = Claim(
     "Their number stays below k^2 d^2 log(d ||A'A||_F / epsilon)",
     "Theorem 4, constant taken as one",
     "the mean of every cell with k >= 3 is below the bound",
+    {"rounds": 100_000, "replications": 10},
 )
 SHARED = Claim(
     "One learner for all pairs makes far fewer violations than one a pair",
     "ours",
     "at most half as many, in the mean, with contexts from the orthant and from the ball",
+    {"replications": 10},
 )
 CHEAPER = Claim(
     "Moment matching and Projected Volume need fewer verdicts that teach than the ellipsoid",
     "ours",
     "at most half as many in every dimension, in the mean",
+    {"replications": 4},
 )
 ADVERSARY = Claim(
     "Against an adversary that shows the pairs the policy knows least, violations still stop",
     "Theorem 4 holds for any contexts",
     "for every learner the second half of the rounds adds at most 5 % of all violations",
+    {"rounds": 1_000},
 )
 CENTROID = Claim(
     "Against the adversary Projected Volume violates far less than the ellipsoid",
     "ours",
     "at most a third as often, in the mean",
+    {"replications": 4},
 )
 
 
@@ -107,10 +113,13 @@ def violations(settings: Grid, runner: Runner) -> Report:
     report.data["table"] = table
     ratio = table.violations / table.bound
     report.verdicts = [
-        FLAT.verdict(table.late.max() <= 0.05, f"at most {100 * table.late.max():.1f} % are added in the second half"),
+        FLAT.verdict(
+            table.late.max() <= 0.05, f"at most {100 * table.late.max():.1f} % are added in the second half", settings
+        ),
         SHAPE.verdict(
             bool((ratio[table.k >= 3] <= 1).all()),
             f"violations over bound {ratio.min():.2f} to {ratio.max():.2f}, {ratio[table.k >= 3].max():.2f} for k >= 3",
+            settings,
         ),
     ]
     report.figures["violations"] = plot_violations(tails)
@@ -121,7 +130,7 @@ def violations(settings: Grid, runner: Runner) -> Report:
     "similarity/shared",
     "One metric learner for all pairs against one a pair",
     full=Single(rounds=50_000, replications=10),
-    quick=Single(rounds=5_000, replications=2),
+    quick=Single(rounds=5_000, replications=4),
 )
 def shared(settings: Single, runner: Runner) -> Report:
     """Compare the paper's k(k-1)/2 learners with a shared one."""
@@ -142,7 +151,12 @@ def shared(settings: Single, runner: Runner) -> Report:
         report.data[f"history_{contexts}"] = history
         one, apart = last(history, "violations", "one learner"), last(history, "violations", "one a pair")
         verdicts.append(
-            SHARED.verdict(one.mean() <= 0.5 * apart.mean(), f"{contexts}: {spread(one)} against {spread(apart)}")
+            SHARED.verdict(
+                one.mean() <= 0.5 * apart.mean(),
+                f"{contexts}: {spread(one)} against {spread(apart)}",
+                settings,
+                certainty=clear(0.5 * apart - one),
+            )
         )
         report.figures[f"shared_{contexts}"] = plot_total(history, "violations")
     report.verdicts = verdicts
@@ -153,7 +167,7 @@ def shared(settings: Single, runner: Runner) -> Report:
     "similarity/learners",
     "Which metric learner needs the fewest verdicts: the choice of the default",
     full=Grid(rounds=3_000, replications=4, dimensions=(2, 3, 5), individuals=(5,)),
-    quick=Grid(rounds=1_000, replications=2, dimensions=(2, 3), individuals=(5,)),
+    quick=Grid(rounds=1_000, replications=4, dimensions=(2, 3), individuals=(5,)),
 )
 def learners(settings: Grid, runner: Runner) -> Report:
     """Compare the three learners, shared, in the same worlds."""
@@ -174,7 +188,7 @@ def learners(settings: Grid, runner: Runner) -> Report:
     table = pd.DataFrame(rows)
     report.data["table"] = table
     said = "; ".join(f"d = {row.d}, {row.learner}: {row.metric_updates:.0f}" for row in table.itertuples())
-    report.verdicts = [CHEAPER.verdict(enough, said)]
+    report.verdicts = [CHEAPER.verdict(enough, said, settings)]
     report.remarks.append(
         "Moment matching is the default: about as few verdicts as Projected Volume at a rank-one update each, and the "
         "one that survives wrong verdicts. Where rounds must be fast and verdicts are free, as in simulations, the "
@@ -199,7 +213,7 @@ def rivals(dimension: int, precision: float) -> dict[str, LipschitzUCB]:
     "similarity/adversary",
     "An adversary shows what the policy knows least",
     full=Single(rounds=4_000, replications=4),
-    quick=Single(rounds=1_000, replications=2),
+    quick=Single(rounds=1_000, replications=4),
 )
 def adversary(settings: Single, runner: Runner) -> Report:
     """Let an adversary choose the individuals."""
@@ -215,11 +229,14 @@ def adversary(settings: Single, runner: Runner) -> Report:
     counts = {name: last(history, "violations", name) for name in tails}
     report.verdicts = [
         ADVERSARY.verdict(
-            max(tails.values()) <= 0.05, "; ".join(f"{n}: {100 * part:.1f} %" for n, part in tails.items())
+            max(tails.values()) <= 0.05,
+            "; ".join(f"{n}: {100 * part:.1f} %" for n, part in tails.items()),
+            settings,
         ),
         CENTROID.verdict(
             counts["projected volume"].mean() <= counts["ellipsoid"].mean() / 3,
             "; ".join(f"{name}: {spread(np.asarray(values))}" for name, values in counts.items()),
+            settings,
         ),
     ]
     report.figures["adversary"] = plot_total(history, "violations")
