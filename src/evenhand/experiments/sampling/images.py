@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["cifar10_experiment", "expected_seconds", "fashion_mnist_experiment", "utkface_experiment"]
 
-QUICK: dict[str, Any] = {"trials": 1, "rounds": 6, "batch": 10, "step": "epoch", "test_rows": 200, "checkpoints": 3}
+QUICK: dict[str, Any] = {"trials": 1, "rounds": 3, "batch": 10, "step": "epoch", "test_rows": 200, "checkpoints": 3}
 SAVE_EVERY = 60.0
 """Seconds between two savings of a running collection; a finished one leaves its history alone."""
 PAIRS = {
