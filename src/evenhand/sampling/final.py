@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from evenhand.errors import ArgumentError, wanted
 from evenhand.sampling.logistic import LogisticModel
-from evenhand.sampling.models import failures_named
+from evenhand.sampling.models import raise_named
 from evenhand.sampling.reweighting import minimax_reweighting
 from evenhand.sampling.trainer import Trainer
 
@@ -58,7 +58,10 @@ def final_classifier(trainer: Trainer, final_refit: bool, reweighted: bool) -> A
         return minimax_reweighting(
             table, np.array(trainer.classes)[codes], group=group, C=model.C, loss=trainer.loss
         ).model
-    with failures_named(model):
+    try:
         if final_refit:
             return model.final(rows, training.count)
         return model.alone(rows) if hasattr(model, "alone") else copy.deepcopy(model)
+    except Exception as error:
+        raise_named(model, error)
+        raise

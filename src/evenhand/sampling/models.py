@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any, Protocol, Self
 
 from numpy.typing import NDArray
@@ -16,7 +15,7 @@ from evenhand.sampling.estimators import EstimatorModel
 from evenhand.sampling.logistic import LogisticModel
 from evenhand.sampling.rows import Rows
 
-__all__ = ["Model", "as_model", "checkpoint", "failures_named", "untaught_model"]
+__all__ = ["Model", "as_model", "checkpoint", "raise_named", "untaught_model"]
 
 
 class Model(Protocol):
@@ -104,16 +103,17 @@ def checkpoint(model: Any) -> Callable[[], None]:
     return undo_all
 
 
-@contextmanager
-def failures_named(model: Any) -> Iterator[None]:
-    """Turn what a user's model or loss raises into a refusal that says so; running out of memory passes as it is."""
-    try:
-        yield
-    except (EvenhandError, MemoryError):
-        raise
-    except Exception as error:
-        if type(error).__name__ == "OutOfMemoryError":  # torch's own is no MemoryError
-            raise
-        name = " ".join(repr(model).split())
-        shown = name if len(name) <= 60 else f"{name[:57]}..."
-        raise ModelError(f"{shown} failed; nothing has changed: {type(error).__name__}: {error}") from error
+def raise_named(model: Any, error: BaseException) -> None:
+    """Raise what a user's model or loss raised as a refusal that says so; running out of memory passes as it is.
+
+    Raises
+    ------
+    ModelError
+        If the error is neither a refusal already nor one of the machine.
+    """
+    refusal = isinstance(error, (EvenhandError, MemoryError)) or not isinstance(error, Exception)
+    if refusal or type(error).__name__ == "OutOfMemoryError":  # torch's own is no MemoryError
+        return
+    name = " ".join(repr(model).split())
+    shown = name if len(name) <= 60 else f"{name[:57]}..."
+    raise ModelError(f"{shown} failed; nothing has changed: {type(error).__name__}: {error}") from error

@@ -27,8 +27,8 @@ class Rows:
         end = self.count + len(X)
         if self.count == 0:
             self.X = np.zeros((0, *X.shape[1:]), X.dtype)
-        elif np.result_type(self.X, X) != self.X.dtype:
-            self.X = self.X.astype(np.result_type(self.X, X))
+        elif X.dtype != self.X.dtype:
+            self.X = self.X.astype(np.result_type(self.X, X), copy=False)
         if end > len(self.X):
             self.X, self.y, self.group = (self._grown(old, 2 * end) for old in (self.X, self.y, self.group))
         self.X[self.count : end] = X

@@ -26,7 +26,7 @@ from evenhand.sampling.drawing import Drawing
 from evenhand.sampling.final import Collected, final_classifier
 from evenhand.sampling.losses import Loss
 from evenhand.sampling.measures import risk_table
-from evenhand.sampling.models import failures_named
+from evenhand.sampling.models import raise_named
 from evenhand.sampling.problem import Draw, Groups, checked_number, checked_whole, per_group
 from evenhand.sampling.rows import Rows
 from evenhand.sampling.trainer import Trainer
@@ -113,10 +113,10 @@ class Sampler(Drawing):
     def _selected(self, available: NDArray[np.bool_]) -> tuple[int, str]:
         before = self._stream.copy()
         try:
-            with failures_named(self._trainer.model):
-                return self.select(available)
-        except BaseException:
+            return self.select(available)
+        except BaseException as error:
             self._stream[:] = before
+            raise_named(self._trainer.model, error)
             raise
 
     def _first(self, available: NDArray[np.bool_]) -> tuple[int, str] | None:

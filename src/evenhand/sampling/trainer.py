@@ -13,7 +13,7 @@ from evenhand.protocol import Label
 from evenhand.sampling.examples import Examples, Told
 from evenhand.sampling.logistic import LogisticModel
 from evenhand.sampling.losses import Loss, checked_loss, row_losses, summed_losses
-from evenhand.sampling.models import checkpoint, failures_named, untaught_model
+from evenhand.sampling.models import checkpoint, raise_named, untaught_model
 from evenhand.sampling.problem import checked_whole
 
 __all__ = ["Trainer"]
@@ -66,13 +66,13 @@ class Trainer:
         """
         undo, losses = (self.examples.checkpoint(), checkpoint(self.model)), self._losses
         try:
-            with failures_named(self.model):
-                self._train(told, index)
-                then(index)
-        except BaseException:
+            self._train(told, index)
+            then(index)
+        except BaseException as error:
             for part in undo:
                 part()
             self._losses = losses
+            raise_named(self.model, error)
             raise
 
     def _train(self, told: Told, index: int) -> None:
