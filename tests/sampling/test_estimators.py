@@ -23,7 +23,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, PolynomialFeatures, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from evenhand.errors import ArgumentError, StateFileError
+from evenhand.errors import ArgumentError, ExhaustedError, StateFileError
 from evenhand.registry import register
 from evenhand.sampling import Certification, EstimatorModel, OptimisticSampler, SyntheticModel1, UniformSampler
 from evenhand.sampling.recipes import made, recipe
@@ -254,3 +254,13 @@ def test_a_certification_of_a_classifier_is_saved_with_what_trained_it():
     for alone in (elsewhere, Certification(["u", "v"], sampler.model, threshold=0.4)):
         with pytest.raises(ArgumentError, match="model: wanted a model that a sampler trained"):
             to_bytes(alone)
+
+
+def test_a_spent_budget_says_so_and_nothing_else():
+    sampler, world = UniformSampler(["u", "v"], UNSAVABLE["own class"][0], budget=4.0, seed=0), begun()
+    talk(sampler, world, 2)
+    with pytest.raises(ExhaustedError, match=r"^nothing is left to draw: the budget is spent; call finish\(\)$"):
+        sampler.ask()
+    sampler.retire("u", "no more u")
+    with pytest.raises(ExhaustedError, match="no more u; the budget is spent"):
+        sampler.ask()

@@ -155,3 +155,14 @@ def test_weights_that_do_not_fit_are_refused(weight):
 def test_numbers_too_large_to_compute_with_are_refused_by_name(arguments):
     with pytest.raises(ArgumentError, match=f"^{next(iter(arguments))}: wanted"):
         OptimisticSampler(["u", "v"], **arguments)
+
+
+@pytest.mark.parametrize(
+    "classes", [np.array(["no", "yes"]), pd.Series(["yes", "no"]), ("no", "yes"), ["yes", "no", "no"]]
+)
+def test_classes_are_saved_in_whatever_kind_of_list_they_come(classes):
+    sampler = UniformSampler(["u", "v"], classes=classes, seed=0)
+    again = from_bytes(to_bytes(sampler))
+    assert tuple(again.classes) == ("no", "yes")
+    again.tell(again.ask(), X, ["no", "yes"])
+    assert again.fresh().ask().group == "u"

@@ -62,8 +62,9 @@ class Sampler(Drawing):
             else dict(zip(self.groups, per_group("costs", costs, self.groups).tolist(), strict=True))
         )
         self.budget = None if budget is None else checked_number("budget", budget, 0.0)
-        self.seed, self.classes = draw_seed(seed), classes
+        self.seed = draw_seed(seed)
         self._trainer = Trainer(self.groups, model, loss, classes, validation_rows, child(self.seed, 1))
+        self.classes = None if classes is None else self._trainer.classes
         self.loss, self.validation_rows = self._trainer.loss, self._trainer.validation_rows
         self._stream = stream(self.seed, 0)
         self._cost = np.ones(m) if self.costs is None else np.array(list(self.costs.values()))
@@ -100,9 +101,8 @@ class Sampler(Drawing):
         if self.budget is not None:
             available = available & (self.spent + count * self._cost <= self.budget * (1 + 1e-12))
         if not available.any():
-            raise ExhaustedError(
-                f"nothing is left to draw: {'; '.join(self.notes) or 'the budget is spent'}; call finish()"
-            )
+            reasons = self._notes + ["the budget is spent"] * bool(self._open_mask.any())
+            raise ExhaustedError(f"nothing is left to draw: {'; '.join(reasons)}; call finish()")
         index, why = self._first(available) or self._selected(available)
         self.round += 1
         self._draws[index] += 1
