@@ -30,6 +30,7 @@ A refused call changes nothing: the check comes before the first write.
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any
 
 __all__ = [
@@ -59,6 +60,10 @@ __all__ = [
     "VerdictError",
     "wanted",
 ]
+
+
+SHOWN = 80
+"""Characters of a value in a refusal."""
 
 
 class EvenhandError(Exception):
@@ -168,9 +173,20 @@ def wanted(name: str, what: str, got: Any, mend: str = "") -> str:
     'tolerance: wanted a number >= 0, got -1; use 0.0 for the strict promise'
     """
     try:
-        shown = repr(got.item() if hasattr(got, "dtype") and getattr(got, "ndim", 1) == 0 else got)
+        shown = repr(got.item() if hasattr(got, "dtype") and getattr(got, "ndim", 1) == 0 else _beginning(got))
     except ValueError:  # Python prints no whole number of more than 4300 digits
         shown = f"a {type(got).__name__} too long to print"
-    if len(shown) > 80:
-        shown = shown[:77] + "..."
+    if len(shown) > SHOWN:
+        shown = shown[: SHOWN - 3] + "..."
     return f"{name}: wanted {what}, got {shown}" + (f"; {mend}" if mend else "")
+
+
+def _beginning(value: Any, depth: int = 5) -> Any:
+    """Return as much of a value as a refusal shows, so that a huge one costs no more than a small one."""
+    if type(value) in (str, bytes):
+        return value[:SHOWN]
+    if depth and type(value) in (list, tuple):
+        return type(value)(_beginning(item, depth - 1) for item in value[:SHOWN])
+    if depth and type(value) is dict:
+        return {key: _beginning(item, depth - 1) for key, item in islice(value.items(), SHOWN)}
+    return value

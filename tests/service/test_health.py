@@ -16,6 +16,7 @@ from sqlalchemy import event
 
 from evenhand.errors import StoreError
 from evenhand.quotas import FairUCB
+from evenhand.service import talk
 from evenhand.service.jobs import Lane, detached
 from evenhand.service.readiness import Readiness
 from evenhand.service.refusals import Refusal
@@ -280,3 +281,22 @@ def test_a_large_answer_is_compressed_for_those_who_can_read_it(serving, monkeyp
     assert [thread is served.thread for thread in threads] == [False] * (accept == "gzip")
     head = served.send("read", "HEAD", "/studies/many", headers={"Accept-Encoding": accept})
     assert (head.content, head.headers["Content-Length"]) == (b"", answer.headers["Content-Length"])
+
+
+@pytest.mark.parametrize(("size", "apart"), [(10, False), (100_000, True)])
+@pytest.mark.parametrize("route", ["ask", "tell"])
+def test_a_large_body_is_read_apart_from_the_event_loop(served, monkeypatch, route, size, apart):
+    threads = []
+
+    def noted(read):
+        return lambda *given, **named: threads.append(threading.current_thread()) or read(*given, **named)
+
+    for name in ("object_of", "shown_of", "report_of"):
+        monkeypatch.setattr(f"evenhand.service.talk.{name}", noted(getattr(talk, name)))
+    key, padding = served.keys["decide" if route == "ask" else "report"], b" " * size
+    body = b'{"batch": [{}' + padding + b"]}" if route == "ask" else b'{"ticket": 1' + padding + b"}"
+    headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+    answer = served.http.post(f"/studies/ads/{route}", content=body, headers=headers)
+    assert answer.status_code == (200 if route == "ask" else 422)
+    assert len(threads) == 2
+    assert {thread is served.thread for thread in threads} == {not apart}

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
 
 import orjson
 from sqlalchemy.exc import IntegrityError
@@ -39,6 +39,11 @@ __all__ = ["Answer", "Talk"]
 
 OPTIONS = orjson.OPT_SERIALIZE_NUMPY
 NEW = {"told", "forgotten"}
+
+
+LARGE = 2**16
+"""Bytes of a body that is read on a thread: what it takes long to read holds up nobody else."""
+T = TypeVar("T")
 
 
 class Answer(NamedTuple):
@@ -88,14 +93,7 @@ class Talk:
     async def ask(self, call: Call) -> Answer:
         """Take one decision, or many."""
         desk = self._desks.get(call.study) or await self._desks.reached(call.study)
-        key = idempotency_key(call.headers)
-        if is_arrow(call):
-            rows = arrow.read_stream(call.body, "ask", self._most)
-            wishes, single = [_wish(row, i, key) for i, row in enumerate(spread(rows, self._most))], False
-        else:
-            body = object_of(call, (*ASKS, "count", "batch"), empty=True)
-            wishes, single = self._wishes(body, key)
-        checked_shown(desk.study.policy_name, (wish.given for wish in wishes))
+        wishes, single = await _read(call, lambda: self._asked(desk, call))
         outcomes = await desk.writer.perform([wish._replace(actor=call.actor) for wish in wishes])
         if single:
             if isinstance(outcomes[0], EvenhandError):
@@ -110,6 +108,18 @@ class Talk:
         if wants_arrow(call.headers):
             return Answer(200, arrow.decisions_stream(rows), arrow.MEDIA_TYPE)
         return Answer(200, orjson.dumps({"decisions": rows}, option=OPTIONS))
+
+    def _asked(self, desk: Desk, call: Call) -> tuple[list[Operation], bool]:
+        """Return an operation for each decision that a request asks for, and whether a bare decision is wanted."""
+        key = idempotency_key(call.headers)
+        if is_arrow(call):
+            rows = arrow.read_stream(call.body, "ask", self._most)
+            wishes, single = [_wish(row, i, key) for i, row in enumerate(spread(rows, self._most))], False
+        else:
+            body = object_of(call, (*ASKS, "count", "batch"), empty=True)
+            wishes, single = self._wishes(body, key)
+        checked_shown(desk.study.policy_name, (wish.given for wish in wishes))
+        return wishes, single
 
     def _wishes(self, body: dict[str, Any], key: str | None) -> tuple[list[Operation], bool]:
         """Return an operation for each decision, and whether a bare decision is wanted."""
@@ -134,31 +144,17 @@ class Talk:
     async def tell(self, call: Call) -> Answer:
         """Bring back what happened, for one ticket or many."""
         desk = self._desks.get(call.study) or await self._desks.reached(call.study)
-        if not is_arrow(call):
-            body = object_of(call, ("ticket", "batch", *TELLS))
-            if "batch" not in body:
-                return await self._close(desk, call, "tell", *report_of(body, "body"))
-            rows = body["batch"]
-            if len(body) > 1:
-                raise ArgumentError(wanted("body", "batch alone", ", ".join(body)))
-            if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-                raise ArgumentError(wanted("batch", "a list of objects", rows))
-            self._few(len(rows))
-        else:
-            rows = arrow.read_stream(call.body, "tell", self._most)
-        return await self._reported(desk, call, rows)
-
-    async def _reported(self, desk: Desk, call: Call, rows: Sequence[dict[str, Any]]) -> Answer:
-        results: list[dict[str, Any]] = [{"ticket": row.get("ticket")} for row in rows]
+        reports = await _read(call, lambda: self._reports(call))
+        if isinstance(reports, Operation):
+            return await self._close(desk, call, reports)
+        results: list[dict[str, Any]] = [{"ticket": ticket} for ticket, _ in reports]
         places, operations = [], []
-        for i, row in enumerate(rows):
-            try:
-                ticket, given = report_of(row, f"batch[{i}]")
-            except EvenhandError as error:
-                results[i] = self._refused(results[i], error)
-            else:
+        for i, (_, report) in enumerate(reports):
+            if isinstance(report, Operation):
                 places.append(i)
-                operations.append(Operation("tell", ticket, given, None, call.actor))
+                operations.append(report)
+            else:
+                results[i] = self._refused(results[i], report)
         outcomes = await desk.writer.perform(operations) if operations else []
         for i, outcome in zip(places, outcomes, strict=True):
             if isinstance(outcome, EvenhandError):
@@ -172,19 +168,43 @@ class Talk:
             return Answer(200, arrow.results_stream(results), arrow.MEDIA_TYPE)
         return Answer(200, orjson.dumps({"results": results}, option=OPTIONS))
 
+    def _reports(self, call: Call) -> Operation | list[tuple[Any, Operation | EvenhandError]]:
+        """Return the operation that a request reports; of a batch each row's ticket, with its operation or refusal."""
+        if not is_arrow(call):
+            body = object_of(call, ("ticket", "batch", *TELLS))
+            if "batch" not in body:
+                return _report(body, "body", call.actor)
+            rows = body["batch"]
+            if len(body) > 1:
+                raise ArgumentError(wanted("body", "batch alone", ", ".join(body)))
+            if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+                raise ArgumentError(wanted("batch", "a list of objects", rows))
+            self._few(len(rows))
+        else:
+            rows = arrow.read_stream(call.body, "tell", self._most)
+        reports: list[tuple[Any, Operation | EvenhandError]] = []
+        for i, row in enumerate(rows):
+            try:
+                reports.append((row.get("ticket"), _report(row, f"batch[{i}]", call.actor)))
+            except EvenhandError as error:
+                reports.append((row.get("ticket"), error))
+        return reports
+
     async def forget(self, call: Call) -> Answer:
         """Close a ticket of which nothing will be told."""
         desk = self._desks.get(call.study) or await self._desks.reached(call.study)
         body = object_of(call, ("ticket",))
-        return await self._close(desk, call, "forget", ticket_of(body.get("ticket"), "ticket"), {})
+        return await self._close(
+            desk, call, Operation("forget", ticket_of(body.get("ticket"), "ticket"), actor=call.actor)
+        )
 
-    async def _close(self, desk: Desk, call: Call, kind: Any, ticket: str, given: dict[str, Any]) -> Answer:
-        (outcome,) = await desk.writer.perform([Operation(kind, ticket, given, None, call.actor)])
+    async def _close(self, desk: Desk, call: Call, operation: Operation) -> Answer:
+        (outcome,) = await desk.writer.perform([operation])
         if isinstance(outcome, EvenhandError):
             raise outcome
         if outcome in NEW:
-            self._metrics.did(kind, call.study, 1)
-        return Answer(200, orjson.dumps({"ticket": ticket, "status": outcome}))
+            self._metrics.did(operation.kind, call.study, 1)
+        return Answer(200, orjson.dumps({"ticket": operation.ticket, "status": outcome}))
 
     def _row(self, study: Study, outcome: Any) -> dict[str, Any]:
         return self._refused({}, outcome) if isinstance(outcome, EvenhandError) else _shown(study, outcome)
@@ -202,6 +222,16 @@ def _wish(row: dict[str, Any], i: int, key: str | None) -> Operation:
     """Return the operation of row i of a table: under its own key, else the i-th under the request's."""
     own = row.pop("key", None)
     return Operation("ask", given=row, key=own or key, number=0 if own else i)
+
+
+async def _read(call: Call, reading: Callable[[], T]) -> T:
+    """Return what a body says."""
+    return await asyncio.to_thread(reading) if len(call.body) > LARGE else reading()
+
+
+def _report(row: dict[str, Any], where: str, actor: str) -> Operation:
+    ticket, given = report_of(row, where)
+    return Operation("tell", ticket, given, None, actor)
 
 
 def _shown(study: Study, decision: Any) -> dict[str, Any]:
