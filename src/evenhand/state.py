@@ -27,7 +27,7 @@ from evenhand.buffers import can_hold, from_npy, pack, unpack
 from evenhand.errors import ArgumentError, EvenhandError, StateFileError
 from evenhand.protocol import SavedText
 
-__all__ = ["FORMAT", "from_bytes", "load", "save", "to_bytes"]
+__all__ = ["FORMAT", "from_bytes", "load", "save", "to_bytes", "write"]
 
 FORMAT = 2
 _MANIFEST, _ARRAYS = "evenhand.json", "arrays"
@@ -45,8 +45,17 @@ def save(policy: Any, path: str | os.PathLike[str]) -> None:
     StateFileError
         If the file cannot be written, such as into a folder that is not there.
     """
-    target = Path(path)
-    data = to_bytes(policy)
+    write(Path(path), to_bytes(policy))
+
+
+def write(target: Path, data: bytes) -> None:
+    """Write a file that appears under its name only when it is complete and on disk.
+
+    Raises
+    ------
+    StateFileError
+        If it cannot be written.
+    """
     temporary = target.parent / f"{target.name}.{secrets.token_hex(8)}.part"
     try:
         with open(temporary, "xb") as file:

@@ -8,9 +8,7 @@ from sqlalchemy import create_engine, text
 
 import evenhand as eh
 from evenhand.cli.show import bars
-from evenhand.errors import (
-    ArgumentError,
-)
+from evenhand.errors import ArgumentError, StateFileError
 from evenhand.studies import Operation, Study
 from tests.cli.shell import answer, asked, call, refused
 
@@ -179,3 +177,18 @@ def test_a_digest_that_was_printed_is_looked_for(played):
     result = call("verify", played, "--known", "0" * 64)
     assert result.exit_code == 1
     assert "WRONG: no entry has the digest 0000" in result.output
+
+
+def test_verify_goes_on_from_a_mark(played, tmp_path):
+    mark = tmp_path / "ads.mark"
+    assert "The log is whole and replays" in answer("verify", played, "--mark", mark)
+    before = json.loads(answer("verify", played, "--json"))["entries"]
+    asked(played, "--count", "3")
+    said = answer("verify", played, "--mark", mark)
+    assert f"note: entries 1 to {before} were not read" in said
+    assert "The 3 entries since then are whole and replay to the same decisions and states." in said
+    assert json.loads(answer("verify", played, "--mark", mark, "--json"))["since"] == before + 3
+    mark.write_bytes(mark.read_bytes()[:-9])
+    refused(ArgumentError, "name another file, or none to verify the whole log", "verify", played, "--mark", mark)
+    refused(ArgumentError, "--mark", "verify", played, "--mark", tmp_path)
+    refused(StateFileError, "cannot be written", "verify", played, "--mark", tmp_path / "no" / "ads.mark")

@@ -8,7 +8,7 @@ from evenhand.protocol import Decision
 from evenhand.quotas.problem import Promise
 from evenhand.state import to_bytes
 from evenhand.studies import Study
-from evenhand.studies.fold import digest_of, genesis
+from evenhand.studies.chain import Entry, digest_of, genesis
 from evenhand.studies.records import dumped, loaded
 from evenhand.studies.schema import EVENTS, SNAPSHOTS, STUDIES
 from tests.naming import named
@@ -34,7 +34,7 @@ def change(study, at, /, **values):
 
 def entries(study):
     with study.store.reading() as connection:
-        return [dict(row._mapping) for row in study._log.rows(connection)]
+        return [entry._asdict() for entry in study._log.rows(connection)]
 
 
 def rewritten(study, log):
@@ -42,7 +42,7 @@ def rewritten(study, log):
     with study.store.writing() as connection:
         before = genesis(connection.execute(select(STUDIES)).one())
         for entry in log:
-            entry["digest"] = before = digest_of(before, entry)
+            entry["digest"] = before = digest_of(before, Entry(**entry))
         connection.execute(delete(EVENTS))
         connection.execute(insert(EVENTS), [{"study": 1, **entry} for entry in log])
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from evenhand.cli.converse import JSON, STORE, STUDY
+from evenhand.errors import ArgumentError
 
 __all__ = ["verify"]
 
@@ -19,16 +20,31 @@ def verify(
     known: Annotated[
         str | None, typer.Option(help="A digest that an earlier verify printed: the log must still hold its entry.")
     ] = None,
+    mark: Annotated[
+        Path | None,
+        typer.Option(
+            help="A file that keeps where this verification ended; the next one with it goes on from there. "
+            "Keep it where those who can write to the store cannot."
+        ),
+    ] = None,
     json: JSON = False,
 ) -> None:
     """Replay a study from the start and check the promise at every round; exit code 1 when something is wrong."""
     from evenhand.cli.output import as_json, say
+    from evenhand.state import write
     from evenhand.studies import Study
 
     with Study.open(store, study) as running:
-        found = running.verify(known=known, progress=not json and sys.stdout.isatty())
+        try:
+            since = mark.read_bytes() if mark is not None and mark.exists() else None
+            found = running.verify(known=known, since=since, progress=not json and sys.stdout.isatty())
+        except (ArgumentError, OSError) as error:
+            mend = "name another file, or none to verify the whole log"
+            raise ArgumentError(f"--mark {mark}: {error}; {mend}") from error
+    if mark is not None and found.mark is not None:
+        write(mark, found.mark)
     if json:
-        as_json({"ok": found.ok} | dataclasses.asdict(found))
+        as_json(found.as_dict())
     else:
         say(
             f"{running.name}: {found.decisions} decisions, {found.told} told, {found.forgotten} forgotten, "
@@ -38,11 +54,14 @@ def verify(
             say(f"WRONG: {problem}")
         for note in found.notes:
             say(f"note: {note}")
-        if found.ok and found.replayed == found.entries:
-            say("The log is whole and replays to the same decisions and states.")
+        new = found.entries - found.since
+        if found.ok and found.replayed == new:
+            what = (
+                f"The {new} entries since then are whole and replay" if found.since else "The log is whole and replays"
+            )
+            say(f"{what} to the same decisions and states.")
         elif found.ok:
-            some = f"{found.replayed} of its {found.entries} entries were replayed"
-            say(f"The log is whole; {some}, to the same decisions.")
+            say(f"The log is whole; {found.replayed} of its {new} entries were replayed, to the same decisions.")
         if found.worst_shortfall is not None:
             held = {True: "was kept", False: "was BROKEN", None: "is not due yet"}[found.promise_kept]
             if found.promise == "in the long run":

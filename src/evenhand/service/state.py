@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zlib
-from dataclasses import asdict
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
@@ -155,5 +154,4 @@ def owed_of(desk: Desk, limit: int) -> dict[str, Any]:
 
 def audit_of(desk: Desk) -> dict[str, Any]:
     """Return what verifying the whole log found."""
-    found = desk.audit()
-    return {"ok": found.ok, **asdict(found)}
+    return dict(desk.audit().as_dict())

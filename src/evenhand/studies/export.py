@@ -36,7 +36,7 @@ def frame(study: Study) -> pd.DataFrame:
         for entry in study._log.rows(connection):
             given, decision = loaded(entry.given), loaded(entry.decision)
             if entry.kind == "ask":
-                rows[entry.ticket] = {
+                rows[entry.ticket or 0] = {
                     "ticket": entry.ticket,
                     "round": decision.get("round", decision.get("phase")),
                     "at": moment(entry.at),
@@ -56,7 +56,7 @@ def frame(study: Study) -> pd.DataFrame:
                     "actor": entry.actor,
                     "digest": entry.digest,
                 }
-            elif entry.ticket in rows:
+            elif entry.ticket is not None and entry.ticket in rows:
                 told = entry.kind == "tell"
                 rows[entry.ticket]["status"] = "told" if told else "forgotten"
                 if told:

@@ -6,18 +6,11 @@ import inspect
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import Row
-
 from evenhand.errors import ArgumentError, ReplayError, wanted
-from evenhand.studies.records import as_decided, chained, dumped, loaded, plain, revived
+from evenhand.studies.chain import Entry
+from evenhand.studies.records import arguments_of, as_decided, dumped, loaded, plain
 
-__all__ = ["Arguments", "Operation", "digest_of", "genesis", "linked", "replayed", "taken"]
-
-CHAIN = ("sequence", "kind", "ticket", "at", "given", "decision", "version", "random_state", "key", "actor")
-"""What the digest of an entry covers, in this order."""
-
-BIRTH = ("name", "policy", "secret", "created_at")
-"""What the digest before the first entry covers."""
+__all__ = ["Arguments", "Operation", "replayed", "taken"]
 
 
 class Operation(NamedTuple):
@@ -87,9 +80,8 @@ class Arguments:
         return {name: v for name, v in kept.items() if name not in silent or v != plain(takes[name], name)}
 
 
-def taken(policy: Any, kind: str, ticket: Any, given: dict[str, Any]) -> Any:
+def taken(policy: Any, kind: str, ticket: Any, arguments: dict[str, Any]) -> Any:
     """Do what an entry says; return what `ask` decided."""
-    arguments = revived(given)
     if kind == "ask":
         return policy.ask(**arguments)
     if kind == "tell":
@@ -97,21 +89,7 @@ def taken(policy: Any, kind: str, ticket: Any, given: dict[str, Any]) -> Any:
     return policy.forget(ticket)
 
 
-def linked(before: int, digest: str, row: Row[Any]) -> None:
-    """See that a stored entry follows the one numbered `before` with that digest, and is what was written.
-
-    Raises
-    ------
-    ReplayError
-        If an entry is missing between them, or this one was changed.
-    """
-    if row.sequence != before + 1:
-        raise ReplayError(f"entry {before + 1} is missing from the log")
-    if digest_of(digest, row) != row.digest:
-        raise ReplayError(f"entry {row.sequence} was changed after it was written: its digest does not fit")
-
-
-def replayed(policy: Any, row: Row[Any], version: str) -> bool:
+def replayed(policy: Any, entry: Entry, version: str) -> bool:
     """Do what a stored entry says, and check that the policy decides as it did.
 
     Parameters
@@ -129,32 +107,21 @@ def replayed(policy: Any, row: Row[Any], version: str) -> bool:
         If it decides otherwise, or fails at what it took before.
     """
     try:
-        decided = taken(policy, row.kind, row.ticket, loaded(row.given))
+        decided = taken(policy, entry.kind, entry.ticket, arguments_of(entry.given))
     except Exception as error:
-        raise ReplayError(f"entry {row.sequence}, {row.kind} {row.ticket}: refused in replay: {error}") from error
-    if row.kind == "ask":
-        again = dumped(as_decided(decided))
-        if again != row.decision:
-            if row.version != version and _unexplained(again) == _unexplained(row.decision):
-                return True
-            raise ReplayError(
-                f"entry {row.sequence}, written by version {row.version}: the log says {row.decision}, replay {again}"
-            )
-    return False
+        raise ReplayError(f"entry {entry.sequence}, {entry.kind} {entry.ticket}: refused in replay: {error}") from error
+    if entry.kind != "ask":
+        return False
+    again = dumped(as_decided(decided))
+    if again == entry.decision:
+        return False
+    if entry.version != version and _unexplained(again) == _unexplained(entry.decision):
+        return True
+    raise ReplayError(
+        f"entry {entry.sequence}, written by version {entry.version}: the log says {entry.decision}, replay {again}"
+    )
 
 
-def _unexplained(decision: str) -> dict[str, Any]:
+def _unexplained(decision: str | None) -> dict[str, Any]:
     """Return a decision of the log without its reason."""
-    return {**loaded(decision), "reason": None}
-
-
-def genesis(study: Any) -> str:
-    """Return the digest before the first entry: over the study's name, policy, secret and time of creation."""
-    values = study if isinstance(study, dict) else study._mapping
-    return chained("", *(values[name] for name in BIRTH))
-
-
-def digest_of(before: str, entry: Any) -> str:
-    """Return the digest of a stored entry (a row, or the dict that becomes one)."""
-    values = entry if isinstance(entry, dict) else entry._mapping
-    return chained(before, *(values[name] for name in CHAIN))
+    return {**(loaded(decision) or {}), "reason": None}

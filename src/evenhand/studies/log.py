@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Row, insert, select
+from sqlalchemy import Connection, insert, select
 from sqlalchemy.sql import ColumnElement
 
+from evenhand.studies.chain import Entry
 from evenhand.studies.records import Event, loaded, moment
 from evenhand.studies.request_keys import shown_key
 from evenhand.studies.schema import EVENTS, STUDIES
@@ -16,9 +17,8 @@ from evenhand.studies.store import Store
 
 __all__ = ["Log", "Record"]
 
-FIELDS = tuple(column.name for column in EVENTS.columns if column.name != "study")
 APPEND = insert(EVENTS)
-PAGE = 5_000
+PAGE = 1_000
 """Entries that are read at a time."""
 
 
@@ -43,9 +43,9 @@ class Log:
 
     def __init__(self, store: Store, study: int) -> None:
         self._store, self._study = store, study
-        mine = EVENTS.c.study == study
+        self._mine = mine = EVENTS.c.study == study
         self._last = select(EVENTS.c.sequence, EVENTS.c.digest).where(mine).order_by(EVENTS.c.sequence.desc()).limit(1)
-        self._all = select(*(EVENTS.c[name] for name in FIELDS)).where(mine)
+        self._all = select(*(EVENTS.c[name] for name in Entry._fields)).where(mine)
         self._lock = select(STUDIES.c.id).where(STUDIES.c.id == study).with_for_update()
 
     def lock(self, connection: Connection) -> tuple[int, str]:
@@ -59,25 +59,32 @@ class Log:
         row = connection.execute(self._last).first()
         return (0, "") if row is None else (row.sequence, row.digest)
 
-    def append(self, connection: Connection, entries: Sequence[dict[str, Any]]) -> None:
+    def digest(self, connection: Connection, sequence: int) -> str | None:
+        """Return the digest of an entry, None where there is no such entry."""
+        return connection.scalar(select(EVENTS.c.digest).where(self._mine, EVENTS.c.sequence == sequence))
+
+    def append(self, connection: Connection, entries: Sequence[Entry]) -> None:
         """Write entries at the end."""
         if entries:
-            connection.execute(APPEND, [{"study": self._study, **entry} for entry in entries])
+            connection.execute(APPEND, [{"study": self._study, **entry._asdict()} for entry in entries])
 
-    def rows(self, connection: Connection, after: int = 0, up_to: int | None = None) -> Iterator[Row[Any]]:
-        """Yield the entries behind `after`, a page at a time, as they are stored."""
-        while rows := self.page(connection, after, up_to):
-            yield from rows
+    def rows(self, connection: Connection, after: int = 0, up_to: int | None = None) -> Iterator[Entry]:
+        """Yield the entries behind `after`, read a page at a time."""
+        while rows := self._page(connection, after, up_to):
+            yield from map(Entry._make, rows)
             if len(rows) < PAGE:
                 return
-            after = rows[-1].sequence
+            after = rows[-1][0]
 
-    def page(self, connection: Connection, after: int, up_to: int | None = None) -> Sequence[Row[Any]]:
-        """Return the first entries behind `after`, as they are stored."""
+    def page(self, connection: Connection, after: int, up_to: int) -> list[Entry]:
+        """Return the first entries behind `after`."""
+        return list(map(Entry._make, self._page(connection, after, up_to)))
+
+    def _page(self, connection: Connection, after: int, up_to: int | None) -> Sequence[Any]:
         page = self._all.where(EVENTS.c.sequence > after).order_by(EVENTS.c.sequence).limit(PAGE)
         if up_to is not None:
             page = page.where(EVENTS.c.sequence <= up_to)
-        return connection.execute(page).all()
+        return connection.execute(page).cursor.fetchall()
 
     def of_ticket(self, connection: Connection, ticket: int) -> list[Event]:
         """Return the entries about a ticket."""
@@ -87,18 +94,19 @@ class Log:
         """Return the entries of the asks that stand under these keys, by key."""
         pages = (keys[start : start + PAGE] for start in range(0, len(keys), PAGE))
         found = (connection.execute(self._all.where(EVENTS.c.key.in_(page))) for page in pages)
-        return {row.key: as_event(row) for rows in found for row in rows}
+        return {str(row.key): as_event(Entry._make(row)) for rows in found for row in rows}
 
     def _found(self, connection: Connection, condition: ColumnElement[bool]) -> list[Event]:
-        return [as_event(row) for row in connection.execute(self._all.where(condition).order_by(EVENTS.c.sequence))]
+        rows = connection.execute(self._all.where(condition).order_by(EVENTS.c.sequence))
+        return [as_event(Entry._make(row)) for row in rows]
 
 
-def as_event(row: Row[Any]) -> Event:
+def as_event(entry: Entry) -> Event:
     """Return a stored entry as an event."""
-    decoded = {"at": moment(row.at), "key": shown_key(row.key)} | {
-        name: loaded(getattr(row, name)) for name in ("given", "decision", "random_state")
+    decoded = {"at": moment(entry.at), "key": shown_key(entry.key)} | {
+        name: loaded(getattr(entry, name)) for name in ("given", "decision", "random_state")
     }
-    return Event(**{**row._mapping, **decoded})
+    return Event(**{**entry._asdict(), **decoded})
 
 
 def record_of(events: Sequence[Event]) -> Record:

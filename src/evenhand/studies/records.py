@@ -1,4 +1,4 @@
-"""What the log holds, in JSON that people can read: what was given, what was decided, chained by digests.
+"""What the log holds, in JSON that people can read: what was given, what was decided.
 
 Policies are asked and told what comes out of the log's form, never what went in: what replay sees is what was seen.
 """
@@ -6,7 +6,6 @@ Policies are asked and told what comes out of the log's form, never what went in
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import math
 import time
 from datetime import UTC, datetime
@@ -22,8 +21,8 @@ from evenhand.protocol import Decision
 __all__ = [
     "Event",
     "Kind",
+    "arguments_of",
     "as_decided",
-    "chained",
     "decision_from",
     "dumped",
     "first_random_state",
@@ -37,6 +36,8 @@ __all__ = [
 
 Kind = Literal["ask", "tell", "forget"]
 NESTED = {list, dict}
+AS_THEY_ARE = {str, int, bool, type(None)}
+"""Kinds of values that the log keeps as they are."""
 
 
 class Event(NamedTuple):
@@ -153,8 +154,20 @@ def loaded(text: str | None) -> Any:
     return None if text is None else orjson.loads(text)
 
 
+def arguments_of(text: str) -> dict[str, Any]:
+    """Return what policies are given for a text of the log."""
+    if text == "{}":
+        return {}
+    given = loaded(text)
+    return revived(given) if "$" in text else given
+
+
 def as_decided(decision: Any) -> dict[str, Any]:
     """Return a ticket as the log keeps it, with the name of its type; its token is no part of what was decided."""
+    if type(decision) is Decision and AS_THEY_ARE.issuperset(map(type, decision)):  # most are, and this is fast
+        id, round, arm, index, shown, reason = decision
+        one = {"type": "Decision", "id": id, "round": round, "arm": arm, "index": index}
+        return one | {"probabilities": shown, "reason": reason}
     fields = decision._asdict() if hasattr(decision, "_asdict") else vars(decision)
     kept = {name: plain(item, "decision") for name, item in fields.items() if name != "token"}
     return {"type": type(decision).__name__, **kept}
@@ -183,16 +196,6 @@ def decision_from(decided: dict[str, Any]) -> Any:
         )
         return Allocation(fields["id"], fields["phase"], frame, np.array(fields["plan"], dtype=np.int64))
     raise ArgumentError(wanted("decision", "a Decision, a Draw or an Allocation", decided["type"]))
-
-
-def chained(before: str, *entry: Any) -> str:
-    """Return the digest of an entry that follows the one with the digest `before`.
-
-    >>> chained("", 1, "ask")[:8] == chained("", 2, "ask")[:8]
-    False
-    """
-    text = "\x1f".join("\x00" if part is None else str(part) for part in (before, *entry))
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def random_state(policy: Any) -> str | None:

@@ -11,11 +11,13 @@ from sqlalchemy import Connection, Row, delete, func, insert, select
 
 from evenhand.errors import EvenhandError, ReplayError, StateFileError
 from evenhand.state import from_bytes, to_bytes
-from evenhand.studies.fold import Arguments, Operation, linked, replayed, taken
+from evenhand.studies.chain import Entry, linked
+from evenhand.studies.fold import Arguments, Operation, replayed, taken
+from evenhand.studies.records import revived
 from evenhand.studies.schema import SNAPSHOTS
 from evenhand.studies.versions import policy_version
 
-__all__ = ["Fold", "first", "fold_at", "latest", "write_snapshot"]
+__all__ = ["Fold", "first", "fold_at", "latest", "same_state", "write_snapshot"]
 
 ENTRIES = 1_000
 SECONDS = 0.5
@@ -32,12 +34,10 @@ class Fold:
         self.policy, self.sequence, self.digest, self.writer = policy, sequence, digest, writer
         self.version = policy_version(policy)
         self.arguments = Arguments(policy)
-        self.reworded = 0
-        """Decisions that were taken in and whose reasons another version worded otherwise."""
         self._rehearsed: set[str] = set()
         self._rested()
 
-    def take_in(self, rows: Iterable[Row[Any]]) -> None:
+    def take_in(self, entries: Iterable[Entry]) -> None:
         """Replay stored entries.
 
         Raises
@@ -45,23 +45,33 @@ class Fold:
         ReplayError
             If an entry is missing or was changed, or the policy decides otherwise than it did.
         """
-        for row in rows:
-            linked(self.sequence, self.digest, row)
-            started = perf_counter()
-            try:
-                self.reworded += replayed(self.policy, row, self.version)
-            except ReplayError as error:
-                if row.version == self.version:
-                    raise
-                mend = f"take a snapshot with version {row.version} first: `evenhand snapshot`, or Study.snapshot()"
-                raise ReplayError(f"{error}; this is version {self.version}: {mend}") from error
-            self.took(row.sequence, row.digest, row.version, perf_counter() - started)
+        for entry in entries:
+            linked(self.sequence, self.digest, entry)
+            self.replay(entry)
 
-    def took(self, sequence: int, digest: str, writer: str, seconds: float) -> None:
-        """Note that the policy has taken an entry."""
-        self.sequence, self.digest, self.writer = sequence, digest, writer
+    def replay(self, entry: Entry) -> None:
+        """Replay the next entry.
+
+        Raises
+        ------
+        ReplayError
+            If the policy decides otherwise than it did.
+        """
+        started = perf_counter()
+        try:
+            replayed(self.policy, entry, self.version)
+        except ReplayError as error:
+            if entry.version == self.version:
+                raise
+            mend = f"take a snapshot with version {entry.version} first: `evenhand snapshot`, or Study.snapshot()"
+            raise ReplayError(f"{error}; this is version {self.version}: {mend}") from error
+        self.took(entry, started)
+
+    def took(self, entry: Entry, started: float) -> None:
+        """Note that the policy has taken an entry, and since when on the clock of `perf_counter`."""
+        self.sequence, self.digest, self.writer = entry.sequence, entry.digest, entry.version
         self._entries += 1
-        self._seconds += seconds
+        self._seconds += perf_counter() - started
 
     @property
     def wants_snapshot(self) -> bool:
@@ -75,7 +85,7 @@ class Fold:
             copy = self.copy()
             for kind, operation in new.items():
                 with contextlib.suppress(EvenhandError):
-                    taken(copy, kind, operation.ticket, self.arguments.checked(kind, operation.given))
+                    taken(copy, kind, operation.ticket, revived(self.arguments.checked(kind, operation.given)))
             self._rehearsed.update(new)
 
     def cross(self, connection: Connection, study: int, at: int) -> None:
@@ -128,13 +138,23 @@ def write_snapshot(
 def latest(connection: Connection, study: int) -> Fold:
     """Return the fold at the last snapshot."""
     last = SNAPSHOTS.c.sequence.desc(), SNAPSHOTS.c.at.desc()
-    return fold_at(connection.execute(select(SNAPSHOTS).where(SNAPSHOTS.c.study == study).order_by(*last)).first())
+    newest = select(SNAPSHOTS).where(SNAPSHOTS.c.study == study).order_by(*last).limit(1)
+    return fold_at(connection.execute(newest).first())
 
 
 def first(connection: Connection, study: int) -> Fold:
     """Return the fold before the first entry."""
-    whole = select(SNAPSHOTS).where(SNAPSHOTS.c.study == study).order_by(SNAPSHOTS.c.sequence, SNAPSHOTS.c.at)
-    return fold_at(connection.execute(whole).first())
+    oldest = select(SNAPSHOTS).where(SNAPSHOTS.c.study == study).order_by(SNAPSHOTS.c.sequence, SNAPSHOTS.c.at).limit(1)
+    return fold_at(connection.execute(oldest).first())
+
+
+def same_state(policy: Any, state: bytes) -> bool:
+    """Return whether a stored state is the policy's; one in an older form is read first."""
+    mine = to_bytes(policy)
+    try:
+        return mine == state or mine == to_bytes(from_bytes(state, "snapshot"))
+    except EvenhandError:
+        return False
 
 
 def fold_at(snapshot: Row[Any] | None) -> Fold:

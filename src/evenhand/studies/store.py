@@ -166,6 +166,10 @@ class Store:
             raise
         except DBAPIError as error:
             raise StoreError(f"{self.url}: the store did not do it: {_first_line(error.orig)}") from error
+        except self._engine.dialect.loaded_dbapi.Error as error:  # from a cursor that is read without SQLAlchemy
+            raise StoreError(f"{self.url}: the store did not do it: {_first_line(error)}") from error
+        except UnicodeDecodeError as error:  # from a message of SQLite about a damaged name
+            raise StoreError(f"{self.url}: the database is damaged: it holds text that cannot be read") from error
 
     def _settle(self, create: bool, older: bool) -> None:
         with self.reading() as connection:

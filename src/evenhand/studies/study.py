@@ -25,8 +25,9 @@ from evenhand.errors import (
     UnknownTicketError,
     wanted,
 )
+from evenhand.studies.chain import genesis
 from evenhand.studies.creation import name_of_new, opened, state_of_new
-from evenhand.studies.fold import Arguments, Operation, genesis
+from evenhand.studies.fold import Arguments, Operation
 from evenhand.studies.log import Log, Record, as_event, record_of
 from evenhand.studies.records import Event, moment, now
 from evenhand.studies.schema import STUDIES
@@ -73,6 +74,7 @@ class Study:
             raise UnknownStudyError(f"{store.url}: no study is named {name!r}; there: {there}")
         self.store, self.name, self.policy_name = store, str(row.name), str(row.policy)
         self._number, self._secret, self._created = int(row.id), row.secret, int(row.created_at)
+        self.birth = genesis(row)
         self._log = Log(store, self._number)
         self._turn = threading.RLock()
         self._fold: Fold | None = None
@@ -295,17 +297,26 @@ class Study:
             raise UnknownTicketError(f"ticket {number} was never handed out by the study {self.name!r}")
         return record_of(events)
 
-    def verify(self, *, known: str | None = None, progress: bool = False) -> Verification:
+    def verify(
+        self, *, known: str | None = None, since: Verification | bytes | None = None, progress: bool = False
+    ) -> Verification:
         """Replay the whole log from the start and check all that was promised; see `Verification`.
 
         Parameters
         ----------
         known : a digest that was kept elsewhere, such as an earlier verification's: the log must still hold its entry.
+        since : an earlier verification, or its `mark`, that found everything sound: only what was added after it is
+            read, and everything before is assumed to be as it was.
         progress : show how far it has come.
+
+        Raises
+        ------
+        ArgumentError
+            If `since` is no mark of a verification of this study.
         """
         from evenhand.studies.verify import verify
 
-        return verify(self, known=known, progress=progress)
+        return verify(self, known=known, since=since, progress=progress)
 
     def trail(self) -> Trail:
         """Return shares, shortfalls and rewards over time, as far as the log goes now."""

@@ -12,15 +12,13 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
-from sqlalchemy import Row
 
 from evenhand.kernels.arrays import Floats, Ints
-from evenhand.kernels.compose import entry
-from evenhand.metrics.shares import Tally, tally, worst
 from evenhand.online import REASONS
 from evenhand.protocol import Label
-from evenhand.quotas.audit import follow
 from evenhand.quotas.under_quota import OWED
+from evenhand.studies.chain import Entry
+from evenhand.studies.promise_check import PromiseCheck
 from evenhand.studies.records import loaded, revived
 
 __all__ = ["Moment", "Trail"]
@@ -30,7 +28,6 @@ RECENT = 200
 """How many rewards "recent" means."""
 WATCHED = 10_000
 """How many decisions and rewards are kept one by one, for monitors with windows."""
-BATCH = 4_096
 
 
 class Moment(NamedTuple):
@@ -51,7 +48,8 @@ class Trail:
     Attributes
     ----------
     labels : the arms, groups or positions that decisions are for, in the order of every array's (n_labels,).
-    promise : the quotas' promise, None where there is none; `when` says when it is kept.
+    check : whether the policy's promise held; `promise`, `when`, `worst`, `violations`, `first_violation` and
+        `kept` are what it says.
     sequence, rounds, told, forgotten : entries, decisions, reports and closed tickets so far.
     counts : decisions for each label (n_labels,).
     forced : decisions so far whose reason is that the arm was owed its share; `last_owed` (n_labels,) the last such
@@ -60,15 +58,12 @@ class Trail:
     groups : the groups of the arms where the policy knows any; `group_counts` (n_groups,) decisions for each.
     open : the open tickets: number -> (indices, when in microseconds since 1970).
     last_arms, last_groups, last_rewards : indices of the last decisions and of their groups, and the last rewards.
-    violations : at the end of how many rounds the promise was broken; `first_violation` is (round, label) or None.
     """
 
     def __init__(self, policy: Any) -> None:
         labels = getattr(policy, "arms", None) or getattr(policy, "groups", None) or ()
         self.labels: list[Label] = list(labels)
-        self.promise = getattr(policy, "promise", None)
-        self.when: str | None = getattr(policy, "kept", None) if self.promise is not None else None
-        self.horizon: int | None = getattr(policy, "horizon", None)
+        self.check = PromiseCheck(policy)
         self.sequence = self.rounds = self.told = self.forgotten = self.forced = 0
         k = len(self.labels)
         self.counts, self.last_owed = np.zeros(k, np.int64), np.zeros(k, np.int64)
@@ -83,72 +78,69 @@ class Trail:
         self.last_groups: deque[int] = deque(maxlen=WATCHED)
         self.last_rewards: deque[float] = deque(maxlen=WATCHED)
         self._recent: deque[float] = deque(maxlen=RECENT)
-        self._books = tally(self.promise, max(k, 1))
-        self._worst_rounds, self._summary = np.zeros(max(k, 1), np.int64), np.zeros(3, np.int64)
-        self._codes: list[int] = []
-        self._at_horizon: bool | None = None
         self._every = 1
         self._moments: list[Moment] = []
 
-    def advanced(self, rows: Iterable[Row[Any]]) -> Trail:
+    def advanced(self, rows: Iterable[Entry]) -> Trail:
         """Return the trail with the entries that follow the last one taken; this one stays as it is, for whoever reads
         it in another thread."""
         trail = copy.copy(self)
         for name, value in vars(self).items():
             if isinstance(value, (np.ndarray, deque, dict, list)):
                 setattr(trail, name, value.copy())
-        trail._books = Tally._make(array.copy() for array in self._books)
+        trail.check = self.check.copy()
         trail.advance(rows)
         return trail
 
-    def advance(self, rows: Iterable[Row[Any]]) -> None:
+    def advance(self, rows: Iterable[Entry]) -> None:
         """Take in stored entries, those that follow the last one taken."""
         for row in rows:
             self.take(row)
-        self._settle()
+        self.check.settle()
 
-    def take(self, row: Row[Any]) -> None:
+    def take(self, row: Entry) -> None:
         """Take in one stored entry."""
         self.sequence = row.sequence
         if row.kind == "ask":
             self._decided(row, loaded(row.decision))
         elif row.kind == "tell":
             self.told += 1
-            self._rewarded(self.open.pop(row.ticket, ((), 0))[0], loaded(row.given).get("reward"))
+            self._rewarded(self.open.pop(row.ticket or 0, ((), 0))[0], loaded(row.given).get("reward"))
         else:
             self.forgotten += 1
-            self.open.pop(row.ticket, None)
+            self.open.pop(row.ticket or 0, None)
 
     # ------------------------------------------------------------------ what it shows
 
     @property
+    def promise(self) -> Any:
+        """What the policy promises, None where it promises no shares."""
+        return self.check.promise
+
+    @property
+    def when(self) -> str | None:
+        """When the promise is kept; None where there is none."""
+        return self.check.when
+
+    @property
     def worst(self) -> tuple[float, Label, int] | None:
         """The largest r_i t - N_i(t) at the end of any round, whose it was and when; None where nothing is promised."""
-        if self.promise is None or not self.rounds:
-            return None
-        self._settle()
-        largest = [entry(worst)(self._books, i, self.rounds) for i in range(len(self.labels))]
-        arm = int(np.argmax(largest))
-        ended = largest[arm] > self._books.worst[arm]
-        return float(largest[arm]), self.labels[arm], self.rounds if ended else int(self._worst_rounds[arm])
+        return self.check.worst
 
     @property
     def violations(self) -> int:
         """At the end of how many rounds the promise was broken to somebody."""
-        self._settle()
-        return int(self._summary[0])
+        return self.check.violations
 
     @property
     def first_violation(self) -> tuple[int, Label] | None:
         """The first round at whose end the promise was broken, and to whom."""
-        return (int(self._summary[1]), self.labels[self._summary[2]]) if self.violations else None
+        return self.check.first_violation
 
     @property
     def kept(self) -> bool | None:
         """Whether the promise holds when it is to hold; None where that is not said yet."""
-        if self.promise is None or self.when == "in the long run":
-            return None
-        return self._at_horizon if self.when == "at the horizon" else self.violations == 0
+        return self.check.kept
 
     @property
     def owed(self) -> Floats | None:
@@ -170,10 +162,10 @@ class Trail:
 
     # ------------------------------------------------------------------ inside
 
-    def _decided(self, row: Row[Any], decision: dict[str, Any]) -> None:
+    def _decided(self, row: Entry, decision: dict[str, Any]) -> None:
         indices = _indices(decision)
         self.rounds += 1
-        self.open[row.ticket] = indices, row.at
+        self.open[row.ticket or 0] = indices, row.at
         for index in indices:
             self._drawn(row, index)
         if decision.get("reason") == REASONS[OWED]:
@@ -184,12 +176,9 @@ class Trail:
             if len(self._moments) >= 2 * MOMENTS:
                 self._every *= 2
                 self._moments = [m for m in self._moments if m.round == 1 or m.round % self._every == 0]
-        if len(self._codes) >= BATCH:
-            self._settle()
-        if self.rounds == self.horizon and self.promise is not None:
-            self._at_horizon = self.promise.kept(self.counts.tolist(), self.rounds)
 
-    def _drawn(self, row: Row[Any], index: int) -> None:
+    def _drawn(self, row: Entry, index: int) -> None:
+        self.check.decided(index)
         if index >= len(self.counts):
             self._widen(index + 1)
         self.counts[index] += 1
@@ -199,16 +188,6 @@ class Trail:
             codes = self._membership.codes if shown is None else self._membership.of_round(revived(shown))
             self.group_counts[int(codes[index])] += 1
             self.last_groups.append(int(codes[index]))
-        if self.promise is not None:
-            self._codes.append(index)
-
-    def _settle(self) -> None:
-        """Check the promise at every round that was taken in and not checked yet."""
-        if self._codes:
-            codes = np.array(self._codes, dtype=np.int64)
-            start = self.rounds - len(codes)
-            entry(follow)(self._books, codes, start, self._worst_rounds, self._summary, np.empty(len(codes)))
-        self._codes.clear()
 
     def _rewarded(self, indices: tuple[int, ...], reward: Any) -> None:
         values = reward if isinstance(reward, list) else [] if reward is None else [reward]

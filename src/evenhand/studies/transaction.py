@@ -11,9 +11,10 @@ from sqlalchemy import Connection
 
 from evenhand.errors import ArgumentError, ClosedTicketError, ContradictionError, EvenhandError, wanted
 from evenhand.protocol import composed
-from evenhand.studies.fold import Operation, digest_of, taken
+from evenhand.studies.chain import Entry, digest_of
+from evenhand.studies.fold import Operation, taken
 from evenhand.studies.log import Log, record_of
-from evenhand.studies.records import as_decided, decision_from, dumped, first_random_state, now, random_state
+from evenhand.studies.records import as_decided, decision_from, dumped, first_random_state, now, random_state, revived
 from evenhand.studies.request_keys import LONGEST, texts_of
 from evenhand.studies.snapshots import Fold
 
@@ -27,7 +28,7 @@ class Transaction:
 
     def __init__(self, connection: Connection, log: Log, fold: Fold, number_of: Callable[[Any], int]) -> None:
         self._connection, self._log, self._fold, self._number_of = connection, log, fold, number_of
-        self._entries: list[dict[str, Any]] = []
+        self._entries: list[Entry] = []
         self._named: dict[str, tuple[dict[str, Any], Any]] = {}
         """The decisions under the keys of these operations: what was given and what was decided."""
 
@@ -66,26 +67,27 @@ class Transaction:
         drawn_from, text = random_state(fold.policy), dumped(given)
         started = time.perf_counter()
         try:
-            decided = taken(fold.policy, kind, ticket if hasattr(ticket, "id") else number, given)
+            decided = taken(fold.policy, kind, ticket if hasattr(ticket, "id") else number, revived(given))
         except ClosedTicketError as closed:
             assert number is not None
             return self._closed_before(closed, kind, number, given)
         if kind == "ask" and not begun:
             drawn_from = first_random_state(fold.policy)
-        entry: dict[str, Any] = {
-            "sequence": fold.sequence + 1,
-            "kind": kind,
-            "ticket": decided.id if kind == "ask" else number,
-            "at": now(),
-            "given": text,
-            "decision": dumped(as_decided(decided)) if kind == "ask" else None,
-            "version": fold.version,
-            "random_state": drawn_from,
-            "key": texts[0] if texts else None,
-            "actor": actor,
-        }
-        entry["digest"] = digest_of(fold.digest, entry)
-        fold.took(entry["sequence"], entry["digest"], fold.version, time.perf_counter() - started)
+        entry = Entry(
+            sequence=fold.sequence + 1,
+            kind=kind,
+            ticket=decided.id if kind == "ask" else number,
+            at=now(),
+            given=text,
+            decision=dumped(as_decided(decided)) if kind == "ask" else None,
+            version=fold.version,
+            random_state=drawn_from,
+            key=texts[0] if texts else None,
+            actor=actor,
+            digest="",
+        )
+        entry = entry._replace(digest=digest_of(fold.digest, entry))
+        fold.took(entry, started)
         self._entries.append(entry)
         if texts:
             self._named[texts[0]] = given, decided

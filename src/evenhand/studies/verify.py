@@ -1,19 +1,25 @@
-"""Verification: the whole log replayed from its first entry, and all that was promised checked."""
+"""Verification: the log replayed from its first entry, or from where an earlier one ended, and its promise checked."""
 
 from __future__ import annotations
 
+import dataclasses
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Row, func, select
 
-from evenhand.errors import EvenhandError, ReplayError
+from evenhand.errors import EvenhandError, ReplayError, StoreError
 from evenhand.protocol import Label
-from evenhand.studies.fold import genesis, linked
+from evenhand.state import from_bytes, to_bytes
+from evenhand.studies.chain import Entry, genesis, linked
+from evenhand.studies.fold import replayed
+from evenhand.studies.integrity import damages
+from evenhand.studies.mark import Count, Mark
+from evenhand.studies.request_keys import shown_key
 from evenhand.studies.schema import EVENTS, SNAPSHOTS, STUDIES
-from evenhand.studies.snapshots import Fold, first, fold_at
-from evenhand.studies.trail import Trail
+from evenhand.studies.snapshots import first, fold_at, same_state
 
 if TYPE_CHECKING:
     from evenhand.studies.study import Study
@@ -31,12 +37,14 @@ class Verification:
     problems, notes : what is wrong, and what could not be looked at, in words.
     entries, decisions, told, forgotten, open : what the log holds.
     digest : the last entry's; kept elsewhere, it shows later that nothing before it was cut off or written anew.
-    replayed : how many entries this version of the code replayed; fewer than there are only where `notes` say why.
+    since : how many entries an earlier verification had found sound, which were not read again; 0 without one.
+    replayed : how many of the others this version of the code replayed; where not all, `notes` say why.
     versions : the versions of the policy's code that wrote it.
     promise : when the policy keeps its promise, None where it makes none that a log can show.
     promise_kept : whether it held; None where there is none, or it is not due yet.
     worst_shortfall, worst_arm, worst_round : the largest r_i t - N_i(t), whose and when; None without a promise.
     rounds_in_violation, first_violation : how often it was broken, and first (round, arm).
+    mark : where this verification ended, for the next one to go on from (`since=`); None where something is wrong.
     """
 
     entries: int
@@ -56,132 +64,200 @@ class Verification:
     first_violation: tuple[int, Label] | None
     problems: tuple[str, ...] = field(default=())
     notes: tuple[str, ...] = field(default=())
+    since: int = 0
+    mark: bytes | None = field(default=None, repr=False, compare=False)
 
     @property
     def ok(self) -> bool:
         """Whether nothing is wrong."""
         return not self.problems
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return the finding as plain data: `ok` and every attribute but `mark`."""
+        found = {"ok": self.ok} | dataclasses.asdict(self)
+        del found["mark"]
+        return found
 
-def verify(study: Study, *, known: str | None = None, progress: bool = False) -> Verification:
-    """Replay a study's log from the start; see `Verification`.
 
-    What is checked: every entry is there and is what was written (a chain of digests); the policy, started from the
-    first snapshot, decides as the log says, entry by entry; every snapshot on the way, and the state that the study
-    works with now, equal the state of the replay, bit by bit; the promise held at every round at which it is to hold.
-    Entries that were cut off the end leave a sound log behind and, where no snapshot was taken after them, cannot be
-    missed here; nor can what was rewritten with all its digests and still replays: whoever must notice that keeps the
-    last `digest` elsewhere and gives it as `known`.
+def verify(
+    study: Study, *, known: str | None = None, since: Verification | bytes | None = None, progress: bool = False
+) -> Verification:
+    """Replay a study's log from the start, or from where an earlier verification ended; see `Verification`.
+
+    What is checked: the database itself is sound, and no key was used twice; every entry is there and is what was
+    written (a chain of digests); the policy, started from the first snapshot, decides as the log says, entry by entry;
+    every snapshot on the way, and the state that the study works with now, equal the state of the replay, bit by bit;
+    the promise held at every round at which it is to hold. Entries that were cut off the end leave a sound log behind
+    and, where no snapshot was taken after them, cannot be missed here; nor can what was rewritten with all its digests
+    and still replays: whoever must notice that keeps the last `digest` elsewhere and gives it as `known`.
+
+    With `since`, the entries up to the mark are not read again: that they still are what they were is assumed, but for
+    the last of them, whose digest must be the mark's. The mark vouches for the state after it, so keep it where those
+    who can write to the store cannot.
     """
+    mark = None
+    if since is not None:
+        mark = Mark.from_bytes(since.mark if isinstance(since, Verification) else since, study.birth)
     problems: list[str] = []
     notes: list[str] = []
-    found = known is None
-    with study.store.reading() as connection:
-        last, digest = study._log.last(connection)
-        replay, trail = None, Trail(None)
-        try:
-            replay = _Replay(connection, study, notes)
-            trail = Trail(replay.policy)
-            replay.check_end(last)
-        except EvenhandError as error:
-            problems.append(str(error))
-        for row in _shown(study._log.rows(connection, up_to=last), last, progress):
+    replay, count = None, Count(None)
+    try:
+        with study.store.reading() as connection:
+            problems += [*damages(connection), *_twice(connection, study._number)]
+            if known is not None and not _holds(connection, study._number, known):
+                problems.append(f"no entry has the digest {known}: entries were cut off, or written anew")
             try:
-                if replay is not None and not problems:
-                    replay.take(row)
+                replay = _Replay(connection, study, mark, notes)
+                count = replay.count
             except EvenhandError as error:
                 problems.append(str(error))
-            found = found or row.digest == known
-            try:
-                trail.take(row)
-            except (AttributeError, LookupError, TypeError, ValueError) as error:
-                problems.append(f"entry {row.sequence} cannot be read: {error}")
-        by_version = select(EVENTS.c.version).where(EVENTS.c.study == study._number).group_by(EVENTS.c.version)
-        written = tuple(connection.scalars(by_version.order_by(func.min(EVENTS.c.sequence))))
+            last, _ = study._log.last(connection)
+            entries = study._log.rows(connection, count.sequence, up_to=last)
+            shown = _shown(entries, last - count.sequence) if progress else entries
+            problems += _followed(shown, replay, count)
+            problems += _missing(connection, study._number, last, count.sequence)
+    except StoreError as error:
+        problems.append(str(error))
     if replay is not None:
         replay.remark()
         problems += [] if problems else replay.compared(study)
-    if not found:
-        problems.append(f"no entry has the digest {known}: entries were cut off, or written anew")
-    if trail.kept is False:
-        at = "" if trail.first_violation is None else " first at round {} to {!r}".format(*trail.first_violation)
-        problems.append(f"the promise was broken:{at} ({trail.violations} rounds in all)")
-    worst = trail.worst or (None, None, None)
+    check = count.check
+    if check.kept is False:
+        at = "" if check.first_violation is None else " first at round {} to {!r}".format(*check.first_violation)
+        problems.append(f"the promise was broken:{at} ({check.violations} rounds in all)")
+    worst = check.worst or (None, None, None)
     return Verification(
-        entries=trail.sequence,
-        digest=digest,
-        replayed=0 if replay is None else replay.count,
-        decisions=trail.rounds,
-        told=trail.told,
-        forgotten=trail.forgotten,
-        open=len(trail.open),
-        versions=written,
-        promise=trail.when,
-        promise_kept=trail.kept,
+        entries=count.sequence,
+        digest=count.digest if count.sequence else "",
+        replayed=0 if replay is None else replay.replayed,
+        decisions=count.decisions,
+        told=count.told,
+        forgotten=count.forgotten,
+        open=count.open,
+        versions=tuple(count.versions),
+        promise=check.when,
+        promise_kept=check.kept,
         worst_shortfall=worst[0],
         worst_arm=worst[1],
         worst_round=worst[2],
-        rounds_in_violation=trail.violations,
-        first_violation=trail.first_violation,
+        rounds_in_violation=check.violations,
+        first_violation=check.first_violation,
         problems=tuple(problems),
         notes=tuple(notes),
+        since=0 if mark is None else mark.sequence,
+        mark=None if problems or replay is None else replay.mark(study.birth),
     )
 
 
+def _followed(entries: Iterable[Entry], replay: _Replay | None, count: Count) -> Iterator[str]:
+    """Replay and count entries, and yield what is wrong; what cannot be replayed is still counted."""
+    for entry in entries:
+        if replay is not None:
+            try:
+                replay.take(entry)
+            except EvenhandError as error:
+                yield str(error)
+                replay = None
+        try:
+            count.take(entry)
+        except (AttributeError, EvenhandError, LookupError, TypeError, ValueError) as error:
+            yield f"entry {entry.sequence} cannot be read: {error}"
+
+
+def _twice(connection: Connection, study: int) -> Iterator[str]:
+    """Yield the keys under which there are several decisions, which a damaged index has let pass."""
+    keyed = select(EVENTS.c.key, func.count()).with_hint(EVENTS, "NOT INDEXED", "sqlite")
+    mine = keyed.where(EVENTS.c.study == study, EVENTS.c.key.is_not(None))
+    for key, times in connection.execute(mine.group_by(EVENTS.c.key).having(func.count() > 1)):
+        yield f"{times} decisions stand under the key {shown_key(key)!r}"
+
+
+def _missing(connection: Connection, study: int, last: int, reached: int) -> Iterator[str]:
+    """Yield how many entries there are, counted one by one, where that is not the number of the last."""
+    counted = select(func.count()).select_from(EVENTS).with_hint(EVENTS, "NOT INDEXED", "sqlite")
+    there = connection.scalar(counted.where(EVENTS.c.study == study)) or 0
+    if not last == reached == there:
+        read = f"the last that can be read in order has the number {reached}"
+        yield f"the last entry has the number {last}, there are {there} entries, {read}"
+
+
+def _holds(connection: Connection, study: int, digest: str) -> bool:
+    there = select(EVENTS.c.sequence).where(EVENTS.c.study == study, EVENTS.c.digest == digest).limit(1)
+    return connection.scalar(there) is not None
+
+
 class _Replay:
-    """The log taken in again, from the first snapshot on.
+    """The log taken in again, from the first snapshot or from a mark on.
 
     Entries that other versions of the code wrote and this one decides otherwise are not judged: the replay is taken up
     again where this version began.
     """
 
-    def __init__(self, connection: Connection, study: Study, notes: list[str]) -> None:
-        self._fold: Fold | None = first(connection, study._number)
-        self.policy, self.version = self._fold.policy, self._fold.version
-        own = SNAPSHOTS.c.study == study._number, SNAPSHOTS.c.version == self.version
-        self._kept = {row.sequence: row for row in connection.execute(select(SNAPSHOTS).where(*own))}
-        self._before, self._digest = self._fold.sequence, self._fold.digest
+    def __init__(self, connection: Connection, study: Study, mark: Mark | None, notes: list[str]) -> None:
         born = connection.execute(select(STUDIES).where(STUDIES.c.id == study._number)).one()
-        if self._before or genesis(born) != self._digest:
+        begun = first(connection, study._number)
+        if begun.sequence or not genesis(born) == begun.digest == study.birth:
             parts = "the study's name, policy, secret and time of creation"
             raise ReplayError(f"{parts} are not those that the first snapshot was taken with: one of them was changed")
-        self._notes, self.count = notes, 0
-
-    def check_end(self, last: int) -> None:
-        """See that no snapshot was taken of more than the log's entries."""
-        after = max(self._kept, default=0)
-        if after > last:
+        self._notes, self.replayed, self._reworded = notes, 0, 0
+        self._policy: Any = begun.policy
+        self._version = begun.version
+        self.count = Count(begun.policy, begun.digest)
+        if mark is not None:
+            self._policy, self.count = from_bytes(mark.state, "since"), mark.resumed(begun.policy)
+            if study._log.digest(connection, mark.sequence) != mark.digest:
+                raise ReplayError(f"entry {mark.sequence} is not the one that the earlier verification ended with")
+            notes.append(f"entries 1 to {mark.sequence} were not read: an earlier verification found them sound")
+        later = SNAPSHOTS.c.study == study._number, SNAPSHOTS.c.sequence >= self.count.sequence
+        self._kept: dict[int, list[Row[Any]]] = defaultdict(list)
+        for row in connection.execute(select(SNAPSHOTS).where(*later)):
+            self._kept[row.sequence].append(row)
+        last, _ = study._log.last(connection)
+        if self._kept and max(self._kept) > last:
+            after = max(self._kept)
             raise ReplayError(f"the log ends with entry {last}, but a snapshot was taken after entry {after}")
 
-    def take(self, row: Row[Any]) -> None:
-        linked(self._before, self._digest, row)
-        self._before, self._digest = row.sequence, row.digest
-        if self._fold is not None:
-            try:
-                self._fold.take_in([row])
-                self.count += 1
-            except ReplayError:
-                if row.version == self.version:
-                    raise
-                self._fold = None
-                self._notes.append(
-                    f"entries from {row.sequence} on were written by version {row.version}, and version {self.version} "
-                    "would decide otherwise: verify them with the version that wrote them"
-                )
-        kept = self._kept.get(row.sequence)
-        if kept is not None and self._fold is None:
-            self._fold = fold_at(kept)
-            self._notes.append(f"version {self.version} began after entry {row.sequence}: replayed from there")
-        elif kept is not None and self._fold is not None and not self._fits(kept):
-            raise ReplayError(f"the snapshot after entry {row.sequence} is not the state that replay comes to")
+    def take(self, entry: Entry) -> None:
+        """Check that an entry follows the one before, and replay it.
 
-    def _fits(self, kept: Row[Any]) -> bool:
-        return self._fold is not None and self._digest == kept.digest and self._fold.equals(kept.state)
+        Raises
+        ------
+        ReplayError
+            If it does not follow, or the policy decides otherwise.
+        """
+        linked(self.count.sequence, self.count.digest, entry)
+        if self._policy is not None:
+            try:
+                self._reworded += replayed(self._policy, entry, self._version)
+                self.replayed += 1
+            except ReplayError:
+                if entry.version == self._version:
+                    raise
+                self._policy = None
+                self._notes.append(
+                    f"entries from {entry.sequence} on were written by version {entry.version}, and version "
+                    f"{self._version} would decide otherwise: verify them with the version that wrote them"
+                )
+        if entry.sequence in self._kept:
+            for kept in self._kept[entry.sequence]:
+                self._met(kept, entry.digest)
+
+    def _met(self, kept: Row[Any], digest: str) -> None:
+        """Compare the state with a snapshot that was taken here, or take up the replay from it.
+
+        The states of other versions may have another form; their snapshots need only belong to this entry.
+        """
+        own = kept.version == self._version
+        if digest != kept.digest or (own and self._policy is not None and not same_state(self._policy, kept.state)):
+            raise ReplayError(f"the snapshot after entry {kept.sequence} is not the state that replay comes to")
+        if own and self._policy is None:
+            self._policy = fold_at(kept).policy
+            self._notes.append(f"version {self._version} began after entry {kept.sequence}: replayed from there")
 
     def remark(self) -> None:
         """Note what was replayed in other words."""
-        if self._fold is not None and self._fold.reworded:
-            self._notes.append(f"{self._fold.reworded} reasons were worded otherwise by the version that wrote them")
+        if self._reworded:
+            self._notes.append(f"{self._reworded} reasons were worded otherwise by the version that wrote them")
 
     def compared(self, study: Study) -> list[str]:
         """Compare the replay's state with the one that the study works with, if nothing was added meanwhile."""
@@ -190,15 +266,16 @@ class _Replay:
                 live = study._now()
             except EvenhandError as error:
                 return [str(error)]
-            if self._fold is None or live.sequence != self._fold.sequence or live.bytes() == self._fold.bytes():
+            if self._policy is None or live.sequence != self.count.sequence or live.bytes() == to_bytes(self._policy):
                 return []
         return ["the state that the study works with is not the replay's"]
 
+    def mark(self, study: str) -> bytes | None:
+        """Return the mark of what was reached, None where this version of the code could not get there."""
+        return None if self._policy is None else Mark.of(study, to_bytes(self._policy), self.count).to_bytes()
 
-def _shown(rows: Iterable[Row[Any]], total: int, progress: bool) -> Iterator[Row[Any]]:
-    if not progress:
-        yield from rows
-        return
+
+def _shown(entries: Iterable[Entry], total: int) -> Iterable[Entry]:
     from rich.progress import track
 
-    yield from track(rows, description="replaying", total=total)
+    return track(entries, description="replaying", total=total)

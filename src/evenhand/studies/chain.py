@@ -1,0 +1,68 @@
+"""The log's entries as they are stored, and the digests that chain them."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, NamedTuple
+
+from evenhand.errors import ReplayError
+
+__all__ = ["Entry", "digest_of", "genesis", "linked"]
+
+BIRTH = ("name", "policy", "secret", "created_at")
+"""What the digest before the first entry covers."""
+NOTHING = "\x00"
+"""Stands in a digest where an entry has no value."""
+
+
+class Entry(NamedTuple):
+    """One entry as it is stored, texts and whole numbers; see `Event` for what they mean."""
+
+    sequence: int
+    kind: str
+    ticket: int | None
+    at: int
+    given: str
+    decision: str | None
+    version: str
+    random_state: str | None
+    key: str | None
+    actor: str | None
+    digest: str
+
+
+def digest_of(before: str, entry: Entry) -> str:
+    """Return the digest of an entry that follows the one with the digest `before`.
+
+    >>> entry = Entry(1, "tell", 1, 0, "{}", None, "0", None, None, None, "")
+    >>> digest_of("", entry)[:8] == digest_of("", entry._replace(actor="me"))[:8]
+    False
+    """
+    sequence, kind, ticket, at, given, decision, version, random_state, key, actor, _ = entry
+    text = (
+        f"{before}\x1f{sequence}\x1f{kind}\x1f{NOTHING if ticket is None else ticket}\x1f{at}\x1f{given}"
+        f"\x1f{NOTHING if decision is None else decision}\x1f{version}"
+        f"\x1f{NOTHING if random_state is None else random_state}"
+        f"\x1f{NOTHING if key is None else key}\x1f{NOTHING if actor is None else actor}"
+    )
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def genesis(study: Any) -> str:
+    """Return the digest before the first entry: over the study's name, policy, secret and time of creation."""
+    values = study if isinstance(study, dict) else study._mapping
+    return hashlib.sha256("\x1f".join(["", *(str(values[name]) for name in BIRTH)]).encode()).hexdigest()
+
+
+def linked(before: int, digest: str, entry: Entry) -> None:
+    """Check that an entry follows the one numbered `before` with that digest, and is what was written.
+
+    Raises
+    ------
+    ReplayError
+        If an entry is missing between them, or this one was changed.
+    """
+    if entry.sequence != before + 1:
+        raise ReplayError(f"entry {before + 1} is missing from the log")
+    if digest_of(digest, entry) != entry.digest:
+        raise ReplayError(f"entry {entry.sequence} was changed after it was written: its digest does not fit")

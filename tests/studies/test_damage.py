@@ -1,0 +1,172 @@
+"""A damaged store is never called sound: flipped bits, broken indexes, entries that an index no longer leads to."""
+
+import random
+import shutil
+
+import pytest
+from sqlalchemy import create_engine, text
+
+import evenhand as eh
+from evenhand.errors import EvenhandError
+from evenhand.state import from_bytes, to_bytes
+from evenhand.studies import Operation, Study
+from tests.fuzzing import many
+
+SHARES = {"ads": 0.2, "news": 0.3}
+READ = ("* FROM studies", "* FROM events", "study, sequence, digest, state FROM snapshots")
+"""When and by which version a snapshot was taken decides nothing."""
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory):
+    """A small store of several pages, with keys, closed tickets and snapshots; no process has it open."""
+    path = tmp_path_factory.mktemp("sound") / "ads.evenhand"
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("evenhand.studies.snapshots.ENTRIES", 16)
+        study = Study.create(path, eh.quotas.FairLearn(eh.learners.Thompson(seed=2), SHARES, seed=1), name="ads")
+        for n in range(24):
+            decision = study.ask(key=f"order {n}" if n % 2 else None)
+            study.forget(decision) if n % 7 == 3 else study.tell(decision, n % 3 / 2)
+        study.close()
+    return path
+
+
+def contents(path):
+    """What verification may read, found without any index; states as they are read."""
+    engine = create_engine(f"sqlite:///{path}")
+    try:
+        with engine.connect() as connection:
+            tables = [connection.execute(text(f"SELECT {what} NOT INDEXED")).all() for what in READ]
+            return [sorted(repr([read(cell) for cell in row]) for row in rows) for rows in tables]
+    finally:
+        engine.dispose()
+
+
+def read(cell):
+    return to_bytes(from_bytes(cell)) if isinstance(cell, bytes) else cell
+
+
+def verified(path):
+    """What verification says of a store: whether all is well; a store that cannot be opened is refused by name."""
+    try:
+        study = Study.open(path, "ads")
+    except EvenhandError:
+        return False
+    try:
+        return study.verify().ok
+    finally:
+        study.store.close()
+
+
+def test_a_flipped_bit_is_found_wherever_it_changes_what_is_read(sound, tmp_path):
+    before, whole = contents(sound), sound.read_bytes()
+    assert verified(sound)
+    chance, passed = random.Random(20261123), 0
+    for _ in range(many(200)):
+        place = chance.randrange(8 * len(whole))
+        damaged = bytearray(whole)
+        damaged[place // 8] ^= 1 << place % 8
+        path = tmp_path / "ads.evenhand"
+        path.write_bytes(damaged)
+        if verified(path):
+            passed += 1
+            assert contents(path) == before, f"bit {place}"
+        for file in tmp_path.iterdir():
+            file.unlink()
+    assert passed > 0
+
+
+def index_page(path, name):
+    """The first byte of an index's root page and the size of a page."""
+    engine = create_engine(f"sqlite:///{path}")
+    with engine.connect() as connection:
+        size = connection.scalar(text("PRAGMA page_size"))
+        root = connection.scalar(text(f"SELECT rootpage FROM sqlite_master WHERE name = '{name}'"))
+    engine.dispose()
+    return (root - 1) * size, size
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_each_byte_of_an_index_is_looked_at(sound, tmp_path, number):
+    """Bits of the cells of an index alone: rows are whole, but are not found where they are looked for."""
+    start, size = index_page(sound, f"sqlite_autoindex_events_{number}")
+    whole, found = sound.read_bytes(), 0
+    used = [at for at in range(start, start + size) if whole[at]]
+    for at in random.Random(number).sample(used, many(12)):
+        path = tmp_path / "ads.evenhand"
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 0x10]) + whole[at + 1 :])
+        found += not verified(path)
+        for file in tmp_path.iterdir():
+            file.unlink()
+    assert found >= 0.8 * many(12)
+
+
+def test_a_second_decision_under_a_key_is_named(sound, tmp_path):
+    """What an index that lost an entry lets happen: the key is not found, and decided for again."""
+    path = tmp_path / "ads.evenhand"
+    shutil.copy(sound, path)
+    study = Study.open(path)
+    study.ask(key="again")
+    study._log.of_keys = lambda connection, keys: {}
+    with study.store.writing() as connection:
+        connection.exec_driver_sql("PRAGMA writable_schema = ON")
+        where = "name = 'sqlite_autoindex_events_3'"
+        connection.exec_driver_sql(f"UPDATE sqlite_master SET name = 'gone', tbl_name = 'gone' WHERE {where}")
+    study.store.close()
+    with pytest.raises(EvenhandError):
+        Study.open(path)
+    assert not verified(path)
+
+
+@pytest.fixture
+def study(monkeypatch, place):
+    monkeypatch.setattr("evenhand.studies.snapshots.ENTRIES", 4)
+    study = Study.create(place, eh.quotas.FairUCB(SHARES, seed=1), name="ads")
+    for n in range(4):
+        study.tell(study.ask(key=f"order {n}"), 0.5)
+    return study
+
+
+def test_entries_that_an_index_no_longer_leads_to_are_missed(study, monkeypatch):
+    rows = study._log.rows
+    monkeypatch.setattr(study._log, "rows", lambda *at, **upto: list(rows(*at, **upto))[:5])
+    (problem,) = study.verify().problems
+    assert problem == (
+        "the last entry has the number 8, there are 8 entries, the last that can be read in order has the number 5"
+    )
+
+
+def test_an_end_that_an_index_hides_is_missed(study, monkeypatch):
+    last = study._log.last
+    with study.store.reading() as connection:
+        sixth = next(iter(study._log.rows(connection, 5))).digest
+    monkeypatch.setattr(study._log, "last", lambda connection: (6, sixth) if last(connection) else None)
+    finding = study.verify()
+    assert not finding.ok
+    assert "there are 8 entries" in " ".join(finding.problems) or "after entry 8" in " ".join(finding.problems)
+
+
+def test_what_the_database_finds_wrong_with_itself_is_a_problem(study, monkeypatch):
+    monkeypatch.setattr("evenhand.studies.verify.damages", lambda connection: ["the database is damaged: page 7"])
+    finding = study.verify()
+    assert finding.problems == ("the database is damaged: page 7",)
+    assert (finding.entries, finding.replayed, finding.mark) == (8, 8, None)
+
+
+@pytest.mark.parametrize("index", ["pk_events", "uq_events_study_key", "uq_events_study_ticket_kind"])
+def test_an_index_of_postgresql_that_lost_an_entry_is_named(database, index):
+    """An index that was not kept for a while leads past the rows that were written then."""
+    study = Study.create(database, eh.quotas.FairUCB(SHARES, seed=1), name="ads")
+    study.perform([Operation("ask", key=f"order {n}") for n in range(40)])
+    ready = f"UPDATE pg_index SET indisready = :on WHERE indexrelid = '{index}'::regclass"
+    assert study.verify().ok
+    for on in (False, True):
+        with study.store.writing() as connection:
+            connection.execute(text(ready), {"on": on})
+        if not on:
+            study.store.close()
+            other = Study.open(database)
+            other.perform([Operation("ask", key=f"more {n}") for n in range(3)])
+            other.store.close()
+    finding = Study.open(database).verify()
+    assert any("the database is damaged: the index of events" in problem for problem in finding.problems)

@@ -1,0 +1,163 @@
+"""Verification that goes on from where an earlier one ended: as strict about what is new, honest about what is not."""
+
+import dataclasses
+
+import pytest
+from sqlalchemy import delete, insert, update
+
+import evenhand as eh
+from evenhand import registry
+from evenhand.checks import examples
+from evenhand.errors import ArgumentError, EvenhandError
+from evenhand.studies import Study
+from evenhand.studies.chain import digest_of
+from evenhand.studies.schema import EVENTS, SNAPSHOTS
+
+SHARES = {"ads": 0.2, "news": 0.3}
+
+
+@pytest.fixture
+def study(place, monkeypatch):
+    monkeypatch.setattr("evenhand.studies.snapshots.ENTRIES", 8)
+    study = Study.create(place, eh.quotas.FairUCB(SHARES, seed=1), name="ads")
+    converse(study, 9)
+    return study
+
+
+def converse(study, rounds):
+    for n in range(rounds):
+        late = study.ask()
+        if n % 3:
+            study.tell(late, n % 5 / 4)
+
+
+def told(finding):
+    """A finding without what depends on where it began."""
+    return dataclasses.replace(finding, since=0, replayed=0, notes=())
+
+
+def test_what_was_added_is_verified_and_the_whole_is_reported(study):
+    before = study.verify()
+    converse(study, 20)
+    after = study.verify(since=before)
+    assert after.ok
+    assert told(after) == told(study.verify())
+    assert (after.since, after.replayed) == (before.entries, after.entries - before.entries)
+    assert after.notes == (f"entries 1 to {before.entries} were not read: an earlier verification found them sound",)
+    assert Study.open(study.store).verify(since=after.mark).replayed == 0
+
+
+def test_marks_may_be_taken_anywhere(study):
+    mark = Study.create(":memory:", eh.quotas.FairUCB(SHARES, seed=1)).verify()
+    with pytest.raises(ArgumentError, match='since: wanted a mark of this study, got "another study\'s"'):
+        study.verify(since=mark)
+    mark = None
+    for rounds in (1, 0, 7, 30):
+        converse(study, rounds)
+        mark = study.verify(since=mark)
+        assert mark.ok
+        assert told(mark) == told(study.verify())
+
+
+@pytest.mark.parametrize("name", [entry.name for entry in registry.entries("policy")])
+def test_every_policy_is_verified_in_steps(name):
+    policy, world = next(iter(examples(registry.get(name).cls)))
+    study = Study.create(":memory:", policy, name="study")
+    world.reset(seed=3)
+    mark, waiting = None, []
+    for t in range(9):
+        try:
+            ticket = study.ask(*world.observe())
+        except EvenhandError:
+            break
+        waiting.append((ticket, world.respond(ticket)))
+        if t % 3 == 2:
+            mark = study.verify(since=mark)
+            assert mark.ok, mark.problems
+            late, happened = waiting.pop(0)
+            study.tell(late, *happened)
+    finding = study.verify(since=mark)
+    assert told(finding) == told(study.verify())
+
+
+def change(study, at, /, **values):
+    with study.store.writing() as connection:
+        connection.execute(update(EVENTS).where(EVENTS.c.sequence == at).values(**values))
+
+
+def test_a_change_after_the_mark_is_found(study):
+    mark = study.verify()
+    converse(study, 5)
+    change(study, mark.entries + 2, at=5)
+    finding = Study.open(study.store).verify(since=mark)
+    assert finding.problems[0] == f"entry {mark.entries + 2} was changed after it was written: its digest does not fit"
+    assert finding.mark is None
+
+
+def test_a_change_before_the_mark_is_what_was_assumed_not_to_happen(study):
+    mark = study.verify()
+    converse(study, 5)
+    change(study, 3, at=5)
+    assert study.verify(since=mark).ok
+    assert not study.verify().ok
+
+
+def test_a_log_that_no_longer_leads_to_the_mark_is_found(study):
+    mark = study.verify()
+    change(study, mark.entries, digest="0" * 64)
+    said = f"entry {mark.entries} is not the one that the earlier verification ended with"
+    assert Study.open(study.store).verify(since=mark).problems[0] == said
+    with study.store.writing() as connection:
+        connection.execute(delete(EVENTS).where(EVENTS.c.sequence > 5))
+        connection.execute(delete(SNAPSHOTS).where(SNAPSHOTS.c.sequence > 5))
+    assert Study.open(study.store).verify(since=mark).problems[0] == said
+
+
+def test_a_history_that_was_written_anew_after_the_mark_is_replayed(study):
+    mark = study.verify()
+    converse(study, 4)
+    with study.store.writing() as connection:
+        connection.execute(delete(SNAPSHOTS).where(SNAPSHOTS.c.sequence > 0))
+        log, before = list(study._log.rows(connection, mark.entries)), mark.digest
+        connection.execute(delete(EVENTS).where(EVENTS.c.sequence > mark.entries))
+        for entry in log:
+            other = entry._replace(decision=(entry.decision or "").replace("ads", "news") or None)
+            other = other._replace(digest=(before := digest_of(before, other)))
+            connection.execute(insert(EVENTS).values(study=1, **other._asdict()))
+    assert "written by version" in Study.open(study.store).verify(since=mark).problems[0]
+
+
+def test_a_promise_that_breaks_after_the_mark_is_found(scratch_registry):
+    from tests.studies.test_verify import Stingy
+
+    scratch_registry(Stingy)
+    study = Study.create(":memory:", Stingy(until=6), name="stingy")
+    for _ in range(3):
+        study.ask()
+    mark = study.verify()
+    for _ in range(5):
+        study.ask()
+    finding = study.verify(since=mark)
+    assert finding.problems == ("the promise was broken: first at round 4 to 'news' (3 rounds in all)",)
+    assert told(finding) == told(study.verify())
+
+
+@pytest.mark.parametrize("since", ["0" * 64, 7, b"", b"{}\n", True])
+def test_what_is_no_mark_is_refused(study, since):
+    with pytest.raises(ArgumentError, match="since: wanted the mark of an earlier verification"):
+        study.verify(since=since)
+
+
+def test_a_damaged_mark_is_refused(study):
+    mark = bytearray(study.verify().mark)
+    mark[40] ^= 1
+    with pytest.raises(ArgumentError, match="since: wanted the mark of an earlier verification, as bytes"):
+        study.verify(since=bytes(mark))
+
+
+def test_a_finding_with_problems_leaves_no_mark(study):
+    change(study, 3, at=5)
+    finding = study.verify()
+    assert finding.mark is None
+    with pytest.raises(ArgumentError, match="since: wanted"):
+        study.verify(since=finding)
