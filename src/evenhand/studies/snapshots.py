@@ -28,10 +28,14 @@ KEPT = 2
 
 
 class Fold:
-    """A policy and how far into the log it has come; `version` is its code's, `writer` that of the last entry."""
+    """A policy and how far into the log it has come.
+
+    `version` is its code's, `writer` that of the last entry, `origin` that of the snapshot it began with.
+    """
 
     def __init__(self, policy: Any, sequence: int, digest: str, writer: str) -> None:
         self.policy, self.sequence, self.digest, self.writer = policy, sequence, digest, writer
+        self.origin = writer
         self.version = policy_version(policy)
         self.arguments = Arguments(policy)
         self._rehearsed: set[str] = set()

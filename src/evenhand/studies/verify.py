@@ -212,6 +212,8 @@ class _Replay:
         self._kept: dict[int, list[Row[Any]]] = defaultdict(list)
         for row in connection.execute(select(SNAPSHOTS).where(*later)):
             self._kept[row.sequence].append(row)
+        own = SNAPSHOTS.c.study == study._number, SNAPSHOTS.c.version == self._version
+        self._began = connection.scalar(select(func.min(SNAPSHOTS.c.sequence)).where(*own)) or 0
         last, _ = study._log.last(connection)
         if self._kept and max(self._kept) > last:
             after = max(self._kept)
@@ -248,9 +250,11 @@ class _Replay:
         The states of other versions may have another form; their snapshots need only belong to this entry.
         """
         own = kept.version == self._version
-        if digest != kept.digest or (own and self._policy is not None and not same_state(self._policy, kept.state)):
+        same = self._policy is not None and same_state(self._policy, kept.state)
+        began = kept.sequence == self._began
+        if digest != kept.digest or (own and not same and not (began or self._policy is None)):
             raise ReplayError(f"the snapshot after entry {kept.sequence} is not the state that replay comes to")
-        if own and self._policy is None:
+        if own and not same:
             self._policy = fold_at(kept).policy
             self._notes.append(f"version {self._version} began after entry {kept.sequence}: replayed from there")
 
@@ -267,6 +271,9 @@ class _Replay:
             except EvenhandError as error:
                 return [str(error)]
             if self._policy is None or live.sequence != self.count.sequence or live.bytes() == to_bytes(self._policy):
+                return []
+            if live.origin != self._version:
+                self._notes.append(f"the state goes back to version {live.origin}, and is not what this one comes to")
                 return []
         return ["the state that the study works with is not the replay's"]
 
