@@ -153,6 +153,8 @@ class TableArms(KernelWorld):
         order = np.argsort(codes, kind="stable")
         self.table, self.rewards = np.ascontiguousarray(table[order]), rewards[order]
         self.counts = np.bincount(codes, minlength=len(arms)).astype(np.int64)
+        exact = (float(rewards.min()), float(rewards.max()))
+        self.reward_range = (-math.inf, math.inf) if self.noise > 0 else exact
 
     @property
     def groups(self) -> dict[Label, Label]:

@@ -135,6 +135,7 @@ class BiasedLinearArms(KernelWorld):
     kernels = WorldKernels(show, pay, score)
     scores = SCORES
     units = UNITS
+    reward_range = (-math.inf, math.inf)
 
     def __init__(
         self,

@@ -64,6 +64,7 @@ class BernoulliArms(KernelWorld):
     """
 
     kernels = WorldKernels(shows_nothing, toss, lose_gap)
+    reward_range = (0.0, 1.0)
 
     def __init__(self, means: Sequence[float] | Mapping[Label, float]) -> None:
         if isinstance(means, str) or not hasattr(means, "__len__"):
@@ -129,6 +130,7 @@ class LoggedArms(KernelWorld):
     """
 
     kernels = WorldKernels(shows_nothing, resample, lose_gap)
+    reward_range = (0.0, 1.0)
 
     def __init__(self, frame: pd.DataFrame, arm: str, reward: str) -> None:
         import pandas as pd

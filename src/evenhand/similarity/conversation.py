@@ -75,6 +75,9 @@ def _judge(
 class Lipschitz(Conversation):
     """The conversation that both policies share; see `LipschitzUCB`."""
 
+    audited = True
+    """Whether it is told an auditor's verdicts beside rewards."""
+
     def __init__(
         self,
         dimension: int,

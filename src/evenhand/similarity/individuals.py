@@ -82,6 +82,28 @@ class Individuals:
         """Return the state before the first round."""
         raise NotImplementedError
 
+    def check_policy(self, name: str, policy: Any) -> None:
+        """Refuse a policy that does not choose among individuals with verdicts, or among others than these.
+
+        Raises
+        ------
+        ArgumentError
+            If so; the message calls the policy `name`.
+        """
+        own = type(policy).__name__
+        if not hasattr(policy, "ask") or getattr(policy, "arms", None) is not None:
+            mend = "such as LipschitzUCB(dimension)"
+            raise ArgumentError(wanted(name, "a policy that chooses among individuals by contexts", f"a {own}", mend))
+        k, d = self.stage(stream(0)).contexts.shape
+        mine = getattr(policy, "individuals", None) or k, getattr(policy, "dimension", None) or d
+        if mine != (k, d):
+            want = f"a world that shows {mine[0]} individuals with {mine[1]} features"
+            raise ArgumentError(wanted("world", want, f"{k} with {d}"))
+        if getattr(policy, "select", self.select) != self.select:
+            mend = f"give the world select={policy.select!r}"
+            what = f"a policy with select={self.select!r}, as the world has"
+            raise ArgumentError(wanted(name, what, policy.select, mend))
+
     # ------------------------------------------------------------------ stepped from Python
 
     def reset(self, seed: int) -> None:

@@ -260,7 +260,8 @@ class DistanceLearner:
         """Warn where the radius has grown beyond its start, after it had been doubled so often; once, at first."""
         if doublings > 0 or self.doublings == 0:
             return
-        warnings.warn(growth(2.0 * (self.dimension or 0), self.radius_reached or 0.0, self._widest), stacklevel=3)
+        grown = growth(2.0 * (self.dimension or 0), self.radius_reached or 0.0, self._widest)
+        warnings.warn(grown, stacklevel=4)  # the caller of a method behind its lock
 
     def make_room(self, rows: int) -> bool:
         """Let every copy's log hold `rows` more half-spaces; return whether the arrays had to be replaced."""

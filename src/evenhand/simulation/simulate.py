@@ -14,6 +14,7 @@ from evenhand.conversation import untaught
 from evenhand.errors import ArgumentError, SimulationInterrupted, wanted
 from evenhand.kernels.arrays import Ints
 from evenhand.rng import Seed, draw_seed
+from evenhand.simulation.fit import check_fit
 from evenhand.simulation.history import Variables, assemble
 from evenhand.simulation.loop import foreign_learner, runs_compiled
 from evenhand.simulation.store import Store, remembered_seed, signature
@@ -76,7 +77,8 @@ def simulate(
     Raises
     ------
     ArgumentError
-        If a number is not positive, the checkpoints are not rounds, or a policy has other arms than the world.
+        If a number is not positive, the checkpoints are not rounds, a policy has begun already, or it does not fit the
+        world: other arms or groups, contexts on one side alone, rewards out of its range, another kind of ticket.
     SimulationInterrupted
         On Ctrl-C; its `partial` holds the replications that were done.
 
@@ -97,6 +99,8 @@ def simulate(
     named = _named(policies)
     _check_world(world)
     _check_arms(named, world)
+    for name, policy in named.items():
+        check_fit(f"policies[{name!r}]", policy, world)
     for name, value in (("rounds", rounds), ("replications", replications)):
         if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
             raise ArgumentError(wanted(name, "a whole number >= 1", value))

@@ -45,11 +45,13 @@ class KernelWorld:
     arms : the labels of the arms (n_arms,).
     dimension : d, the numbers shown an arm and round; 0 for none.
     scores : names of what `score` adds up, history variables of a simulation.
+    reward_range : between which numbers all rewards lie, or None where that is not known.
     gaps : the loss in expected reward of each arm against the best (n_arms,), or None where it depends on the round.
     """
 
     kernels: ClassVar[WorldKernels]
     scores: ClassVar[tuple[str, ...]] = ("regret",)
+    reward_range: tuple[float, float] | None = None
     gaps: Floats | None = None
 
     def __init__(self, arms: int | Sequence[Label], dimension: int = 0) -> None:
