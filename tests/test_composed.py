@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 import evenhand as eh
-from evenhand import protocol
+from evenhand import labels, protocol
 from evenhand.cli import app
 from evenhand.errors import ArgumentError, UnknownArmError
 from evenhand.interventions import CausalModel, Problem
@@ -122,7 +122,7 @@ def test_a_key_is_one_key_in_both_forms():
 def older(monkeypatch):
     """As long as it is entered, labels and keys are taken in the form in which they come, as they once were."""
     with monkeypatch.context() as patched:
-        for module in (protocol, eh.groups.problem, eh.studies.transaction):
+        for module in (protocol, labels, eh.groups.problem, eh.studies.transaction):
             patched.setattr(module, "composed", lambda label: label)
         yield patched
 

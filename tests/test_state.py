@@ -208,3 +208,11 @@ def test_a_saved_policy_is_readable_as_other_files_are(tmp_path):
     (tmp_path / "plain").touch()
     eh.save(FairUCB([0.2, 0.2]), tmp_path / "p.state")
     assert (tmp_path / "p.state").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+@pytest.mark.parametrize("path", [None, 3, b"state", ["state"], 1.5], ids=repr)
+def test_what_is_no_path_is_refused(path):
+    policy = eh.quotas.FairUCB([0.2, 0.3])
+    for door in (lambda: eh.load(path), lambda: eh.save(policy, path)):
+        with pytest.raises(ArgumentError, match="path: wanted the path of a file, got"):
+            door()

@@ -27,6 +27,7 @@ from evenhand.errors import ArgumentError, ContextError, RewardError, wanted
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import OPEN, Gradual, entry, kernel
 from evenhand.kernels.packing import flat, names, packer
+from evenhand.labels import in_columns, in_order
 from evenhand.protocol import Decision, Label, arm_labels
 from evenhand.rng import Seed, draw_seed, stream
 from evenhand.saved import fill, item, refused, whole
@@ -111,6 +112,7 @@ class KernelPolicy(Conversation):
         self.arms = None if arms is None else arm_labels(arms)
         self.seed = draw_seed(seed)
         self.dimension = None if self.contextual else 0
+        self._columns: list[str] | None = None
         if self.arms is not None and self.dimension is not None:
             self._begin()
 
@@ -121,6 +123,10 @@ class KernelPolicy(Conversation):
     def memory(self) -> Any:
         """Return the NamedTuple `state` of the kernels before the first round: arrays alone."""
         raise NotImplementedError
+
+    def call_work(self) -> int:
+        """Return about how many array entries a call of the kernels touches beside those of its arguments."""
+        return PLAIN_CALL
 
     def stream(self) -> Words:
         """Return the policy's random stream from its start, a field of `memory()` where the kernels draw."""
@@ -134,7 +140,8 @@ class KernelPolicy(Conversation):
         Raises
         ------
         ContextError
-            If `contexts` are missing, not wanted, of another shape, or not finite.
+            If `contexts` are missing, not wanted, of another shape, or not finite, or a data frame whose rows are not
+            the arms or whose columns are not those of earlier rounds.
         """
         with self._lock:
             shown = self._checked_contexts(contexts) if self.contextual or contexts is not None else NO_CONTEXTS
@@ -185,7 +192,7 @@ class KernelPolicy(Conversation):
         """Learn from `(index, reward)`, or `(contexts, index, reward)` for a contextual policy, without a ticket."""
         *contexts, index, reward = contexts_index_reward
         shown = self._checked_contexts(*contexts)
-        if not isinstance(index, (int, np.integer)) or not 0 <= index < len(self._labels):
+        if not isinstance(index, (int, np.integer)) or isinstance(index, bool) or not 0 <= index < len(self._labels):
             raise ArgumentError(wanted("index", f"an arm's index below {len(self._labels)}", index))
         reward = self._checked_reward(reward)
         self._told = True
@@ -231,6 +238,7 @@ class KernelPolicy(Conversation):
         body: dict[str, Any] = {"config": self.config(), "dimension": self.dimension if self._begun else None}
         if self._begun:
             body |= {"round": self.round, "tickets": self._saved_tickets(), "state": flat(self._state)}
+            body["columns"] = self._columns
         return body
 
     @classmethod
@@ -254,6 +262,11 @@ class KernelPolicy(Conversation):
             fill(mine, theirs, f"state.{name}")
             if name.endswith("pulls") and mine.min(initial=0) < 0:
                 raise refused(f"state.{name}", "counts from 0", mine.tolist())
+        policy._columns = snapshot.get("columns")
+        if policy._columns is not None and not (
+            isinstance(policy._columns, list) and all(isinstance(column, str) for column in policy._columns)
+        ):
+            raise refused("columns", "a list of names", policy._columns)
         if "tickets" in snapshot:
             policy._resume(snapshot["tickets"])
         else:
@@ -311,7 +324,9 @@ class KernelPolicy(Conversation):
         self._arrays = (*params, *state)
         ask = entry(_ask, choose=self.kernels.choose, **packers)
         tell = entry(_tell, update=self.kernels.update, **packers)
-        calls = PLAIN_WORK // (PLAIN_CALL + sum(array.size for array in self._arrays if isinstance(array, np.ndarray)))
+        calls = PLAIN_WORK // (
+            self.call_work() + sum(array.size for array in self._arrays if isinstance(array, np.ndarray))
+        )
         seen = NO_CONTEXTS, self._waiting, self._arrays
         self._ask_kernel = Gradual(ask, (1, *seen), calls, partial(setattr, self, "_ask_kernel"))
         self._tell_kernel = Gradual(
@@ -325,9 +340,11 @@ class KernelPolicy(Conversation):
             raise ContextError(wanted("contexts", "none: this policy sees no contexts", contexts, "call ask()"))
         arms = 0 if self.arms is None else len(self.arms)
         shape = f"numbers of shape ({arms}, {'d' if self.dimension is None else self.dimension}), a row an arm"
+        table, columns = in_columns(contexts, self._columns, "contexts")
+        table = in_order(table, [self.arms, None], "contexts", refusal=ContextError)
         try:
-            shown = np.array(contexts, dtype=np.float64, order="C")
-        except (TypeError, ValueError) as error:
+            shown = np.array(table, dtype=np.float64, order="C")
+        except (OverflowError, TypeError, ValueError) as error:
             raise ContextError(wanted("contexts", shape, contexts)) from error
         if shown.ndim != 2 or shown.shape[0] != arms or shown.shape[1] != (self.dimension or shown.shape[1] or 1):
             raise ContextError(wanted("contexts", shape, f"an array of shape {shown.shape}"))
@@ -338,6 +355,7 @@ class KernelPolicy(Conversation):
             raise ContextError(wanted("contexts", what, f"{shown[arm, feature]} for arm {arm}, feature {feature}"))
         if self.dimension is None:
             self.begin(shown.shape[1])
+        self._columns = columns
         return shown
 
     def _may_be_shown(self, shown: Floats) -> bool:
@@ -346,6 +364,8 @@ class KernelPolicy(Conversation):
     def _checked_reward(self, reward: float) -> float:
         low, high = self.reward_range
         if type(reward) is not float:
+            if isinstance(reward, bool) or getattr(reward, "dtype", None) == np.bool_:
+                raise RewardError(wanted("reward", "a number", reward, "write 1.0 for yes and 0.0 for no"))
             if isinstance(reward, (str, bytes)) or not hasattr(reward, "__float__"):
                 raise RewardError(wanted("reward", "a number", reward))
             try:

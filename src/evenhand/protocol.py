@@ -8,7 +8,8 @@ decisions, in simulations and in checks.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -16,11 +17,11 @@ import numpy as np
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats
 
-__all__ = [
-    "Decision", "Label", "Learner", "Policy", "SavedText", "World", "arm_labels", "by_label", "composed", "find_label",
-]  # fmt: skip
+__all__ = ["Decision", "Label", "Learner", "Policy", "SavedText", "World", "arm_labels", "composed", "find_label"]
 
 Label = str | int
+MOST_ARMS = 1_000_000
+"""The largest number of arms that is taken: states and tables hold several numbers for each."""
 
 
 class _Decision(NamedTuple):
@@ -138,22 +139,6 @@ def find_label(label: Any, labels: Sequence[Any]) -> int | None:
     return forms.index(alike) if alike in forms else None
 
 
-def by_label(given: Mapping[Any, Any], name: str) -> dict[Any, Any]:
-    """Return a dict by labels in Unicode's composed form.
-
-    Raises
-    ------
-    ArgumentError
-        If two labels are the same in that form; refusals speak of `name`.
-    """
-    found = {composed(label): value for label, value in given.items()}
-    if len(found) < len(given):
-        forms = [composed(label) for label in given]
-        twice = next(label for label in forms if forms.count(label) > 1)
-        raise ArgumentError(wanted(name, "each label once", twice, "it stands there twice, in two forms of Unicode"))
-    return found
-
-
 def arm_labels(arms: int | Sequence[Label], name: str = "arms") -> tuple[Label, ...]:
     """Return the labels of the arms: those given, in Unicode's composed form, or 0 .. n-1 for a number.
 
@@ -165,20 +150,30 @@ def arm_labels(arms: int | Sequence[Label], name: str = "arms") -> tuple[Label, 
     Raises
     ------
     ArgumentError
-        If there are fewer than two arms, a label twice, or a label that is neither str nor int.
+        If there are fewer than two arms or more than `MOST_ARMS`, a label twice, a label that is neither str nor int,
+        or a set of labels, which has no order.
     """
     if isinstance(arms, (int, np.integer)) and not isinstance(arms, bool):
+        if arms > MOST_ARMS:
+            raise ArgumentError(wanted(name, f"at most {MOST_ARMS:,} {name}", arms))
         labels: tuple[Label, ...] = tuple(range(int(arms)))
-    elif isinstance(arms, str) or not hasattr(arms, "__iter__"):
+    elif (
+        isinstance(arms, (str, bytes, set, frozenset))
+        or not hasattr(arms, "__iter__")
+        or getattr(arms, "ndim", 1) != 1
+        or hasattr(arms, "columns")
+    ):
         raise ArgumentError(wanted(name, f"a number of {name} or a list of labels", arms))
     else:
         labels = tuple(composed(label.item() if isinstance(label, np.generic) else label) for label in arms)
+    if len(labels) > MOST_ARMS:
+        raise ArgumentError(wanted(name, f"at most {MOST_ARMS:,} {name}", len(labels)))
     if len(labels) < 2:
         raise ArgumentError(wanted(name, f"at least two {name}", arms))
     for label in labels:
         if not isinstance(label, (str, int)) or isinstance(label, bool):
             raise ArgumentError(wanted(name, "labels that are str or int", label, "turn them into text first"))
     if len(set(labels)) < len(labels):
-        twice = next(label for label in labels if labels.count(label) > 1)
+        twice = next(label for label, times in Counter(labels).items() if times > 1)
         raise ArgumentError(wanted(name, "each label once", twice, "it stands there twice"))
     return labels

@@ -24,7 +24,7 @@ import numpy as np
 
 from evenhand import registry
 from evenhand.buffers import can_hold, from_npy, pack, unpack
-from evenhand.errors import ArgumentError, EvenhandError, StateFileError
+from evenhand.errors import ArgumentError, EvenhandError, StateFileError, wanted
 from evenhand.protocol import SavedText
 
 __all__ = ["FORMAT", "from_bytes", "load", "save", "to_bytes", "write"]
@@ -45,7 +45,7 @@ def save(policy: Any, path: str | os.PathLike[str]) -> None:
     StateFileError
         If the file cannot be written, such as into a folder that is not there.
     """
-    write(Path(path), to_bytes(policy))
+    write(_file(path), to_bytes(policy))
 
 
 def write(target: Path, data: bytes) -> None:
@@ -75,15 +75,23 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     Raises
     ------
+    ArgumentError
+        If `path` is no path.
     StateFileError
         If the file cannot be read, is truncated, was not written by evenhand, or has a newer format.
     """
-    source = Path(path)
+    source = _file(path)
     try:
         data = source.read_bytes()
     except OSError as error:
         raise StateFileError(f"{source}: cannot be read: {error.strerror}") from error
     return from_bytes(data, str(source))
+
+
+def _file(path: Any) -> Path:
+    if not isinstance(path, (str, os.PathLike)):
+        raise ArgumentError(wanted("path", "the path of a file", path))
+    return Path(path)
 
 
 def to_bytes(policy: Any) -> bytes:

@@ -69,8 +69,11 @@ def test_groups(groups):
     ("groups", "match"),
     [
         ({"s", "r"}, "a list with the group of each arm"),
-        (pd.Series(["s", "r", "r"], index=["a", "b", "a"]), "names each arm once, got \"arm 'a', twice\""),
-        (pd.DataFrame({"a": ["s"], "b": ["r"]}), "one group for each arm"),
+        (
+            pd.Series(["s", "r", "r"], index=["a", "b", "a"]),
+            "the group of each arm.*a Series that names 'a' twice",
+        ),
+        (pd.DataFrame({"a": ["s"], "b": ["r"]}), r"the group of each arm.*a table of shape \(1, 2\)"),
         ([True, "True"], "str or int.*True"),
         ([("s", None), ("s", "None")], "str or int.*None"),
         ([frozenset("sr"), "s"], "str or int"),

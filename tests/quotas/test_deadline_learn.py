@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import evenhand as eh
-from evenhand.kernels.compose import interpreted
+from evenhand.kernels.compose import Gradual
 from evenhand.quotas import DeadlineLearn, Promise
 from evenhand.quotas.deadline_learn import count, forced, granted
 from tests.fuzzing import many
@@ -182,26 +182,23 @@ def test_shares_of_the_finest_grain_are_judged_exactly(part):
 
 @pytest.fixture
 def impatient(monkeypatch):
-    """The rule as plain Python, each walk cut short after two deadlines."""
-    rule = interpreted(granted)
-    look = rule.__globals__["may_play"].__globals__["look"]
-    monkeypatch.setitem(look.__globals__, "PATIENCE", 2)
-    return rule
+    """As plain Python, the rule cuts each walk short after two deadlines."""
+    monkeypatch.setattr("evenhand.kernels.deadlines.PATIENCE", 2)
 
 
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("shares", [["5/14", "3/7", "3/14"], ["1/60", "29/60", "1/2"], [0.3, 0.3, 0.39]])
-def test_a_walk_that_ends_early_forces_early_and_breaks_nothing(shares, impatient):
+def test_a_walk_that_ends_early_forces_early_and_breaks_nothing(shares):
     policy = DeadlineLearn(Stubborn(0), shares)
     params, state, exact = policy._params, policy._state, policy.promise.shares
-    ask, enter = interpreted(forced), interpreted(count)
     pulls, generator = [0] * len(shares), np.random.default_rng(1)
     for t in range(200):
         allowed = slow.may_be_pulled(exact, 0, pulls, t)
-        arm = int(ask(params, state, t + 1))
+        arm = int(forced(params, state, t + 1))
         if arm < 0:
-            arm = int(impatient(params, state, t + 1, int(generator.integers(len(shares)))))
+            arm = int(granted(params, state, t + 1, int(generator.integers(len(shares)))))
         assert arm in allowed
-        enter(params, state, t + 1, arm)
+        count(params, state, t + 1, arm)
         pulls[arm] += 1
 
 
@@ -240,3 +237,12 @@ def test_what_is_promised_can_be_kept_from_the_start():
     promise = Promise.read(["5/14", "3/7", "3/14"])
     assert slow.can_be_kept(promise.shares, 0, [0, 0, 0], 0)
     assert not slow.can_be_kept([F(1, 2), F(1, 2), F(1, 100)], 0, [0, 0, 0], 0)
+
+
+def test_a_rule_that_may_look_far_ahead_is_compiled_at_once():
+    """As plain Python a walk over a million deadlines takes minutes."""
+    near, far = ([0.1] * 10, [1e-6, 0.499999, 0.5])
+    policies = [DeadlineLearn(eh.learners.UCB1(), shares, seed=1) for shares in (near, far)]
+    for policy in policies:
+        policy.ask()
+    assert [isinstance(policy._ask_kernel, Gradual) for policy in policies] == [True, False]

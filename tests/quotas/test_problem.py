@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenhand.errors import ArgumentError, SharesError
-from evenhand.quotas import LFG, DeadlineLearn, FairLearn, FairUCB, HorizonFairUCB, Promise
+from evenhand.learners import MOSS, EpsilonGreedy
+from evenhand.quotas import LFG, BernoulliArms, DeadlineLearn, FairLearn, FairUCB, HorizonFairUCB, Promise
 from evenhand.quotas.problem import read_share, read_tolerance
 from tests.naming import named
 from tests.strategies import Stubborn, any_shares
@@ -200,3 +201,22 @@ def test_a_foreign_learner_that_names_no_arm_is_refused_and_the_round_is_not_cou
     assert policy.round == 0
     assert policy.pulls == {"a": 0, "b": 0}
     assert policy.open_tickets == []
+
+
+@pytest.mark.parametrize("huge", [10**400, -(10**400)], ids=["huge", "minus huge"])
+def test_numbers_beyond_floating_point_are_refused_like_any_other(huge):
+    for cls in (FairUCB, LFG, DeadlineLearn, FairLearn):
+        learner = (Stubborn(0),) if cls in (DeadlineLearn, FairLearn) else ()
+        with pytest.raises(SharesError, match=r"shares\[1\]: wanted numbers from 0 to 1"):
+            cls(*learner, [0.2, huge])
+    for refused in (
+        lambda: FairUCB([0.2, 0.2], huge),
+        lambda: LFG([0.2, 0.2], eta=huge),
+        lambda: HorizonFairUCB([0.2, 0.2], huge),
+        lambda: EpsilonGreedy(huge),
+        lambda: MOSS(huge),
+        lambda: BernoulliArms([0.2, huge]),
+        lambda: FairUCB(0.1, arms=huge),
+    ):
+        with pytest.raises(ArgumentError, match="wanted"):
+            refused()

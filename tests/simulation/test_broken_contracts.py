@@ -59,7 +59,9 @@ class Paying(BernoulliArms):
         return self.pay
 
 
-@pytest.mark.parametrize("pay", [0.5, None, (), (0.5, 1), ("x",), (None,), (10**400,)], ids=lambda pay: repr(pay)[:20])
+@pytest.mark.parametrize(
+    "pay", [0.5, None, (), (0.5, 1), ("x",), (None,), (10**400,), (True,), (np.False_,)], ids=lambda pay: repr(pay)[:20]
+)
 def test_a_world_that_returns_no_tuple_of_one_reward_is_refused(pay):
     with pytest.raises(ContractError, match="Paying: wanted respond to return a tuple of one number"):
         play(Stubborn(0), Paying(pay))

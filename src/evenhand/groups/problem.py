@@ -20,7 +20,7 @@ import numpy as np
 
 from evenhand.errors import ArgumentError, ContextError, UnknownArmError, wanted
 from evenhand.kernels.arrays import Floats
-from evenhand.labels import combined_label, combined_labels
+from evenhand.labels import as_given, combined_label, combined_labels
 from evenhand.online import KernelPolicy
 from evenhand.protocol import Decision, Label, arm_labels, composed, find_label
 
@@ -64,17 +64,7 @@ def _attributes(group: Any, name: str = "groups") -> Any:
 
 def _membership(groups: Any) -> Any:
     """Return a membership as the user gave it as a dict or a list; a pandas Series is a dict by its index."""
-    if hasattr(groups, "to_dict"):
-        index = getattr(groups, "index", None)
-        if getattr(groups, "ndim", 1) != 1:
-            raise ArgumentError(wanted("groups", "one group for each arm", f"a table of shape {groups.shape}"))
-        if index is not None and not index.is_unique:
-            twice = index[index.duplicated()][0]
-            raise ArgumentError(wanted("groups", "a Series that names each arm once", f"arm {twice!r}, twice"))
-        return groups.to_dict()
-    if isinstance(groups, (str, bytes, set, frozenset)) or not hasattr(groups, "__len__"):
-        raise ArgumentError(wanted("groups", "a list with the group of each arm, or a dict arm -> group", groups))
-    return groups
+    return as_given(groups, "groups", "a list with the group of each arm, or a dict arm -> group")
 
 
 def real(name: str, value: Any, low: float, high: float, what: str) -> float:

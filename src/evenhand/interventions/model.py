@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from evenhand.errors import ArgumentError, wanted
 from evenhand.interventions.bif import read_bif
 from evenhand.interventions.inference import eliminate
+from evenhand.labels import in_order
 from evenhand.protocol import SavedText
 from evenhand.rng import Seed, draw_seed, generator
 
@@ -20,11 +21,14 @@ __all__ = ["CausalModel", "checked_table"]
 State = str | int
 
 
-def checked_table(name: str, table: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """Return a conditional table as an array; the last axis sums to one."""
+def checked_table(name: str, table: Any, axes: Sequence[Sequence[State]]) -> NDArray[np.float64]:
+    """Return a conditional table as an array with the states of each axis in order; the last axis sums to one."""
+    shape = tuple(map(len, axes))
     try:
-        array = np.array(table, dtype=float)
-    except (TypeError, ValueError) as error:
+        array = np.array(in_order(table, axes, name), dtype=float)
+    except ArgumentError:
+        raise
+    except (OverflowError, TypeError, ValueError) as error:
         raise ArgumentError(wanted(name, f"numbers of shape {shape}", table)) from error
     if array.shape != shape:
         raise ArgumentError(
@@ -82,7 +86,7 @@ class CausalModel:
                 raise ArgumentError(
                     wanted("parents", f"the parents of {node!r}, which has a table", "nothing", "use [] for a root")
                 )
-            self.tables[node] = checked_table(f"tables[{node!r}]", table, self.shape(node))
+            self.tables[node] = checked_table(f"tables[{node!r}]", table, self.axes(node))
         self.order = self._topological()
 
     @classmethod
@@ -96,6 +100,7 @@ class CausalModel:
         states : node -> its states, str or int.
         parents : node -> its parents.
         tables : node -> array with one axis a parent, in the order of `parents[node]`, and the node's own axis last.
+            A pandas Series or DataFrame is read by its labels where it has any, the states.
 
         Raises
         ------
@@ -123,7 +128,11 @@ class CausalModel:
 
     def shape(self, node: str) -> tuple[int, ...]:
         """Return the shape of the node's table."""
-        return tuple(len(self.states[name]) for name in (*self.parents[node], node))
+        return tuple(map(len, self.axes(node)))
+
+    def axes(self, node: str) -> list[tuple[State, ...]]:
+        """Return the states along each axis of the node's table: its parents' and its own."""
+        return [self.states[name] for name in (*self.parents[node], node)]
 
     def ancestors(self, nodes: Sequence[str], cut: Sequence[str] = ()) -> set[str]:
         """Return the nodes and all that lies above them; the nodes of `cut` hide what is above them."""
@@ -206,7 +215,7 @@ class CausalModel:
         """Return parents and table of the nodes and of all above them, as the interventions leave them."""
         held = {self._known(node, "do"): self.code(node, state, f"do[{node!r}]") for node, state in (do or {}).items()}
         soft = {
-            self._known(node, "tables"): checked_table(f"tables[{node!r}]", table, self.shape(node))
+            self._known(node, "tables"): checked_table(f"tables[{node!r}]", table, self.axes(node))
             for node, table in (tables or {}).items()
         }
         needed = self.ancestors([self._known(node, "nodes") for node in nodes], tuple(held))

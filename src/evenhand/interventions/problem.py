@@ -24,7 +24,8 @@ from evenhand.interventions.structure import (
     checked_scores,
     checked_structure,
 )
-from evenhand.protocol import Label, by_label, find_label
+from evenhand.labels import by_label
+from evenhand.protocol import Label, find_label
 
 __all__ = ["Problem"]
 
@@ -232,18 +233,18 @@ class Problem:
         """Return the cost of a trial of each candidate (K,); None means 0 for the deployed one and 1 for the others."""
         if costs is None:
             return np.array([0.0] + [1.0] * (len(self.candidates) - 1))
-        if isinstance(costs, Mapping):
-            costs = by_label(costs, "costs")
-            unknown = [label for label in costs if label not in self.candidates]
-            missing = [label for label in self.candidates if label not in costs]
+        given = by_label(costs, "costs", f"{len(self.candidates)} finite numbers >= 0, or a dict candidate -> cost")
+        if isinstance(given, dict):
+            unknown = [label for label in given if label not in self.candidates]
+            missing = [label for label in self.candidates if label not in given]
             if unknown or missing:
                 raise ArgumentError(
                     wanted("costs", "a cost for each candidate", f"unknown {unknown}, missing {missing}")
                 )
-            costs = [costs[label] for label in self.candidates]
+            given = [given[label] for label in self.candidates]
         try:
-            array = np.array(costs, dtype=float)
-        except (TypeError, ValueError) as error:
+            array = np.array(given, dtype=float)
+        except (OverflowError, TypeError, ValueError) as error:
             raise ArgumentError(wanted("costs", "numbers", costs)) from error
         if array.shape != (len(self.candidates),) or not np.isfinite(array).all() or (array < 0).any():
             raise ArgumentError(wanted("costs", f"{len(self.candidates)} finite numbers >= 0", costs))

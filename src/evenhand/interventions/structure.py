@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from evenhand.errors import ArgumentError, wanted
 from evenhand.interventions.inference import eliminate, placed
 from evenhand.interventions.model import CausalModel, checked_table
-from evenhand.protocol import Label, by_label
+from evenhand.labels import by_label
+from evenhand.protocol import Label
 
 __all__ = ["Structure", "cell_base", "cell_density", "checked_candidates", "checked_scores", "checked_structure"]
 
@@ -91,19 +92,14 @@ def checked_structure(model: CausalModel, intervene: str, sensitive: str | Seque
 
 def checked_candidates(model: CausalModel, intervene: str, candidates: Any) -> tuple[tuple[Label, ...], Floats]:
     """Return labels and tables (K, parents of V ..., V); the first is the deployed one."""
-    if isinstance(candidates, Mapping):
-        candidates = by_label(candidates, "candidates")
-        labels, tables = tuple(candidates), list(candidates.values())
-    elif hasattr(candidates, "__iter__") and not isinstance(candidates, str):
-        tables = list(candidates)
-        labels = tuple(range(len(tables)))
-    else:
-        raise ArgumentError(wanted("candidates", "a dict label -> table, or a list of tables", candidates))
+    given = by_label(candidates, "candidates", "a dict label -> table, or a list of tables")
+    named = given if isinstance(given, dict) else dict(enumerate(given))
+    labels, tables = tuple(named), list(named.values())
     if len(labels) < 2 or not all(type(label) in (str, int) for label in labels):
         raise ArgumentError(wanted("candidates", "at least two candidates, labels str or int", labels))
-    shape = model.shape(intervene)
+    axes = model.axes(intervene)
     stacked = np.stack(
-        [checked_table(f"candidates[{a!r}]", table, shape) for a, table in zip(labels, tables, strict=True)]
+        [checked_table(f"candidates[{a!r}]", table, axes) for a, table in zip(labels, tables, strict=True)]
     )
     differs = np.argwhere((stacked > 0) != (stacked[0] > 0))
     if differs.size:
@@ -124,8 +120,9 @@ def checked_scores(model: CausalModel, outcome: str, values: Mapping[Any, float]
     """Return the outcome's numbers scaled to [0, 1], and the lowest and the highest number."""
     states = model.states[outcome]
     try:
-        numbers = np.array([float(state if values is None else values[state]) for state in states])
-    except (KeyError, TypeError, ValueError) as error:
+        given: Any = states if values is None else by_label(values, "values", "a dict state -> number")
+        numbers = np.array([float(state if values is None else given[state]) for state in states])
+    except (LookupError, OverflowError, TypeError, ValueError) as error:
         raise ArgumentError(
             wanted(
                 "values",

@@ -6,7 +6,6 @@ in R. Sutton, A. Barto, "Reinforcement Learning", MIT Press 1998, section 2.2.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -89,7 +88,7 @@ class EpsilonGreedy(KernelPolicy):
 
     def __init__(self, epsilon: float = 0.1, *, arms: int | Sequence[Label] | None = None, seed: Seed = None) -> None:
         number = not isinstance(epsilon, (str, bytes, bool)) and hasattr(epsilon, "__float__")
-        if not number or not (math.isfinite(epsilon) and 0 <= epsilon <= 1):
+        if not number or not 0 <= epsilon <= 1:
             raise ArgumentError(wanted("epsilon", "a probability in [0, 1]", epsilon))
         self.epsilon = float(epsilon)
         super().__init__(arms, seed)

@@ -16,6 +16,7 @@ import numpy as np
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import kernel
+from evenhand.kernels.pace import NEVER
 from evenhand.kernels.ties import tried, untried
 from evenhand.learners.ucb1 import HIGHEST, UNSEEN, UNTRIED
 from evenhand.online import KernelPolicy, Kernels
@@ -94,9 +95,9 @@ class MOSS(KernelPolicy):
         self, horizon: int | None = None, *, arms: int | Sequence[Label] | None = None, seed: Seed = None
     ) -> None:
         if horizon is not None and (
-            not isinstance(horizon, (int, np.integer)) or isinstance(horizon, bool) or horizon < 1
+            not isinstance(horizon, (int, np.integer)) or isinstance(horizon, bool) or not 1 <= horizon < NEVER
         ):
-            raise ArgumentError(wanted("horizon", "a number of rounds >= 1, or None", horizon))
+            raise ArgumentError(wanted("horizon", "a number of rounds >= 1, below 2^61, or None", horizon))
         self.horizon = horizon
         super().__init__(arms, seed)
 

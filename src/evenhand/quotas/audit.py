@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.errors import TableError, UnknownArmError, wanted
+from evenhand.errors import SharesError, TableError, UnknownArmError, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import entry, kernel
 from evenhand.metrics.shares import Tally, behind, count, tally, violations, worst
@@ -116,10 +116,10 @@ def audit(frame: pd.DataFrame, *, arm: str, shares: Any, tolerance: float = 0.0,
     """
     labels = column(frame, arm)
     kinds = sorted(set(labels.tolist()), key=lambda label: (isinstance(label, str), label))
-    if isinstance(shares, Mapping) or hasattr(shares, "to_dict"):
-        promise = Promise.read(shares, tolerance)
-    else:
-        promise = Promise.read(shares, tolerance, arms=kinds)
+    if isinstance(shares, (list, tuple, np.ndarray)):
+        raise SharesError(wanted("shares", "a dict arm -> share, or one number for every arm", shares))
+    by_arm = isinstance(shares, Mapping) or hasattr(shares, "to_dict")
+    promise = Promise.read(shares, tolerance, arms=None if by_arm else kinds)
     positions = {label: i for i, label in enumerate(promise.arms)}
     unknown = [kind for kind in kinds if kind not in positions]
     if unknown:

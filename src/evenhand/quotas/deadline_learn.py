@@ -34,7 +34,7 @@ import numpy as np
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Ints
 from evenhand.kernels.compose import kernel
-from evenhand.kernels.deadlines import EARLIEST, deadline, may_play, only_one, outlook, played
+from evenhand.kernels.deadlines import EARLIEST, PATIENCE, deadline, may_play, only_one, outlook, played
 from evenhand.kernels.pace import NEVER
 from evenhand.learners.thompson import Thompson
 from evenhand.learners.ucb1 import UCB1
@@ -162,11 +162,17 @@ class DeadlineLearn(UnderQuota, KernelPolicy):
         position = self.promise.position(self.promise.slack + 1)
         return DeadlineState(np.zeros(arms, np.int64), *position, *outlook(arms), learner)
 
+    def call_work(self) -> int:
+        numerators, denominator = self.promise.fixed_point()
+        narrowest = min(n for n in numerators if n) if any(numerators) else 1
+        deadlines = len(numerators) * denominator // (narrowest + denominator - sum(numerators))
+        return super().call_work() + len(numerators) * min(deadlines, PATIENCE)
+
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> DeadlineLearn:
         """Return the policy that `snapshot` was taken of; the outlook of version 0.1.0 is looked up anew."""
         state = snapshot.get("state")
-        if state is not None and len(state[3]) == 3:
+        if isinstance(state, list) and len(state) > 5 and np.shape(state[3]) == (3,):
             snapshot = snapshot | {"state": [*state[:3], *outlook(len(state[0])), *state[6:]]}
         return super().restored(snapshot)
 

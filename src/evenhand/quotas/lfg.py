@@ -29,6 +29,7 @@ from evenhand.rng import Seed
 
 __all__ = ["LFG"]
 
+LARGEST_ETA = 1e300
 PRESSED = reason("largest queue and reward bound together")
 
 
@@ -101,7 +102,7 @@ class LFG(KernelPolicy):
         self, shares: Shares | Any, eta: float = 1000.0, *, arms: int | Sequence[Label] | None = None, seed: Seed = None
     ) -> None:
         number = not isinstance(eta, (str, bytes, bool)) and hasattr(eta, "__float__")
-        if not number or not (math.isfinite(eta) and eta > 0):
+        if not number or not 0 < eta <= LARGEST_ETA:
             raise ArgumentError(wanted("eta", "a number > 0", eta))
         self.eta = float(eta)
         self.promise = read_promise(shares, 0.0, arms)

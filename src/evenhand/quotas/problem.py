@@ -7,7 +7,7 @@ Journal of Machine Learning Research 22 (2021), Definition 2.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -18,7 +18,8 @@ import numpy as np
 from evenhand.errors import ArgumentError, SharesError, wanted
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.pace import Pace, Position, pace, position
-from evenhand.protocol import Label, arm_labels, by_label
+from evenhand.labels import by_label
+from evenhand.protocol import Label, arm_labels
 
 __all__ = ["Promise", "read_share", "read_tolerance"]
 
@@ -123,29 +124,27 @@ class Promise:
         Raises
         ------
         SharesError
-            If a share is not a number from 0 to 1, there is not one for each arm, or they sum to more than one.
+            If a share is not a number from 0 to 1, there is not one for each arm, an arm is named twice, or they sum
+            to more than one.
         """
-        if hasattr(shares, "to_dict"):
-            shares = shares.to_dict()
-        if isinstance(shares, Mapping):
-            shares = by_label(shares, "shares")
-            labels = arm_labels(list(shares) if arms is None else arms)
-            unknown = [label for label in shares if label not in labels]
-            missing = [label for label in labels if label not in shares]
+        one = isinstance(shares, (str, bytes)) or not hasattr(shares, "__iter__") or getattr(shares, "ndim", 1) == 0
+        if one and arms is None:
+            raise SharesError(
+                wanted("shares", "a list, or a dict arm -> share", shares, "or give arms= beside one number")
+            )
+        by_arm = [] if one else by_label(shares, "shares", "a list, or a dict arm -> share", refusal=SharesError)
+        if isinstance(by_arm, dict):
+            labels = arm_labels(list(by_arm) if arms is None else arms)
+            known = set(labels)
+            unknown = [label for label in by_arm if label not in known]
+            missing = [label for label in labels if label not in by_arm]
             if unknown or missing:
                 which = f"no arm {unknown[0]!r}" if unknown else f"no share for arm {missing[0]!r}"
                 raise SharesError(wanted("shares", f"one for each of the arms {list(labels)}", which))
-            given = [shares[label] for label in labels]
-        elif isinstance(shares, (str, bytes)) or not hasattr(shares, "__iter__"):
-            if arms is None:
-                raise SharesError(
-                    wanted("shares", "a list, or a dict arm -> share", shares, "or give arms= beside one number")
-                )
-            labels = arm_labels(arms)
-            given = [shares] * len(labels)
+            given = [by_arm[label] for label in labels]
         else:
-            given = list(shares)
-            labels = arm_labels(len(given) if arms is None else arms)
+            labels = arm_labels(len(by_arm) if arms is None else arms)
+            given = [shares] * len(labels) if one else by_arm
             if len(given) != len(labels):
                 raise SharesError(wanted("shares", f"{len(labels)}, one an arm", f"{len(given)} of them"))
         read = [read_share(share, f"shares[{label!r}]") for label, share in zip(labels, given, strict=True)]

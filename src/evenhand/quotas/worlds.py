@@ -11,6 +11,7 @@ from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.random import uniform
+from evenhand.labels import by_label
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.simulation.world import KernelWorld, WorldKernels, shows_nothing
@@ -67,11 +68,9 @@ class BernoulliArms(KernelWorld):
     reward_range = (0.0, 1.0)
 
     def __init__(self, means: Sequence[float] | Mapping[Label, float]) -> None:
-        if isinstance(means, str) or not hasattr(means, "__len__"):
-            raise ArgumentError(wanted("means", "a probability for each arm: a list, or a dict arm -> mean", means))
-        labels = list(means) if isinstance(means, Mapping) else len(means)
-        super().__init__(labels)
-        values = list(means.values()) if isinstance(means, Mapping) else list(means)
+        given = by_label(means, "means", "a probability for each arm: a list, or a dict arm -> mean")
+        super().__init__(list(given) if isinstance(given, dict) else len(given))
+        values = list(given.values()) if isinstance(given, dict) else given
         for arm, mean in zip(self.arms, values, strict=True):
             if isinstance(mean, (str, bool)) or not hasattr(mean, "__float__") or not 0 <= mean <= 1:
                 raise ArgumentError(wanted(f"means[{arm!r}]", "a probability in [0, 1]", mean))
@@ -113,7 +112,7 @@ class LoggedArms(KernelWorld):
     Parameters
     ----------
     frame : the log, a row a logged reward.
-    arm, reward : names of its columns; rewards must lie in [0, 1].
+    arm, reward : names of its columns; rewards must lie in [0, 1], or be True and False, which count as 1 and 0.
 
     Raises
     ------

@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.errors import ArgumentError, ContextError, UnknownArmError, wanted
-from evenhand.protocol import Label, by_label, find_label
+from evenhand.labels import by_label
+from evenhand.protocol import Label, find_label
 
 __all__ = ["MOST", "Draw", "Groups", "checked_number", "checked_rows", "checked_whole", "group_index", "per_group"]
 
@@ -122,17 +123,17 @@ def per_group(
     ArgumentError
         If a group is missing or a number is negative or not finite.
     """
-    if isinstance(values, Mapping):
-        values = by_label(values, name)
-        unknown = [label for label in values if label not in groups]
+    given = by_label(values, name, "a list with a number for each group, or a dict group -> number")
+    if isinstance(given, dict):
+        unknown = [label for label in given if label not in groups]
         if unknown:
             raise UnknownArmError(wanted(name, f"one of the groups {list(groups)}", unknown[0]))
-        missing = [label for label in groups if label not in values]
+        missing = [label for label in groups if label not in given]
         if missing:
-            raise ArgumentError(wanted(name, "a number for each group", values, f"{missing[0]!r} is missing"))
-        numbers = [values[label] for label in groups]
+            raise ArgumentError(wanted(name, "a number for each group", given, f"{missing[0]!r} is missing"))
+        numbers = [given[label] for label in groups]
     else:
-        numbers = list(values)
+        numbers = given
     if len(numbers) != len(groups):
         raise ArgumentError(wanted(name, f"{len(groups)} numbers, one for each group", values))
     return np.array([checked_number(f"{name}[{label!r}]", v, 0.0) for label, v in zip(groups, numbers, strict=True)])

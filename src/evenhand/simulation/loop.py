@@ -226,6 +226,8 @@ def _index(policy: Any, said: Any, index: Any, arms: Any) -> int:
 def _reward(world: Any, happened: Any) -> float:
     try:
         (reward,) = happened
+        if isinstance(reward, bool) or getattr(reward, "dtype", None) == np.bool_:
+            raise TypeError
         return float(reward)
     except (TypeError, ValueError, OverflowError) as error:
         what = "respond to return a tuple of one number, the reward"

@@ -91,7 +91,7 @@ def plain(value: Any, name: str = "given") -> Any:
         sound = value.dtype.kind in "biuU" or (value.dtype.kind == "f" and bool(np.isfinite(number).all()))
         return number.tolist() if sound else plain(number.tolist(), name)
     if hasattr(value, "columns") and hasattr(value, "to_dict"):
-        return {"$table": {str(label): _column(value, label, name) for label in value.columns}}
+        return {"$table": {str(label): _column(value, label, name) for label in value.columns}, **_index(value, name)}
     if isinstance(value, (set, frozenset)):
         try:
             value = sorted(value)
@@ -104,10 +104,17 @@ def plain(value: Any, name: str = "given") -> Any:
             return {key: plain(item, name) for key, item in value.items()}
         return {"$items": [[plain(key, name), plain(item, name)] for key, item in value.items()]}
     if hasattr(value, "tolist") and not isinstance(value, (np.generic, np.ndarray)):
-        return plain(value.tolist(), name)
+        listed, index = plain(value.tolist(), name), _index(value, name)
+        return {"$series": listed, **index} if index else listed
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: plain(getattr(value, field.name), name) for field in dataclasses.fields(value)}
     raise ArgumentError(wanted(name, "numbers, texts, lists, arrays or tables, which a log can keep", value))
+
+
+def _index(value: Any, name: str) -> dict[str, Any]:
+    """Return the row labels of a pandas object that has others than 0, 1, 2, ..."""
+    labels = value.index.tolist() if hasattr(value, "index") and hasattr(value, "to_dict") else []
+    return {} if labels == list(range(len(labels))) else {"$index": plain(labels, name)}
 
 
 def _column(table: Any, label: Any, name: str) -> list[Any]:
@@ -125,7 +132,12 @@ def revived(value: Any) -> Any:
         if "$table" in value:
             import pandas as pd
 
-            return pd.DataFrame({label: revived(column) for label, column in value["$table"].items()})
+            columns = {label: revived(column) for label, column in value["$table"].items()}
+            return pd.DataFrame(columns, index=revived(value.get("$index")))
+        if "$series" in value:
+            import pandas as pd
+
+            return pd.Series(revived(value["$series"]), index=revived(value["$index"]))
         if "$float" in value:
             return float(value["$float"])
         if "$items" in value:

@@ -1,0 +1,200 @@
+"""Whatever is given for each arm, group or candidate is read by its labels, or refused; never by its position alone."""
+
+import pandas as pd
+import pytest
+
+import evenhand as eh
+from evenhand.errors import ArgumentError, ContextError, SharesError
+from evenhand.groups import BiasedLinearArms, TopInterval
+from evenhand.groups.problem import Groups
+from evenhand.interventions import CausalModel, Problem
+from evenhand.labels import by_label, in_columns, in_order
+from evenhand.protocol import arm_labels
+from evenhand.quotas import LFG, BernoulliArms, DeadlineLearn, FairLearn, FairUCB, HorizonFairUCB, Promise, audit
+from evenhand.sampling import OptimisticSampler, ProportionalSampler
+from evenhand.studies import Study
+from tests.naming import named
+from tests.strategies import Stubborn
+
+TWICE = pd.Series([0.2, 0.3, 0.1], index=["a", "b", "a"])
+QUOTAS = {
+    "FairUCB": FairUCB,
+    "LFG": LFG,
+    "HorizonFairUCB": lambda shares: HorizonFairUCB(shares, 10),
+    "FairLearn": lambda shares: FairLearn(Stubborn(0), shares),
+    "DeadlineLearn": lambda shares: DeadlineLearn(Stubborn(0), shares),
+    "Promise": Promise.read,
+    "audit": lambda shares: audit(pd.DataFrame({"arm": ["a", "b"]}), arm="arm", shares=shares),
+}
+
+
+@pytest.mark.parametrize("door", QUOTAS.values(), ids=list(QUOTAS))
+@pytest.mark.parametrize(
+    ("shares", "words"),
+    [
+        (TWICE, "names 'a' twice"),
+        ({0.2, 0.3}, "a set has no order"),
+        (frozenset([0.2, 0.3]), "a set has no order"),
+        (pd.DataFrame({"a": [0.1], "b": [0.2]}), r"a table of shape \(1, 2\)"),
+    ],
+    ids=["duplicate index", "set", "frozenset", "table"],
+)
+def test_shares_whose_labels_are_unclear_are_refused(door, shares, words):
+    with pytest.raises(SharesError, match=f"shares: wanted a list, or a dict arm -> share, got .*{words}"):
+        door(shares)
+
+
+def test_an_audit_refuses_a_list_of_shares_for_arms_that_it_does_not_order():
+    log = pd.DataFrame({"arm": ["b", "a"]})
+    for listed in ([0.2, 0.3], (0.2, 0.3)):
+        with pytest.raises(SharesError, match="a dict arm -> share, or one number for every arm"):
+            audit(log, arm="arm", shares=listed)
+
+
+MEMBERS = pd.Series({"b": "M", "a": "F"})
+CONTEXTS = pd.DataFrame({"x": [1.0, 2.0], "y": [3.0, 4.0]}, index=["b", "a"])
+
+
+def test_contexts_and_groups_of_a_round_are_read_by_arm():
+    by_arm, by_place = TopInterval({"a": "F", "b": "M"}, seed=1), TopInterval({"a": "F", "b": "M"}, seed=1)
+    assert Groups.read({"a": "F", "b": "M"}).of_round(MEMBERS).tolist() == [0.0, 1.0]
+    for _ in range(20):
+        decision = by_arm.ask(CONTEXTS, groups=MEMBERS)
+        other = by_place.ask(CONTEXTS.loc[["a", "b"]].to_numpy(), groups=["F", "M"])
+        assert decision == other
+        for policy in (by_arm, by_place):
+            policy.tell(decision.id, 1.0 if decision.arm == "a" else 5.0)
+
+
+def test_columns_are_read_by_the_names_that_the_first_frame_gave_them(tmp_path):
+    policy = TopInterval({"a": "F", "b": "M"}, seed=1)
+    turned = CONTEXTS[["y", "x"]]
+    policy.forget(policy.ask(CONTEXTS))
+    eh.save(policy, tmp_path / "state")
+    for one in (policy, eh.load(tmp_path / "state")):
+        assert one._checked_contexts(turned).tolist() == [[2.0, 4.0], [1.0, 3.0]]
+        with pytest.raises(ContextError, match=r"the columns \['x', 'y'\], as before, got .*'z'"):
+            one.ask(CONTEXTS.rename(columns={"y": "z"}))
+    twice = CONTEXTS.set_axis(["x", "x"], axis=1)
+    with pytest.raises(ContextError, match="each column once"):
+        TopInterval({"a": "F", "b": "M"}).ask(twice)
+
+
+@pytest.mark.parametrize(
+    "index", [["a", "c"], ["a", "a"], [1, 0], [5, 6], ["b", None]], ids=["other", "twice", "numbers", "rows", "none"]
+)
+def test_contexts_with_other_labels_than_the_arms_are_refused(index):
+    policy = TopInterval({"a": "F", "b": "M"})
+    with pytest.raises(ContextError, match=r"one entry for each of \['a', 'b'\], got .*the labels"):
+        policy.ask(CONTEXTS.set_axis(index))
+    assert policy.open_tickets == []
+    policy.ask(CONTEXTS.reset_index(drop=True))
+
+
+def test_arms_that_are_numbers_are_labels_too():
+    policy = TopInterval({2: "F", 0: "M", 1: "F"})
+    frame = pd.DataFrame({"x": [10.0, 11.0, 12.0]})
+    assert policy._checked_contexts(frame).ravel().tolist() == [12.0, 10.0, 11.0]
+
+
+@pytest.mark.parametrize("bad", [TWICE, {"F", "M"}, CONTEXTS, 3, "FM"], ids=named)
+def test_groups_whose_labels_are_unclear_are_refused(bad):
+    with pytest.raises(ArgumentError, match="groups: wanted"):
+        TopInterval(bad)
+    with pytest.raises(ArgumentError, match="groups: wanted"):
+        BiasedLinearArms(groups=bad, sensitive="F")
+    with pytest.raises(ArgumentError, match="groups: wanted"):
+        TopInterval({"a": "F", "b": "M"}).ask(CONTEXTS, groups=bad)
+
+
+def test_sampling_reads_costs_and_proportions_by_group():
+    by_group = pd.Series({"b": 3.0, "a": 1.0})
+    assert OptimisticSampler(["a", "b"], costs=by_group).costs == {"a": 1.0, "b": 3.0}
+    assert ProportionalSampler(["a", "b"], proportions=by_group)._weights.tolist() == [1.0, 3.0]
+    for bad in (by_group.set_axis(["a", "a"]), {1.0, 3.0}, pd.DataFrame({"a": [1.0], "b": [3.0]}), 2.0, "12"):
+        with pytest.raises(ArgumentError, match=r"proportions: wanted a list .* or a dict group -> number"):
+            ProportionalSampler(["a", "b"], proportions=bad)
+        with pytest.raises(ArgumentError, match=r"costs: wanted a list .* or a dict group -> number"):
+            OptimisticSampler(["a", "b"], costs=bad)
+
+
+@pytest.mark.parametrize(
+    "bad", [{"a", "b"}, frozenset("ab"), pd.DataFrame({"a": [1], "b": [2]}), [["a"], ["b"]], 10**12], ids=named
+)
+def test_arms_and_groups_without_an_order_are_refused(bad):
+    for name, door in (("arms", arm_labels), ("groups", OptimisticSampler), ("arms", lambda a: FairUCB(0.01, arms=a))):
+        with pytest.raises(ArgumentError, match=f"{name}: wanted"):
+            door(bad)
+
+
+def test_means_are_read_by_arm():
+    assert BernoulliArms(pd.Series({"b": 0.7, "a": 0.5})).arms == ("b", "a")
+    for bad in (pd.Series([0.1, 0.2], index=["a", "a"]), {0.1, 0.2}, "0.1", 0.3, pd.DataFrame({"a": [0.1, 0.2]})):
+        with pytest.raises(ArgumentError, match="means: wanted a probability for each arm"):
+            BernoulliArms(bad)
+
+
+STATES = {"sex": ["f", "m"], "dose": ["low", "high"], "cured": [0, 1]}
+PARENTS = {"sex": [], "dose": ["sex"], "cured": ["dose"]}
+DOSE = pd.DataFrame({"high": [0.6, 0.2], "low": [0.4, 0.8]}, index=["m", "f"])
+TABLES = {
+    "sex": pd.Series({"m": 0.7, "f": 0.3}),
+    "dose": DOSE,
+    "cured": pd.DataFrame({1: [0.9, 0.3], 0: [0.1, 0.7]}, index=["high", "low"]),
+}
+
+
+def test_conditional_tables_are_read_by_their_states():
+    model = CausalModel.from_tables(STATES, PARENTS, TABLES)
+    assert model.tables["sex"].tolist() == [0.3, 0.7]
+    assert model.tables["dose"].tolist() == [[0.8, 0.2], [0.4, 0.6]]
+    assert model.tables["cured"].tolist() == [[0.7, 0.3], [0.1, 0.9]]
+    plain = DOSE.loc[["f", "m"], ["low", "high"]].to_numpy()
+    for table in (pd.DataFrame(plain), plain, plain.tolist()):
+        assert CausalModel.from_tables(STATES, PARENTS, {"dose": table}).tables["dose"].tolist() == plain.tolist()
+    for bad in (DOSE.set_axis(["m", "x"]), DOSE.set_axis(["m", "m"]), DOSE.set_axis(["low", "x"], axis=1)):
+        with pytest.raises(ArgumentError, match=r"tables\['dose'\]: wanted one entry for each of"):
+            CausalModel.from_tables(STATES, PARENTS, {"dose": bad})
+
+
+def problem(**settings):
+    model = CausalModel.from_tables(STATES, PARENTS, TABLES)
+    candidates = {"now": DOSE, "more": DOSE.rename(columns={"high": "low", "low": "high"})}
+    given = {"intervene": "dose", "sensitive": "sex", "outcome": "cured", "candidates": candidates} | settings
+    return Problem(model, **given)
+
+
+def test_costs_values_and_candidates_are_read_by_label():
+    found = problem(candidates=pd.Series({"now": DOSE, "more": DOSE.to_numpy()[::-1, ::-1]}))
+    assert found.candidates == ("now", "more")
+    assert found.tables.tolist() == [[[0.8, 0.2], [0.4, 0.6]]] * 2
+    assert found.checked_costs(pd.Series({"more": 2.0, "now": 0.0})).tolist() == [0.0, 2.0]
+    assert problem(values=pd.Series({1: 5.0, 0: 3.0})).low == 3.0
+    for bad in (pd.Series([1.0, 2.0], index=["now", "now"]), {1.0, 2.0}, 3.0, "12", pd.DataFrame({"now": [1.0, 2.0]})):
+        with pytest.raises(ArgumentError, match="costs: wanted 2 finite numbers"):
+            found.checked_costs(bad)
+    for bad in (pd.Series([1.0, 2.0], index=[0, 0]), {1.0, 2.0}, [1.0], 3.0):
+        with pytest.raises(ArgumentError, match="values: wanted a number for each state"):
+            problem(values=bad)
+    for bad in ({"x", "y"}, DOSE, "ab", 3, pd.Series([DOSE, DOSE], index=["now", "now"])):
+        with pytest.raises(ArgumentError, match="candidates: wanted a dict label -> table, or a list of tables"):
+            problem(candidates=bad)
+
+
+def test_a_study_replays_what_was_read_by_label(tmp_path):
+    study = Study.create(tmp_path / "loans.evenhand", TopInterval({"a": "F", "b": "M"}, seed=1), name="loans")
+    for n in range(6):
+        decision = study.ask(CONTEXTS * (n + 1), MEMBERS)
+        study.tell(decision, 1.0 if decision.arm == "a" else 5.0)
+    finding = study.verify()
+    assert finding.ok
+    assert finding.replayed == finding.entries == 12
+    study.close()
+
+
+def test_the_readers_take_what_has_no_labels_by_position():
+    assert by_label((1, 2), "x", "numbers") == [1, 2]
+    assert by_label({"b": 1}.values(), "x", "numbers") == [1]
+    assert in_order([3, 4], [("a", "b")], "x") == [3, 4]
+    assert in_order(pd.Series([3, 4]), [("a", "b")], "x").tolist() == [3, 4]
+    assert in_columns([[1]], ["x"], "contexts") == ([[1]], ["x"])
