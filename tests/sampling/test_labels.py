@@ -7,7 +7,16 @@ import pandas as pd
 import pytest
 
 from evenhand.errors import ArgumentError, ContextError
-from evenhand.sampling import Certification, LogisticModel, OptimisticSampler, UniformSampler, minimax_reweighting
+from evenhand.sampling import (
+    Certification,
+    LogisticModel,
+    OptimisticSampler,
+    SyntheticModel1,
+    UniformSampler,
+    collect,
+    group_errors,
+    minimax_reweighting,
+)
 from evenhand.sampling.labels import checked_labels
 from evenhand.state import from_bytes, to_bytes
 
@@ -166,3 +175,21 @@ def test_classes_are_saved_in_whatever_kind_of_list_they_come(classes):
     assert tuple(again.classes) == ("no", "yes")
     again.tell(again.ask(), X, ["no", "yes"])
     assert again.fresh().ask().group == "u"
+
+
+def test_groups_in_a_set_have_no_order_and_are_refused():
+    for groups in ({"u", "v"}, frozenset({"u", "v"})):
+        with pytest.raises(ArgumentError, match="groups: wanted a number of groups or a list of labels"):
+            UniformSampler(groups, seed=0)
+
+
+def test_held_out_rows_and_checkpoints_that_do_not_fit_are_refused():
+    model, world = LogisticModel().fit(X, [0, 1]), SyntheticModel1(instance="I")
+    for y, groups in (([0], ["a", "b"]), ([0, 1], ["a"]), ([0, 1, 1], ["a", "b", "b"])):
+        with pytest.raises(ArgumentError, match="groups: wanted rows, and as many labels and groups"):
+            group_errors(model, X, y, groups=groups)
+    for checkpoints in (-3, [0], [1.5], "x", 10**30):
+        with pytest.raises(ArgumentError, match="checkpoints: wanted"):
+            collect(UniformSampler(["u", "v"], seed=0), world, rounds=3, checkpoints=checkpoints)
+    history = collect(UniformSampler(["u", "v"], seed=0), world, rounds=3, checkpoints=10**9)
+    assert history["round"].tolist() == [1, 1, 2, 2, 3, 3]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.errors import ExhaustedError
+from evenhand.errors import ArgumentError, ExhaustedError, wanted
 from evenhand.sampling.problem import checked_whole
 
 if TYPE_CHECKING:
@@ -77,6 +77,7 @@ def collect(
 
 def _rounds(rounds: int, checkpoints: int | Sequence[int]) -> set[int]:
     if isinstance(checkpoints, int):
+        checkpoints = min(checked_whole("checkpoints", checkpoints, 0), rounds)
         return {round(rounds * (i + 1) / checkpoints) for i in range(checkpoints)}
     return {checked_whole("checkpoints", c, 1) for c in checkpoints}
 
@@ -98,12 +99,20 @@ def _note(sampler: Any, test: Test | None, final: bool) -> list[dict[str, Any]]:
 def group_errors(model: Any, X: Any, y: Any, *, groups: Any) -> NDArray[np.float64]:
     """Return the error rate (m,) of a model on held-out rows of each group, in the order of the sorted groups.
 
+    Raises
+    ------
+    ArgumentError
+        If there are not as many labels and groups as rows.
+
     >>> class Yes:
     ...     def predict(self, X):
     ...         return np.ones(len(X), int)
     >>> group_errors(Yes(), np.zeros((3, 1)), np.array([1, 0, 1]), groups=["a", "a", "b"])
     array([0.5, 0. ])
     """
-    index = np.unique(np.asarray(groups), return_inverse=True)[1]
-    wrong = model.predict(X) != np.asarray(y)
+    index, labels = np.unique(np.asarray(groups), return_inverse=True)[1], np.asarray(y)
+    if not len(X) == len(labels) == len(index):
+        lengths = (len(X), len(labels), len(index))
+        raise ArgumentError(wanted("groups", "rows, and as many labels and groups", lengths))
+    wrong = model.predict(X) != labels
     return np.asarray(np.bincount(index, wrong) / np.bincount(index))
