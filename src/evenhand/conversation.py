@@ -13,7 +13,8 @@ import hashlib
 import inspect
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
@@ -75,6 +76,8 @@ class Conversation:
     """The type of the tickets."""
     _kin: ClassVar[str] = "policy"
     """What another conversation is called in refusals."""
+    apart: ClassVar[bool] = False
+    """Whether a study may keep the open tickets in its log, and the policy without them: no decision looks at them."""
     seed: int
 
     def __init__(self) -> None:
@@ -162,6 +165,42 @@ class Conversation:
         """Return the fields of a ticket that are remembered first of each, to be compared."""
         said: tuple[Any, ...] = ticket[1:4]
         return said
+
+    # ------------------------------------------------------------------ tickets that a log keeps
+
+    def remembers(self, number: int) -> bool:
+        """Return whether what is needed to tell this open ticket is at hand."""
+        return number in self._open
+
+    def noted(self, number: int) -> dict[str, Any]:
+        """Return what a log must say of an open ticket beside what was shown and decided, as plain data."""
+        return {}
+
+    @locked
+    def take_up(self, number: int, decided: dict[str, Any], shown: dict[str, Any]) -> None:
+        """Remember an open ticket again, from what a log says that was decided, noted and shown."""
+        self._open[number] = self._remembered(number, *self._logged(decided, shown))
+
+    @locked
+    def lay_aside(self, most: int, but: Collection[int] = ()) -> None:
+        """Remember the last `most` open tickets and these, and no others; `take_up` brings one back."""
+        last = list(self._open)[max(0, len(self._open) - most) :]
+        self._open = {number: self._open[number] for number in [*but, *last] if number in self._open}
+
+    @contextmanager
+    def remembering(self, numbers: Collection[int]) -> Iterator[None]:
+        """Remember these open tickets alone while the block runs, so that the policy is saved without the others."""
+        with self._lock:
+            every = self._open
+            self._open = {number: every[number] for number in numbers if number in every}
+            try:
+                yield
+            finally:
+                self._open = every
+
+    def _logged(self, decided: dict[str, Any], shown: dict[str, Any]) -> tuple[Any, ...]:
+        """Return what a file keeps of an open ticket, from what a log says of it; see `apart`."""
+        raise NotImplementedError
 
     # ------------------------------------------------------------------ files
 

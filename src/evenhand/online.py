@@ -91,6 +91,7 @@ class KernelPolicy(Conversation):
     where it is `contextual`, contexts of `self.dimension` numbers an arm, known from the first contexts on.
     """
 
+    apart = True
     kernels: Kernels
     reward_range: tuple[float, float] = (0.0, 1.0)
     contextual: bool = False
@@ -239,6 +240,7 @@ class KernelPolicy(Conversation):
         if self._begun:
             body |= {"round": self.round, "tickets": self._saved_tickets(), "state": flat(self._state)}
             body["columns"] = self._columns
+            body["waiting"] = self._waiting
         return body
 
     @classmethod
@@ -275,6 +277,13 @@ class KernelPolicy(Conversation):
             policy._resume({"next": snapshot["next"], "open": rows})
         if policy._next - 1 > policy.round:
             raise refused("next", f"at most {policy.round + 1}, one more than the rounds", policy._next)
+        arms = np.array([index for (_, _, index), _ in policy._open.values()], np.int64)
+        at_hand = np.bincount(arms, minlength=len(policy._labels))
+        policy._waiting[:] = at_hand
+        if "waiting" in snapshot:
+            fill(policy._waiting, snapshot["waiting"], "waiting")
+            if (policy._waiting < at_hand).any() or policy._waiting.sum() >= policy._next:
+                raise refused("waiting", "the open tickets of each arm", policy._waiting.tolist())
         return policy
 
     def _kept(self, remembered: Any) -> tuple[Any, ...]:
@@ -290,8 +299,11 @@ class KernelPolicy(Conversation):
         sound = isinstance(shown, np.ndarray) and shown.dtype == np.float64 and np.isfinite(shown).all()
         if not sound or not self._may_be_shown(shown):
             raise refused(f"ticket {number}", "the contexts of a round, finite numbers, a row an arm", shown)
-        self._waiting[index] += 1
         return (round or None, self._labels[index], index), shown
+
+    def _logged(self, decided: dict[str, Any], shown: dict[str, Any]) -> tuple[Any, ...]:
+        contexts = self._checked_contexts(shown.get("contexts")) if self.contextual else NO_CONTEXTS
+        return decided["round"], decided["index"], contexts
 
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:

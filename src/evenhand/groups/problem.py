@@ -276,6 +276,11 @@ class Grouped(Base):
         codes = self.membership.of_round(contexts.groups)
         return np.column_stack([super()._checked_contexts(contexts.contexts), codes])
 
+    def _logged(self, decided: dict[str, Any], shown: dict[str, Any]) -> tuple[Any, ...]:
+        if "groups" in shown:
+            shown = {"contexts": Shown(shown["contexts"], shown["groups"])}
+        return super()._logged(decided, shown)
+
     def _may_be_shown(self, shown: Floats) -> bool:
         own = shown.ndim == 2 and shown.shape[1] == (self.dimension or 0) + 1
         if not own:

@@ -61,6 +61,7 @@ class Search(Conversation):
     (K,), the candidates last shown to be fair.
     """
 
+    apart = True
     _handed = Allocation
     _kin = "search"
 
@@ -128,8 +129,8 @@ class Search(Conversation):
         A phase is planned for the candidates that remain when it is asked for, so tell before the next ask where that
         can be.
         """
-        phase, plan = self.handed_out + 1, self.plan()
-        return self.allocation(self._hand_out(((min(phase, len(self._phases)), _counts(plan)), phase, plan)))
+        phase, plan = min(self.handed_out + 1, len(self._phases)), self.plan()
+        return self.allocation(self._hand_out(((phase, _counts(plan)), phase, plan)))
 
     @locked
     def allocation(self, ticket: int) -> Allocation:
@@ -336,8 +337,12 @@ class Search(Conversation):
         match kept:
             case [int(phase), np.ndarray() as plan] if phase >= 1 and plan.dtype == np.int64 and (plan >= 0).all():
                 if plan.shape == self._owed.shape:
-                    return (min(phase, len(self._phases)), _counts(plan)), phase, plan
+                    phase = min(phase, len(self._phases))
+                    return (phase, _counts(plan)), phase, plan
         raise refused(f"ticket {number}", f"a phase and counts of trials {self._owed.shape}", kept)
+
+    def _logged(self, decided: dict[str, Any], shown: dict[str, Any]) -> tuple[Any, ...]:
+        return decided["phase"], np.array(decided["plan"], np.int64)
 
     def _identity(self) -> str:
         return f"{super()._identity()} {self.problem.snapshot()!r}"

@@ -36,6 +36,9 @@ class Drawing(Conversation):
         ((round, _, index, count),) = remembered
         return round, index, count
 
+    def _logged(self, decided: dict[str, Any], shown: dict[str, Any]) -> tuple[int, int, int]:
+        return decided["round"], decided["index"], decided["count"]
+
     def _remembered(self, number: int, *kept: Any) -> tuple[Any, ...]:
         match kept:
             case [int(round), int(index), int(count)] if round >= 1 <= count and 0 <= index < len(self.groups):

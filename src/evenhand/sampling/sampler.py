@@ -44,6 +44,7 @@ class Sampler(Drawing):
     arguments.
     """
 
+    apart = True
     _kin = "sampler"
 
     def __init__(

@@ -75,6 +75,7 @@ def _judge(
 class Lipschitz(Conversation):
     """The conversation that both policies share; see `LipschitzUCB`."""
 
+    apart = True
     audited = True
     """Whether it is told an auditor's verdicts beside rewards."""
 
@@ -369,6 +370,19 @@ class Lipschitz(Conversation):
     def _kept(self, remembered: Any) -> tuple[Any, ...]:
         (round, _, _), ticket = remembered
         return round, *ticket
+
+    def noted(self, number: int) -> dict[str, Any]:
+        """Return which pairs were undecided when an open decision was taken: a log must say it beside the decision."""
+        return {"undecided": np.argwhere(self._open[number][1].undecided).tolist()}
+
+    def _logged(self, decided: dict[str, Any], shown: dict[str, Any]) -> tuple[Any, ...]:
+        contexts = read_contexts(shown["contexts"], self.dimension, self.individuals, self.norms)
+        k, drawn = len(contexts), decided["arm"] if self.select == "many" else [decided["index"]]
+        chosen, undecided = np.zeros(k, np.int64), np.zeros((k, k), np.int64)
+        chosen[[i for i in drawn if i >= 0]] = 1
+        for i, j in decided["undecided"]:
+            undecided[i, j] = 1
+        return decided["round"], contexts, np.array(decided["probabilities"], np.float64), chosen, undecided
 
     def _remembered(self, number: int, *kept: Any) -> tuple[Any, ...]:
         round, *arrays = kept

@@ -1,0 +1,86 @@
+"""Open tickets live in the log: the policy is saved without them, and takes one up again when it is told."""
+
+import pytest
+
+from evenhand import registry
+from evenhand.checks import examples
+from evenhand.errors import EvenhandError
+from evenhand.state import from_bytes, to_bytes
+from evenhand.studies.records import as_decided, dumped, loaded, plain, revived
+
+APART = [entry.name for entry in registry.entries("policy") if getattr(entry.cls, "apart", False)]
+SHOWN = ("contexts", "groups")
+
+
+def conversation(policy, world, rounds=14):
+    """Ask and tell, late and out of order; yield before each step what is about to happen."""
+    world.reset(seed=3)
+    waiting = []
+    for t in range(rounds):
+        try:
+            shown = world.observe()
+            ticket = policy.ask(*shown)
+        except EvenhandError:
+            break
+        yield ("asked", ticket, shown)
+        waiting.append((ticket, world.respond(ticket)))
+        if t % 4 == 3:
+            forgotten, _ = waiting.pop(0)
+            yield ("forget", forgotten, None)
+            policy.forget(forgotten)
+        while t % 3 == 2 and len(waiting) > 2:
+            ticket, happened = waiting.pop(-2)
+            yield ("tell", ticket, None)
+            policy.tell(ticket, *happened)
+
+
+def test_what_decides_by_its_open_tickets_keeps_them():
+    every = {entry.name for entry in registry.entries("policy") if hasattr(entry.cls, "open_tickets")}
+    assert every - set(APART) == {"sampling/certification"}
+
+
+@pytest.mark.parametrize("name", APART)
+def test_tickets_that_are_laid_aside_are_taken_up_again_from_the_log(name):
+    policy, world = next(iter(examples(registry.get(name).cls)))
+    apart = from_bytes(to_bytes(policy))
+    whole, log = [], {}
+    for kind, ticket, _ in conversation(policy, world):
+        whole.append((kind, dumped(as_decided(ticket))))
+    seen = []
+    for kind, ticket, shown in conversation(apart, world):
+        seen.append((kind, dumped(as_decided(ticket))))
+        if kind == "asked":
+            decided = {**as_decided(ticket), **apart.noted(ticket.id)}
+            given = dict(zip(SHOWN, shown, strict=False))
+            log[ticket.id] = dumped(decided), dumped(plain(given))
+            apart.lay_aside(0)
+            assert not apart.remembers(ticket.id)
+        else:
+            decided, given = log[ticket.id]
+            apart.take_up(ticket.id, loaded(decided), revived(loaded(given)))
+    assert seen == whole
+    assert len(seen) > 2
+    for number in policy.open_tickets:
+        decided, given = log[number]
+        apart.take_up(number, loaded(decided), revived(loaded(given)))
+    assert to_bytes(apart) == to_bytes(policy)
+
+
+@pytest.mark.parametrize("name", APART)
+def test_a_policy_is_saved_without_its_tickets_and_goes_on(name):
+    policy, world = next(iter(examples(registry.get(name).cls)))
+    list(conversation(policy, world))
+    numbers = policy.open_tickets
+    kept = numbers[:1]
+    with policy.remembering(kept):
+        bare = to_bytes(policy)
+    assert policy.open_tickets == numbers
+    again = from_bytes(bare)
+    assert again.open_tickets == kept
+    assert len(bare) <= len(to_bytes(policy))
+    with policy.remembering(kept):
+        assert to_bytes(again) == to_bytes(policy)
+    again.lay_aside(0, kept)
+    assert again.open_tickets == kept
+    again.lay_aside(0)
+    assert again.open_tickets == []
