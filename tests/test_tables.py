@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from evenhand.errors import TableError
-from evenhand.tables import column, numbers, read_table
+from evenhand.tables import column, in_natural_order, numbers, read_table
 from tests.naming import named
 
 
@@ -94,3 +94,14 @@ def test_only_a_number_out_of_range_is_to_be_scaled():
         numbers(pd.DataFrame({"click": [0, 7]}), "click", low=0, high=1)
     with pytest.raises(TableError, match=r"row 2: wanted numbers in \[0, 1\], got 'x'$"):
         numbers(pd.DataFrame({"click": [0, "x"]}), "click", low=0, high=1)
+
+
+@pytest.mark.parametrize("path", [None, 3, b"log.csv", ["log.csv"]], ids=repr)
+def test_what_is_no_path_is_refused(path):
+    with pytest.raises(TableError, match="path: wanted the path of a file, got"):
+        read_table(path)
+
+
+def test_labels_stand_in_natural_order():
+    labels = ["b", 10, "10", "-2", 9, "1e9999", "٣", "a", "01", 1, "1", ".5"]
+    assert in_natural_order(labels * 2) == ["-2", ".5", "01", 1, "1", "٣", 9, 10, "10", "1e9999", "a", "b"]

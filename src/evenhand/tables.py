@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from datetime import date, time, timedelta
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -20,7 +20,17 @@ from evenhand.protocol import composed
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["cells", "column", "holds_times", "numbers", "read_table", "unescaped", "write_csv"]
+__all__ = [
+    "cells",
+    "column",
+    "holds_times",
+    "in_natural_order",
+    "levels",
+    "numbers",
+    "read_table",
+    "unescaped",
+    "write_csv",
+]
 
 FORMULA = re.compile(r"['=+\-@\t\r\n＝＋－＠]")
 """How text begins that a spreadsheet takes for a formula, or that was kept from it."""
@@ -43,9 +53,12 @@ def read_table(path: str | os.PathLike[str], *, text: Sequence[str] = ()) -> pd.
     """
     import pandas as pd
 
+    if not isinstance(path, (str, os.PathLike)):
+        raise TableError(wanted("path", "the path of a file", path))
     file = Path(path)
     if not file.is_file():
-        raise TableError(f"{file}: no such file")
+        folder = file.is_dir()
+        raise TableError(f"{file}: is a folder; name a file in it" if folder else f"{file}: no such file")
     kind = "Parquet" if file.suffix.lower() in (".parquet", ".pq") else "CSV"
     try:
         frame = pd.read_parquet(file) if kind == "Parquet" else _read_csv(file, text)
@@ -138,6 +151,35 @@ def column(frame: pd.DataFrame, name: str) -> NDArray[Any]:
             where, kind = f"column {name!r}, row {row + 1}", type(value).__name__
             raise TableError(wanted(where, "a whole number or text", value, f"turn each {kind} into text"))
     return labels
+
+
+def in_natural_order(labels: Iterable[Any]) -> list[Any]:
+    """Return labels without repetition: numbers and texts that are numbers by size, then other texts.
+
+    >>> in_natural_order(["10", "b", "9", "a", "9"]), in_natural_order([10, 9])
+    (['9', '10', 'a', 'b'], [9, 10])
+    """
+
+    def place(label: Any) -> tuple[Any, ...]:
+        if isinstance(label, str):
+            number = NUMBER.fullmatch(label)
+            return not number, float(label) if number else 0, label, True
+        return False, label, str(label), False
+
+    return sorted(set(labels), key=place)
+
+
+def levels(frame: pd.DataFrame, name: str) -> list[Any]:
+    """Return the labels of a column in natural order, with those that a categorical column declares but never holds.
+
+    Raises
+    ------
+    TableError
+        As `column` does.
+    """
+    held = column(frame, name).tolist()
+    declared = getattr(frame[name].dtype, "categories", ())
+    return in_natural_order([*held, *map(composed, map(str, declared))])
 
 
 def numbers(frame: pd.DataFrame, name: str, low: float = -np.inf, high: float = np.inf) -> Floats:

@@ -357,3 +357,56 @@ def test_real_logs_run_through_simulate_and_audit(campaign, data_folder):
     arguments = ["--data", log, "--arm", "item_id", "--reward", "click", "--shares", "0.01", "-p", "fair-ucb"]
     simulated = call("simulate", *arguments, *SMALL, "--json")
     assert json.loads(simulated.output)["policies"][0]["promise_kept"] is True
+
+
+@pytest.mark.parametrize(
+    ("named", "arguments"),
+    [
+        ("--shares", ["simulate", "quotas/bernoulli-arms", "--shares", ""]),
+        ("--shares", ["simulate", "quotas/bernoulli-arms", "--shares="]),
+        ("-p", ["simulate", "quotas/bernoulli-arms", "-p", ""]),
+        ("--out", ["simulate", "quotas/bernoulli-arms", "--out", ""]),
+        ("--shares", ["audit", "log.csv", "--shares", ""]),
+        ("--order", ["audit", "log.csv", "--shares", "0.1", "--order", ""]),
+        ("--costs", ["sample", "table.csv", "--group", "g", "--label", "y", "--costs", ""]),
+        ("--shares", ["new", "store.evenhand", "-p", "fair-ucb", "--shares", ""]),
+        ("--key", ["ask", "store.evenhand", "--key", ""]),
+        ("argument 2", ["tell", "store.evenhand", ""]),
+    ],
+    ids=lambda value: " ".join(value[:1]) if isinstance(value, list) else None,
+)
+def test_an_empty_value_is_refused_and_does_not_stand_for_none(named, arguments):
+    refused(f"{named}: wanted a value, got ''; leave it out if you mean none", *arguments)
+
+
+@pytest.mark.parametrize("shares", ["{}", "SHARES"])
+def test_shares_for_nobody_are_refused(shares, tmp_path):
+    file = written(tmp_path / "none.json", "{}")
+    given = shares.replace("SHARES", str(file))
+    refused("wanted at least one name with its value", "simulate", "quotas/bernoulli-arms", "--shares", given)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["audit", "HERE", "--shares", "0.1"],
+        ["audit", "LOG", "--arm", "item", "--shares", "HERE/deep.csv"],
+        ["simulate", "--data", "HERE"],
+        ["sample", "HERE", "--group", "g", "--label", "y", "--budget", "9"],
+    ],
+    ids=lambda arguments: " ".join(arguments[:1]),
+)
+def test_a_folder_in_the_place_of_a_table_is_called_a_folder(arguments, log, tmp_path):
+    (tmp_path / "deep.csv").mkdir()
+    given = [argument.replace("HERE", str(tmp_path)).replace("LOG", str(log)) for argument in arguments]
+    refused("is a folder; name a file in it", *given)
+
+
+def test_one_share_for_all_is_owed_to_the_levels_of_a_parquet_column_that_never_appear(tmp_path):
+    column = pd.Categorical(["10", "9"] * 10, categories=["10", "9", "never"])
+    pd.DataFrame({"arm": column}).to_parquet(tmp_path / "log.parquet")
+    result = call("audit", tmp_path / "log.parquet", "--shares", "0.1", "--json")
+    assert result.exit_code == 1
+    body = json.loads(result.output)
+    assert [row["arm"] for row in body["arms"]] == ["9", "10", "never"]
+    assert (body["never_seen"], body["first_violation"]) == (["never"], [10, "never"])

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from evenhand.errors import ArgumentError, SharesError, TableError, UnknownArmError
 from evenhand.metrics.shares import behind, count, tally, violations, worst
-from evenhand.quotas import FairUCB, Promise, audit
+from evenhand.quotas import FairUCB, LoggedArms, Promise, audit
 from tests.fuzzing import many
 from tests.naming import named
 from tests.reference import quotas as slow
@@ -184,3 +184,28 @@ def test_labels_of_several_types_match_their_shares():
 def test_arms_that_are_promised_and_never_appear_are_named():
     finding = audit(pd.DataFrame({"item": ["a", "a"]}), arm="item", shares={"a": 0.1, "b": 0.1, "c": 0})
     assert finding.never_seen == ("b",)
+
+
+LEVELS = pd.DataFrame({"who": pd.Categorical(["a", "b", "a", "b"], categories=["b", "a", "never"])})
+
+
+def test_levels_that_a_column_declares_and_never_holds_are_owed_the_share_of_every_arm():
+    finding = audit(LEVELS, arm="who", shares=0.25)
+    assert finding.promise.arms == ("a", "b", "never")
+    assert (finding.kept, finding.first_violation, finding.never_seen) == (False, (4, "never"), ("never",))
+    assert audit(LEVELS, arm="who", shares={"a": 0.4, "b": 0.4}).kept
+    with pytest.raises(SharesError, match="more than 1"):
+        audit(LEVELS, arm="who", shares=0.4)
+
+
+@pytest.mark.parametrize("arms", [[10, 9, 2], ["10", "9", "2"], ["10", "b", "9", "a"]], ids=str)
+def test_arms_that_are_numbers_are_in_the_order_of_numbers(arms):
+    frame = pd.DataFrame({"who": arms * 2})
+    expected = {int: (2, 9, 10), str: ("2", "9", "10")}[type(arms[0])] if len(arms) == 3 else ("9", "10", "a", "b")
+    assert audit(frame, arm="who", shares=0.01).promise.arms == expected
+    assert LoggedArms(frame.assign(pay=0.5), arm="who", reward="pay").arms == expected
+
+
+def test_a_column_of_true_and_false_is_read_as_rewards_of_one_and_zero():
+    frame = pd.DataFrame({"who": ["a", "a", "b", "b"], "pay": [True, False, True, True]})
+    assert LoggedArms(frame, arm="who", reward="pay").means.tolist() == [0.5, 1.0]

@@ -16,6 +16,7 @@ import typer
 from evenhand.cli.audit import audit
 from evenhand.cli.audit_pairs import audit_pairs
 from evenhand.cli.check import check
+from evenhand.cli.command import Command
 from evenhand.cli.converse import NUMBERS, ask, forget, tell
 from evenhand.cli.demo import demo
 from evenhand.cli.export import export
@@ -43,18 +44,18 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command()(simulate)
-app.command()(sample)
-app.command()(audit)
-app.command()(recommend)
-app.command("audit-pairs")(audit_pairs)
-app.command()(reproduce)
-app.command("list")(list_all)
-app.command()(check)
-app.command()(demo)
+app.command(cls=Command)(simulate)
+app.command(cls=Command)(sample)
+app.command(cls=Command)(audit)
+app.command(cls=Command)(recommend)
+app.command("audit-pairs", cls=Command)(audit_pairs)
+app.command(cls=Command)(reproduce)
+app.command("list", cls=Command)(list_all)
+app.command(cls=Command)(check)
+app.command(cls=Command)(demo)
 for command in (new, ask, tell, forget, show, export, verify, monitor, studies, serve, keys, snapshot, upgrade):
     takes_numbers = NUMBERS if command is tell else None
-    app.command(context_settings=takes_numbers, rich_help_panel="Studies that last")(command)
+    app.command(cls=Command, context_settings=takes_numbers, rich_help_panel="Studies that last")(command)
 
 
 @app.callback(invoke_without_command=True)

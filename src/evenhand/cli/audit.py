@@ -25,11 +25,11 @@ def audit(
     from evenhand import quotas
     from evenhand.cli.inputs import named_shares, shares_of
     from evenhand.cli.output import as_json, folder, number, picture, say, table
-    from evenhand.tables import column, read_table, write_csv
+    from evenhand.tables import levels, read_table, write_csv
 
     frame = read_table(log, text=[arm])
-    seen = {str(label): label for label in column(frame, arm).tolist()}
-    arms = [seen[name] for name in sorted(seen)] + [name for name in named_shares(shares) or {} if name not in seen]
+    known = {str(label): label for label in levels(frame, arm)}
+    arms = [*known.values(), *(name for name in named_shares(shares) or {} if name not in known)]
     owed = shares_of(shares, arms)
     finding = quotas.audit(frame, arm=arm, shares=owed, tolerance=tolerance, order=order or None)
     if out is not None:

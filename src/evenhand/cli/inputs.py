@@ -61,12 +61,14 @@ def named_shares(text: str, option: str = "--shares") -> dict[str, Any] | None:
 
 
 def _once(pairs: Iterable[tuple[str, Any]], source: str) -> dict[str, Any]:
-    """Return what is given by name, each name once."""
+    """Return what is given by name, each name once and at least one."""
     given: dict[str, Any] = {}
     for name, value in pairs:
         if name in given:
             raise SharesError(wanted(source, "each name once", f"{name}, twice"))
         given[name] = value
+    if not given:
+        raise SharesError(wanted(source, "at least one name with its value", "nothing"))
     return given
 
 

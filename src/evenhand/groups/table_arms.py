@@ -22,7 +22,7 @@ from evenhand.labels import combined_labels
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.simulation.world import KernelWorld, WorldKernels
-from evenhand.tables import column, numbers
+from evenhand.tables import column, in_natural_order, numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -136,7 +136,7 @@ class TableArms(KernelWorld):
             raise TableError(wanted("features", "columns other than the reward's", reward, mend))
         self.features = [str(name) for name in shown]
         table = np.column_stack([coded(frame, name) for name in shown])
-        arms = sorted(set(cells), key=lambda label: (str(label), isinstance(label, str)))
+        arms = in_natural_order(cells)
         position = {label: code for code, label in enumerate(arms)}
         codes = np.array([position[cell] for cell in cells])
         groups: dict[Label, Label] = {}

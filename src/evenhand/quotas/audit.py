@@ -18,7 +18,7 @@ from evenhand.kernels.compose import entry, kernel
 from evenhand.metrics.shares import Tally, behind, count, tally, violations, worst
 from evenhand.protocol import Label
 from evenhand.quotas.problem import Promise
-from evenhand.tables import cells, column
+from evenhand.tables import cells, column, levels
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -92,7 +92,8 @@ def audit(frame: pd.DataFrame, *, arm: str, shares: Any, tolerance: float = 0.0,
     ----------
     frame : the log, a row a decision, in the order in which they were taken.
     arm : name of the column that says for whom each decision was.
-    shares : the share owed to each arm: a dict arm -> share, or one number for every arm of the log.
+    shares : the share owed to each arm: a dict or Series arm -> share, or one number for every arm of the log and every
+        level that a categorical column declares.
     tolerance : alpha >= 0, by how many pulls an arm may be behind.
     order : a column to sort by first, numbers or times (text as in ISO 8601); rows with the same value keep their
         order.
@@ -115,13 +116,14 @@ def audit(frame: pd.DataFrame, *, arm: str, shares: Any, tolerance: float = 0.0,
     (False, (2, 'b'), 5)
     """
     labels = column(frame, arm)
-    kinds = sorted(set(labels.tolist()), key=lambda label: (isinstance(label, str), label))
+    kinds = levels(frame, arm)
     if isinstance(shares, (list, tuple, np.ndarray)):
         raise SharesError(wanted("shares", "a dict arm -> share, or one number for every arm", shares))
     by_arm = isinstance(shares, Mapping) or hasattr(shares, "to_dict")
     promise = Promise.read(shares, tolerance, arms=None if by_arm else kinds)
     positions = {label: i for i, label in enumerate(promise.arms)}
-    unknown = [kind for kind in kinds if kind not in positions]
+    seen = set(labels.tolist())
+    unknown = [kind for kind in kinds if kind in seen and kind not in positions]
     if unknown:
         row = int(np.flatnonzero(labels == unknown[0])[0]) + 1
         mend = "give it a share, 0 if it is owed nothing"

@@ -15,7 +15,7 @@ from evenhand.labels import by_label
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.simulation.world import KernelWorld, WorldKernels, shows_nothing
-from evenhand.tables import column, numbers
+from evenhand.tables import column, in_natural_order, numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -135,8 +135,11 @@ class LoggedArms(KernelWorld):
         import pandas as pd
 
         rewards = numbers(frame, reward, low=0.0, high=1.0)
-        codes, kinds = pd.factorize(column(frame, arm), sort=True)
-        super().__init__(kinds.tolist())
+        met, found = pd.factorize(column(frame, arm))
+        kinds = in_natural_order(found.tolist())
+        places = {label: code for code, label in enumerate(kinds)}
+        codes = np.array([places[label] for label in found.tolist()], dtype=np.int64)[met]
+        super().__init__(kinds)
         order = np.argsort(codes, kind="stable")
         self.rewards = rewards[order]
         self.counts = np.bincount(codes, minlength=len(kinds)).astype(np.int64)
