@@ -2,28 +2,26 @@
 
 Source: F. Cozman and others, "Interchange Format for Bayesian Networks" (1998), the 0.15 grammar as the bnlearn
 repository writes it: discrete variables, `table` entries, entries by parents' states, `default` entries; properties
-are skipped.
+are skipped, commas and bars separate nothing that blanks do not.
 """
 
 from __future__ import annotations
 
-import gzip
+import math
 import os
-import re
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.errors import TableError
+from evenhand.interventions.bif_text import Block, Statement, read_blocks, read_text
 
 __all__ = ["Network", "read_bif"]
 
-Network = tuple[dict[str, tuple[str, ...]], dict[str, tuple[str, ...]], dict[str, NDArray[np.float64]]]
-
-_TOKEN = re.compile(r'"[^"]*"|[{}()\[\];,|]|[^\s{}()\[\];,|"]+')
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
-_PROPERTY = re.compile(r"\bproperty\b[^;]*;")
+States = dict[str, tuple[str, ...]]
+Table = NDArray[np.float64]
+Network = tuple[States, dict[str, tuple[str, ...]], dict[str, Table]]
 
 
 def read_bif(path: str | os.PathLike[str]) -> Network:
@@ -34,87 +32,118 @@ def read_bif(path: str | os.PathLike[str]) -> Network:
     Raises
     ------
     TableError
-        If the file is absent, or is not BIF; the message names the variable.
+        If the file cannot be read or is not BIF, a block or an entry stands there twice, or numbers are not the
+        probabilities that the variables need; the message names the line.
     """
-    source = Path(path)
-    if not source.is_file():
-        raise TableError(f"{source}: no such file")
-    raw = source.read_bytes()
-    text = (gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw).decode("utf-8", errors="replace")
-    text = _PROPERTY.sub(" ", _COMMENT.sub(" ", text))
-    tokens = [token.strip('"') for token in _TOKEN.findall(text)]
-    states: dict[str, tuple[str, ...]] = {}
+    source, text = read_text(path)
+    states: States = {}
     parents: dict[str, tuple[str, ...]] = {}
-    tables: dict[str, NDArray[np.float64]] = {}
-    for kind, head, body in _blocks(tokens, source):
-        if kind == "variable":
-            states[head[0]] = _states(body, head[0], source)
-        elif kind == "probability":
-            names = [token for token in head if token not in ("(", ")", "|", ",")]
-            unknown = [name for name in names if name not in states]
-            if not names or unknown:
-                raise TableError(f"{source}: probability of {names or 'nothing'}: {unknown} are not declared before")
+    tables: dict[str, Table] = {}
+    networks = 0
+    for block in read_blocks(text, source):
+        if block.kind == "variable":
+            if len(block.head) != 1:
+                block.fail("wanted `variable NAME { ... }`")
+            (name,) = block.head
+            if name in states:
+                block.fail(f"variable {name} is declared twice")
+            states[name] = _states(block, name)
+        elif block.kind == "probability":
+            names = _names(block, states)
+            if names[0] in tables:
+                block.fail(f"probability of {names[0]} stands there twice")
             parents[names[0]] = tuple(names[1:])
-            tables[names[0]] = _table(body, names, states, source)
+            tables[names[0]] = _table(block, names, states)
+        else:
+            networks += 1
+            if networks > 1:
+                block.fail("a second network; wanted one a file")
     if not states or set(states) != set(tables):
         raise TableError(f"{source}: not a BIF network; without probabilities: {sorted(set(states) - set(tables))}")
     return states, parents, tables
 
 
-def _blocks(tokens: list[str], source: Path) -> list[tuple[str, list[str], list[str]]]:
-    """Split into (keyword, what stands before the brace, what stands inside)."""
-    blocks, at = [], 0
-    while at < len(tokens):
-        try:
-            opened = tokens.index("{", at)
-            depth, closed = 1, opened
-            while depth:
-                closed += 1
-                depth += {"{": 1, "}": -1}.get(tokens[closed], 0)
-        except (ValueError, IndexError):
-            raise TableError(f"{source}: not a BIF file, or truncated: a block at {tokens[at]!r} has no end") from None
-        blocks.append((tokens[at], tokens[at + 1 : opened], tokens[opened + 1 : closed]))
-        at = closed + 1
-    return blocks
+def _states(block: Block, name: str) -> tuple[str, ...]:
+    wanted = f"variable {name}: wanted one `type discrete [n] {{ ... }};`"
+    if len(block.statements) != 1:
+        block.fail(wanted)
+    tokens = block.statements[0].tokens
+    if tokens[:2] != ["type", "discrete"] or "{" not in tokens or tokens[-1] != "}":
+        block.fail(wanted, block.statements[0])
+    opened = tokens.index("{")
+    count, found = "".join(tokens[2:opened]), tuple(tokens[opened + 1 : -1])
+    if count not in ("", f"[{len(found)}]"):
+        block.fail(f"variable {name}: {len(found)} states, where {count} were announced", block.statements[0])
+    if not found or len(set(found)) < len(found):
+        block.fail(f"variable {name}: wanted distinct states, got {list(found)}", block.statements[0])
+    return found
 
 
-def _states(body: list[str], name: str, source: Path) -> tuple[str, ...]:
-    if "{" not in body or "discrete" not in body:
-        raise TableError(f"{source}: variable {name}: wanted `type discrete [n] {{ ... }}`")
-    inside = body[body.index("{") + 1 : body.index("}")]
-    return tuple(token for token in inside if token != ",")
+def _names(block: Block, states: States) -> list[str]:
+    """Return the variable that a probability block is of, and its parents."""
+    names = [token for token in block.head[1:-1] if token != "|"]
+    if block.head[:1] != ["("] or block.head[-1:] != [")"] or not names:
+        block.fail(f"wanted `probability ( NAME | PARENT, ... )`, got {' '.join(block.head)!r}")
+    for name in names:
+        if name not in states:
+            block.fail(f"probability of {names[0]}: {name} is not declared before")
+        if names.count(name) > 1:
+            what = "its own parent" if name == names[0] else "a parent twice"
+            block.fail(f"probability of {names[0]}: {name} is {what}")
+    return names
 
 
-def _table(body: list[str], names: list[str], states: dict[str, tuple[str, ...]], source: Path) -> NDArray[np.float64]:
+def _table(block: Block, names: list[str], states: States) -> Table:
     shape = tuple(len(states[name]) for name in (*names[1:], names[0]))
-    table = np.full(shape, np.nan)
-    own = shape[-1]
-    for line in _lines(body):
-        try:
-            if line[0] == "table":
-                table[...] = np.moveaxis(np.array(line[1:], float).reshape((own, *shape[:-1])), 0, -1)
-            elif line[0] == "default":
-                row = np.array(line[1:], float)
-                table[np.isnan(table[..., 0])] = row
-            else:
-                given = line[1 : line.index(")")]
-                at = tuple(states[parent].index(state) for parent, state in zip(names[1:], given, strict=True))
-                table[at] = np.array(line[line.index(")") + 1 :], float)
-        except ValueError as error:
-            raise TableError(
-                f"{source}: probability of {names[0]}: cannot read {' '.join(line)!r} ({error})"
-            ) from error
-    if np.isnan(table).any():
-        raise TableError(f"{source}: probability of {names[0]}: some parents' states have no entry")
+    of = f"probability of {names[0]}: "
+    rows: dict[Any, list[float]] = {}
+    """By the numbers of the parents' states, or under "table" and "default"."""
+    codes = [{state: code for code, state in enumerate(states[parent])} for parent in names[1:]]
+    for statement in block.statements:
+        kind: Any = statement.tokens[0]
+        size, first = (math.prod(shape) if kind == "table" else shape[-1]), 1
+        if kind == "(":
+            first += len(names)
+            kind = tuple(map(dict.get, codes, statement.tokens[1:]))
+            if statement.tokens[first - 1 : first] != [")"] or None in kind:
+                wished = ", ".join(f"{parent} in {list(states[parent])}" for parent in names[1:])
+                wished = wished or "it has none"
+                block.fail(f"{of}wanted a row for states of its parents: {wished}", statement)
+        elif kind not in ("table", "default"):
+            block.fail(f"{of}wanted `table`, `default` or a row `(STATES) NUMBERS;`, got {kind!r}", statement)
+        if kind in rows:
+            block.fail(f"{of}{' '.join(statement.tokens[:first])} stands there twice", statement)
+        rows[kind] = _numbers(block, statement, first, size, of)
+    if "table" in rows:
+        if len(rows) > 1:
+            block.fail(f"{of}`table` beside rows; wanted either")
+        table = np.moveaxis(np.reshape(rows["table"], (shape[-1], *shape[:-1])), 0, -1)
+    else:
+        every = list(np.ndindex(shape[:-1]))
+        if "default" not in rows and len(rows) < len(every):
+            missing = next(at for at in every if at not in rows)
+            block.fail(f"{of}no row for {_words(missing, names, states)}")
+        table = np.reshape([rows[at] if at in rows else rows["default"] for at in every], shape)
+    off = np.abs(table.sum(-1) - 1.0)
+    if (off > 1e-5).any():
+        at = tuple(int(i) for i in np.unravel_index(int(off.argmax()), off.shape))
+        block.fail(f"{of}the row for {_words(at, names, states)} sums to {table[at].sum():g}, not to one")
     return table
 
 
-def _lines(body: list[str]) -> list[list[str]]:
-    """Return the entries between semicolons, commas left out, `default` last so that it fills what is open."""
-    lines: list[list[str]] = [[]]
-    for token in body:
-        if token == ";":
-            lines.append([])
-        elif token != ",":
-            lines[-1].append(token)
-    return sorted((line for line in lines if line), key=lambda line: line[0] == "default")
+def _numbers(block: Block, statement: Statement, first: int, size: int, of: str) -> list[float]:
+    tokens = statement.tokens[first:]
+    if len(tokens) != size:
+        block.fail(f"{of}wanted {size} numbers, got {len(tokens)}", statement)
+    try:
+        found = [float(token) for token in tokens]
+    except ValueError:
+        found = [math.nan]
+    if not all(0.0 <= number < math.inf for number in found) or "_" in "".join(tokens):
+        block.fail(f"{of}wanted probabilities >= 0, got {' '.join(tokens)!r}", statement)
+    return found
+
+
+def _words(at: tuple[int, ...], names: list[str], states: States) -> str:
+    """Write the states of the parents, "(yes, no)"."""
+    return f"({', '.join(states[name][i] for name, i in zip(names[1:], at, strict=True))})"

@@ -1,0 +1,166 @@
+"""What a BIF file says is read once and whole, or refused with the line in which it goes wrong."""
+
+import gzip
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from evenhand.errors import TableError
+from evenhand.interventions import CausalModel
+from tests.fuzzing import many
+from tests.interventions.examples import networks
+
+BIF = """network n { property url http://example.org/a; }
+variable rain { type discrete [ 2 ] { yes, no }; }
+variable sun { type discrete [2] { yes, no }; property note it's "5; or 6"; }
+variable wet { type discrete [ 3 ] { dry, damp, "so aked" }; }
+probability ( rain ) { table 0.2, 0.8; } // half
+probability ( sun | rain ) { (no) 0.5, 0.5; (yes) 0.1, 0.9; }
+/* a comment
+of two lines */
+probability ( wet | rain, sun ) {
+  (yes, yes) 0.1, 0.2, 0.7;
+  (no, yes) 0.8, 0.1, 1e-1;
+  (yes, no) 0.0, 0.1, 0.9;
+  (no, no) 0.6, 0.3, 0.1;
+}
+"""
+
+
+@pytest.fixture
+def read(tmp_path):
+    def reading(text):
+        path = tmp_path / "net.bif"
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return CausalModel.from_bif(path)
+
+    return reading
+
+
+def test_properties_comments_and_quotations_hide_nothing(read):
+    model = read(BIF)
+    assert model.states == {"rain": ("yes", "no"), "sun": ("yes", "no"), "wet": ("dry", "damp", "so aked")}
+    assert model.tables["wet"].tolist() == [[[0.1, 0.2, 0.7], [0.0, 0.1, 0.9]], [[0.8, 0.1, 0.1], [0.6, 0.3, 0.1]]]
+    assert read(b"\xef\xbb\xbf" + BIF.encode()).states == model.states
+    assert read(BIF.replace(", ", " ").replace("\n", "\r\n")).tables["sun"].tolist() == model.tables["sun"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "match"),
+    [
+        ("(no) 0.5, 0.5;", "(no) 0.5;", "line 6: probability of sun: wanted 2 numbers, got 1"),
+        ("(no) 0.5, 0.5;", "default 0.5;", "line 6: probability of sun: wanted 2 numbers, got 1"),
+        ("table 0.2, 0.8;", "table 0.5;", "line 5: probability of rain: wanted 2 numbers, got 1"),
+        ("0.1, 0.2, 0.7", "0.1, 0.2, 0.3, 0.4", "line 10: probability of wet: wanted 3 numbers, got 4"),
+        ("0.1, 0.2, 0.7", "0.1, 0.9", "line 10: probability of wet: wanted 3 numbers, got 2"),
+        ("wet | rain, sun", "wet | rain, rain", "line 9: probability of wet: rain is a parent twice"),
+        ("sun | rain", "sun | sun", "line 6: probability of sun: sun is its own parent"),
+        ("wet | rain, sun", "wet | rain, son", "line 9: probability of wet: son is not declared before"),
+        ("(no) 0.5", "(yes) 0.5", r"line 6: probability of sun: \( yes \) stands there twice"),
+        ("0.8; }", "0.8; table 0.5, 0.5; }", "line 5: probability of rain: table stands there twice"),
+        ("(no) 0.5, 0.5;", "default 0.5, 0.5; default 0.4, 0.6;", "line 6: .*default stands there twice"),
+        ("(no) 0.5, 0.5;", "table 0.1, 0.5, 0.9, 0.5;", "line 6: .*`table` beside rows"),
+        ("(no) 0.5, 0.5;", "", r"line 6: probability of sun: no row for \(no\)"),
+        ("probability ( rain ) {", "probability ( rain ) { table 0.5, 0.5; }\nprobability ( rain ) {",
+         "line 6: probability of rain stands there twice"),
+        ("variable sun", "variable rain { type discrete [1] { a }; }\nvariable sun", "line 3: variable rain is"),
+        ("variable sun", "variable sun moon", "line 3: wanted `variable NAME"),
+        ("[2] {", "[3] {", r"line 3: variable sun: 2 states, where \[3\] were announced"),
+        ("[2] {", "[two] {", r"line 3: variable sun: 2 states, where \[two\] were"),
+        ("[2] { yes, no }", "[2] { yes, yes }", "line 3: variable sun: wanted distinct states"),
+        ("[2] { yes, no }", "[0] { }", "line 3: variable sun: wanted distinct states"),
+        ("[2] { yes, no };", "[2] { yes, no }; type discrete [1] { a };", "line 3: variable sun: wanted one `type"),
+        ("type discrete [2]", "type continuous", "line 3: variable sun: wanted one `type"),
+        ("(yes, yes) 0.1", "(yes, yes, no) 0.1", "line 10: .*rain in .*, sun in"),
+        ("(yes, yes) 0.1", "(yes) 0.1", "line 10: .*rain in .*, sun in"),
+        ("(yes, yes) 0.1", "(yes, maybe) 0.1", "line 10: .*rain in .*, sun in"),
+        ("(yes, yes) 0.1", "(yes, yes 0.1", "line 10: .*rain in .*, sun in"),
+        ("table 0.2", "(yes) 0.2", "line 5: probability of rain: .*it has none"),
+        ("table 0.2", "tabel 0.2", "line 5: .*wanted `table`, `default` or a row .*got 'tabel'"),
+        ("0.1, 0.2, 0.7", "-0.1, 0.4, 0.7", "line 10: .*wanted probabilities >= 0"),
+        ("0.1, 0.2, 0.7", "nan, 0.2, 0.8", "line 10: .*wanted probabilities >= 0"),
+        ("0.1, 0.2, 0.7", "inf, 0.2, 0.8", "line 10: .*wanted probabilities >= 0"),
+        ("0.1, 0.2, 0.7", "0_1, 0.2, 0.7", "line 10: .*wanted probabilities >= 0"),
+        ("0.1, 0.2, 0.7", "much, 0.2, 0.7", "line 10: .*wanted probabilities >= 0"),
+        ("0.1, 0.2, 0.7", "0.1, 0.2, 0.8", r"line 9: .*the row for \(yes, yes\) sums to 1.1, not to one"),
+        ("( rain ) {", "rain {", "line 5: wanted `probability"),
+        ("( rain ) {", "( ) {", "line 5: wanted `probability"),
+        ("variable sun", "varible sun", "line 3: not BIF: wanted one of network, variable, probability, got 'varible'"),
+        ("(no, no) 0.6, 0.3, 0.1;\n}", "(no, no) 0.6, 0.3, 0.1;\n} }", "line 14: not BIF: .*got '}'"),
+        ("(no, no) 0.6, 0.3, 0.1;\n}", "(no, no) 0.6, 0.3, 0.1;", "line 9: .*'probability' has no end"),
+        ("variable rain", "network m { }\nvariable rain", "line 2: a second network"),
+        ("of two lines */", "of two lines", "line 7: .*a quotation or a comment has no end"),
+        ('"so aked"', '"so aked', "line 4: .*a quotation or a comment has no end"),
+    ],
+)  # fmt: skip
+def test_a_slip_is_refused_with_its_line(read, old, new, match):
+    assert old in BIF
+    with pytest.raises(TableError, match=match):
+        read(BIF.replace(old, new, 1))
+
+
+PACKED = gzip.compress(BIF.encode())
+BROKEN = {
+    "cut off": PACKED[:-20],
+    "head alone": PACKED[:2],
+    "another checksum": PACKED[:-8] + bytes(8),
+    "a flipped bit": PACKED[:40] + bytes([PACKED[40] ^ 255]) + PACKED[41:],
+    "more behind": PACKED + b"more",
+}
+
+
+@pytest.mark.parametrize("data", BROKEN.values(), ids=BROKEN)
+def test_a_broken_gzip_file_is_refused(read, data):
+    with pytest.raises(TableError, match=r"net.bif: cannot be read, or the gzip file is broken or cut off"):
+        read(data)
+
+
+def test_what_is_no_text_and_no_file_is_refused(read, tmp_path):
+    assert read(PACKED).states["sun"] == ("yes", "no")
+    with pytest.raises(TableError, match="wanted text in UTF-8"):
+        read(BIF.encode("utf-16"))
+    for empty in (b"", b"// nothing", b"network n { }"):
+        with pytest.raises(TableError, match="not a BIF network"):
+            read(empty)
+    with pytest.raises(TableError, match="no such file"):
+        CausalModel.from_bif(tmp_path)
+    with pytest.raises(TableError, match="path: wanted the name of a BIF file"):
+        CausalModel.from_bif(7)
+
+
+@given(networks())
+@settings(max_examples=many(15), suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_pyagrum_and_we_read_the_same(tmp_path, model):
+    gum = pytest.importorskip("pyagrum")
+    lines = ["network peer { }"]
+    for node, states in model.states.items():
+        names = ", ".join(f"s{state}" for state in states)
+        lines.append(f"variable {node} {{ type discrete [ {len(states)} ] {{ {names} }}; }}")
+    for node, above in model.parents.items():
+        lines.append(f"probability ( {node}{' | ' if above else ''}{', '.join(above)} ) {{")
+        for at in np.ndindex(*(len(model.states[parent]) for parent in above)):
+            head = (
+                f"({', '.join(f's{model.states[p][i]}' for p, i in zip(above, at, strict=True))})" if above else "table"
+            )
+            lines.append(f"  {head} {', '.join(f'{p:.12f}' for p in model.tables[node][at])};")
+        lines.append("}")
+    path = tmp_path / "peer.bif"
+    path.write_text("\n".join(lines))
+    network, ours = gum.loadBN(str(path)), CausalModel.from_bif(path)
+    for node in model.states:
+        table = network.cpt(node)
+        axes = [list(table.names).index(name) for name in (*ours.parents[node], node)]
+        np.testing.assert_allclose(np.transpose(table.toarray(), _ours(table, axes)), ours.tables[node], atol=1e-7)
+    gum.saveBN(network, str(tmp_path / "theirs.bif"))
+    theirs = CausalModel.from_bif(tmp_path / "theirs.bif")
+    for node in model.states:
+        order = [ours.parents[node].index(parent) for parent in theirs.parents[node]]
+        np.testing.assert_allclose(
+            np.transpose(ours.tables[node], [*order, len(order)]), theirs.tables[node], atol=1e-6
+        )
+
+
+def _ours(table, axes):
+    """Return the axes of pyagrum's array, which stand in reverse, in our order."""
+    return [len(axes) - 1 - axis for axis in axes]
