@@ -1,7 +1,6 @@
 """Asked and told from the shell: one by one, many at once, and what is refused changes nothing."""
 
 import json
-import re
 
 import pytest
 
@@ -204,7 +203,7 @@ def test_trials_of_an_allocation(trial, tmp_path):
     assert answer("tell", trial, "1", "--samples", tmp_path / "seen.csv") == "told\n"
     said = answer("show", trial)
     assert "Candidates" in said
-    assert re.search(r"uncertified: (now|same)", said)
+    assert "certified: same (right with probability 0.95 or more)" in said
     assert answer("export", trial, "--out", tmp_path / "log.parquet").startswith("1 decisions")
     refused(ArgumentError, "bandit feedback", "export", trial, "--form", "bandit", "--out", "-")
 

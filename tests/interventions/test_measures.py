@@ -16,7 +16,7 @@ PROBLEM = next(SimulatedTrial.examples()).problem
 
 def test_the_same_seed_gives_the_same_frame_whatever_the_jobs():
     searches = {
-        "csr": CSR(PROBLEM, tolerance=0.1, budget=500),
+        "csr": CSR(PROBLEM, tolerance=0.1, budget=500, pooled=False),
         "shot": OneShot(PROBLEM, tolerance=0.1, budget=500, pooled=True),
     }
     one, two = (simulated_searches(searches, replications=9, seed=4, jobs=jobs) for jobs in (1, 2))
@@ -39,7 +39,7 @@ HARD = instance(LOOSE._replace(candidates=8, fair=5), seed=1)
 @pytest.mark.parametrize("pooled", [False, True], ids=["paper", "pooled"])
 @pytest.mark.parametrize("problem", [PROBLEM, mediated(3, groups=3), HARD], ids=["two", "three", "hard"])
 def test_intervals_cover_at_their_level(problem, pooled):
-    search, draws = CSR(problem, tolerance=0.1, budget=3000, pooled=pooled), Draws(problem.cells)
+    search, draws = CSR(problem, tolerance=0.1, budget=3000, pooled=pooled, delta=None), Draws(problem.cells)
     runs, inside, total = 300, 0, 0
     for number in range(runs):
         replay(search, draws, generator(11, number))
@@ -55,7 +55,7 @@ def test_intervals_cover_at_their_level(problem, pooled):
 
 def test_more_trials_err_less_often_and_the_pooled_form_less_than_the_papers():
     def errors(budget, pooled):
-        search = CSR(PROBLEM, tolerance=0.1, budget=budget, pooled=pooled)
+        search = CSR(PROBLEM, tolerance=0.1, budget=budget, pooled=pooled, delta=None)
         return 1 - simulated_searches({"csr": search}, replications=200, seed=1)["correct"].mean()
 
     few, many, pooled = errors(500, False), errors(40_000, False), errors(500, True)

@@ -16,8 +16,10 @@ from tests.reference import interventions as twin
 WORLD = next(SimulatedTrial.examples())
 SEARCHES = {
     "csr": lambda p: CSR(p, tolerance=0.1, budget=400),
-    "csr-v1": lambda p: CSR(p, tolerance=0.1, budget=400, reuse=False),
-    "csr-pooled": lambda p: CSR(p, tolerance=0.1, budget=400, pooled=True),
+    "csr-normal": lambda p: CSR(p, tolerance=0.1, budget=400, evidence="normal"),
+    "csr-pooled": lambda p: CSR(p, tolerance=0.1, budget=400, delta=None),
+    "csr-v1": lambda p: CSR(p, tolerance=0.1, budget=400, reuse=False, pooled=False),
+    "csr-v2": lambda p: CSR(p, tolerance=0.1, budget=400, pooled=False),
     "two-stage": lambda p: TwoStageCSR(p, tolerance=0.1, budget=400),
     "two-stage-v1": lambda p: TwoStageCSR(p, tolerance=0.1, budget=400, reuse=False),
     "sris": lambda p: SRIS(p, budget=400),
@@ -156,7 +158,7 @@ def test_short_missing_and_surplus_deliveries_are_fine(search):
 
 def test_recommend_speaks_before_anything_was_told(search):
     recommendation = search.recommend()
-    assert recommendation.status == "uncertified"
+    assert recommendation[:2] == (None, "not_shown" if search.tested else "uncertified")
     assert recommendation.table["outcome"].isna().all()
     assert (recommendation.table["verdict"] == "remains").all()
 
@@ -173,7 +175,7 @@ def test_a_finished_search_hands_out_nothing_more_and_still_learns(search):
 
 
 def test_logged_trials_count_before_the_first_ask_and_only_then():
-    search = CSR(WORLD.problem, tolerance=0.1, budget=400, reuse=False)
+    search = CSR(WORLD.problem, tolerance=0.1, budget=400, reuse=False, pooled=False)
     log = WORLD.problem.model.sample(5000, seed=1)
     search.tell(None, log)
     assert search.recommend().table.loc["now", "outcome"] == pytest.approx(WORLD.problem.outcomes[0], abs=0.03)
@@ -189,7 +191,8 @@ def test_logged_trials_count_before_the_first_ask_and_only_then():
 @pytest.mark.parametrize("reuse", [True, False])
 @pytest.mark.parametrize("problem", [mediated(1), two_attributes(4)], ids=["one", "two"])
 def test_csr_drops_whom_the_paper_drops(problem, reuse):
-    search, random = CSR(problem, tolerance=0.7 * problem.scale, budget=3000, reuse=reuse), np.random.default_rng(2)
+    search = CSR(problem, tolerance=0.7 * problem.scale, budget=3000, reuse=reuse, pooled=False)
+    random = np.random.default_rng(2)
     draws = Draws(problem.cells)
     remaining, so_far = set(range(len(problem.candidates))), problem.cells.nothing()
     while not search.finished:
@@ -220,11 +223,11 @@ def test_simulated_and_told_searches_are_one():
     assert direct.dropped == told.dropped
 
 
-def test_every_status_comes_up():
-    easy = CSR(WORLD.problem, tolerance=0.1, budget=40_000)
+def test_every_status_of_the_papers_rules_comes_up():
+    easy = CSR(WORLD.problem, tolerance=0.1, budget=40_000, pooled=False)
     run(easy, seed=1)
     assert easy.recommend()[:2] == ("even", "certified")
-    none = CSR(WORLD.problem, tolerance=0.001, budget=4000)
+    none = CSR(WORLD.problem, tolerance=0.001, budget=4000, pooled=False)
     run(none, seed=1)
     assert none.recommend()[:2] == (None, "no_fair_candidate")
     low = easy.recommend().table

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from evenhand.interventions import Problem
     from evenhand.interventions.search import Search
 
-__all__ = ["compact", "recommend"]
+__all__ = ["compact", "in_words", "recommend"]
 
 SEARCHES = ("csr", "two-stage-csr", "sris", "one-shot")
 
@@ -37,7 +37,16 @@ def recommend(
     tolerance: Annotated[float | None, typer.Option(help="Largest fair gap, in the outcome's units.")] = None,
     budget: Annotated[int | None, typer.Option(help="Number of trials.")] = None,
     search: Annotated[str, typer.Option(help=f"One of {', '.join(SEARCHES)}.")] = "csr",
-    pooled: Annotated[bool, typer.Option("--pooled", help="Our form with mixture weights, not the paper's.")] = False,
+    pooled: Annotated[
+        bool | None,
+        typer.Option(
+            "--pooled/--paper", help="Mixture weights, or the paper's rules and words; csr is pooled unless asked."
+        ),
+    ] = None,
+    delta: Annotated[
+        float | None, typer.Option(help="How often an answer of csr may be wrong; 0.05 if not given.")
+    ] = None,
+    evidence: Annotated[str, typer.Option(help="What an answer of csr rests on: exact, or normal.")] = "",
     seed: Annotated[int | None, typer.Option(help="Seed of the simulated trials.")] = None,
     trial: Annotated[Path | None, typer.Option(help="File that keeps a real trial between commands.")] = None,
     log: Annotated[
@@ -62,6 +71,8 @@ def recommend(
             mend = "leave MODEL and its options out to go on, or name another file"
             raise ArgumentError(wanted("--trial", "a file that is not there yet", str(trial), mend))
         running = state.load(trial)
+        if not hasattr(running, "recommend"):
+            raise ArgumentError(wanted("--trial", "a file that keeps a trial", type(running).__name__))
     else:
         asked = {
             "MODEL": model,
@@ -70,7 +81,8 @@ def recommend(
             "--outcome": outcome,
             "--candidates": candidates,
         }
-        running = _search(asked, values, search, tolerance, budget, pooled)
+        wished = {"pooled": pooled, "delta": delta, "evidence": evidence or None}
+        running = _search(asked, values, search, tolerance, budget, wished)
     if not real and trial is None:
         seed = _simulate(running, seed)
     if log is not None:
@@ -91,7 +103,12 @@ def recommend(
 
 
 def _search(
-    asked: dict[str, Any], values: str, name: str, tolerance: float | None, budget: int | None, pooled: bool
+    asked: dict[str, Any],
+    values: str,
+    name: str,
+    tolerance: float | None,
+    budget: int | None,
+    wished: dict[str, Any],
 ) -> Search:
     """Build the search that the options describe."""
     from evenhand import registry
@@ -107,6 +124,10 @@ def _search(
     model = CausalModel.from_bif(asked["MODEL"])
     body = _json(asked["--candidates"])
     study = body if isinstance(body.get("candidates"), dict) else {"candidates": body}
+    unknown = sorted(set(study) - {"candidates", "values", "costs"})
+    if unknown:
+        mend = "put candidates of that name under 'candidates'"
+        raise TableError(wanted(str(asked["--candidates"]), "candidates, values and costs", unknown[0], mend))
     own = model.tables.get(asked["--intervene"])
     problem = Problem(
         model,
@@ -116,7 +137,11 @@ def _search(
         candidates={label: own if table is None else table for label, table in study["candidates"].items()},
         values=_values(values) if values else study.get("values"),
     )
-    settings: dict[str, Any] = {"budget": budget, "costs": study.get("costs"), "pooled": pooled}
+    settings: dict[str, Any] = {"budget": budget, "costs": study.get("costs")}
+    settings |= {option: value for option, value in wished.items() if value is not None}
+    for option in ("delta", "evidence"):
+        if option in settings and name != "csr":
+            raise ArgumentError(wanted(f"--{option}", "with --search csr alone, which tests", name))
     if name != "sris":
         settings["tolerance"] = tolerance
     return registry.get(f"interventions/{name}").cls(problem, **settings)
@@ -154,6 +179,7 @@ def _show(running: Search, seed: int | None, ask: Path | None, out: Path | None,
     body: dict[str, Any] = {
         "candidate": found.candidate,
         "status": found.status,
+        "confidence": found.confidence,
         "finished": running.finished,
         "phase": running.phase,
         "trials": running.trials,
@@ -168,7 +194,7 @@ def _show(running: Search, seed: int | None, ask: Path | None, out: Path | None,
         as_json({**body, "table": cells.to_dict("records")})
         return
     table("Candidates", *compact(rows))
-    say(f"{found.status.replace('_', ' ')}: {found.candidate if found.candidate is not None else '-'}")
+    say(in_words(found))
     if seed is not None:
         answer = "no candidate" if body["exact"] is None else body["exact"]
         say(f"simulated with seed {seed}; exactly, {answer} is the answer")
@@ -178,6 +204,22 @@ def _show(running: Search, seed: int | None, ask: Path | None, out: Path | None,
             if running.finished
             else f"the next allocation is in {ask}"
         )
+
+
+def in_words(found: Any) -> str:
+    """Say what is recommended, and how sure that is.
+
+    >>> from types import SimpleNamespace as Found
+    >>> in_words(Found(candidate="even", status="certified", confidence=0.95))
+    'certified: even (right with probability 0.95 or more)'
+    >>> in_words(Found(candidate="even", status="not_shown", confidence=None))
+    'not shown: even (the best guess so far)'
+    """
+    chosen = "-" if found.candidate is None else found.candidate
+    if found.confidence is not None:
+        return f"{found.status.replace('_', ' ')}: {chosen} (right with probability {found.confidence:g} or more)"
+    guess = " (the best guess so far)" if found.status == "not_shown" and found.candidate is not None else ""
+    return f"{found.status.replace('_', ' ')}: {chosen}{guess}"
 
 
 def compact(rows: Any) -> tuple[list[str], list[list[str]]]:
@@ -215,12 +257,21 @@ def _samples(path: Path) -> Any:
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        body = json_.loads(path.read_text())
-    except (OSError, ValueError) as error:
+        body = json_.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_once)
+    except (OSError, ValueError, RecursionError) as error:
         raise TableError(f"{path}: cannot be read as JSON: {error}") from error
     if not isinstance(body, dict):
         raise TableError(wanted(str(path), 'an object {"label": table}', type(body).__name__))
     return body
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON, each name of which stands there once."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(name for name, _ in pairs if [other for other, _ in pairs].count(name) > 1)
+        raise ValueError(f"{twice!r} stands there twice")
+    return found
 
 
 def _values(text: str) -> dict[str, float]:

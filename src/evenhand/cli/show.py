@@ -6,6 +6,7 @@ import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -120,7 +121,7 @@ def _tables(policy: Any) -> dict[str, Any]:
     if hasattr(policy, "recommend"):
         best = policy.recommend()
         rows = best.table.reset_index()
-        found["recommendation"] = {"candidate": best.candidate, "status": best.status}
+        found["recommendation"] = {"candidate": best.candidate, "status": best.status, "confidence": best.confidence}
         found["candidates"] = rows.astype(object).where(rows.notna(), None).to_dict("records")
     return found
 
@@ -152,11 +153,11 @@ def _say(found: dict[str, Any], written: list[Path], *, every: bool) -> None:
     if "recommendation" in found:
         from pandas import DataFrame
 
-        from evenhand.cli.recommend import compact
+        from evenhand.cli.recommend import compact, in_words
 
         best = found["recommendation"]
         table("Candidates", *compact(DataFrame(found["candidates"])))
-        say(f"{best['status'].replace('_', ' ')}: {'-' if best['candidate'] is None else best['candidate']}")
+        say(in_words(SimpleNamespace(**best)))
     if found["reward"] is not None:
         mean, recent, window = found["reward"].values()
         say(f"Mean reward {number(mean)}; of the last {window} told {number(recent)}.")

@@ -14,16 +14,16 @@ Algorithm 1, Theorems 1 and 2.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from evenhand.arguments import real
 from evenhand.conversation import locked
 from evenhand.errors import ArgumentError, wanted
 from evenhand.groups.bias import Balance, estimate, freedom_of, named
 from evenhand.groups.intervals import IntervalParams, IntervalState
 from evenhand.groups.picking import CHAIN_WITHIN, INTERVALS, TOP
-from evenhand.groups.problem import TINY, Grouped, Membership, real
+from evenhand.groups.problem import Grouped, Membership
 from evenhand.groups.settings import ColdStart, Preset, interval_memory, interval_parameters, settle
 from evenhand.groups.worlds import BiasedLinearArms
 from evenhand.online import KernelPolicy
@@ -120,7 +120,7 @@ class GroupFairTopInterval(Grouped, KernelPolicy):
             if mean_reward is not None:
                 raise ArgumentError(wanted("mean_reward", "None beside sensitive=", mean_reward, "give one of the two"))
         if mean_reward is not None:
-            mean_reward = real("mean_reward", mean_reward, -math.inf, math.inf, "a finite number, or None")
+            mean_reward = real("mean_reward", mean_reward)
         if within not in ("top", "chain"):
             raise ArgumentError(wanted("within", "'top' or 'chain'", within))
         self.sensitive, self.mean_reward, self.within = sensitive, mean_reward, within
@@ -190,7 +190,7 @@ class GroupFairTopInterval(Grouped, KernelPolicy):
             If an argument cannot be, or nothing has been told yet.
         """
         chosen = self.reference if reference is None else reference
-        real("level", level, 0.0, 1.0, "a level in [0, 1)")
+        real("level", level, low=0, below=1)
         if balance not in ("pulls", "arms"):
             raise ArgumentError(wanted("balance", "'pulls' or 'arms'", balance))
         fit = self._state.fit
@@ -207,7 +207,9 @@ class GroupFairTopInterval(Grouped, KernelPolicy):
             raise ArgumentError(wanted("noise", "'given' while no arm has more samples than coefficients", noise))
         if noise is None or estimated:
             return None
-        return real("noise", noise, TINY, math.inf, "a standard deviation > 0, 'given', 'estimated' or None")
+        if isinstance(noise, str):
+            raise ArgumentError(wanted("noise", "a standard deviation, 'given', 'estimated' or None", noise))
+        return real("noise", noise, above=0)
 
     @classmethod
     def examples(cls) -> Iterator[tuple[GroupFairTopInterval, Any]]:

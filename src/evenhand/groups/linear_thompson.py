@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenhand.groups.problem import TINY, Grouped, Groups, Membership, real, truth
+from evenhand.arguments import real, yes_or_no
+from evenhand.groups.problem import Grouped, Groups, Membership
 from evenhand.groups.worlds import BiasedLinearArms
 from evenhand.kernels.arrays import Bools, Floats, Ints, Words
 from evenhand.kernels.compose import kernel
@@ -118,13 +119,11 @@ class LinearThompson(Grouped, KernelPolicy):
     ) -> None:
         self.membership = Groups.read(groups)
         self.groups = self.membership.as_dict()
-        self.delta = real("delta", delta, TINY, 1.0, "a probability strictly between 0 and 1")
-        self.noise_scale = real(
-            "noise_scale", noise_scale, TINY, math.inf, "a finite number > 0, the noise's standard deviation"
-        )
-        self.spread = None if spread is None else real("spread", spread, TINY, math.inf, "a finite number > 0, or None")
+        self.delta = real("delta", delta, above=0, below=1)
+        self.noise_scale = real("noise_scale", noise_scale, above=0)
+        self.spread = None if spread is None else real("spread", spread, above=0)
         self.shared = bool(shared)
-        self.intercept = truth("intercept", intercept)
+        self.intercept = yes_or_no("intercept", intercept)
         super().__init__(self.membership.arms, seed)
 
     def parameters(self) -> ThompsonParams:

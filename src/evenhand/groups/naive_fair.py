@@ -16,12 +16,13 @@ from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
+from evenhand.arguments import yes_or_no
 from evenhand.conversation import untaught
 from evenhand.errors import ArgumentError, wanted
 from evenhand.groups.intervals import group_of
 from evenhand.groups.linear_thompson import LinearThompson
 from evenhand.groups.picking import any_of
-from evenhand.groups.problem import Grouped, Groups, Membership, truth
+from evenhand.groups.problem import Grouped, Groups, Membership
 from evenhand.groups.top_interval import TopInterval
 from evenhand.groups.worlds import BiasedLinearArms
 from evenhand.kernels.arrays import Bools, Floats, Ints, Words
@@ -131,7 +132,7 @@ class NaiveFair(Grouped, KernelPolicy):
         self.membership = Groups.read(groups)
         self.groups = self.membership.as_dict()
         self.group_odds, self.inner, self.delta, self.noise_scale = group_odds, inner, delta, noise_scale
-        self.intercept = truth("intercept", intercept)
+        self.intercept = yes_or_no("intercept", intercept)
         if inner is not None and self.intercept:
             raise ArgumentError(wanted("intercept", "False beside inner=", intercept, "give it to the inner policy"))
         if inner is None:

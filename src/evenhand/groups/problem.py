@@ -24,10 +24,7 @@ from evenhand.labels import as_given, combined_label, combined_labels
 from evenhand.online import KernelPolicy
 from evenhand.protocol import Decision, Label, arm_labels, composed, find_label
 
-__all__ = ["TINY", "Grouped", "Groups", "Membership", "group_label", "real", "truth", "whole"]
-
-TINY = math.ulp(0.0)
-"""The smallest number above zero."""
+__all__ = ["Grouped", "Groups", "Membership", "group_label"]
 
 MOST_MEMORY = 2**33
 """How many bytes the regressions of a policy may take."""
@@ -65,49 +62,6 @@ def _attributes(group: Any, name: str = "groups") -> Any:
 def _membership(groups: Any) -> Any:
     """Return a membership as the user gave it as a dict or a list; a pandas Series is a dict by its index."""
     return as_given(groups, "groups", "a list with the group of each arm, or a dict arm -> group")
-
-
-def real(name: str, value: Any, low: float, high: float, what: str) -> float:
-    """Return a finite number with low <= value < high as a float.
-
-    Raises
-    ------
-    ArgumentError
-        If it is not such a number; `what` words what was wanted.
-    """
-    try:
-        number = math.nan if isinstance(value, (str, bytes, bool, np.bool_)) or np.ndim(value) else float(value)
-    except (TypeError, ValueError, OverflowError):
-        number = math.nan
-    if not (math.isfinite(number) and low <= number < high):
-        raise ArgumentError(wanted(name, what, value))
-    return number
-
-
-def whole(name: str, value: Any, low: int, what: str, high: int = 2**53) -> int:
-    """Return a whole number from `low` to `high` as an int.
-
-    Raises
-    ------
-    ArgumentError
-        If it is not such a number; `what` words what was wanted.
-    """
-    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or not low <= value <= high:
-        raise ArgumentError(wanted(name, what, value))
-    return int(value)
-
-
-def truth(name: str, value: Any) -> bool:
-    """Return a truth value as a bool.
-
-    Raises
-    ------
-    ArgumentError
-        If it is anything else, such as the text "no".
-    """
-    if not isinstance(value, (bool, np.bool_)):
-        raise ArgumentError(wanted(name, "True or False", value))
-    return bool(value)
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from evenhand.arguments import real, whole, yes_or_no
 from evenhand.errors import ArgumentError, wanted
 from evenhand.groups.intervals import IntervalParams, IntervalState
 from evenhand.groups.picking import TOP
-from evenhand.groups.problem import TINY, Groups, real, truth, whole
+from evenhand.groups.problem import Groups
 from evenhand.kernels.least_squares import regressions
 
 __all__ = ["ColdStart", "Preset", "interval_memory", "interval_parameters", "settle"]
@@ -45,11 +46,9 @@ def settle(
     """
     policy.membership = Groups.read(groups)
     policy.groups = policy.membership.as_dict()
-    policy.delta = real("delta", delta, TINY, 1.0, "a probability strictly between 0 and 1")
-    policy.noise_scale = real(
-        "noise_scale", noise_scale, TINY, math.inf, "a finite number > 0, the noise's standard deviation"
-    )
-    policy.horizon = None if horizon is None else whole("horizon", horizon, 1, "a number of rounds >= 1, or None")
+    policy.delta = real("delta", delta, above=0, below=1)
+    policy.noise_scale = real("noise_scale", noise_scale, above=0)
+    policy.horizon = None if horizon is None else whole("horizon", horizon, low=1, high=2**53)
     if preset not in ("paper", "authors"):
         raise ArgumentError(wanted("preset", "'paper' or 'authors'", preset))
     if preset == "authors" and horizon is None:
@@ -57,15 +56,12 @@ def settle(
             wanted("horizon", "a number of rounds, as the authors' program has it in every width", horizon)
         )
     policy.preset = preset
-    policy.exploration = (
-        math.inf
-        if exploration == math.inf
-        else real("exploration", exploration, TINY, math.inf, "an exponent p > 0 of t^-p")
-    )
+    never = isinstance(exploration, float) and exploration == math.inf
+    policy.exploration = math.inf if never else real("exploration", exploration, above=0)
     if cold_start not in (None, "infinite", "minimum_norm"):
         raise ArgumentError(wanted("cold_start", "'infinite', 'minimum_norm' or None for the preset's", cold_start))
     policy.cold_start = cold_start
-    policy.intercept = truth("intercept", intercept)
+    policy.intercept = yes_or_no("intercept", intercept)
 
 
 def interval_parameters(

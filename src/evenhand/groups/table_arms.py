@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from evenhand.arguments import real
 from evenhand.errors import TableError, wanted
 from evenhand.features import coded
-from evenhand.groups.problem import Groups, real
+from evenhand.groups.problem import Groups
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.random import below, normal
@@ -149,7 +150,7 @@ class TableArms(KernelWorld):
         if sensitive is not None:
             sensitive = self.membership.names[self.membership.code(sensitive, "sensitive")]
         self.sensitive = sensitive
-        self.noise = real("noise", noise, 0.0, math.inf, "a finite standard deviation >= 0")
+        self.noise = real("noise", noise, low=0)
         order = np.argsort(codes, kind="stable")
         self.table, self.rewards = np.ascontiguousarray(table[order]), rewards[order]
         self.counts = np.bincount(codes, minlength=len(arms)).astype(np.int64)

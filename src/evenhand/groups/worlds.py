@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenhand.groups.problem import Groups, Membership, real, whole
+from evenhand.arguments import real, whole
+from evenhand.groups.problem import Groups, Membership
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import entry, kernel
 from evenhand.kernels.least_squares import dot
@@ -152,22 +153,20 @@ class BiasedLinearArms(KernelWorld):
     ) -> None:
         suspected: Any = sensitive if isinstance(sensitive, (list, tuple)) else [sensitive]
         if groups is None:
-            arms = whole("arms", arms, 2, f"a number of arms from 2 to {MOST}", MOST)
-            count = whole("sensitive", sensitive, 0, f"how many of the {arms} arms are sensitive", arms)
+            arms = whole("arms", arms, low=2, high=MOST)
+            count = whole("sensitive", sensitive, low=0, high=arms)
             groups, suspected = ["sensitive"] * count + ["reference"] * (arms - count), ["sensitive"] * min(count, 1)
         self.membership = Groups.read(groups)
-        super().__init__(
-            self.membership.arms, whole("dimension", dimension, 1, f"a number of features from 1 to {MOST}", MOST)
-        )
+        super().__init__(self.membership.arms, whole("dimension", dimension, low=1, high=MOST))
         levels = bias.items() if isinstance(bias, Mapping) else [(group, bias) for group in suspected]
         self.levels = np.full(len(self.membership.names), np.nan)
         for group, level in levels:
             code = self.membership.code(group, "sensitive")
-            self.levels[code] = real("bias", level, -math.inf, math.inf, "a finite number")
-        self.spread = real("spread", spread, 0.0, math.inf, "a finite number >= 0")
-        self.base = real("base", base, -math.inf, math.inf, "a finite number")
-        self.bias_spread = real("bias_spread", bias_spread, 0.0, math.inf, "a finite number >= 0")
-        self.noise = real("noise", noise, 0.0, math.inf, "a finite standard deviation >= 0")
+            self.levels[code] = real("bias", level)
+        self.spread = real("spread", spread, low=0)
+        self.base = real("base", base)
+        self.bias_spread = real("bias_spread", bias_spread, low=0)
+        self.noise = real("noise", noise, low=0)
 
     @property
     def groups(self) -> dict[Label, Label]:

@@ -30,15 +30,17 @@ class Evidence(NamedTuple):
     ----------
     trials : (2, K, S) how many.
     first, second : (2, K, S, profiles) sums of the outcome, scaled to [0, 1], and of its square.
+    seen : (profiles, Y states) how often each was seen, over all trials.
     """
 
     trials: Floats
     first: Floats
     second: Floats
+    seen: Floats
 
     def __add__(self, other: object) -> Evidence:
         assert isinstance(other, Evidence)
-        return Evidence(self.trials + other.trials, self.first + other.first, self.second + other.second)
+        return Evidence(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
 
 
 @dataclass(frozen=True)
@@ -81,12 +83,14 @@ class Cells:
         """Return the sufficient statistics of `counts` (2, K, S, profiles, Y states)."""
         first = counts @ self.scores
         binary = bool(((self.scores == 0.0) | (self.scores == 1.0)).all())
-        return Evidence(counts.sum((3, 4)), first, first if binary else counts @ self.scores**2)
+        second = first if binary else counts @ self.scores**2
+        return Evidence(counts.sum((3, 4)), first, second, counts.sum((0, 1, 2)))
 
     def nothing(self) -> Evidence:
         """Return the statistics of no trial at all."""
         k, s, profiles = self.density.shape
-        return Evidence(np.zeros((2, k, s)), np.zeros((2, k, s, profiles)), np.zeros((2, k, s, profiles)))
+        sums = np.zeros((2, k, s, profiles))
+        return Evidence(np.zeros((2, k, s)), sums, sums.copy(), np.zeros(self.base.shape))
 
 
 def merged(

@@ -1,24 +1,38 @@
 """CSR: constrained search by importance sampling, with outcome and fairness pursued in the same phases.
 
-After phase l, F are the remaining candidates with |zeta| + 3/2^l below the tolerance in every direction. Where F is
-not empty, candidates with |zeta| - 3/2^l above the tolerance are dropped, and those whose outcome lies more than
-5/2^l below the best of F.
+By default candidates are judged by tests at the level alpha = delta / (K - 1 + P), P ordered pairs of values of S: k is
+fair once zeta_k < E is shown for every pair, unfair once zeta_k > E is shown for one, and worse than a fair k' once
+mu_k' > mu_k is. Unfair and worse candidates are dropped. The last one left is certified if it was shown to be fair; if
+all were unfair, none is fair. Either answer is wrong with probability at most delta. For let k* be the best fair one. A
+wrong certificate needs k* to be called unfair (P events), or, by one of the other K - 1, to be called worse than a fair
+candidate, or than an unfair one that is called fair: of each candidate's two events only one is possible.
+
+The paper's form: after phase l, F are the remaining candidates with |zeta| + 3/2^l below the tolerance in every
+direction. Where F is not empty, candidates with |zeta| - 3/2^l above the tolerance are dropped, and those whose outcome
+lies more than 5/2^l below the best of F.
 
 Source: T. Gao and Y. Feng, "Identifying Best Fair Intervention" (2021), algorithm CSR (V1: the estimates use one
-phase's samples; V2, `reuse`: all so far).
+phase's samples; V2, `reuse`: all so far); the tests and the pooled form are ours.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, Self
 
+import numpy as np
+
+from evenhand.arguments import one_of, real
+from evenhand.conversation import locked
 from evenhand.interventions.estimators import Estimates
 from evenhand.interventions.judgement import fair, low, unfair
 from evenhand.interventions.phases import Phase, phase_count, phase_sizes
 from evenhand.interventions.problem import Problem
 from evenhand.interventions.program import Rows
+from evenhand.interventions.report import Status
 from evenhand.interventions.search import GAP_HIGH, OUTCOME_LOW, Search
+from evenhand.interventions.shown import Bets, Normal, Shown
+from evenhand.interventions.verdicts import estimated, shown_fair, shown_unfair, shown_worse
 from evenhand.registry import register
 
 __all__ = ["CSR"]
@@ -36,14 +50,18 @@ class CSR(Search):
     costs : cost of a trial of each candidate, (K,) or label -> cost; by default 0 for the deployed candidate and 1
         for the others.
     mean_cost : how much a trial may cost on average; 1 / sqrt(T) by default, the paper's choice.
-    reuse : use all samples so far (V2) or those of the phase alone (V1).
-    pooled : our extension instead of the paper's form: mixture weights, one fairness row a pair, natural trials count
-        for gaps, unfair candidates are always dropped, and the last one must be certified.
+    reuse : for the paper's form: use all samples so far (V2) or those of the phase alone (V1).
+    pooled : plan and estimate by mixture weights, with one fairness row a pair, natural trials counting for gaps.
+        False is the paper's form: candidates are dropped by its radii, and `recommend` speaks in its words.
+    delta : the probability with which an answer, "certified" or "none_is_fair", may be wrong. None: nothing is tested,
+        the pooled form too drops by the paper's radii and speaks in its words.
+    evidence : what an answer rests on. "exact": bets, which keep to `delta` at any number of trials; "normal": normal
+        intervals at delta divided by the number of phases, which need far fewer trials and are backed by no theorem.
 
     Raises
     ------
     ArgumentError
-        If the tolerance or a cost is not as wanted, or the budget has phases without a trial.
+        If the tolerance, a cost, `delta` or `evidence` is not as wanted, or the budget has phases without a trial.
 
     Examples
     --------
@@ -52,11 +70,11 @@ class CSR(Search):
     >>> while not search.finished:
     ...     allocation = search.ask()
     ...     search.tell(allocation, *world.respond(allocation))
-    >>> search.recommend()[:2], search.problem.best(0.1)
-    (('even', 'certified'), 'even')
+    >>> search.recommend()[:2], search.recommend().confidence, search.problem.best(0.1)
+    (('even', 'certified'), 0.95, 'even')
 
-    Source: Gao and Feng (2021), algorithm CSR. The bounds of its theorems are vacuous at budgets of practice: read the
-    intervals of `recommend` instead.
+    Source: Gao and Feng (2021), algorithm CSR. The bounds of its theorems are vacuous at budgets of practice; its own
+    form therefore certifies at no stated confidence.
     """
 
     certifies = True
@@ -70,8 +88,13 @@ class CSR(Search):
         costs: Sequence[float] | Mapping[Any, float] | None = None,
         mean_cost: float | None = None,
         reuse: bool = True,
-        pooled: bool = False,
+        pooled: bool = True,
+        delta: float | None = 0.05,
+        evidence: Literal["exact", "normal"] = "exact",
     ) -> None:
+        self.delta = None if delta is None else real("delta", delta, above=0, below=1)
+        self.evidence = one_of("evidence", evidence, ("exact", "normal"))
+        self.tested = bool(pooled) and delta is not None
         super().__init__(problem, tolerance, budget, costs, mean_cost, reuse, pooled)
 
     def phases(self) -> list[Phase]:
@@ -79,7 +102,61 @@ class CSR(Search):
         rows = Rows(pooled=self.pooled)
         return [Phase(size, level, rows) for level, size in enumerate(phase_sizes(self.budget, count), 1)]
 
+    def shown(self) -> Shown:
+        if self.evidence == "normal":
+            return Normal(self.problem.cells, self._deliveries, len(self._phases))
+        return Bets(self.problem.cells, self._deliveries)
+
     def judge(self, estimates: Estimates, radius: float) -> None:
+        if self.tested:
+            self._judge_by_tests()
+        else:
+            self._judge_by_radius(estimates, radius)
+
+    def _judge_by_tests(self) -> None:
+        tests, cells, limit, level = self.shown(), self.problem.cells, self.limit, self._level
+        self.drop(shown_unfair(tests, cells, limit, level, self.remaining), GAP_HIGH)
+        self.certified |= shown_fair(tests, cells, limit, level, self.remaining & ~self.certified)
+        for best in np.flatnonzero(self.certified & self.remaining):
+            if self.remaining[best]:
+                self.drop(shown_worse(tests, cells, int(best), level, self.remaining), OUTCOME_LOW)
+        self.over = self._answer() is not None
+
+    @property
+    def _level(self) -> float:
+        """The level of each test, such that an answer is wrong with probability at most delta."""
+        return (self.delta or 0.0) / (len(self.problem.candidates) - 1 + len(self.problem.pairs))
+
+    def _answer(self) -> tuple[int | None, Status] | None:
+        """Return what was shown: the candidate that is left and fair, or that none is; None where neither was."""
+        left = np.flatnonzero(self.remaining)
+        if len(left) == 1 and self.certified[left[0]]:
+            return int(left[0]), "certified"
+        unfair = [number for number, (_, why) in self.dropped.items() if why == GAP_HIGH]
+        return (None, "none_is_fair") if len(unfair) == len(self.remaining) else None
+
+    @locked
+    def choice(self) -> tuple[int | None, Status]:
+        if not self.tested:
+            return super().choice()
+        answer = self._answer()
+        if answer is not None:
+            return answer
+        outcomes, gaps = estimated(self.shown(), self.problem.cells)
+        fair = self.remaining & (np.abs(gaps).max(0) < self.limit)
+        return (int(np.where(fair, outcomes, -np.inf).argmax()) if fair.any() else None), "not_shown"
+
+    def verdicts(self) -> list[str]:
+        if not self.tested:
+            return super().verdicts()
+        chosen, status = self.choice()
+        left = np.where(self.certified, "fair", "remains")
+        names = np.where(self.remaining, left, "dropped").tolist()
+        if chosen is not None and status == "certified":
+            names[chosen] = "certified"
+        return [str(name) for name in names]
+
+    def _judge_by_radius(self, estimates: Estimates, radius: float) -> None:
         shown = self.remaining & fair(estimates, self.limit, radius)
         if shown.any() or self.pooled:
             self.drop(unfair(estimates, self.limit, radius), GAP_HIGH)
@@ -90,10 +167,16 @@ class CSR(Search):
         self.over = left == 0 or (left == 1 and bool((self.remaining & self.certified).any()))
 
     @classmethod
+    def restored(cls, snapshot: dict[str, Any]) -> Self:
+        """Return the search that `snapshot` was taken of; those of version 0.1 go on without tests."""
+        return super().restored({**snapshot, "config": {"delta": None, **snapshot["config"]}})
+
+    @classmethod
     def examples(cls) -> Iterator[tuple[CSR, Any]]:
         """Yield pairs (search, world) for the checks."""
         from evenhand.interventions.worlds import SimulatedTrial
 
         for world in SimulatedTrial.examples():
-            yield cls(world.problem, tolerance=0.1, budget=4000), world
-            yield cls(world.problem, tolerance=0.1, budget=500, pooled=True), world
+            yield cls(world.problem, tolerance=0.1, budget=40_000, evidence="normal"), world
+            yield cls(world.problem, tolerance=0.1, budget=500), world
+            yield cls(world.problem, tolerance=0.1, budget=4000, pooled=False), world

@@ -61,7 +61,7 @@ class Clipped:
         self._clips: dict[int, list[_Clip]] = {}
 
     def __call__(self, evidence: Evidence, level: int) -> Estimates:
-        trials, first, _ = evidence
+        trials, first = evidence.trials, evidence.first
         k = len(first[0])
         shown = [(trials[0].sum(1), first[0].reshape(k, -1))]
         shown += [(trials[1, :, b], first[1, :, b]) for _, b in self._pairs]
@@ -114,7 +114,7 @@ class Mixture:
         A stratum of one trial counts with its square, which is on the safe side.
         """
         density = self._cells.density
-        trials, first, second = (part.sum(0).reshape(density.shape[0] * density.shape[1], -1) for part in evidence)
+        trials, first, second = (part.sum(0).reshape(density.shape[0] * density.shape[1], -1) for part in evidence[:3])
         several, share = trials[:, 0] > 1, inverse(self._mixture(evidence))
         share_of_mean = np.where(several, inverse(trials[:, 0]), 0.0)
         bessel = np.where(several, trials[:, 0] * inverse(trials[:, 0] - 1.0), 1.0)

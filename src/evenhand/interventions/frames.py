@@ -70,10 +70,12 @@ def evidence_of(problem: Problem, samples: Any, deployed: bool = False) -> Evide
             f"row {_row(samples, at)}: the model says that these values of {list(problem.nodes)} never meet"
         )
     evidence = cells.nothing()
-    score = cells.scores[cells.level[cell]]
+    level = cells.level[cell]
+    score = cells.scores[level]
     np.add.at(evidence.trials, (kind, candidate, s), times)
     np.add.at(evidence.first, (kind, candidate, s, profile), times * score)
     np.add.at(evidence.second, (kind, candidate, s, profile), times * score**2)
+    np.add.at(evidence.seen, (profile, level), times)
     return evidence
 
 

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.arguments import whole
 from evenhand.errors import ArgumentError, wanted
 from evenhand.interventions.bif import read_bif
 from evenhand.interventions.inference import eliminate
@@ -19,6 +20,7 @@ from evenhand.rng import Seed, draw_seed, generator
 __all__ = ["CausalModel", "checked_table"]
 
 State = str | int
+MOST_ROWS = 10**9
 
 
 def checked_table(name: str, table: Any, axes: Sequence[Sequence[State]]) -> NDArray[np.float64]:
@@ -75,11 +77,14 @@ class CausalModel:
         *,
         tables: Mapping[str, Any],
     ) -> None:
+        for name, mapping in (("states", states), ("parents", parents), ("tables", tables)):
+            if not isinstance(mapping, Mapping):
+                raise ArgumentError(wanted(name, "a dict by node", mapping))
         self.states = {node: _checked_states(node, values) for node, values in states.items()}
         for name, mapping in (("parents", parents), ("tables", tables)):
             for node in mapping:
                 self._known(node, name)
-        self.parents = {node: tuple(self._known(p, f"parents[{node!r}]") for p in ps) for node, ps in parents.items()}
+        self.parents = {node: self._checked_parents(node, above) for node, above in parents.items()}
         self.tables: dict[str, NDArray[np.float64]] = {}
         for node, table in tables.items():
             if node not in self.parents:
@@ -105,7 +110,8 @@ class CausalModel:
         Raises
         ------
         ArgumentError
-            If a node is unknown, the graph has a cycle, or a table has another shape or rows that do not sum to one.
+            If a node is unknown, or twice among the parents of one, the graph has a cycle, or a table has another shape
+            or rows that do not sum to one.
         """
         return cls(states, parents, tables=tables)
 
@@ -189,8 +195,7 @@ class CausalModel:
         """
         import pandas as pd
 
-        if not isinstance(count, (int, np.integer)) or isinstance(count, bool) or count < 0:
-            raise ArgumentError(wanted("count", "a number of rows >= 0", count))
+        count = whole("count", count, low=0, high=MOST_ROWS)
         shown = list(self.states) if nodes is None else list(nodes)
         factors = self._intervened(shown, do, tables)
         random = generator(draw_seed(seed))
@@ -205,7 +210,7 @@ class CausalModel:
 
     def code(self, node: str, state: Any, name: str) -> int:
         """Return the position of a state."""
-        if state not in self.states[node]:
+        if isinstance(state, (bool, np.bool_)) or state not in self.states[node]:
             raise ArgumentError(wanted(name, f"a state of {node!r}: {list(self.states[node])}", state))
         return self.states[node].index(state)
 
@@ -231,8 +236,17 @@ class CausalModel:
             for node in needed
         }
 
+    def _checked_parents(self, node: str, above: Any) -> tuple[str, ...]:
+        name = f"parents[{node!r}]"
+        if isinstance(above, (str, set, frozenset)) or not hasattr(above, "__iter__"):
+            raise ArgumentError(wanted(name, "a list of nodes, [] for a root", above))
+        found = tuple(self._known(parent, name) for parent in above)
+        if len(set(found)) < len(found) or node in found:
+            raise ArgumentError(wanted(name, "each parent once, and not the node itself", list(found)))
+        return found
+
     def _known(self, node: Any, name: str) -> str:
-        if node not in self.states:
+        if not isinstance(node, str) or node not in self.states:
             import difflib
 
             near = difflib.get_close_matches(str(node), list(self.states), n=3, cutoff=0.3)
@@ -256,13 +270,10 @@ class CausalModel:
 def _checked_states(node: Any, values: Any) -> tuple[State, ...]:
     if not isinstance(node, str):
         raise ArgumentError(wanted("states", "nodes named by text", node))
-    if isinstance(values, str) or not hasattr(values, "__iter__"):
+    if isinstance(values, (str, set, frozenset)) or not hasattr(values, "__iter__"):
         raise ArgumentError(wanted(f"states[{node!r}]", "a list of states", values))
     states = tuple(value.item() if isinstance(value, np.generic) else value for value in values)
-    if (
-        len(states) < 1
-        or len(set(states)) < len(states)
-        or not all(type(value) in (str, int, SavedText) for value in states)
-    ):
-        raise ArgumentError(wanted(f"states[{node!r}]", "distinct states, str or int", values))
+    sound = all(type(value) in (str, int, SavedText) for value in states)
+    if not sound or not states or len(set(map(str, states))) < len(states):
+        raise ArgumentError(wanted(f"states[{node!r}]", "distinct states, str or int, that read differently", values))
     return states

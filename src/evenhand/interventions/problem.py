@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import permutations
@@ -10,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.arguments import real
 from evenhand.errors import ArgumentError, wanted
 from evenhand.interventions.cells import Cells, merged
 from evenhand.interventions.divergences import gap_divergence, outcome_divergence
@@ -183,6 +185,7 @@ class Problem:
 
         Source: Gao and Feng (2021), the allocation problem of CSR.
         """
+        budget = real("budget", budget, low=0)
         chosen = np.ones(len(self.candidates), bool)
         if among is not None:
             chosen = np.isin(np.arange(len(self.candidates)), [self.number(label) for label in among])
@@ -192,7 +195,15 @@ class Problem:
         return plan.value, plan.shares.copy()
 
     def best(self, tolerance: float) -> Label | None:
-        """Return the candidate of highest exact outcome among the fair ones, or None where none is fair."""
+        """Return the candidate of highest exact outcome among the fair ones, or None where none is fair.
+
+        Raises
+        ------
+        ArgumentError
+            If the tolerance is not a number > 0 (infinity: every candidate is fair), or the problem rests on a log.
+        """
+        if not (isinstance(tolerance, float) and tolerance == math.inf):
+            tolerance = real("tolerance", tolerance, above=0)
         worst = np.abs(list(self.gaps.values())).max(0)
         outcomes = np.where(worst < tolerance, self.outcomes, -np.inf)
         return self.candidates[int(outcomes.argmax())] if np.isfinite(outcomes).any() else None

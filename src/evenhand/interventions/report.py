@@ -8,34 +8,48 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from evenhand.interventions.cells import Evidence
+from evenhand.interventions.verdicts import gap_contrasts, outcome_contrasts
+from evenhand.labels import label_texts
 from evenhand.protocol import Label
 
 if TYPE_CHECKING:
     from evenhand.interventions.search import Search
 
+Ends = tuple[Any, ...]
+"""Estimates, lower ends, upper ends."""
+
 __all__ = ["Recommendation", "Status", "gap_columns", "report"]
 
-Status = Literal["certified", "uncertified", "no_fair_candidate"]
+Status = Literal["certified", "not_shown", "none_is_fair", "uncertified", "no_fair_candidate"]
 
 
-class Recommendation(NamedTuple):
-    """The candidate that the evidence speaks for.
-
-    Attributes
-    ----------
-    candidate : its label; None where there is no fair candidate.
-    status : "certified", "uncertified" or "no_fair_candidate".
-    table : data frame by candidate: `outcome`, `outcome_low`, `outcome_high`; for each pair of values a, b of S
-        `gap[a, b]`, `gap_low[a, b]`, `gap_high[a, b]`, all in the outcome's units, missing where no trial speaks
-        about them; `verdict`, "certified", "remains" or "dropped", with the `phase` and `reason` of a drop. The
-        estimates are mixture estimates of all that was told; the paper's rules judge by clipped ones, so that the
-        named candidate need not be the highest of the table.
-    """
+class Found(NamedTuple):
+    """What a recommendation unpacks to."""
 
     candidate: Label | None
     status: Status
     table: Any
+
+
+class Recommendation(Found):
+    """The candidate that the evidence speaks for.
+
+    Attributes
+    ----------
+    candidate : its label; where the status is "not_shown" the best guess; None where no candidate is fair, or none is
+        known to be.
+    status : "certified", "not_shown" or "none_is_fair"; of searches by the paper's rules "certified", "uncertified" or
+        "no_fair_candidate".
+    table : data frame by candidate: `outcome`, `outcome_low`, `outcome_high`; for each pair of values a, b of S
+        `gap[a, b]`, `gap_low[a, b]`, `gap_high[a, b]`, all in the outcome's units, missing where no trial speaks
+        about them; `verdict`, "certified", "fair", "remains" or "dropped", with the `phase` and `reason` of a drop. The
+        estimates rest on all that was told; the paper's rules judge by others, so that the candidate that they name
+        need not be the highest of the table.
+    confidence : the probability, at least, with which "certified" or "none_is_fair" is right; None for "not_shown", and
+        for the paper's rules, which state none.
+    """
+
+    confidence: float | None = None
 
 
 def gap_columns(a: Any, b: Any) -> tuple[str, str, str]:
@@ -44,31 +58,51 @@ def gap_columns(a: Any, b: Any) -> tuple[str, str, str]:
     >>> gap_columns("f", "m")
     ('gap[f, m]', 'gap_low[f, m]', 'gap_high[f, m]')
     """
-    a, b = ("/".join(map(str, group)) if isinstance(group, tuple) else group for group in (a, b))
     return f"gap[{a}, {b}]", f"gap_low[{a}, {b}]", f"gap_high[{a}, {b}]"
 
 
-def report(search: Search, evidence: Evidence, confidence: float) -> Any:
-    """Return the table of a recommendation: mixture estimates of all that was told, with normal intervals."""
+def report(search: Search, confidence: float | None) -> Any:
+    """Return the table of a recommendation; a search that tests shows what it shows at once unless it is asked for a
+    confidence, others mixture estimates with normal intervals."""
     import pandas as pd
 
-    problem, groups = search.problem, search.problem.groups
-    found, errors = problem.mixture(evidence), problem.mixture.errors(evidence)
-    width = NormalDist().inv_cdf(0.5 + confidence / 2.0)
+    problem, groups = search.problem, label_texts(search.problem.groups, "/")
+    together = search.tested and confidence is None
+    outcomes, gaps = (_shown if together else _estimated)(search, confidence or 0.95)
     columns: dict[str, Any] = {"candidate": list(problem.candidates)}
-
-    def show(names: tuple[str, str, str], middle: Any, error: Any, known: Any, low: float) -> None:
-        for name, side in zip(names, (0.0, -width, width), strict=True):
-            columns[name] = np.where(known, low + problem.scale * (middle + side * error), np.nan)
-
-    names = ("outcome", "outcome_low", "outcome_high")
-    show(names, found.outcomes, errors[0], found.outcome_known, problem.low)
+    for name, part in zip(("outcome", "outcome_low", "outcome_high"), outcomes, strict=True):
+        columns[name] = problem.low + problem.scale * part
     for i, (a, b) in enumerate(permutations(range(len(groups)), 2)):
         if a < b:
-            show(gap_columns(groups[a], groups[b]), found.gaps[i], errors[1][i], found.gap_known[i], 0.0)
-    certified = search.certified & search.remaining
-    columns["verdict"] = np.where(search.remaining, np.where(certified, "certified", "remains"), "dropped")
+            for name, part in zip(gap_columns(groups[a], groups[b]), gaps, strict=True):
+                columns[name] = problem.scale * part[i]
+    columns["verdict"] = search.verdicts()
     dropped = [search.dropped.get(k, (None, "")) for k in range(len(problem.candidates))]
     columns["phase"] = pd.array([phase for phase, _ in dropped], dtype="Int64")
     columns["reason"] = [why for _, why in dropped]
     return pd.DataFrame(columns).set_index("candidate")
+
+
+def _estimated(search: Search, confidence: float) -> tuple[Ends, Ends]:
+    """Return estimates of outcomes (K,) and gaps (pairs, K) with the ends of normal intervals, each at its own
+    confidence, not a number where no trial speaks about them."""
+    found, errors = search.problem.mixture(search.told), search.problem.mixture.errors(search.told)
+    width = NormalDist().inv_cdf(0.5 + confidence / 2.0)
+    ends = []
+    for middle, error, known in zip(found[:2], errors, found[2:], strict=True):
+        ends.append(tuple(np.where(known, middle + side * error, np.nan) for side in (0.0, -width, width)))
+    return ends[0], ends[1]
+
+
+def _shown(search: Search, confidence: float) -> tuple[Ends, Ends]:
+    """Return estimates of outcomes (K,) and gaps (pairs, K) with the ends of intervals that hold all at once."""
+    tests, outcomes, gaps = search.shown(), outcome_contrasts(search.problem.cells), gap_contrasts(search.problem.cells)
+    level = (search.delta or 0.0) / (len(outcomes) * (2 + len(gaps)))
+
+    def ends(weights: Any, mass: float) -> Ends:
+        middle = tests.estimate(weights, mass)
+        low, high = tests.lower(weights, level, mass), -tests.lower(-weights, level, -mass)
+        return middle, np.where(np.isnan(middle), np.nan, low), np.where(np.isnan(middle), np.nan, high)
+
+    of_gaps = ends(gaps.reshape(-1, gaps.shape[-1]), 0.0)
+    return ends(outcomes, 1.0), tuple(part.reshape(gaps.shape[:2]) for part in of_gaps)

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.arguments import real, whole, yes_or_no
 from evenhand.conversation import Conversation, locked
 from evenhand.errors import ArgumentError, UnknownTicketError, wanted
 from evenhand.interventions.cells import Evidence
@@ -23,6 +24,7 @@ from evenhand.interventions.judgement import highest, worst_gap
 from evenhand.interventions.phases import Phase, rounded
 from evenhand.interventions.problem import Problem
 from evenhand.interventions.report import Recommendation, Status, report
+from evenhand.interventions.shown import Delivery, Shown
 from evenhand.saved import refused
 
 __all__ = ["GAP_HIGH", "OUTCOME_LOW", "Allocation", "Search"]
@@ -78,16 +80,15 @@ class Search(Conversation):
         super().__init__()
         if not isinstance(problem, Problem):
             raise ArgumentError(wanted("problem", "a Problem", problem))
-        if tolerance is not None and not (_number(tolerance) and tolerance > 0):
-            raise ArgumentError(wanted("tolerance", "a number > 0, in the outcome's units", tolerance))
-        if not isinstance(budget, (int, np.integer)) or isinstance(budget, bool) or budget < 1:
-            raise ArgumentError(wanted("budget", "a whole number of trials >= 1", budget))
-        if mean_cost is not None and not (_number(mean_cost) and mean_cost >= 0):
-            raise ArgumentError(wanted("mean_cost", "a cost a trial >= 0", mean_cost))
-        self.problem, self.tolerance, self.budget, self.costs = problem, tolerance, int(budget), costs
-        self.mean_cost, self.reuse, self.pooled = mean_cost, bool(reuse), bool(pooled)
+        if tolerance is not None or self.constrained:
+            tolerance = real("tolerance", tolerance, above=0)
+        if mean_cost is not None:
+            mean_cost = real("mean_cost", mean_cost, low=0)
+        self.problem, self.tolerance, self.costs, self.mean_cost = problem, tolerance, costs, mean_cost
+        self.budget = whole("budget", budget, low=1, high=2**53)
+        self.reuse, self.pooled = yes_or_no("reuse", reuse), yes_or_no("pooled", pooled)
         self._costs = problem.checked_costs(costs)
-        self._allowance = 1.0 / math.sqrt(budget) if mean_cost is None else float(mean_cost)
+        self._allowance = 1.0 / math.sqrt(self.budget) if mean_cost is None else mean_cost
         self._phases = self.phases()
         if min(phase.size for phase in self._phases) < 1:
             mend = "raise it until each phase has a trial"
@@ -111,6 +112,7 @@ class Search(Conversation):
     _recent: Evidence
     _used: Evidence
     _nothing: Evidence
+    _deliveries: list[Delivery]
 
     def phases(self) -> list[Phase]:
         """Return the phases of the search."""
@@ -168,6 +170,7 @@ class Search(Conversation):
                 raise UnknownTicketError(wanted("allocation", "an Allocation or its id", None, mend))
             evidence = evidence_of(self.problem, samples, deployed=True)
             self._all, self._recent = self._all + evidence, self._recent + evidence
+            self._deliver(evidence)
             return
         ticket, _ = self._ticket(allocation)
         evidence = evidence_of(self.problem, samples)
@@ -181,22 +184,33 @@ class Search(Conversation):
         self.absorb(self._nothing)
 
     @locked
-    def recommend(self, *, confidence: float = 0.95) -> Recommendation:
+    def recommend(self, *, confidence: float | None = None) -> Recommendation:
         """Return the candidate that the evidence so far speaks for, and what is known of all.
 
-        The status is "certified" where the candidate was shown to be fair in the last phase that showed any to be,
-        "no_fair_candidate" where the search is over and found none, else "uncertified".
+        A search that tests says "certified" where the candidate was shown to be the best fair one, "none_is_fair" where
+        every candidate was shown to be unfair, and "not_shown" otherwise, with the best guess of the estimates as the
+        candidate, None without trials. Searches by the paper's rules say "certified" where the candidate was taken for
+        fair in the last phase in which any was, "no_fair_candidate" where the search is over and none ever was, else
+        "uncertified".
+
+        Parameters
+        ----------
+        confidence : the level of the table's normal intervals, each by itself. None: a search that tests gives
+            intervals that all hold together with probability 1 - delta, others 0.95.
 
         Raises
         ------
         ArgumentError
             If `confidence` is not in (0, 1).
         """
-        if not (_number(confidence) and 0 < confidence < 1):
-            raise ArgumentError(wanted("confidence", "a number between 0 and 1", confidence))
+        if confidence is not None:
+            confidence = real("confidence", confidence, above=0, below=1)
         number, status = self.choice()
         label = None if number is None else self.problem.candidates[number]
-        return Recommendation(label, status, report(self, self._all, confidence))
+        found = Recommendation(label, status, report(self, confidence))
+        if self.tested and status != "not_shown":
+            found.confidence = 1.0 - (self.delta or 0.0)
+        return found
 
     # ------------------------------------------------------------------ over sufficient statistics
 
@@ -213,8 +227,14 @@ class Search(Conversation):
         self._owed = np.zeros((1 + len(self.problem.groups), k))
         self._nothing = self.problem.cells.nothing()
         self._all = self._recent = self._used = self._nothing
+        self._deliveries = []
         self._open = {}
         self._next = 1
+
+    @property
+    def told(self) -> Evidence:
+        """All that was told so far."""
+        return self._all
 
     @property
     def finished(self) -> bool:
@@ -248,6 +268,7 @@ class Search(Conversation):
         What comes after the search is over adds to the report alone.
         """
         self._all = self._all + evidence
+        self._deliver(evidence)
         if not self.finished:
             self._used = self._all if self.reuse else self._recent + evidence
             self._recent = self._nothing
@@ -264,6 +285,8 @@ class Search(Conversation):
     @locked
     def choice(self) -> tuple[int | None, Status]:
         """Return the candidate's number, or None, and the status; see `recommend`."""
+        if not self._all.trials.any():
+            return None, "uncertified"
         estimates = self.estimates()
         shown = self.certified & self.remaining
         if not self.remaining.any() or (self.certifies and self.finished and not shown.any()):
@@ -275,8 +298,26 @@ class Search(Conversation):
             best = highest(estimates, shown)
         return best, "certified" if shown[best] else "uncertified"
 
+    constrained: ClassVar[bool] = True
+    """Whether there is a tolerance."""
     certifies: ClassVar[bool] = False
     """Whether only a candidate that was shown to be fair is named, and none where none was."""
+    tested = False
+    """Whether answers rest on tests at a stated level; then there is a `delta`, and `shown` says what is shown."""
+    delta: float | None = None
+
+    def shown(self) -> Shown:
+        """Return what the trials show so far at a stated level, of a search that tests."""
+        raise NotImplementedError
+
+    def _deliver(self, evidence: Evidence) -> None:
+        if self.tested:
+            self._deliveries.append(Delivery(evidence.trials.sum(0), evidence.seen))
+
+    def verdicts(self) -> list[str]:
+        """Return what is said of each candidate (K,): "certified", "remains" or "dropped"."""
+        left = np.where(self.certified, "certified", "remains")
+        return [str(verdict) for verdict in np.where(self.remaining, left, "dropped")]
 
     @property
     def limit(self) -> float:
@@ -310,6 +351,7 @@ class Search(Conversation):
             "tickets": self._saved_tickets(),
             "dropped": [[number, *why] for number, why in self.dropped.items()],
             "evidence": [list(evidence) for evidence in (self._all, self._recent, self._used)],
+            "deliveries": [list(delivery) for delivery in self._deliveries],
         }
 
     @classmethod
@@ -323,7 +365,9 @@ class Search(Conversation):
         else:
             search._resume({"next": snapshot["state"]["_next"], "open": snapshot["open"]})
         search.dropped = {number: (phase, why) for number, phase, why in snapshot["dropped"]}
-        search._all, search._recent, search._used = (Evidence(*parts) for parts in snapshot["evidence"])
+        unseen = search._nothing.seen
+        search._all, search._recent, search._used = (Evidence(*[*parts, unseen][:4]) for parts in snapshot["evidence"])
+        search._deliveries = [Delivery(*parts) for parts in snapshot.get("deliveries", ())]
         return search
 
     def _said(self, ticket: Allocation) -> tuple[Any, ...]:
@@ -352,11 +396,3 @@ def _counts(plan: Any) -> tuple[Any, ...]:
     """Return a plan as a tuple that says its shape and its counts, to be compared."""
     counts = np.asarray(plan)
     return counts.shape, *counts.ravel().tolist()
-
-
-def _number(value: Any) -> bool:
-    return (
-        isinstance(value, (int, float, np.integer, np.floating))
-        and not isinstance(value, bool)
-        and math.isfinite(value)
-    )

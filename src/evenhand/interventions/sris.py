@@ -43,6 +43,8 @@ class SRIS(Search):
     Source: Sen et al. (2017), algorithm SRIS.
     """
 
+    constrained = False
+
     def __init__(
         self,
         problem: Problem,

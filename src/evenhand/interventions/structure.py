@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any, NamedTuple
@@ -41,9 +42,11 @@ class Structure(NamedTuple):
 
 def checked_structure(model: CausalModel, intervene: str, sensitive: str | Sequence[str], outcome: str) -> Structure:
     """Return the structure, or refuse it by name."""
-    attributes = (sensitive,) if isinstance(sensitive, str) else tuple(sensitive)
+    if not isinstance(model, CausalModel):
+        raise ArgumentError(wanted("model", "a CausalModel", model))
+    attributes = tuple(sensitive) if isinstance(sensitive, (list, tuple)) else (sensitive,)
     for name, node in (("intervene", intervene), ("outcome", outcome), *(("sensitive", a) for a in attributes)):
-        if node not in model.states:
+        if not isinstance(node, str) or node not in model.states:
             raise ArgumentError(wanted(name, "a node of the model", node))
     if not attributes or len(set(attributes)) < len(attributes):
         raise ArgumentError(wanted("sensitive", "one node or several distinct ones", sensitive))
@@ -97,6 +100,8 @@ def checked_candidates(model: CausalModel, intervene: str, candidates: Any) -> t
     labels, tables = tuple(named), list(named.values())
     if len(labels) < 2 or not all(type(label) in (str, int) for label in labels):
         raise ArgumentError(wanted("candidates", "at least two candidates, labels str or int", labels))
+    if len(set(map(str, labels))) < len(labels):
+        raise ArgumentError(wanted("candidates", "labels that read differently", labels))
     axes = model.axes(intervene)
     stacked = np.stack(
         [checked_table(f"candidates[{a!r}]", table, axes) for a, table in zip(labels, tables, strict=True)]
@@ -119,20 +124,17 @@ def checked_candidates(model: CausalModel, intervene: str, candidates: Any) -> t
 def checked_scores(model: CausalModel, outcome: str, values: Mapping[Any, float] | None) -> tuple[Floats, float, float]:
     """Return the outcome's numbers scaled to [0, 1], and the lowest and the highest number."""
     states = model.states[outcome]
+    what = f"a number for each state of {outcome!r}: {list(states)}"
+    mend = f"such as {{{states[0]!r}: 1.0, ...}}"
+    given: Any = dict(zip(states, states, strict=True)) if values is None else by_label(values, "values", what)
+    if not isinstance(given, dict) or set(given) - set(states):
+        raise ArgumentError(wanted("values", what, values, mend))
     try:
-        given: Any = states if values is None else by_label(values, "values", "a dict state -> number")
-        numbers = np.array([float(state if values is None else given[state]) for state in states])
+        numbers = np.array([float(given[state]) for state in states])
     except (LookupError, OverflowError, TypeError, ValueError) as error:
-        raise ArgumentError(
-            wanted(
-                "values",
-                f"a number for each state of {outcome!r}: {list(states)}",
-                values,
-                f"such as {{{states[0]!r}: 1.0, ...}}",
-            )
-        ) from error
+        raise ArgumentError(wanted("values", what, values, mend)) from error
     low, high = float(numbers.min()), float(numbers.max())
-    if not np.isfinite(numbers).all() or low == high:
+    if not np.isfinite(numbers).all() or low == high or not math.isfinite(high - low):
         raise ArgumentError(wanted("values", "finite numbers that differ", numbers.tolist()))
     return (numbers - low) / (high - low), low, high
 

@@ -20,13 +20,15 @@ from evenhand.rng import child
 __all__ = ["SEARCHES", "drawn", "error_at", "error_curves", "standard_error"]
 
 SEARCHES: dict[str, Callable[[Problem, float, int], Search]] = {
-    "CSR-V1": lambda problem, tolerance, budget: CSR(problem, tolerance=tolerance, budget=budget, reuse=False),
-    "CSR-V2": lambda problem, tolerance, budget: CSR(problem, tolerance=tolerance, budget=budget),
+    "CSR-V1": lambda problem, tolerance, budget: CSR(
+        problem, tolerance=tolerance, budget=budget, reuse=False, pooled=False
+    ),
+    "CSR-V2": lambda problem, tolerance, budget: CSR(problem, tolerance=tolerance, budget=budget, pooled=False),
     "TS-V1": lambda problem, tolerance, budget: TwoStageCSR(problem, tolerance=tolerance, budget=budget, reuse=False),
     "TS-V2": lambda problem, tolerance, budget: TwoStageCSR(problem, tolerance=tolerance, budget=budget),
     "SRIS-V2": lambda problem, tolerance, budget: SRIS(problem, budget=budget),
     "OneShot": lambda problem, tolerance, budget: OneShot(problem, tolerance=tolerance, budget=budget),
-    "CSR pooled": lambda problem, tolerance, budget: CSR(problem, tolerance=tolerance, budget=budget, pooled=True),
+    "CSR pooled": lambda problem, tolerance, budget: CSR(problem, tolerance=tolerance, budget=budget, delta=None),
 }
 
 
