@@ -68,7 +68,7 @@ def run(*, places: int = 1000, replications: int = 200, seed: int = 442, jobs: i
         }
     )
     history = simulate(
-        {"with the promise": policy, "without": Thompson(arms=list(world.arms))},
+        {"with the promise": policy.fresh(), "without": Thompson(arms=list(world.arms))},
         world,
         rounds=places,
         replications=replications,
