@@ -1,9 +1,11 @@
-"""Names of parametrised cases that are the same in every process, as pytest's workers must agree on them."""
+"""Names of parametrized cases, the same in every process: no address of an object, no order of a set."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
+
+__all__ = ["named"]
 
 
 def named(value: Any) -> str:
