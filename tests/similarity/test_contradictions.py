@@ -19,6 +19,7 @@ from evenhand.state import from_bytes, to_bytes
 
 A = np.array([[0.4, 0.1], [0.0, 0.3]])
 ORIGIN = [0.0, 0.0]
+STATE = ("centre", "factor", "radius", "counts", "doublings", "thin", "tally", "stream")
 METRICS = {
     "moments": MomentDistance,
     "ellipsoid": EllipsoidDistance,
@@ -201,9 +202,34 @@ def test_taking_back_equals_never_having_said_it_for_a_policy_of_any_precision(m
             policy.metric.withdraw(extra)
         told.append(policy.metric)
     for other in told[1:]:
-        for name in ("centre", "factor", "radius", "counts", "doublings", "thin", "tally", "stream"):
+        for name in STATE:
             assert np.array_equal(getattr(told[0].state, name), getattr(other.state, name)), name
         assert told[0].bounds(people[0], people[1]) == other.bounds(people[0], people[1])
+
+
+@pytest.mark.parametrize("silence", ["acceptable", "nothing"])
+@pytest.mark.parametrize(
+    "make", [*METRICS.values(), lambda: MomentDistance(error_rate=0.1)], ids=[*METRICS, "moments with errors"]
+)
+def test_a_verdict_taken_back_leaves_exactly_what_the_conversation_taught(make, silence):
+    policy = LipschitzUCB(2, metric=make(), silence=silence, noise_scale=0.1, seed=2)
+    world = LinearContexts([0.6, 0.4], MahalanobisOracle([[0.4, 0.1]]), individuals=4)
+    world.reset(2)
+    for _ in range(15):
+        (people,) = world.observe()
+        decision = policy.ask(people)
+        reward, flags = world.respond(decision)
+        fine = [pair for pair in policy.questions(decision)[:2] if pair not in flags]
+        policy.tell(decision, reward, flags, acceptable=fine)
+    policy.ask(people)
+    before = {name: getattr(policy.metric.state, name).copy() for name in STATE}
+    told = [v.id for v in policy.metric.verdicts]
+    extra = policy.metric.verdict([0.9, 0.1], [0.1, 0.9], 0.5, unfair=True)
+    policy = from_bytes(to_bytes(policy))
+    policy.metric.withdraw(extra)
+    assert [v.id for v in policy.metric.verdicts] == told
+    for name, value in before.items():
+        assert np.array_equal(getattr(policy.metric.state, name), value), name
 
 
 # ---------------------------------------------------------------------- a radius that grows

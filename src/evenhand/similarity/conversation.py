@@ -21,7 +21,7 @@ from evenhand.protocol import Decision
 from evenhand.rng import Seed, draw_seed, stream
 from evenhand.similarity import rule
 from evenhand.similarity.learner import DistanceLearner, Verdict
-from evenhand.similarity.metric import CONTRADICTED, TAUGHT
+from evenhand.similarity.metric import CONTRADICTED, MOVED, TAUGHT
 from evenhand.similarity.moments import MomentDistance
 from evenhand.similarity.program import Select, checked_select
 from evenhand.similarity.reading import (
@@ -149,7 +149,10 @@ class Lipschitz(Conversation):
         self.metric.make_room(2 * k * k)
         first = int(self._ask_kernel(shown, self.round + 1, *self._params, *self._minds, *self._beliefs))
         self.round += 1
-        ticket = Ticket(shown, self._mind.p.copy(), self._mind.chosen.copy(), self._mind.undecided & 1)
+        ticket = Ticket(shown, self._mind.p.copy(), self._mind.chosen.copy(), np.triu(self._mind.undecided & 1))
+        for i, j, pair in self._pairs(k):
+            for _ in range(self._mind.undecided[j, i]):
+                self.metric.record_fact(shown[i], shown[j], pair)
         said = (self.round, *self._who(ticket))
         number = self._hand_out((said, ticket))
         decision = Decision(number, *said, ticket.probabilities.copy(), DRAWN if first >= 0 else NOBODY)
@@ -349,7 +352,7 @@ class Lipschitz(Conversation):
             beside = [verdict for pair, verdict in taken.items() if pair < (i, j)]
             raise VerdictError(f"pair ({i}, {j}): {self.metric.refusal(*beside, taken[i, j])}")
         for (i, j), verdict in taken.items():
-            if status[i, j] == TAUGHT or said[i, j] != 0:
+            if status[i, j] in (TAUGHT, MOVED) or said[i, j] != 0:
                 self.metric.record(verdict)
 
     def _taken(self, metric: DistanceLearner) -> DistanceLearner:

@@ -75,7 +75,7 @@ class DistanceLearner:
         self._lock = Lock()
         self.dimension: int | None = None
         self.copies = 1
-        self.verdicts: list[Verdict] = []
+        self._log: list[Verdict] = []
         self._refused: list[tuple[Verdict, ...]] = []
         self._next = 1
 
@@ -174,7 +174,7 @@ class DistanceLearner:
 
     @locked
     def withdraw(self, verdict: int) -> None:
-        """Take a verdict back; the learner is rebuilt from those that remain.
+        """Take a verdict back: the learner believes exactly what it would if the verdict had never been given.
 
         Raises
         ------
@@ -184,10 +184,10 @@ class DistanceLearner:
         known = isinstance(verdict, Integral) and not isinstance(verdict, bool)
         if not known or verdict not in [v.id for v in self.verdicts]:
             raise VerdictError(wanted("verdict", "the id of a verdict that stands in the log", verdict))
-        self.verdicts = [v for v in self.verdicts if v.id != verdict]
+        self._log = [v for v in self._log if v.id != verdict]
         assert self.dimension is not None
         self._allocate(self.dimension, self.copies)
-        for v in self.verdicts:
+        for v in self._log:
             self._take(v)
 
     @locked
@@ -212,6 +212,11 @@ class DistanceLearner:
         return disputed(self.verdicts, self._refused, self._state, within or self._widest)
 
     @property
+    def verdicts(self) -> list[Verdict]:
+        """The log: the verdicts that were taken and not withdrawn, in their order."""
+        return [v for v in self._log if v.id]
+
+    @property
     def radius_reached(self) -> float | None:
         """The radius now: the one that was given, or 2d as often doubled as verdicts asked for; None before both."""
         return self.radius if self.dimension is None else float(self._state.radius.max())
@@ -230,7 +235,7 @@ class DistanceLearner:
         """
         copies = 1 if self.shared else max(1, copies)
         self._allocate(whole("dimension", dimension, low=1), copies)
-        self.verdicts, self._refused, self._next = [], [], 1
+        self._log, self._refused, self._next = [], [], 1
 
     @property
     def state(self) -> Belief:
@@ -239,10 +244,14 @@ class DistanceLearner:
 
     def record(self, taken: Verdict) -> int:
         """Enter a verdict that the kernels have taken already."""
-        self.verdicts.append(taken._replace(id=self._next))
+        self._log.append(taken._replace(id=self._next))
         self._refused = [report for report in self._refused if not taken.reverses(report[-1])]
         self._next += 1
         return self._next - 1
+
+    def record_fact(self, x: NDArray[np.float64], y: NDArray[np.float64], pair: int) -> None:
+        """Enter that the kernels took what no auditor has to say: that the square of a distance is not negative."""
+        self._log.append(Verdict(0, x, y, 0.0, False, pair))
 
     def refusal(self, *report: Verdict) -> str:
         """Remember a report whose last verdict was refused; say which others it contradicts, and how to mend it."""
@@ -301,7 +310,7 @@ class DistanceLearner:
         }
         if self.dimension is not None:
             body["state"] = list(self._arrays)
-            body["verdicts"] = [[v.id, v.x, v.y, v.gap, v.unfair, v.pair] for v in self.verdicts]
+            body["verdicts"] = [list(v) for v in self._log]
         return body
 
     @classmethod
@@ -312,7 +321,7 @@ class DistanceLearner:
             learner.begin(snapshot["dimension"], snapshot["copies"])
             own, inner = snapshot["state"][: len(Belief._fields) - 1], snapshot["state"][len(Belief._fields) - 1 :]
             learner._bind(Belief._make([*own, type(learner._state.simplex)._make(inner)]))
-            learner.verdicts = [Verdict(*v) for v in snapshot["verdicts"]]
+            learner._log = [Verdict(*v) for v in snapshot["verdicts"]]
             learner._next = snapshot["next"]
         return learner
 

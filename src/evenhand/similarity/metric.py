@@ -30,13 +30,13 @@ from evenhand.similarity.belief import (
 )  # fmt: skip
 
 __all__ = [
-    "CONTRADICTED", "CUT_ERROR", "EQUAL", "GROWTH", "LOGS", "NOTHING", "PROGRAMS", "REACH", "SPREAD", "TAUGHT", "THIN",
-    "TOLERANCE", "Belief", "append", "certified", "direct", "dull", "ends", "interval", "learn", "opened", "prior",
-    "project", "squeeze", "width",
+    "CONTRADICTED", "CUT_ERROR", "EQUAL", "GROWTH", "LOGS", "MOVED", "NOTHING", "PROGRAMS", "REACH", "SPREAD",
+    "TAUGHT", "THIN", "TOLERANCE", "Belief", "append", "certified", "direct", "dull", "ends", "interval", "learn",
+    "opened", "prior", "project", "squeeze", "width",
 ]  # fmt: skip
 
-NOTHING, TAUGHT, CONTRADICTED = 0, 1, -1
-"""What came of a verdict."""
+NOTHING, TAUGHT, MOVED, CONTRADICTED = 0, 1, 2, -1
+"""What came of a verdict; it moved the belief where it taught nothing new but put the guess into its place."""
 
 cut = OPEN
 

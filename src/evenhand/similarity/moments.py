@@ -23,6 +23,7 @@ from evenhand.similarity.learner import DistanceLearner, Structure
 from evenhand.similarity.metric import (
     CONTRADICTED,
     CUT_ERROR,
+    MOVED,
     NOTHING,
     REACH,
     TAUGHT,
@@ -58,16 +59,21 @@ def cut(state: Any, copy: Any, value: Any, sign: Any, precision: Any) -> Any:
         if width((mid - reach * half) * length, (mid + reach * half) * length) > precision:
             believe(state, copy, low, -1.0, 0.0)
             believe(state, copy, high, 1.0, 0.0)
+            return MOVED
         return NOTHING
     mid, half = project(state, copy)
+    status = NOTHING
     if reach * half < 0.25 * (high - low):
+        status = MOVED
         squeeze(state, copy, half, 1.0 - ((high - low) / (4.0 * reach * half)) ** 2)
     if not low < value < high:
         if mid < low:
+            status = MOVED
             believe(state, copy, low, -1.0, 0.0)
         elif mid > high:
+            status = MOVED
             believe(state, copy, high, 1.0, 0.0)
-        return NOTHING
+        return status
     append(state, copy, value, sign)
     believe(state, copy, value, sign, 0.0)
     return TAUGHT

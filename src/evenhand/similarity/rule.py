@@ -73,7 +73,8 @@ class Mind(NamedTuple):
     allowed: NDArray[np.float64]
     """(k, k): how differently pairs may be treated."""
     undecided: NDArray[np.int64]
-    """(k, k): 1 where the distance is not yet known to the precision, 2 where that was certified in this round."""
+    """(k, k), i < j: [i, j] is 1 where the distance is not yet known to the precision, 2 where that was certified in
+    this round; [j, i] is how often the metric learned in this round that its square is not negative."""
     p: NDArray[np.float64]
     """(k,)"""
     chosen: NDArray[np.int64]
@@ -154,10 +155,12 @@ def decide(params: Any, mind: Any, belief: Any, contexts: Any, round: Any) -> An
             copy = pair_number(params, k, i, j)
             direct(belief, contexts[i], contexts[j])
             low, guess, high = interval(belief, copy)
+            mind.undecided[j, i] = 0
             for _ in range(3):
                 if guess > 0.0 or narrow(belief, low, high, precision):
                     break
-                learn(belief, copy, 0.0, False, precision)
+                if learn(belief, copy, 0.0, False, precision) != NOTHING:
+                    mind.undecided[j, i] += 1
                 low, guess, high = interval(belief, copy)
             limit(params, mind, belief, i, j, low, guess, high)
     price = 0.0
