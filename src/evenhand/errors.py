@@ -30,6 +30,7 @@ A refused call changes nothing: the check comes before the first write.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
@@ -91,7 +92,14 @@ class UnknownArmError(ArgumentError):
 
 
 class VerdictError(ArgumentError):
-    """A verdict is about a pair that was not judged, or no metric agrees with it and those before."""
+    """A verdict is about a pair that was not judged, or no metric agrees with it and those before.
+
+    `verdicts` holds the ids of those before that it contradicts.
+    """
+
+    def __init__(self, message: str, verdicts: Sequence[int] = ()) -> None:
+        super().__init__(message)
+        self.verdicts = list(verdicts)
 
 
 class TableError(ArgumentError):

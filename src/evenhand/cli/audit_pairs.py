@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,99 +11,108 @@ import typer
 if TYPE_CHECKING:
     import pandas as pd
 
-    from evenhand.protocol import Decision
+    from evenhand.similarity import LipschitzUCB
 
 __all__ = ["audit_pairs"]
+
+NOTES = "audit-pairs"
+"""Where the policy's notes hold the settings that its state was begun with."""
+
+DEFAULTS = {"individuals": 4, "errors": 0.0, "seed": 0}
 
 
 def audit_pairs(
     table: Annotated[Path, typer.Argument(help="The individuals, a row each: CSV (also .gz) or Parquet.")],
     features: Annotated[str, typer.Option(help="Columns that describe an individual, separated by commas.")],
     reward: Annotated[str, typer.Option(help="The column with what an individual brings.")],
-    individuals: Annotated[int, typer.Option(help="How many are shown a round.")] = 4,
-    rounds: Annotated[int, typer.Option(help="After how many rounds to stop.")] = 10,
-    questions: Annotated[int, typer.Option(help="At most so many pairs are asked about a round.")] = 3,
-    errors: Annotated[float, typer.Option(help="The share of your own answers that may be wrong.")] = 0.0,
-    state: Annotated[Path | None, typer.Option(help="File in which the policy lives on between sessions.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the rows shown and of the draws.")] = 0,
+    individuals: Annotated[int | None, typer.Option(help="How many are shown a round; 4, or as in --state.")] = None,
+    rounds: Annotated[int, typer.Option(help="After how many rounds to stop.", min=1)] = 10,
+    questions: Annotated[int, typer.Option(help="At most so many pairs are asked about a round.", min=1)] = 3,
+    errors: Annotated[
+        float | None, typer.Option(help="The share of your own answers that may be wrong; 0, or as in --state.")
+    ] = None,
+    state: Annotated[
+        Path | None, typer.Option(help="File in which the policy lives on; it is saved after each answer.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of the rows shown and of the draws; 0, or as in --state.")
+    ] = None,
 ) -> None:
     """Show each round's individuals side by side and ask about the pairs that teach the most.
 
-    The policy learns from "unfair" and "acceptable"; "unsure" and silence teach nothing.
+    The policy learns from "unfair" and "acceptable"; "unsure" and silence teach nothing. An answer can be withdrawn,
+    and is then as if it had never been given.
     """
-    from evenhand import load, save
-    from evenhand.cli.output import say
-    from evenhand.errors import ArgumentError, VerdictError, wanted
+    from evenhand.arguments import real, whole
+    from evenhand.cli.auditing import Audit
     from evenhand.rng import child
     from evenhand.similarity import LipschitzUCB, MahalanobisOracle, MomentDistance, TableIndividuals
     from evenhand.tables import read_table
 
     names = [name.strip() for name in features.split(",") if name.strip()]
     frame = read_table(table)
+    given = {
+        "features": names,
+        "reward": reward,
+        "individuals": None if individuals is None else whole("--individuals", individuals, low=2),
+        "errors": None if errors is None else real("--errors", errors, low=0, below=0.5),
+        "seed": None if seed is None else whole("--seed", seed, low=0),
+    }
+    policy = _begun(state, len(names)) if state is not None and state.exists() else None
+    settings = _settings(given, policy, frame, state)
     blind = MahalanobisOracle([[0.0] * max(1, len(names))])
-    world = TableIndividuals(frame, features=names, reward=reward, oracle=blind, individuals=individuals)
-    if state is not None and state.exists():
-        policy = load(state)
-        if not isinstance(policy, LipschitzUCB) or policy.dimension != len(names):
-            raise ArgumentError(wanted("--state", f"a LipschitzUCB for {len(names)} features", str(state)))
-    else:
-        policy = LipschitzUCB(len(names), metric=MomentDistance(error_rate=errors), silence="nothing", seed=seed)
-    world.reset(child(seed, policy.round))
+    world = TableIndividuals(frame, features=names, reward=reward, oracle=blind, individuals=settings["individuals"])
+    if policy is None:
+        learner = MomentDistance(error_rate=settings["errors"])
+        policy = LipschitzUCB(len(names), metric=learner, silence="nothing", seed=settings["seed"])
+    policy.notes[NOTES] = settings
+    world.reset(child(settings["seed"], policy.round))
     world.watch(policy)
-    asked = 0
-    for _ in range(rounds):
-        (contexts,) = world.observe()
-        decision = policy.ask(contexts)
-        _show(frame, world.shown, names, decision)
-        said: dict[str, list[Any]] = {"u": [], "a": []}
-        for i, j in policy.questions(decision)[:questions]:
-            answer = _answer(i, j, decision)
-            if answer == "q":
-                policy.forget(decision)
-                return _leave(policy, state, asked)
-            if answer in said:
-                said[answer].append((i, j))
-                asked += 1
-        outcome, _ = world.respond(decision)
-        try:
-            policy.tell(decision, outcome, said["u"], acceptable=said["a"])
-        except VerdictError as error:
-            say(f"Your answers of this round cannot all hold and were set aside: {error}")
-            policy.tell(decision, outcome)
-        if state is not None:
-            save(policy, state)
-    return _leave(policy, state, asked)
+    Audit(policy, world, frame, state).converse(rounds, questions)
 
 
-def _show(frame: pd.DataFrame, rows: Any, columns: list[str], decision: Decision) -> None:
-    from evenhand.cli.output import table
+def _begun(state: Path, features: int) -> LipschitzUCB:
+    """Return the policy in a file, if audit-pairs can go on with it."""
+    from evenhand import load
+    from evenhand.errors import ArgumentError, wanted
+    from evenhand.similarity import LipschitzUCB
 
-    assert decision.probabilities is not None
-    cells: list[list[Any]] = [[name, *(str(frame[name].iloc[int(row)]) for row in rows)] for name in columns]
-    cells.append(["probability", *(f"{p:.3f}" for p in decision.probabilities)])
-    table(f"round {decision.round}", ["", *map(str, range(len(rows)))], cells)
-
-
-def _answer(i: int, j: int, decision: Decision) -> str:
-    assert decision.probabilities is not None
-    gap = abs(decision.probabilities[i] - decision.probabilities[j])
-    prompt = f"{i} and {j} differ by {gap:.3f}: [u]nfair, [a]cceptable, unsure [Enter], [q]uit"
-    while True:
-        try:
-            answer = typer.prompt(prompt, default="", show_default=False).strip().lower()
-        except typer.Abort as interrupted:
-            raise typer.Exit(130) from interrupted
-        if answer in ("", "u", "a", "q", "unfair", "acceptable", "unsure", "quit"):
-            return answer[:1] if answer != "unsure" else ""
-        typer.echo("Please answer u, a, q or nothing.")
+    policy = load(state)
+    if not isinstance(policy, LipschitzUCB) or (NOTES not in policy.notes and policy.dimension != features):
+        raise ArgumentError(wanted("--state", f"a LipschitzUCB for {features} features", str(state)))
+    if policy.silence != "nothing" or policy.select != "one":
+        begun = 'a policy that audit-pairs began: one individual is selected, and silence means "nothing"'
+        raise ArgumentError(wanted("--state", begun, repr(policy)))
+    for number in policy.open_tickets:
+        policy.forget(number)
+    return policy
 
 
-def _leave(policy: Any, state: Path | None, asked: int) -> None:
-    from evenhand import save
-    from evenhand.cli.output import say
+def _settings(
+    given: dict[str, Any], policy: LipschitzUCB | None, frame: pd.DataFrame, state: Path | None
+) -> dict[str, Any]:
+    """Return the settings of a session: those of the state where there is one, which others may not contradict."""
+    from evenhand.errors import ArgumentError, TableError, wanted
 
-    if state is not None:
-        save(policy, state)
+    kept = {} if policy is None else {**policy.notes.get(NOTES, {}), "errors": policy.metric.error_rate}
+    for name, value in given.items():
+        if name in kept and value not in (None, kept[name]):
+            begun, got = (",".join(one) if isinstance(one, list) else one for one in (kept[name], value))
+            mend = "repeat what the state was begun with, or begin another --state"
+            raise ArgumentError(wanted(f"--{name}", f"{begun!r} as in {state}", got, mend))
+    settings: dict[str, Any] = {
+        name: kept.get(name, DEFAULTS.get(name)) if value is None else value for name, value in given.items()
+    }
+    settings["columns"] = {name: _digest(frame, name) for name in [*given["features"], given["reward"]]}
+    for name, digest in kept.get("columns", {}).items():
+        if settings["columns"][name] != digest:
+            mend = "use the same table, or begin another --state"
+            raise TableError(f"column {name!r}: holds other values than when {state} was begun; {mend}")
+    return settings
 
-    kept = "" if state is None else f" The policy is kept in {state}."
-    say(f"{asked} verdicts given, {len(policy.metric.verdicts)} in the log.{kept}")
+
+def _digest(frame: pd.DataFrame, name: str) -> str:
+    """Return a digest of a column of numbers."""
+    from evenhand.tables import numbers
+
+    return hashlib.sha256(numbers(frame, name).tobytes()).hexdigest()

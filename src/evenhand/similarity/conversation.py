@@ -73,7 +73,10 @@ def _judge(
 
 
 class Lipschitz(Conversation):
-    """The conversation that both policies share; see `LipschitzUCB`."""
+    """The conversation that both policies share; see `LipschitzUCB`.
+
+    `notes` is a dict of plain data for the program that keeps the policy: it is saved and loaded, and never read here.
+    """
 
     apart = True
     audited = True
@@ -127,6 +130,7 @@ class Lipschitz(Conversation):
         self._params = RuleParams(np.array([*map(float, numbers), float(SILENCES[silence])]), theta)
         self._mind = rule.mind(self.dimension, k, self.ridge, stream(self.seed))
         self.round = 0
+        self.notes: dict[str, Any] = {}
         self._share_lock()
 
     # ------------------------------------------------------------------ the conversation
@@ -289,6 +293,7 @@ class Lipschitz(Conversation):
             "round": self.round,
             "tickets": self._saved_tickets(),
             "mind": list(self._minds),
+            "notes": self.notes,
         }
 
     @classmethod
@@ -298,6 +303,7 @@ class Lipschitz(Conversation):
         policy.metric = snapshot["metric"]
         policy.metric.taken_at = policy.precision
         policy._share_lock()
+        policy.notes = snapshot.get("notes", {})
         policy.round = saved.whole(snapshot, "round", 0)
         if "tickets" in snapshot:
             policy._resume(snapshot["tickets"])
@@ -350,7 +356,7 @@ class Lipschitz(Conversation):
                 mine[...] = old
             i, j = next(pair for pair in taken if status[pair] == CONTRADICTED)
             beside = [verdict for pair, verdict in taken.items() if pair < (i, j)]
-            raise VerdictError(f"pair ({i}, {j}): {self.metric.refusal(*beside, taken[i, j])}")
+            raise self.metric.refusal(*beside, taken[i, j], where=f"pair ({i}, {j}): ")
         for (i, j), verdict in taken.items():
             if status[i, j] in (TAUGHT, MOVED) or said[i, j] != 0:
                 self.metric.record(verdict)

@@ -167,7 +167,7 @@ class DistanceLearner:
         saved = [mine.copy() for mine in self._arrays]
         if self._take(taken) == CONTRADICTED:
             self._put_back(saved)
-            raise VerdictError(self.refusal(taken))
+            raise self.refusal(taken)
         number = self.record(taken)
         self.warn_if_grown(doublings)
         return number
@@ -253,12 +253,13 @@ class DistanceLearner:
         """Enter that the kernels took what no auditor has to say: that the square of a distance is not negative."""
         self._log.append(Verdict(0, x, y, 0.0, False, pair))
 
-    def refusal(self, *report: Verdict) -> str:
-        """Remember a report whose last verdict was refused; say which others it contradicts, and how to mend it."""
+    def refusal(self, *report: Verdict, where: str = "") -> VerdictError:
+        """Remember a report whose last verdict was refused; return the refusal, which says what it contradicts."""
         against = clashing(self.verdicts, report, self._state, self._widest)
-        if any(verdict.id for verdict in against):
+        logged = [verdict.id for verdict in against if verdict.id]
+        if logged:
             self._refused = [*self._refused, report][-REMEMBERED:]
-        return refusal(report[-1], against, float(self._state.radius.max()))
+        return VerdictError(where + refusal(report[-1], against, float(self._state.radius.max())), logged)
 
     @property
     def doublings(self) -> int:
