@@ -160,6 +160,31 @@ def test_a_slip_is_forgotten_when_the_auditor_says_the_opposite():
     assert learner.contradictions() == []
 
 
+@every
+@pytest.mark.parametrize("unfair", [True, False])
+def test_the_opposite_on_the_same_pair_and_gap_is_refused_and_certifies_no_exact_distance(make, unfair):
+    learner = make(radius=2.0)
+    first = learner.verdict([1.0, 0.0], ORIGIN, 0.3, unfair=unfair)
+    with pytest.raises(VerdictError, match=rf"agrees with verdicts \[{first}\]; nothing has changed") as refusal:
+        learner.verdict(ORIGIN, [1.0, 0.0], 0.3, unfair=not unfair)
+    assert refusal.value.verdicts == [first]
+    low, _, high = learner.bounds([1.0, 0.0], ORIGIN)
+    assert high - low > 0.02
+    policy = LipschitzUCB(2, metric=make(radius=2.0), silence="nothing", seed=1)
+    people = [[1.0, 0.0], [0.0, 0.0]]
+    policy.metric.verdict([-1.0, 0.0], ORIGIN, 0.9, unfair=False)
+    decision = policy.ask(people)
+    gap = float(abs(np.subtract(*decision.probabilities)))
+    policy.metric.verdict(*people, gap, unfair=unfair)
+    told = {"acceptable": [(0, 1)]} if unfair else {"violations": [(0, 1)]}
+    with pytest.raises(VerdictError, match=r"pair \(0, 1\): .*agrees with verdicts \[2\]"):
+        policy.tell(decision, 0.5 if decision.index >= 0 else None, **told)
+    assert policy.open_tickets == [decision.id]
+    believer = MomentDistance(error_rate=0.1)
+    believer.verdict([1.0, 0.0], ORIGIN, 0.3, unfair=unfair)
+    believer.verdict([1.0, 0.0], ORIGIN, 0.3, unfair=not unfair)
+
+
 def test_what_was_refused_is_no_part_of_the_state():
     learner = MomentDistance(radius=2.0)
     learner.verdict([1.0, 0.0], ORIGIN, 0.6, unfair=False)

@@ -351,10 +351,11 @@ class Lipschitz(Conversation):
             for i, j, number in self._pairs(k)
             if status[i, j] != 0 or said[i, j] != 0
         }
-        if contradicted:
+        opposite = [pair for pair, verdict in taken.items() if said[pair] and self.metric.takes_back(verdict)]
+        if contradicted or opposite:
             for mine, old in zip(self._beliefs, before, strict=True):
                 mine[...] = old
-            i, j = next(pair for pair in taken if status[pair] == CONTRADICTED)
+            i, j = next(pair for pair in taken if status[pair] == CONTRADICTED or pair in opposite)
             beside = [verdict for pair, verdict in taken.items() if pair < (i, j)]
             raise self.metric.refusal(*beside, taken[i, j], where=f"pair ({i}, {j}): ")
         for (i, j), verdict in taken.items():

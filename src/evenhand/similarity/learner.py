@@ -164,6 +164,8 @@ class DistanceLearner:
             raise VerdictError(wanted("gap", above, gap, "equal treatment is never unfair"))
         first, second = self._checked_pair(x, y, pair)
         taken, doublings = Verdict(0, first, second, gap, unfair, int(pair)), self.doublings
+        if self.takes_back(taken):
+            raise self.refusal(taken)
         saved = [mine.copy() for mine in self._arrays]
         if self._take(taken) == CONTRADICTED:
             self._put_back(saved)
@@ -248,6 +250,15 @@ class DistanceLearner:
         self._refused = [report for report in self._refused if not taken.reverses(report[-1])]
         self._next += 1
         return self._next - 1
+
+    def takes_back(self, newest: Verdict) -> bool:
+        """Say whether a verdict of the log is the opposite on the same pair and gap, where no verdict may be wrong.
+
+        The kernels' half-spaces are closed: they would take both, for d = gap.
+        """
+        if self.error_rate > 0.0:
+            return False
+        return any(newest.reverses(v) for v in self._log if v.id and abs(v.gap - newest.gap) <= EQUAL)
 
     def record_fact(self, x: NDArray[np.float64], y: NDArray[np.float64], pair: int) -> None:
         """Enter that the kernels took what no auditor has to say: that the square of a distance is not negative."""

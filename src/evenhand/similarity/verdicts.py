@@ -28,6 +28,9 @@ YIELDS = 1e-9
 CLOSELY = 20
 """Where no more verdicts than this seem to yield, it is looked at closely."""
 
+STRICTLY = 2e-9
+"""Unfair is d < gap: a square as large as that of the gap must yield by this much."""
+
 NEGATIVE = 1e-7
 """An eigenvalue of a metric that is no further below zero, relative to the largest one and to 1, is rounding."""
 
@@ -55,8 +58,10 @@ class Verdict(NamedTuple):
     def reverses(self, other: Verdict) -> bool:
         """Say whether this verdict, on the same two individuals, cannot hold beside the other one."""
         unfair, acceptable = (self, other) if self.unfair else (other, self)
-        opposite = unfair.unfair and not acceptable.unfair and unfair.gap <= acceptable.gap
-        return opposite and np.array_equal(self.x, other.x) and np.array_equal(self.y, other.y)
+        if not unfair.unfair or acceptable.unfair or unfair.gap > acceptable.gap:
+            return False
+        mine, either = (self.x, self.y), ((other.x, other.y), (other.y, other.x))
+        return any(all(map(np.array_equal, mine, theirs)) for theirs in either)
 
 
 def disputed(log: Sequence[Verdict], refused: Sequence[Sequence[Verdict]], belief: Belief, radius: float) -> list[int]:
@@ -166,6 +171,7 @@ class _Program:
         signs = np.array([1.0 if verdict.unfair else -1.0 for verdict in verdicts])
         told = signs[:, None] * self._directions(np.array([verdict.x - verdict.y for verdict in verdicts]))
         limits = signs * np.array([verdict.gap for verdict in verdicts]) ** 2 + self._tolerance
+        limits[signs > 0.0] -= STRICTLY
         box = [(0.0 if i == j else -self._radius, self._radius) for i, j in zip(self._rows, self._columns, strict=True)]
         costs = np.r_[np.zeros(m), np.broadcast_to(weights, n)]
         while True:
