@@ -34,9 +34,7 @@ def candidates(*labels):
         tables={"s": [0.5, 0.5], "v": [[0.5, 0.5], [0.4, 0.6]], "y": [[0.7, 0.3], [0.2, 0.8]]},
     )
     table = [[0.5, 0.5], [0.4, 0.6]]
-    return Problem(
-        model, intervene="v", sensitive="s", outcome="y", candidates=dict.fromkeys(labels, table), values=[0.0, 1.0]
-    )
+    return Problem(model, intervene="v", sensitive="s", outcome="y", candidates=dict.fromkeys(labels, table))
 
 
 TWO_FORMS = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -17,7 +17,18 @@ import numpy as np
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats
 
-__all__ = ["Decision", "Label", "Learner", "Policy", "SavedText", "World", "arm_labels", "composed", "find_label"]
+__all__ = [
+    "Decision",
+    "Label",
+    "Learner",
+    "Policy",
+    "SavedText",
+    "World",
+    "arm_labels",
+    "composed",
+    "find_label",
+    "places",
+]
 
 Label = str | int
 MOST_ARMS = 1_000_000
@@ -128,15 +139,20 @@ def composed(label: Any) -> Any:
     return unicodedata.normalize("NFC", label)
 
 
-def find_label(label: Any, labels: Sequence[Any]) -> int | None:
+def places(labels: Iterable[Any]) -> dict[Any, int]:
+    """Return the position of each label, and of its text in Unicode's composed form, for many calls of `find_label`."""
+    named = list(labels)
+    forms = {unicodedata.normalize("NFC", own): n for n, own in reversed([*enumerate(named)]) if isinstance(own, str)}
+    return forms | {own: n for n, own in enumerate(named)}
+
+
+def find_label(label: Any, labels: Sequence[Any] | dict[Any, int]) -> int | None:
     """Return the position of a label: of the very same text, else of what is the same in Unicode's composed form."""
-    if label in labels:
-        return labels.index(label)
-    if not isinstance(label, str) or all(str(own).isascii() for own in labels):
+    known = labels if isinstance(labels, dict) else places(labels)
+    try:
+        return known.get(label, known.get(unicodedata.normalize("NFC", label)) if isinstance(label, str) else None)
+    except TypeError:  # such as a list or an array, which is no label
         return None
-    forms = [unicodedata.normalize("NFC", own) if isinstance(own, str) else own for own in labels]
-    alike = unicodedata.normalize("NFC", label)
-    return forms.index(alike) if alike in forms else None
 
 
 def arm_labels(arms: int | Sequence[Label], name: str = "arms") -> tuple[Label, ...]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ from evenhand.errors import ArgumentError, ContextError, UnknownArmError, wanted
 from evenhand.kernels.arrays import Floats
 from evenhand.labels import as_given, combined_label, combined_labels
 from evenhand.online import KernelPolicy
-from evenhand.protocol import Decision, Label, arm_labels, composed, find_label
+from evenhand.protocol import Decision, Label, arm_labels, composed, find_label, places
 
 __all__ = ["Grouped", "Groups", "Membership", "group_label"]
 
@@ -101,8 +102,8 @@ class Groups:
         else:
             arms, given = arm_labels(len(groups)), list(groups)
         labels = combined_labels([composed(_attributes(group)) for group in given], "groups")
-        names = tuple(dict.fromkeys(labels))
-        return cls(arms, names, tuple(names.index(label) for label in labels))
+        codes = {label: code for code, label in enumerate(dict.fromkeys(labels))}
+        return cls(arms, tuple(codes), tuple(codes[label] for label in labels))
 
     def members(self, group: Label) -> tuple[Label, ...]:
         """Return the arms of a group."""
@@ -118,7 +119,7 @@ class Groups:
         """
         own = _attributes(group, name)
         for label in (combined_label(own, as_json=True), combined_label(own)):
-            position = find_label(label, self.names)
+            position = find_label(label, self._codes)
             if position is not None:
                 return position
         raise UnknownArmError(wanted(name, f"one of the groups {list(self.names)}", group))
@@ -138,7 +139,7 @@ class Groups:
         groups = _membership(groups)
         if isinstance(groups, Mapping):
             for arm, group in groups.items():
-                position = None if isinstance(arm, bool) else find_label(arm, self.arms)
+                position = None if isinstance(arm, bool) else find_label(arm, self._places)
                 if position is None:
                     raise UnknownArmError(wanted("groups", f"a dict over the arms {list(self.arms)}", arm))
                 codes[position] = self.code(group)
@@ -148,6 +149,14 @@ class Groups:
                 wanted("groups", f"{len(self.arms)} groups, one an arm, or a dict arm -> group", groups)
             )
         return np.array([self.code(group) for group in groups], dtype=np.float64)
+
+    @cached_property
+    def _codes(self) -> dict[Label, int]:
+        return places(self.names)
+
+    @cached_property
+    def _places(self) -> dict[Label, int]:
+        return places(self.arms)
 
     def sizes(self) -> Floats:
         """Return the number of arms of each group (n_groups,)."""

@@ -26,7 +26,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -145,11 +144,12 @@ class DeadlineLearn(UnderQuota, KernelPolicy):
         promise = read_promise(shares, tolerance, arms, learner)
         if (promise.slack + 1) * len(promise.arms) >= NEVER:
             raise ArgumentError(wanted("tolerance", f"less than 2^61 / {len(promise.arms)} pulls", tolerance))
-        if sum(promise.shares) == 1 and 0 in promise.shares:
-            never = promise.arms[promise.shares.index(Fraction(0))]
+        numerators, denominator = promise.fixed_point()
+        if sum(numerators) == denominator and 0 in numerators:
+            never = promise.arms[numerators.index(0)]
             warnings.warn(
                 f"the shares sum to 1 exactly and arm {never!r} has share 0: it will be pulled at most "
-                f"{promise.slack * sum(share > 0 for share in promise.shares)} times, ever",
+                f"{promise.slack * sum(n > 0 for n in numerators)} times, ever",
                 stacklevel=2,
             )
         self._set_up(learner, promise, seed)

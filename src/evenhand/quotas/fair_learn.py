@@ -16,7 +16,6 @@ Journal of Machine Learning Research 22 (2021), Algorithm 1 and Theorem 1.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -95,7 +94,7 @@ def at_most_equal_shares(promise: Promise) -> Promise:
     """
     k = len(promise.arms)
     for arm, share in zip(promise.arms, promise.shares, strict=True):
-        if share > Fraction(1, k):
+        if share.numerator * k > share.denominator:
             raise SharesError(
                 f"shares[{arm!r}]: wanted at most 1/{k}, one over the number of arms, got {float(share):.6g}; "
                 "DeadlineLearn keeps the promise for any shares that sum to at most 1"

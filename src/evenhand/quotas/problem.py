@@ -7,10 +7,11 @@ Journal of Machine Learning Research 22 (2021), Definition 2.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,10 @@ __all__ = ["Promise", "read_share", "read_tolerance"]
 ROUNDING = Fraction(1, 10**12)
 COARSE_ROUNDING = Fraction(1, 10**5)
 """A sum of shares this close above one is rounding in double precision (in a coarser one), not a wish."""
+FINEST = (1 << 60) // 10**9
+"""The largest common denominator of shares that were written exactly, beside floats that need a grid of their own."""
+MOST_BITS = 4096
+"""Of a common denominator: floats alone, the smallest included, never need more."""
 SMALLEST, LARGEST = -60, 2
 """Powers of ten outside these are a slip of the keyboard, not a share, not even in percent."""
 
@@ -45,27 +50,41 @@ def read_share(share: Any, name: str = "shares") -> Fraction:
     SharesError
         If it is not a finite number from 0 to 1.
     """
-    problem = wanted(name, "numbers from 0 to 1", share, "a share is the part of the rounds that an arm is owed")
+    given = share
     if isinstance(share, np.generic):
         share = float(str(share)) if isinstance(share, np.floating) else share.item()
     try:
         if isinstance(share, float):
-            value = Fraction(repr(share))
-            simple = Fraction(share).limit_denominator(10**6)
-            if value.denominator > 10**9 and float(simple) == share:
-                value = simple
+            value = _written(share)
         elif isinstance(share, str):
             percent = share.strip().endswith("%")
             value = _exact(share.strip().removesuffix("%").strip() if percent else share) / (100 if percent else 1)
         elif isinstance(share, (int, Fraction, Decimal)) and not isinstance(share, bool):
             value = _exact(share)
         else:
-            raise SharesError(problem)
-    except (ArithmeticError, ValueError) as error:
-        raise SharesError(problem) from error
-    if not 0 <= value <= 1:
-        raise SharesError(problem)
+            raise TypeError
+        if not 0 <= value.numerator <= value.denominator:
+            raise ValueError
+    except (ArithmeticError, TypeError, ValueError) as error:
+        mend = "a share is the part of the rounds that an arm is owed"
+        raise SharesError(wanted(name, "numbers from 0 to 1", given, mend)) from error
     return value
+
+
+def _written(share: float) -> Fraction:
+    """Return the fraction that was written: the shortest decimal, or a simpler fraction of the very same float."""
+    numerator, denominator = Decimal(repr(share)).as_integer_ratio()
+    if denominator > 10**9:
+        # a fraction p/q with q <= 10^6 that is this float is the last convergent of its continued fraction up to there
+        a, b = share.as_integer_ratio()
+        p, q, p_before, q_before = 0, 1, 1, 0
+        while b and (a // b) * q_before + q <= 10**6:
+            whole, rest = divmod(a, b)
+            p, q, p_before, q_before = p_before, q_before, whole * p_before + p, whole * q_before + q
+            a, b = b, rest
+        if q_before and p_before / q_before == share:
+            return Fraction(p_before, q_before)
+    return Fraction(numerator, denominator)
 
 
 def _exact(share: int | str | Fraction | Decimal) -> Fraction:
@@ -148,16 +167,18 @@ class Promise:
             if len(given) != len(labels):
                 raise SharesError(wanted("shares", f"{len(labels)}, one an arm", f"{len(given)} of them"))
         read = [read_share(share, f"shares[{label!r}]") for label, share in zip(labels, given, strict=True)]
-        excess = sum(read) - 1
+        exact = [not isinstance(share, (float, np.floating)) for share in given]
+        common = _common([share.denominator for share in read], 1 << MOST_BITS)
+        units = [share.numerator * (common // share.denominator) for share in read]
+        excess = Fraction(sum(units) - common, common)
         if 0 < excess <= max(map(_rounding, given)):
             roughest = max(range(len(read)), key=lambda i: (read[i] > excess, read[i].denominator))
             read[roughest] -= excess
         elif excess > 0:
             raise SharesError(
-                f"shares: they sum to {float(sum(read)):.12g}, more than 1 by {float(excess):.3g}; "
-                f"no rule can keep that promise: scale them by {1 / float(sum(read)):.6f} or lower"
+                f"shares: they sum to {float(1 + excess):.12g}, more than 1 by {float(excess):.3g}; "
+                f"no rule can keep that promise: scale them by {1 / float(1 + excess):.6f} or lower"
             )
-        exact = [not isinstance(share, (float, np.floating)) for share in given]
         return cls(labels, tuple(_countable(read, exact)), read_tolerance(tolerance))
 
     @property
@@ -180,8 +201,12 @@ class Promise:
 
     def fixed_point(self) -> tuple[list[int], int]:
         """Return the shares, exactly, as numerators over one common denominator below 2^60."""
-        denominator = math.lcm(*(share.denominator for share in self.shares))
-        return [int(share * denominator) for share in self.shares], denominator
+        return self._fixed_point
+
+    @cached_property
+    def _fixed_point(self) -> tuple[list[int], int]:
+        denominator = math.lcm(*{share.denominator for share in self.shares})
+        return [share.numerator * (denominator // share.denominator) for share in self.shares], denominator
 
     def pace(self) -> Pace:
         """Return the shares in the integers that kernels use."""
@@ -202,6 +227,25 @@ def _rounding(share: Any) -> Fraction:
     return COARSE_ROUNDING if coarse else ROUNDING
 
 
+def _common(denominators: Iterable[int], most: int) -> int:
+    """Return a common denominator.
+
+    Raises
+    ------
+    SharesError
+        If there is none up to `most`.
+    """
+    common = 1
+    for denominator in set(denominators):
+        common = math.lcm(common, denominator)
+        if common > most:
+            raise SharesError(
+                f"shares: wanted fractions with a common denominator below {FINEST:.2g}, "
+                f"got a finer one; write them with fewer digits, or as floats"
+            )
+    return common
+
+
 def _countable(shares: list[Fraction], exact: list[bool]) -> list[Fraction]:
     """Return the shares with a common denominator below 2^60, as kernels count them.
 
@@ -209,17 +253,12 @@ def _countable(shares: list[Fraction], exact: list[bool]) -> list[Fraction]:
     promises more, not less; where that would pass a sum of one, some of them are rounded down. What was written exactly
     is never touched.
     """
-    if math.lcm(*(share.denominator for share in shares)) < 1 << 60:
+    if math.lcm(*{share.denominator for share in shares}) < 1 << 60:
         return shares
-    rough = [not sure and share.denominator > 10**6 for share, sure in zip(shares, exact, strict=True)]
-    common = math.lcm(*(share.denominator for share, is_rough in zip(shares, rough, strict=True) if not is_rough))
-    if common > (1 << 60) // 10**9:
-        raise SharesError(
-            f"shares: wanted fractions with a common denominator below {(1 << 60) // 10**9:.2g}, "
-            f"got one of {common:.2g}; write them with fewer digits, or as floats"
-        )
+    sure = zip(shares, exact, strict=True)
+    common = _common((share.denominator for share, is_exact in sure if is_exact or share.denominator <= 10**6), FINEST)
     grid = common * 10 ** int(math.log10((1 << 60) / common))
-    units = [math.ceil(share * grid) for share in shares]
+    units = [-(-share.numerator * grid // share.denominator) for share in shares]
     for i in sorted(range(len(units)), key=lambda i: -shares[i].denominator)[: max(0, sum(units) - grid)]:
         units[i] -= 1
     return [Fraction(n, grid) for n in units]

@@ -125,7 +125,8 @@ def per_group(
     """
     given = by_label(values, name, "a list with a number for each group, or a dict group -> number")
     if isinstance(given, dict):
-        unknown = [label for label in given if label not in groups]
+        known = set(groups)
+        unknown = [label for label in given if label not in known]
         if unknown:
             raise UnknownArmError(wanted(name, f"one of the groups {list(groups)}", unknown[0]))
         missing = [label for label in groups if label not in given]
