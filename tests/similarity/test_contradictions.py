@@ -185,6 +185,38 @@ def test_the_opposite_on_the_same_pair_and_gap_is_refused_and_certifies_no_exact
     believer.verdict([1.0, 0.0], ORIGIN, 0.3, unfair=not unfair)
 
 
+@every
+@pytest.mark.parametrize("silence", ["nothing", "acceptable"])
+def test_opposite_verdicts_about_people_who_are_alike_are_refused_within_one_report(make, silence):
+    """Somebody is treated otherwise than two people who are alike: unfair beside one, acceptable beside the other."""
+    policy = LipschitzUCB(2, metric=make(radius=2.0), silence=silence, seed=1)
+    policy.metric.verdict([-1.0, 0.0], ORIGIN, 0.9, unfair=False)
+    people = [[1.0, 0.0], ORIGIN, ORIGIN]
+    decision = policy.ask(people)
+    assert decision.probabilities.tolist() == [1.0, 0.0, 0.0]
+    before = policy.metric.bounds(people[0], ORIGIN)
+    with pytest.raises(VerdictError, match=r"pair \(0, 2\): .*agrees with the rest of this report"):
+        policy.tell(decision, 0.5, [(0, 1)], acceptable=[(0, 2)])
+    assert policy.metric.bounds(people[0], ORIGIN) == before
+    policy.tell(decision, 0.5, [(0, 1), (0, 2)])
+    assert policy.metric.contradictions() == []
+
+
+@pytest.mark.parametrize("make", [MomentDistance, ProjectedVolumeDistance, EllipsoidDistance])
+def test_pairs_with_metrics_of_their_own_may_be_judged_otherwise(make):
+    learner = make(radius=2.0, shared=False)
+    learner.begin(2, 3)
+    learner.verdict([1.0, 0.0], ORIGIN, 0.3, unfair=True, pair=0)
+    learner.verdict([1.0, 0.0], ORIGIN, 0.3, unfair=False, pair=1)
+
+
+def test_that_something_was_unfair_is_no_question_where_all_were_treated_equally():
+    policy = LipschitzUCB(2, seed=1)
+    decision = policy.ask([[1.0, 0.0], [0.0, 1.0]])
+    with pytest.raises(VerdictError, match=r"which pair was it\? No pair of this round teaches anything new; nothing"):
+        policy.tell(decision, 0.5, True)
+
+
 def test_what_was_refused_is_no_part_of_the_state():
     learner = MomentDistance(radius=2.0)
     learner.verdict([1.0, 0.0], ORIGIN, 0.6, unfair=False)

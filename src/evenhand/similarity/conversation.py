@@ -351,7 +351,8 @@ class Lipschitz(Conversation):
             for i, j, number in self._pairs(k)
             if status[i, j] != 0 or said[i, j] != 0
         }
-        opposite = [pair for pair, verdict in taken.items() if said[pair] and self.metric.takes_back(verdict)]
+        verdicts = list(taken.values())
+        opposite = [pair for n, pair in enumerate(taken) if self.metric.takes_back(verdicts[n], verdicts[:n])]
         if contradicted or opposite:
             for mine, old in zip(self._beliefs, before, strict=True):
                 mine[...] = old
@@ -414,8 +415,10 @@ class Lipschitz(Conversation):
         if not isinstance(violations, (bool, np.bool_)):
             return violations
         if violations:
+            pairs = self.questions(number)
+            told = f"Candidates, most telling first: {pairs}" if pairs else "No pair of this round teaches anything new"
             raise VerdictError(
                 "violations: that something was unfair teaches too little; which pair was it? "
-                f"Candidates, most telling first: {self.questions(number)}; nothing has changed"
+                f"{told}; nothing has changed"
             )
         return ()

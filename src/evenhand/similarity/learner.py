@@ -7,7 +7,7 @@ import copy
 import inspect
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -251,14 +251,16 @@ class DistanceLearner:
         self._next += 1
         return self._next - 1
 
-    def takes_back(self, newest: Verdict) -> bool:
-        """Say whether a verdict of the log is the opposite on the same pair and gap, where no verdict may be wrong.
+    def takes_back(self, newest: Verdict, beside: Sequence[Verdict] = ()) -> bool:
+        """Say whether the log, or a verdict beside it, says the opposite on the same pair and gap; False where
+        verdicts may be wrong.
 
         The kernels' half-spaces are closed: they would take both, for d = gap.
         """
         if self.error_rate > 0.0:
             return False
-        return any(newest.reverses(v) for v in self._log if v.id and abs(v.gap - newest.gap) <= EQUAL)
+        told = [v for v in (*self._log, *beside) if abs(v.gap - newest.gap) <= EQUAL < v.gap]
+        return any(newest.reverses(v) for v in told if self._copy(v.pair) == self._copy(newest.pair))
 
     def record_fact(self, x: NDArray[np.float64], y: NDArray[np.float64], pair: int) -> None:
         """Enter that the kernels took what no auditor has to say: that the square of a distance is not negative."""
