@@ -8,15 +8,38 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from decimal import Decimal
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats
 
-__all__ = ["array", "one_of", "real", "whole", "yes_or_no"]
+__all__ = ["array", "as_float", "as_floats", "is_whole", "one_of", "real", "whole", "yes_or_no"]
+
+
+def is_whole(value: Any) -> TypeGuard[int]:
+    """Say whether a value is a whole number of Python or numpy: neither True nor a duration."""
+    return isinstance(value, Integral) and not isinstance(value, (bool, np.timedelta64))
+
+
+def as_float(value: Any) -> float:
+    """Return one number as a float: infinite where it is too large, NaN where it is none, such as text, True, a complex
+    number, a date or a list.
+
+    >>> as_float(np.int8(1)), as_float(10**400), as_float("1")
+    (1.0, inf, nan)
+    """
+    if getattr(value, "shape", None) == () and not isinstance(value, np.longdouble):
+        value = value.item()  # an array of no dimension, also of torch
+    if not isinstance(value, (Real, Decimal)) or isinstance(value, bool):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
 
 
 def real(
@@ -39,12 +62,7 @@ def real(
     ArgumentError
         If it is anything else; of the class `refusal`.
     """
-    number = math.nan
-    if isinstance(value, Real) and not isinstance(value, (bool, np.bool_)):
-        try:
-            number = float(value)
-        except OverflowError:
-            number = math.inf
+    number = math.nan if isinstance(value, np.ndarray) else as_float(value)
     if math.isfinite(number) and low <= number <= high and above < number < below:
         return number
     limits = ((">", above), (">=", low), ("<", below), ("<=", high))
@@ -60,7 +78,7 @@ def whole(name: str, value: Any, *, low: int, high: int | None = None, mend: str
     ArgumentError
         If it is anything else.
     """
-    if isinstance(value, Integral) and not isinstance(value, bool):
+    if is_whole(value):
         number = int(value)
         if number >= low and (high is None or number <= high):
             return number
@@ -120,7 +138,7 @@ def array(
         If it is ragged, has another number of dimensions, or holds anything but numbers; a number is named with its
         place.
     """
-    numbers = _numbers(value)
+    numbers = as_floats(value)
     if numbers is None:
         raise refusal(wanted(name, what, value))
     if numbers.ndim != dimensions or numbers.size == 0:
@@ -134,13 +152,15 @@ def array(
     return numbers
 
 
-def _numbers(value: Any) -> Floats | None:
-    """Return numbers as an array, None where they are none: text, complex numbers, dates, gaps, ragged rows."""
+def as_floats(value: Any) -> Floats | None:
+    """Return numbers as a fresh float array in C order, None where they are none: text, complex numbers, dates, gaps,
+    ragged rows."""
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         return None
     try:
         raw = np.asarray(value)
-        if raw.dtype.kind not in "fiub" and not (raw.dtype == object and all(isinstance(v, Real) for v in raw.flat)):
+        mixed = raw.dtype == object and all(isinstance(one, (Real, Decimal)) for one in raw.flat)
+        if raw.dtype.kind not in "fiub" and not mixed:
             return None
         with np.errstate(over="ignore"):
             return np.array(raw, dtype=np.float64, order="C")

@@ -17,8 +17,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar, TypeVar, cast
 
-import numpy as np
-
+from evenhand.arguments import is_whole
 from evenhand.errors import ArgumentError, ClosedTicketError, ForeignTicketError, UnknownTicketError, wanted
 from evenhand.protocol import Decision
 from evenhand.saved import item, packed, refused, unpacked, whole
@@ -142,7 +141,7 @@ class Conversation:
         name = self._handed.__name__
         handed = isinstance(given, self._handed)
         number = given.id if handed else given
-        if not isinstance(number, (int, np.integer)) or isinstance(number, bool):
+        if not is_whole(number):
             article = "an" if name[0] in "AEIOU" else "a"
             raise UnknownTicketError(wanted(name.lower(), f"{article} {name} or its id", given))
         number = int(number)

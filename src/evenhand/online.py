@@ -22,6 +22,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from evenhand.arguments import as_float, as_floats, is_whole
 from evenhand.conversation import Conversation, locked
 from evenhand.errors import ArgumentError, ContextError, RewardError, wanted
 from evenhand.kernels.arrays import Floats, Ints, Words
@@ -193,7 +194,7 @@ class KernelPolicy(Conversation):
         """Learn from `(index, reward)`, or `(contexts, index, reward)` for a contextual policy, without a ticket."""
         *contexts, index, reward = contexts_index_reward
         shown = self._checked_contexts(*contexts)
-        if not isinstance(index, (int, np.integer)) or isinstance(index, bool) or not 0 <= index < len(self._labels):
+        if not is_whole(index) or not 0 <= index < len(self._labels):
             raise ArgumentError(wanted("index", f"an arm's index below {len(self._labels)}", index))
         reward = self._checked_reward(reward)
         self._told = True
@@ -354,10 +355,9 @@ class KernelPolicy(Conversation):
         shape = f"numbers of shape ({arms}, {'d' if self.dimension is None else self.dimension}), a row an arm"
         table, columns = in_columns(contexts, self._columns, "contexts")
         table = in_order(table, [self.arms, None], "contexts", refusal=ContextError)
-        try:
-            shown = np.array(table, dtype=np.float64, order="C")
-        except (OverflowError, TypeError, ValueError) as error:
-            raise ContextError(wanted("contexts", shape, contexts)) from error
+        shown = as_floats(table)
+        if shown is None:
+            raise ContextError(wanted("contexts", shape, contexts))
         if shown.ndim != 2 or shown.shape[0] != arms or shown.shape[1] != (self.dimension or shown.shape[1] or 1):
             raise ContextError(wanted("contexts", shape, f"an array of shape {shown.shape}"))
         sound = np.abs(shown) <= LARGEST
@@ -378,12 +378,10 @@ class KernelPolicy(Conversation):
         if type(reward) is not float:
             if isinstance(reward, bool) or getattr(reward, "dtype", None) == np.bool_:
                 raise RewardError(wanted("reward", "a number", reward, "write 1.0 for yes and 0.0 for no"))
-            if isinstance(reward, (str, bytes)) or not hasattr(reward, "__float__"):
-                raise RewardError(wanted("reward", "a number", reward))
-            try:
-                reward = float(reward)
-            except (TypeError, ValueError, OverflowError) as error:
-                raise RewardError(wanted("reward", "one number", reward)) from error
+            given, reward = reward, as_float(reward)
+            if not math.isfinite(reward) and not isinstance(given, (float, np.floating)):
+                one = "one number" if math.isinf(reward) or getattr(given, "shape", ()) else "a number"
+                raise RewardError(wanted("reward", one, given))
         if not (low <= reward <= high and abs(reward) <= LARGEST):
             inside = (
                 f"a finite number, of at most {LARGEST:g}" if math.isinf(high) else f"a number in [{low:g}, {high:g}]"

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
+from evenhand.arguments import is_whole
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats
 
@@ -33,6 +34,8 @@ __all__ = [
 Label = str | int
 MOST_ARMS = 1_000_000
 """The largest number of arms that is taken: states and tables hold several numbers for each."""
+LARGEST_LABEL = 2**63 - 1
+"""The largest label that is a number, as files and tables hold it."""
 
 
 class _Decision(NamedTuple):
@@ -169,7 +172,7 @@ def arm_labels(arms: int | Sequence[Label], name: str = "arms") -> tuple[Label, 
         If there are fewer than two arms or more than `MOST_ARMS`, a label twice, a label that is neither str nor int,
         or a set of labels, which has no order.
     """
-    if isinstance(arms, (int, np.integer)) and not isinstance(arms, bool):
+    if is_whole(arms):
         if arms > MOST_ARMS:
             raise ArgumentError(wanted(name, f"at most {MOST_ARMS:,} {name}", arms))
         labels: tuple[Label, ...] = tuple(range(int(arms)))
@@ -189,6 +192,8 @@ def arm_labels(arms: int | Sequence[Label], name: str = "arms") -> tuple[Label, 
     for label in labels:
         if not isinstance(label, (str, int)) or isinstance(label, bool):
             raise ArgumentError(wanted(name, "labels that are str or int", label, "turn them into text first"))
+        if isinstance(label, int) and abs(label) > LARGEST_LABEL:
+            raise ArgumentError(wanted(name, "numbers below 2^63", label, "turn them into text first"))
     if len(set(labels)) < len(labels):
         twice = next(label for label, times in Counter(labels).items() if times > 1)
         raise ArgumentError(wanted(name, "each label once", twice, "it stands there twice"))

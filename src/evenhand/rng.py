@@ -9,12 +9,17 @@ from __future__ import annotations
 
 import numpy as np
 
+from evenhand.arguments import is_whole
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Words
 
 Seed = int | np.random.Generator | None
 
 __all__ = ["Seed", "child", "draw_seed", "generator", "stream"]
+
+
+MOST_BITS = 256
+"""Of a seed; a stream has as many."""
 
 
 def draw_seed(seed: Seed) -> int:
@@ -26,13 +31,15 @@ def draw_seed(seed: Seed) -> int:
     Raises
     ------
     ArgumentError
-        If `seed` is neither a non-negative int, a Generator nor None.
+        If `seed` is neither an int from 0 to 2^256 - 1, a Generator nor None.
     """
     if seed is None:
         return int(np.random.SeedSequence().entropy) % 2**63  # type: ignore[arg-type]
     if isinstance(seed, np.random.Generator):
         return int(seed.integers(2**63))
-    if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool) and seed >= 0:
+    if is_whole(seed) and seed >= 0:
+        if seed >= 1 << MOST_BITS:
+            raise ArgumentError(wanted("seed", f"an int below 2^{MOST_BITS}", seed))
         return int(seed)
     raise ArgumentError(wanted("seed", "an int >= 0, a numpy Generator or None", seed))
 

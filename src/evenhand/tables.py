@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.arguments import is_whole
 from evenhand.errors import TableError, wanted
 from evenhand.kernels.arrays import Floats
 from evenhand.protocol import composed
@@ -143,7 +144,7 @@ def column(frame: pd.DataFrame, name: str) -> NDArray[Any]:
         return values.to_numpy(dtype=np.int64)
     labels = np.empty(len(values), dtype=object)
     for row, value in enumerate(values):
-        if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        if is_whole(value):
             labels[row] = int(value)
         elif isinstance(value, str) or values.dtype != object:
             labels[row] = composed(str(value))

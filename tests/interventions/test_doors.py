@@ -65,7 +65,7 @@ BAD_TABLES = [
     (None, "a table of shape|numbers"),
     ([[0.8, 0.2], [0.4]], "numbers of shape"),
     ([[math.nan, 0.2], [0.4, 0.6]], "probabilities >= 0"),
-    ([[None, 0.2], [0.4, 0.6]], "probabilities >= 0"),
+    ([[None, 0.2], [0.4, 0.6]], "numbers of shape"),
     ([[1.2, -0.2], [0.4, 0.6]], "probabilities >= 0"),
     ([[10**400, 0.2], [0.4, 0.6]], "numbers of shape"),
     ([[1j, 0.2], [0.4, 0.6]], "numbers of shape"),

@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
-from evenhand.arguments import yes_or_no
+from evenhand.arguments import is_whole, yes_or_no
 from evenhand.conversation import untaught
 from evenhand.errors import ArgumentError, wanted
 from evenhand.groups.intervals import group_of
@@ -210,7 +210,7 @@ class NaiveFair(Grouped, KernelPolicy):
         inner = self._inside[code]
         try:
             chosen = 0 if inner is None else inner.choose(*([shown[members]] if self.contextual else []))
-            if isinstance(chosen, bool) or not isinstance(chosen, (int, np.integer)) or not 0 <= chosen < len(members):
+            if not is_whole(chosen) or not 0 <= chosen < len(members):
                 raise ArgumentError(wanted("inner.choose()", f"an arm's index below {len(members)}", chosen))
         except BaseException:
             self._state.stream[:] = before

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from evenhand.arguments import is_whole
 from evenhand.conversation import untaught
 from evenhand.errors import ArgumentError, wanted
 from evenhand.interventions.draws import Draws
@@ -57,7 +58,7 @@ def simulated_searches(
     import pandas as pd
     from joblib import Parallel, delayed
 
-    if not isinstance(replications, (int, np.integer)) or isinstance(replications, bool) or replications < 1:
+    if not is_whole(replications) or replications < 1:
         raise ArgumentError(wanted("replications", "a number >= 1", replications))
     for name, search in searches.items():
         untaught(f"searches[{name!r}]", search, "pass search.fresh(): every replication starts without memory")

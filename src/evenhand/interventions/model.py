@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.arguments import whole
+from evenhand.arguments import as_floats, whole
 from evenhand.errors import ArgumentError, wanted
 from evenhand.interventions.bif import read_bif
 from evenhand.interventions.inference import eliminate
@@ -26,12 +26,9 @@ MOST_ROWS = 10**9
 def checked_table(name: str, table: Any, axes: Sequence[Sequence[State]]) -> NDArray[np.float64]:
     """Return a conditional table as an array with the states of each axis in order; the last axis sums to one."""
     shape = tuple(map(len, axes))
-    try:
-        array = np.array(in_order(table, axes, name), dtype=float)
-    except ArgumentError:
-        raise
-    except (OverflowError, TypeError, ValueError) as error:
-        raise ArgumentError(wanted(name, f"numbers of shape {shape}", table)) from error
+    array = as_floats(in_order(table, axes, name))
+    if array is None:
+        raise ArgumentError(wanted(name, f"numbers of shape {shape}", table))
     if array.shape != shape:
         raise ArgumentError(
             wanted(

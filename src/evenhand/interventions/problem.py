@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.arguments import real
+from evenhand.arguments import as_float, real
 from evenhand.errors import ArgumentError, wanted
 from evenhand.interventions.cells import Cells, merged
 from evenhand.interventions.divergences import gap_divergence, outcome_divergence
@@ -253,10 +253,7 @@ class Problem:
                     wanted("costs", "a cost for each candidate", f"unknown {unknown}, missing {missing}")
                 )
             given = [given[label] for label in self.candidates]
-        try:
-            array = np.array(given, dtype=float)
-        except (OverflowError, TypeError, ValueError) as error:
-            raise ArgumentError(wanted("costs", "numbers", costs)) from error
+        array = np.array([as_float(cost) for cost in given])
         if array.shape != (len(self.candidates),) or not np.isfinite(array).all() or (array < 0).any():
             raise ArgumentError(wanted("costs", f"{len(self.candidates)} finite numbers >= 0", costs))
         return array

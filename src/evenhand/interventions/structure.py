@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.arguments import as_float
 from evenhand.errors import ArgumentError, wanted
 from evenhand.interventions.inference import eliminate, placed
 from evenhand.interventions.model import CausalModel, checked_table
@@ -129,10 +130,10 @@ def checked_scores(model: CausalModel, outcome: str, values: Mapping[Any, float]
     given: Any = dict(zip(states, states, strict=True)) if values is None else by_label(values, "values", what)
     if not isinstance(given, dict) or set(given) - set(states):
         raise ArgumentError(wanted("values", what, values, mend))
-    try:
-        numbers = np.array([float(given[state]) for state in states])
-    except (LookupError, OverflowError, TypeError, ValueError) as error:
-        raise ArgumentError(wanted("values", what, values, mend)) from error
+    named = [given.get(state) for state in states]
+    numbers = np.array([as_float(number) for number in named])
+    if not all(isinstance(number, float) for number in np.array(named, object)[~np.isfinite(numbers)]):
+        raise ArgumentError(wanted("values", what, values, mend))
     low, high = float(numbers.min()), float(numbers.max())
     if not np.isfinite(numbers).all() or low == high or not math.isfinite(high - low):
         raise ArgumentError(wanted("values", "finite numbers that differ", numbers.tolist()))

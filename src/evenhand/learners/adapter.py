@@ -7,8 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import numpy as np
-
+from evenhand.arguments import is_whole
 from evenhand.errors import ArgumentError, wanted
 
 __all__ = ["Adapter"]
@@ -67,7 +66,7 @@ class Adapter:
     def choose(self, *contexts: Any) -> int:
         """Return the index that the wrapped learner picks."""
         index = self._choose(self.learner, *contexts)
-        if isinstance(index, bool) or not isinstance(index, (int, np.integer)):
+        if not is_whole(index):
             raise ArgumentError(wanted("choose", "a function that returns an arm's index", index))
         return int(index)
 

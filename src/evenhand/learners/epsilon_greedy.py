@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from evenhand.arguments import as_float
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import kernel
@@ -87,10 +88,9 @@ class EpsilonGreedy(KernelPolicy):
     kernels = Kernels(choose, update)
 
     def __init__(self, epsilon: float = 0.1, *, arms: int | Sequence[Label] | None = None, seed: Seed = None) -> None:
-        number = not isinstance(epsilon, (str, bytes, bool)) and hasattr(epsilon, "__float__")
-        if not number or not 0 <= epsilon <= 1:
+        self.epsilon = as_float(epsilon)
+        if not 0 <= self.epsilon <= 1:
             raise ArgumentError(wanted("epsilon", "a probability in [0, 1]", epsilon))
-        self.epsilon = float(epsilon)
         super().__init__(arms, seed)
 
     def distribution(self, why: int) -> Floats | None:

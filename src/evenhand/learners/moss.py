@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from evenhand.arguments import is_whole
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import kernel
@@ -94,9 +95,7 @@ class MOSS(KernelPolicy):
     def __init__(
         self, horizon: int | None = None, *, arms: int | Sequence[Label] | None = None, seed: Seed = None
     ) -> None:
-        if horizon is not None and (
-            not isinstance(horizon, (int, np.integer)) or isinstance(horizon, bool) or not 1 <= horizon < NEVER
-        ):
+        if horizon is not None and (not is_whole(horizon) or not 1 <= horizon < NEVER):
             raise ArgumentError(wanted("horizon", "a number of rounds >= 1, below 2^61, or None", horizon))
         self.horizon = horizon
         super().__init__(arms, seed)

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from evenhand.arguments import is_whole
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Ints
 from evenhand.kernels.compose import kernel
@@ -102,7 +103,7 @@ class HorizonFairUCB(UnderQuota, KernelPolicy):
         arms: int | Sequence[Label] | None = None,
         seed: Seed = None,
     ) -> None:
-        if not isinstance(horizon, (int, np.integer)) or isinstance(horizon, bool) or not 1 <= horizon < NEVER:
+        if not is_whole(horizon) or not 1 <= horizon < NEVER:
             raise ArgumentError(wanted("horizon", "a number of rounds >= 1, below 2^61", horizon))
         self.horizon = int(horizon)
         self._set_up(UCB1(), read_promise(shares, tolerance, arms), seed)

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from evenhand.arguments import as_float
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import kernel
@@ -101,10 +102,9 @@ class LFG(KernelPolicy):
     def __init__(
         self, shares: Shares | Any, eta: float = 1000.0, *, arms: int | Sequence[Label] | None = None, seed: Seed = None
     ) -> None:
-        number = not isinstance(eta, (str, bytes, bool)) and hasattr(eta, "__float__")
-        if not number or not 0 < eta <= LARGEST_ETA:
+        self.eta = as_float(eta)
+        if not 0 < self.eta <= LARGEST_ETA:
             raise ArgumentError(wanted("eta", "a number > 0", eta))
-        self.eta = float(eta)
         self.promise = read_promise(shares, 0.0, arms)
         super().__init__(self.promise.arms, seed)
 

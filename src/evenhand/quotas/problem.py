@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from evenhand.arguments import as_float
 from evenhand.errors import ArgumentError, SharesError, wanted
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.pace import Pace, Position, pace, position
@@ -103,14 +104,9 @@ def read_tolerance(tolerance: Any) -> float:
     ArgumentError
         If it is negative or not a finite number.
     """
-    mend = "use 0.0 for the strict promise"
-    if isinstance(tolerance, (str, bytes, bool)) or not hasattr(tolerance, "__float__"):
-        raise ArgumentError(wanted("tolerance", "a number >= 0", tolerance, mend))
-    try:
-        value = float(tolerance)
-    except (OverflowError, TypeError, ValueError) as error:
-        raise ArgumentError(wanted("tolerance", "a finite number >= 0", tolerance, mend)) from error
-    if not (math.isfinite(value) and value >= 0):
+    value = as_float(tolerance)
+    if not 0 <= value < math.inf:
+        mend = "use 0.0 for the strict promise"
         raise ArgumentError(wanted("tolerance", "a finite number >= 0", tolerance, mend))
     return value
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
+from evenhand.arguments import is_whole
 from evenhand.conversation import locked, untaught
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints
@@ -191,7 +192,7 @@ class UnderQuota(Base):
         wish = self._ask_kernel(round, *self._arrays)
         if wish < 0:
             wish, why = self.learner.choose(*([shown] if self.contextual else [])), WISH
-            if isinstance(wish, bool) or not isinstance(wish, (int, np.integer)) or not 0 <= wish < len(self._labels):
+            if not is_whole(wish) or not 0 <= wish < len(self._labels):
                 raise ArgumentError(wanted("learner.choose()", f"an arm's index below {len(self._labels)}", wish))
             if self.round + 1 != round:
                 raise ArgumentError(wanted("learner.choose()", "to decide without asking its own policy", "an ask"))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from evenhand.arguments import as_float
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import kernel
@@ -71,10 +72,10 @@ class BernoulliArms(KernelWorld):
         given = by_label(means, "means", "a probability for each arm: a list, or a dict arm -> mean")
         super().__init__(list(given) if isinstance(given, dict) else len(given))
         values = list(given.values()) if isinstance(given, dict) else given
-        for arm, mean in zip(self.arms, values, strict=True):
-            if isinstance(mean, (str, bool)) or not hasattr(mean, "__float__") or not 0 <= mean <= 1:
+        self.means = np.array([as_float(mean) for mean in values])
+        for arm, mean, number in zip(self.arms, values, self.means, strict=True):
+            if not 0 <= number <= 1:
                 raise ArgumentError(wanted(f"means[{arm!r}]", "a probability in [0, 1]", mean))
-        self.means = np.array(values, dtype=np.float64)
         self.gaps = self.means.max() - self.means
 
     def parameters(self) -> BernoulliParams:

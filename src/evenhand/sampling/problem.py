@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.arguments import as_float, is_whole
 from evenhand.errors import ArgumentError, ContextError, UnknownArmError, wanted
 from evenhand.labels import by_label
 from evenhand.protocol import Label, find_label
@@ -83,13 +84,9 @@ def checked_number(name: str, value: Any, low: float, *, high: float = math.inf,
     ArgumentError
         If it is anything else.
     """
-    if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool):
-        try:
-            number = float(value)
-        except OverflowError:
-            number = math.inf
-        if low <= number <= high and math.isfinite(number):
-            return number
+    number = as_float(value)
+    if low <= number <= high and math.isfinite(number):
+        return number
     inside = f"a finite number >= {low:g}" if math.isinf(high) else f"a number in [{low:g}, {high:g}]"
     raise ArgumentError(wanted(name, inside, value, mend))
 
@@ -102,7 +99,7 @@ def checked_whole(name: str, value: Any, low: int) -> int:
     ArgumentError
         If it is anything else.
     """
-    if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and low <= value <= MOST:
+    if is_whole(value) and low <= value <= MOST:
         return int(value)
     inside = f"a whole number >= {low}" if not isinstance(value, int) or value <= MOST else f"at most {MOST}"
     raise ArgumentError(wanted(name, inside, value))

@@ -17,6 +17,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.arguments import as_floats
 from evenhand.errors import ArgumentError, wanted
 from evenhand.protocol import Label
 from evenhand.registry import register
@@ -65,10 +66,8 @@ class SyntheticModel1:
             raise ArgumentError(wanted("instance", "'I' or 'II'", instance))
         chosen = means if means is not None else INSTANCES[str(instance)]
         self.groups: tuple[Label, ...] = tuple(chosen)
-        try:
-            self.means = np.array([chosen[z] for z in self.groups], dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise ArgumentError(wanted("means", "two vectors of one dimension for each group", means)) from error
+        numbers = as_floats([chosen[z] for z in self.groups])
+        self.means = np.zeros(0) if numbers is None else numbers
         if self.means.ndim != 3 or self.means.shape[1] != 2 or not np.isfinite(self.means).all():
             raise ArgumentError(wanted("means", "two vectors of one dimension for each group", means))
         self.reset(0)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from evenhand.arguments import is_whole
 from evenhand.errors import ContractError, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import OPEN, entry, interpreted, kernel
@@ -217,7 +218,7 @@ def _step(
 
 
 def _index(policy: Any, said: Any, index: Any, arms: Any) -> int:
-    if isinstance(index, bool) or not isinstance(index, (int, np.integer)) or not 0 <= index < len(arms):
+    if not is_whole(index) or not 0 <= index < len(arms):
         what = f"a decision whose index is a whole number from 0 to {len(arms) - 1}"
         raise ContractError(wanted(type(policy).__name__, what, said))
     return int(index)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from evenhand.arguments import is_whole
 from evenhand.conversation import untaught
 from evenhand.errors import ArgumentError, SimulationInterrupted, wanted
 from evenhand.kernels.arrays import Ints
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["simulate"]
 
+MOST = {"rounds": 2**53, "replications": 10**7, "checkpoints": 10**7, "jobs": 10**4}
+"""The largest numbers that are taken."""
 ROUNDS_A_TASK = 1_000_000
 """Short replications are handed out together, long ones alone, so that an interruption loses little."""
 
@@ -102,8 +105,10 @@ def simulate(
     for name, policy in named.items():
         check_fit(f"policies[{name!r}]", policy, world)
     for name, value in (("rounds", rounds), ("replications", replications)):
-        if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
+        if not is_whole(value) or value < 1:
             raise ArgumentError(wanted(name, "a whole number >= 1", value))
+        if value > MOST[name]:
+            raise ArgumentError(wanted(name, f"at most {MOST[name]:,}", value))
     kept = _checkpoints(checkpoints, spacing, int(rounds))
     _warn_of_shared_randomness(named, world, int(replications))
     promises = _promises(named)
@@ -112,7 +117,7 @@ def simulate(
         backend = "threading" if quick else "loky"
     if not isinstance(backend, str):
         raise ArgumentError(wanted("backend", "the name of a joblib backend", backend))
-    if not isinstance(jobs, (int, np.integer)) or isinstance(jobs, bool) or jobs == 0:
+    if not is_whole(jobs) or jobs == 0 or abs(jobs) > MOST["jobs"]:
         raise ArgumentError(wanted("jobs", "a number of workers, or -1 for all cores", jobs))
     jobs = int(jobs)
     given = seed if seed is not None or store is None else remembered_seed(Path(store))
@@ -228,7 +233,7 @@ def _warn_of_shared_randomness(named: dict[str, Any], world: Any, replications: 
 def _checkpoints(checkpoints: int | Sequence[int], spacing: str, rounds: int) -> Ints:
     if spacing not in ("even", "log"):
         raise ArgumentError(wanted("spacing", "'even' or 'log'", spacing))
-    if isinstance(checkpoints, (int, np.integer)) and not isinstance(checkpoints, bool) and checkpoints >= 1:
+    if is_whole(checkpoints) and 1 <= min(checkpoints, rounds) <= MOST["checkpoints"]:
         if checkpoints >= rounds:
             return np.arange(1, rounds + 1)
         spread = np.geomspace if spacing == "log" else np.linspace
