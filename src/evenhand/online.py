@@ -3,12 +3,13 @@
 The author of a policy writes two kernels and a class of a few lines:
 
     choose(params, state, contexts, round, waiting) -> (index, reason)
-    update(params, state, contexts, index, reward)
+    update(params, state, contexts, index, reward, ticket)
 
 `params` is a NamedTuple that never changes, `state` a NamedTuple of arrays that the kernels change in place; the last
 field of either may be the NamedTuple of an inner learner. `contexts` is what the round shows, an array (n_arms, d),
-empty where rounds show nothing; `waiting` (n_arms,) counts the tickets of each arm that are still open. The compiled
-simulation loop calls the same two kernels, so what is simulated is what is deployed.
+empty where rounds show nothing; `waiting` (n_arms,) counts the tickets of each arm that are still open; `ticket` says
+when the arm was decided and with which probability, for rewards that come late, and may be left out by a rule that does
+not look at it. The compiled simulation loop calls the same two kernels, so what is simulated is what is deployed.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import math
 import zlib
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 
@@ -26,17 +27,33 @@ from evenhand.arguments import as_float, as_floats, is_whole
 from evenhand.conversation import Conversation, locked
 from evenhand.errors import ArgumentError, ContextError, RewardError, wanted
 from evenhand.kernels.arrays import Floats, Ints, Words
-from evenhand.kernels.compose import OPEN, Gradual, entry, kernel
+from evenhand.kernels.compose import OPEN, Gradual, bind, entry, interpreted, kernel
 from evenhand.kernels.packing import flat, names, packer
 from evenhand.labels import in_columns, in_order
 from evenhand.protocol import Decision, Label, arm_labels
 from evenhand.rng import Seed, draw_seed, stream
 from evenhand.saved import fill, item, refused, whole
 
-__all__ = ["REASONS", "KernelPolicy", "Kernels", "reason"]
+__all__ = [
+    "FORCED",
+    "REASONS",
+    "KernelPolicy",
+    "Kernels",
+    "Ticket",
+    "certain",
+    "drawn",
+    "is_forced",
+    "reason",
+    "unknown",
+]
 
 REASONS: dict[int, str] = {}
 """What the reason numbers of `choose` mean; filled by `reason` when a policy's module is imported."""
+
+ReasonCode = Literal["other", "forced", "untried", "explored", "greedy", "optimistic", "sampled", "drawn", "learner"]
+CODES: tuple[ReasonCode, ...] = get_args(ReasonCode)
+CODE_BITS = 32
+"""A reason's number is the position of its code in `CODES`, above this many bits of its words."""
 
 LARGEST = 1e100
 """How large a number of contexts or a reward may be: squares and sums of these are finite."""
@@ -47,19 +64,100 @@ PLAIN_WORK, PLAIN_CALL = 1_000_000, 100
 a call counts as so many by itself."""
 
 
-class Kernels(NamedTuple):
-    """The numeric core of a policy, see the head of this module."""
+class Ticket(NamedTuple):
+    """What a learner may know about the decision whose reward it is told.
 
+    Attributes
+    ----------
+    round : the round in which it was decided.
+    probability : the probability with which it was decided: 1 by a rule that draws nothing, nan where it is unknown.
+    """
+
+    round: int
+    probability: float
+
+
+learn: Any = OPEN
+
+
+@kernel
+def _without_ticket(params: Any, state: Any, contexts: Floats, index: int, reward: float, ticket: Ticket) -> None:
+    learn(params, state, contexts, index, reward)
+
+
+@kernel
+def certain(params: Any, state: Any, index: int) -> float:
+    """Return the probability of a decision that followed from what had happened before."""
+    return 1.0
+
+
+@kernel
+def unknown(params: Any, state: Any, index: int) -> float:
+    """Return nan, where decisions are drawn and nobody knows their distribution in numbers."""
+    return math.nan
+
+
+@kernel
+def drawn(params: Any, state: Any, index: int) -> float:
+    """Return the probability of the arm that was just drawn from `state.probabilities` (n_arms,)."""
+    return state.probabilities[index]
+
+
+class _Kernels(NamedTuple):
     choose: Any
     update: Any
+    probability: Any
 
 
-def reason(text: str) -> int:
-    """Return the number under which kernels report this reason, the same number for the same words in any process."""
-    number = zlib.crc32(text.encode())
+class Kernels(_Kernels):
+    """The numeric core of a policy, see the head of this module.
+
+    Parameters
+    ----------
+    choose, update : its kernels.
+    probability : `probability(params, state, index)`, with which the last `choose` picked an arm: `certain`, `unknown`,
+        or `drawn` where the state keeps the distribution in a field `probabilities`.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, choose: Any, update: Any, probability: Any = certain) -> Self:
+        if update.function.__code__.co_argcount == 5:
+            update = bind(_without_ticket, learn=update)
+        return super().__new__(cls, choose, update, probability)
+
+
+def reason(text: str, code: ReasonCode = "other") -> int:
+    """Return the number under which kernels report this reason, the same number for the same words in any process.
+
+    Parameters
+    ----------
+    text : the reason in words, for whoever reads it.
+    code : the kind of the reason, for programs: "forced" by a promise, "untried", "explored" at random, "greedy" (the
+        best so far), "optimistic" (the highest bound), "sampled" (the best of a posterior sample), "drawn" from a
+        distribution, or the "learner"'s own.
+
+    Raises
+    ------
+    ArgumentError
+        If there is no such code, or the words have the number of others.
+    """
+    if code not in CODES:
+        raise ArgumentError(wanted("code", f"one of {', '.join(CODES)}", code))
+    number = CODES.index(code) << CODE_BITS | zlib.crc32(text.encode())
     if REASONS.setdefault(number, text) != text:
         raise ArgumentError(f"reason: {text!r} has the number of {REASONS[number]!r}; word it otherwise")
     return number
+
+
+FORCED_CODE = CODES.index("forced")
+FORCED = reason("owed its share", "forced")
+
+
+@kernel
+def is_forced(why: int) -> bool:
+    """Say whether a decision was forced by a promise."""
+    return why >> CODE_BITS == FORCED_CODE
 
 
 class _Later:
@@ -147,18 +245,22 @@ class KernelPolicy(Conversation):
         """
         with self._lock:
             shown = self._checked_contexts(contexts) if self.contextual or contexts is not None else NO_CONTEXTS
-            index, why = self._choose(shown)
+            index, why, probability = self._choose(shown)
             number = self._next
             self._next = number + 1
-            self._open[number] = (self.round, self._labels[index], index), shown
+            label = self._labels[index]
+            self._open[number] = (self.round, label, index), shown, probability
             self._waiting[index] += 1
-            decision = Decision(number, self.round, self._labels[index], index, self.distribution(why), REASONS[why])
+            code = CODES[why >> CODE_BITS]
+            decision = Decision(number, self.round, label, index, self.distribution(why), REASONS[why], code)
             decision.token = self._token
             return decision
 
     def distribution(self, why: int) -> Floats | None:
         """Return the distribution (n_arms,) that the decision just taken was drawn from, None where none is known."""
-        return None
+        if self.kernels.probability is certain or self.kernels.probability is unknown:
+            return None
+        return np.array([self._probability(index) for index in range(len(self._labels))])
 
     def tell(self, decision: Decision | int, reward: float) -> None:
         """Bring back the reward of a ticket, given as the decision or its id; late and out of order is fine.
@@ -171,16 +273,16 @@ class KernelPolicy(Conversation):
             If the ticket was never handed out, was told or forgotten before, or is another policy's.
         """
         with self._lock:
-            number, ((_, _, index), shown) = self._ticket(decision)
+            number, ((round, _, index), shown, probability) = self._ticket(decision)
             reward = self._checked_reward(reward)
-            self._update(shown, index, reward)
+            self._update(shown, index, reward, Ticket(round or 0, probability))
             self._waiting[index] -= 1
             del self._open[number]
 
     @locked
     def forget(self, decision: Decision | int) -> None:
         """Close a ticket whose reward will never come; the decision itself still counts as taken."""
-        number, ((_, _, index), _) = self._ticket(decision)
+        number, ((_, _, index), _, _) = self._ticket(decision)
         self._waiting[index] -= 1
         del self._open[number]
 
@@ -198,7 +300,7 @@ class KernelPolicy(Conversation):
             raise ArgumentError(wanted("index", f"an arm's index below {len(self._labels)}", index))
         reward = self._checked_reward(reward)
         self._told = True
-        self._update(shown, int(index), reward)
+        self._update(shown, int(index), reward, Ticket(self.round, self._probability(int(index))))
 
     @property
     @locked
@@ -278,7 +380,7 @@ class KernelPolicy(Conversation):
             policy._resume({"next": snapshot["next"], "open": rows})
         if policy._next - 1 > policy.round:
             raise refused("next", f"at most {policy.round + 1}, one more than the rounds", policy._next)
-        arms = np.array([index for (_, _, index), _ in policy._open.values()], np.int64)
+        arms = np.array([index for (_, _, index), _, _ in policy._open.values()], np.int64)
         at_hand = np.bincount(arms, minlength=len(policy._labels))
         policy._waiting[:] = at_hand
         if "waiting" in snapshot:
@@ -288,11 +390,11 @@ class KernelPolicy(Conversation):
         return policy
 
     def _kept(self, remembered: Any) -> tuple[Any, ...]:
-        (round, _, index), shown = remembered
-        return round or 0, index, shown
+        (round, _, index), shown, probability = remembered
+        return round or 0, index, shown, probability
 
     def _remembered(self, number: int, *kept: Any) -> tuple[Any, ...]:
-        round, index, shown = kept
+        round, index, shown, probability = (*kept, self._told_probability())[:4]
         if type(index) is not int or not 0 <= index < len(self._labels):
             raise refused(f"ticket {number}", f"the index of an arm, below {len(self._labels)}", index)
         if type(round) is not int or not 0 <= round <= self.round:
@@ -300,11 +402,19 @@ class KernelPolicy(Conversation):
         sound = isinstance(shown, np.ndarray) and shown.dtype == np.float64 and np.isfinite(shown).all()
         if not sound or not self._may_be_shown(shown):
             raise refused(f"ticket {number}", "the contexts of a round, finite numbers, a row an arm", shown)
-        return (round or None, self._labels[index], index), shown
+        if type(probability) is not float or not (0.0 < probability <= 1.0 or math.isnan(probability)):
+            raise refused(f"ticket {number}", "a probability above 0, or nan", probability)
+        return (round or None, self._labels[index], index), shown, probability
+
+    def _told_probability(self) -> float:
+        """Return the probability of decisions of which it was not written down."""
+        return 1.0 if self.kernels.probability is certain else math.nan
 
     def _logged(self, decided: dict[str, Any], shown: dict[str, Any]) -> tuple[Any, ...]:
         contexts = self._checked_contexts(shown.get("contexts")) if self.contextual else NO_CONTEXTS
-        return decided["round"], decided["index"], contexts
+        probabilities = decided.get("probabilities")
+        chance = self._told_probability() if probabilities is None else float(probabilities[decided["index"]])
+        return decided["round"], decided["index"], contexts, chance
 
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:
@@ -323,19 +433,23 @@ class KernelPolicy(Conversation):
         self._params, self._state = self.parameters(), self.memory()
         self._waiting = np.zeros(len(self.arms), dtype=np.int64)
 
-    def _choose(self, shown: Floats) -> tuple[int, int]:
-        picked: tuple[int, int] = self._ask_kernel(self.round + 1, shown, self._waiting, self._arrays)
+    def _choose(self, shown: Floats) -> tuple[int, int, float]:
+        picked: tuple[int, int, float] = self._ask_kernel(self.round + 1, shown, self._waiting, self._arrays)
         self.round += 1
         return picked
 
-    def _update(self, shown: Floats, index: int, reward: float) -> None:
-        self._tell_kernel(index, reward, shown, self._arrays)
+    def _update(self, shown: Floats, index: int, reward: float, ticket: Ticket) -> None:
+        self._tell_kernel(index, reward, *ticket, shown, self._arrays)
+
+    def _probability(self, index: int) -> float:
+        """Return the probability with which the last decision could have picked an arm."""
+        return float(interpreted(self.kernels.probability)(self._params, self._state, index))
 
     def _compile(self) -> None:
         params, state = flat(self._params), flat(self._state)
         packers = {"split": len(params), "pack_params": packer(self._params), "pack_state": packer(self._state)}
         self._arrays = (*params, *state)
-        ask = entry(_ask, choose=self.kernels.choose, **packers)
+        ask = entry(_ask, choose=self.kernels.choose, probability=self.kernels.probability, **packers)
         tell = entry(_tell, update=self.kernels.update, **packers)
         calls = PLAIN_WORK // (
             self.call_work() + sum(array.size for array in self._arrays if isinstance(array, np.ndarray))
@@ -343,7 +457,7 @@ class KernelPolicy(Conversation):
         seen = NO_CONTEXTS, self._waiting, self._arrays
         self._ask_kernel = Gradual(ask, (1, *seen), calls, partial(setattr, self, "_ask_kernel"))
         self._tell_kernel = Gradual(
-            tell, (0, 0.0, NO_CONTEXTS, self._arrays), calls, partial(setattr, self, "_tell_kernel")
+            tell, (0, 0.0, 0, 1.0, NO_CONTEXTS, self._arrays), calls, partial(setattr, self, "_tell_kernel")
         )
 
     def _checked_contexts(self, contexts: Any = None) -> Floats:
@@ -392,17 +506,20 @@ class KernelPolicy(Conversation):
         return reward
 
 
-choose = update = pack_params = pack_state = OPEN
+choose = update = probability = pack_params = pack_state = OPEN
 split = 0
 
 _COMPILED = ("_ask_kernel", "_tell_kernel", "_arrays")
 
 
 @kernel
-def _ask(round: int, contexts: Floats, waiting: Ints, arrays: Any) -> tuple[int, int]:
-    return choose(pack_params(*arrays[:split]), pack_state(*arrays[split:]), contexts, round, waiting)
+def _ask(round: int, contexts: Floats, waiting: Ints, arrays: Any) -> tuple[int, int, float]:
+    params, state = pack_params(*arrays[:split]), pack_state(*arrays[split:])
+    index, why = choose(params, state, contexts, round, waiting)
+    return index, why, probability(params, state, index)
 
 
 @kernel
-def _tell(index: int, reward: float, contexts: Floats, arrays: Any) -> None:
-    update(pack_params(*arrays[:split]), pack_state(*arrays[split:]), contexts, index, reward)
+def _tell(index: int, reward: float, round: int, chance: float, contexts: Floats, arrays: Any) -> None:
+    params, state = pack_params(*arrays[:split]), pack_state(*arrays[split:])
+    update(params, state, contexts, index, reward, Ticket(round, chance))

@@ -45,6 +45,7 @@ class _Decision(NamedTuple):
     index: int  # type: ignore[assignment]
     probabilities: Floats | None
     reason: str
+    reason_code: str = "other"
 
 
 class Decision(_Decision):
@@ -59,6 +60,8 @@ class Decision(_Decision):
     probabilities : the distribution (n_arms,) that the arm was drawn from, or None where the choice is not drawn from
         one.
     reason : why this arm, in words.
+    reason_code : the kind of the reason, for programs: "forced" by a promise, "untried", "explored", "greedy", ...; see
+        `evenhand.online.reason`.
     token : which policy decided it, so that no other takes it for its own; None where the decision was made of plain
         data. It is no field of the tuple: what is compared, unpacked and logged is what was decided.
     """

@@ -18,13 +18,13 @@ from evenhand.kernels.arrays import Bools, Floats, Ints, Words
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.least_squares import Regressions, learn, product, regressions
 from evenhand.kernels.random import normal
-from evenhand.online import KernelPolicy, Kernels, reason
+from evenhand.online import KernelPolicy, Kernels, reason, unknown
 from evenhand.registry import register
 from evenhand.rng import Seed
 
 __all__ = ["LinearThompson"]
 
-SAMPLED = reason("highest sampled reward")
+SAMPLED = reason("highest sampled reward", "sampled")
 
 
 class ThompsonParams(NamedTuple):
@@ -104,7 +104,7 @@ class LinearThompson(Grouped, KernelPolicy):
     1/delta))) up to logarithms.
     """
 
-    kernels = Kernels(choose, update)
+    kernels = Kernels(choose, update, unknown)
 
     def __init__(
         self,

@@ -11,6 +11,7 @@ random arm.
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple, Self
 
@@ -28,13 +29,13 @@ from evenhand.groups.worlds import BiasedLinearArms
 from evenhand.kernels.arrays import Bools, Floats, Ints, Words
 from evenhand.kernels.compose import OPEN, bind, entry, kernel
 from evenhand.kernels.random import below
-from evenhand.online import KernelPolicy, Kernels, reason
+from evenhand.online import KernelPolicy, Kernels, Ticket, reason, unknown
 from evenhand.registry import register
 from evenhand.rng import Seed, child
 
 __all__ = ["NaiveFair"]
 
-WISH = reason("the wish of its group's own learner")
+WISH = reason("the wish of its group's own learner", "learner")
 
 
 class NaiveParams(NamedTuple):
@@ -83,8 +84,8 @@ def choose(params: NaiveParams, state: NaiveState, contexts: Floats, round: int,
 
 
 @kernel
-def update(params: NaiveParams, state: NaiveState, contexts: Floats, index: int, reward: float) -> None:
-    inner_update(params.inner, state.inner, contexts, index, reward)
+def update(params: NaiveParams, state: NaiveState, contexts: Floats, index: int, reward: float, ticket: Ticket) -> None:
+    inner_update(params.inner, state.inner, contexts, index, reward, ticket)
 
 
 @register("groups/naive-fair")
@@ -168,9 +169,12 @@ class NaiveFair(Grouped, KernelPolicy):
             if inner.membership != self.membership:
                 raise ArgumentError(wanted("inner", f"one for the groups {self.groups}", inner.groups))
             self.kernels = Kernels(
-                bind(choose, inner_choose=inner.kernels.choose), bind(update, inner_update=inner.kernels.update)
+                bind(choose, inner_choose=inner.kernels.choose),
+                bind(update, inner_update=inner.kernels.update),
+                unknown,
             )
             return
+        self.kernels = Kernels(choose, update, unknown)
         if getattr(inner, "arms", None) is not None:
             raise ArgumentError(wanted("inner", "one without arms= yet: each group's copy gets its own", inner.arms))
         self.contextual = bool(getattr(inner, "contextual", False))
@@ -201,7 +205,7 @@ class NaiveFair(Grouped, KernelPolicy):
             return self._learner.fresh(arms=arms, seed=child(self.seed, 1, code))
         return copy.deepcopy(self._learner)
 
-    def _choose(self, shown: Floats) -> tuple[int, int]:
+    def _choose(self, shown: Floats) -> tuple[int, int, float]:
         if self.compiled:
             return super()._choose(shown)
         before = self._state.stream.copy()
@@ -216,11 +220,11 @@ class NaiveFair(Grouped, KernelPolicy):
             self._state.stream[:] = before
             raise
         self.round += 1
-        return members[int(chosen)], WISH
+        return members[int(chosen)], WISH, math.nan
 
-    def _update(self, shown: Floats, index: int, reward: float) -> None:
+    def _update(self, shown: Floats, index: int, reward: float, ticket: Ticket) -> None:
         if self.compiled:
-            super()._update(shown, index, reward)
+            super()._update(shown, index, reward, ticket)
             return
         code = self.membership.codes[index]
         members = [arm for arm, own in enumerate(self.membership.codes) if own == code]

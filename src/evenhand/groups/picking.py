@@ -20,14 +20,14 @@ from evenhand.kernels.arrays import Bools, Floats, Ints, Words
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.least_squares import learn
 from evenhand.kernels.random import below, uniform
-from evenhand.online import Kernels, reason
+from evenhand.online import Kernels, reason, unknown
 
 __all__ = ["CHAIN", "CHAIN_WITHIN", "INTERVALS", "TOP", "TWO_SWEEPS", "any_of"]
 
-EXPLORED = reason("explored at random")
-HIGHEST = reason("highest upper end of its interval")
-UNKNOWN = reason("no interval yet")
-CHAINED = reason("drawn from intervals that overlap in a chain")
+EXPLORED = reason("explored at random", "explored")
+HIGHEST = reason("highest upper end of its interval", "optimistic")
+UNKNOWN = reason("no interval yet", "untried")
+CHAINED = reason("drawn from intervals that overlap in a chain", "drawn")
 TOP, CHAIN, CHAIN_WITHIN, TWO_SWEEPS = 0, 1, 2, 3
 """Who is pulled: the top interval; one of its chain; one of its chain inside its group; one of the authors' program's
 two sweeps."""
@@ -166,4 +166,4 @@ def update(params: IntervalParams, state: IntervalState, contexts: Floats, index
         learn(fit, arms + groups, x, reward)
 
 
-INTERVALS = Kernels(choose, update)
+INTERVALS = Kernels(choose, update, unknown)

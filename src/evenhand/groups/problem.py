@@ -224,7 +224,7 @@ class Grouped(Base):
             raise ContextError(wanted("contexts", what, dimension, "leave some out, or summarize them"))
         super().begin(dimension)
 
-    def _choose(self, shown: Floats) -> tuple[int, int]:
+    def _choose(self, shown: Floats) -> tuple[int, int, float]:
         horizon = getattr(self, "horizon", None)
         if horizon is not None and self.round >= horizon:
             mend = "give a longer horizon, or None for widths that widen with t"

@@ -7,10 +7,10 @@ import math
 
 import numpy as np
 
-from evenhand.kernels.arrays import Words
+from evenhand.kernels.arrays import Floats, Words
 from evenhand.kernels.compose import kernel
 
-__all__ = ["below", "beta", "gamma", "normal", "uniform"]
+__all__ = ["below", "beta", "draw", "gamma", "normal", "uniform"]
 
 _23 = np.uint64(23)
 _17 = np.uint64(17)
@@ -39,6 +39,19 @@ def uniform(stream: Words) -> float:
 def below(stream: Words, bound: int) -> int:
     """Return an integer in {0, ..., bound - 1}; the bias is under bound / 2^53."""
     return int(uniform(stream) * bound)
+
+
+@kernel
+def draw(stream: Words, probabilities: Floats) -> int:
+    """Return the index of an entry of a distribution, drawn by it; never one of probability 0."""
+    left, index = uniform(stream), -1
+    for i in range(probabilities.size):
+        if probabilities[i] > 0.0:
+            index = i
+            left -= probabilities[i]
+            if left < 0.0:
+                break
+    return index
 
 
 @kernel

@@ -2,9 +2,11 @@
 
 from evenhand.learners.adapter import Adapter
 from evenhand.learners.epsilon_greedy import EpsilonGreedy
+from evenhand.learners.exp3 import Exp3
 from evenhand.learners.kl_ucb import KLUCB
 from evenhand.learners.moss import MOSS
+from evenhand.learners.softmax import Softmax
 from evenhand.learners.thompson import Thompson
 from evenhand.learners.ucb1 import UCB1
 
-__all__ = ["KLUCB", "MOSS", "UCB1", "Adapter", "EpsilonGreedy", "Thompson"]
+__all__ = ["KLUCB", "MOSS", "UCB1", "Adapter", "EpsilonGreedy", "Exp3", "Softmax", "Thompson"]

@@ -18,15 +18,15 @@ from evenhand.kernels.compose import kernel
 from evenhand.kernels.random import below, uniform
 from evenhand.kernels.ties import tried, untried
 from evenhand.learners.ucb1 import UNSEEN, UNTRIED
-from evenhand.online import KernelPolicy, Kernels, reason
+from evenhand.online import KernelPolicy, Kernels, reason, unknown
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed
 
 __all__ = ["EpsilonGreedy"]
 
-EXPLORED = reason("explored at random")
-BEST_MEAN = reason("highest mean so far")
+EXPLORED = reason("explored at random", "explored")
+BEST_MEAN = reason("highest mean so far", "greedy")
 
 
 class GreedyParams(NamedTuple):
@@ -85,7 +85,7 @@ class EpsilonGreedy(KernelPolicy):
     Source: Sutton and Barto (1998), section 2.2.
     """
 
-    kernels = Kernels(choose, update)
+    kernels = Kernels(choose, update, unknown)
 
     def __init__(self, epsilon: float = 0.1, *, arms: int | Sequence[Label] | None = None, seed: Seed = None) -> None:
         self.epsilon = as_float(epsilon)

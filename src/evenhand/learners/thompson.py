@@ -14,14 +14,14 @@ import numpy as np
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.random import beta, uniform
-from evenhand.online import KernelPolicy, Kernels, reason
+from evenhand.online import KernelPolicy, Kernels, reason, unknown
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed
 
 __all__ = ["Thompson"]
 
-SAMPLED = reason("highest sampled mean")
+SAMPLED = reason("highest sampled mean", "sampled")
 
 
 class ThompsonParams(NamedTuple):
@@ -85,7 +85,7 @@ class Thompson(KernelPolicy):
     Source: Agrawal and Goyal (2012), Algorithm 2.
     """
 
-    kernels = Kernels(choose, update)
+    kernels = Kernels(choose, update, unknown)
 
     def __init__(self, *, arms: int | Sequence[Label] | None = None, seed: Seed = None) -> None:
         super().__init__(arms, seed)

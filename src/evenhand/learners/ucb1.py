@@ -26,9 +26,9 @@ from evenhand.rng import Seed
 
 __all__ = ["UCB1"]
 
-UNTRIED = reason("never tried before")
-UNSEEN = reason("no reward seen yet")
-HIGHEST = reason("highest upper confidence bound")
+UNTRIED = reason("never tried before", "untried")
+UNSEEN = reason("no reward seen yet", "untried")
+HIGHEST = reason("highest upper confidence bound", "optimistic")
 MARGIN = 1.0 + 1e-9
 """By which factor the leader must win for the shortcut to count: far above rounding: decisions are the plain rule's."""
 

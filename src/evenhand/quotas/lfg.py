@@ -31,7 +31,7 @@ from evenhand.rng import Seed
 __all__ = ["LFG"]
 
 LARGEST_ETA = 1e300
-PRESSED = reason("largest queue and reward bound together")
+PRESSED = reason("largest queue and reward bound together", "optimistic")
 
 
 class LFGParams(NamedTuple):

@@ -13,6 +13,7 @@ kernels.
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
@@ -25,19 +26,18 @@ from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import OPEN, bind, entry, kernel
 from evenhand.kernels.packing import flat, packer
-from evenhand.online import KernelPolicy, Kernels, reason
+from evenhand.online import FORCED, KernelPolicy, Kernels, Ticket, drawn, reason, unknown
 from evenhand.protocol import Label
 from evenhand.quotas.problem import Promise
 from evenhand.rng import Seed, child
 
-__all__ = ["OWED", "Kept", "Rule", "Shares", "UnderQuota", "as_wished", "read_promise"]
+__all__ = ["Kept", "Rule", "Shares", "UnderQuota", "as_wished", "read_promise"]
 
 Shares = Sequence[Any] | Mapping[Label, Any]
 Kept = Literal["at every round", "at the horizon", "in the long run"]
 """When a policy keeps its promise."""
 
-OWED = reason("owed its share")
-WISH = reason("the learner's wish")
+WISH = reason("the learner's wish", "learner")
 
 
 class Rule(NamedTuple):
@@ -48,7 +48,7 @@ class Rule(NamedTuple):
     served: Any
 
 
-forced = settled = served = learner_choose = learner_update = pack_params = pack_state = OPEN
+forced = settled = served = redistributed = learner_choose = learner_update = pack_params = pack_state = OPEN
 split = 0
 
 
@@ -60,19 +60,44 @@ class NoLearner(NamedTuple):
 
 @kernel
 def _choose(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
-    arm, why = forced(params, state, round), OWED
-    if arm < 0:
+    must = forced(params, state, round)
+    arm, why = must, FORCED
+    if must < 0:
         wish, why = learner_choose(params.learner, state.learner, contexts, round, waiting)
         arm = settled(params, state, round, wish)
         if arm != wish:
-            why = OWED
+            why = FORCED
+    redistributed(params, state, round, must)
     served(params, state, round, arm)
     return arm, why
 
 
 @kernel
-def _update(params: Any, state: Any, contexts: Floats, index: int, reward: float) -> None:
-    learner_update(params.learner, state.learner, contexts, index, reward)
+def _update(params: Any, state: Any, contexts: Floats, index: int, reward: float, ticket: Ticket) -> None:
+    learner_update(params.learner, state.learner, contexts, index, reward, ticket)
+
+
+@kernel
+def _nothing_known(params: Any, state: Any, round: int, must: int) -> None:
+    """Stand for `_settle_all` where the learner's distribution is not known, or trivial."""
+
+
+@kernel
+def _settle_all(params: Any, state: Any, round: int, must: int) -> None:
+    """Turn the distribution of the learner's wishes into that of the arms that are played, in place."""
+    probabilities = state.learner.probabilities
+    for wish in range(probabilities.size):
+        if probabilities[wish] > 0.0:
+            arm = must if must >= 0 else settled(params, state, round, wish)
+            if arm != wish:
+                chance = probabilities[wish]
+                probabilities[wish] = 0.0
+                probabilities[arm] += chance
+
+
+@kernel
+def _drawn_inside(params: Any, state: Any, index: int) -> float:
+    return state.learner.probabilities[index]
 
 
 @kernel
@@ -92,6 +117,10 @@ def _settle(round: int, wish: int, *arrays: Any) -> int:
     arm = settled(params, state, round, wish)
     served(params, state, round, arm)
     return arm
+
+
+NOT_KNOWN = Kernels(as_wished, _update, unknown)
+"""Of a learner from elsewhere, which is called between the rule's kernels."""
 
 
 def read_promise(shares: Any, tolerance: Any, arms: int | Sequence[Label] | None, learner: Any = None) -> Promise:
@@ -128,13 +157,18 @@ class UnderQuota(Base):
             if learner.arms is not None and learner.arms != promise.arms:
                 raise ArgumentError(wanted("learner", f"one for the arms {promise.arms}", learner.arms))
             self.contextual, self.reward_range = learner.contextual, learner.reward_range
+            known = learner.kernels.probability is drawn
+            rule = self.rule._asdict()
+            redistribute = bind(_settle_all, settled=self.rule.settled) if known else _nothing_known
             self.kernels = Kernels(
-                bind(_choose, learner_choose=learner.kernels.choose, **self.rule._asdict()),
+                bind(_choose, learner_choose=learner.kernels.choose, redistributed=redistribute, **rule),
                 bind(_update, learner_update=learner.kernels.update),
+                _drawn_inside if known else learner.kernels.probability,
             )
         elif isinstance(learner, type):
             raise ArgumentError(wanted("learner", "a learner, not its class", learner, f"write {learner.__name__}()"))
         elif callable(getattr(learner, "choose", None)) and callable(getattr(learner, "update", None)):
+            self.kernels = NOT_KNOWN
             self._pristine = copy.deepcopy(learner)
             self.contextual = bool(getattr(learner, "contextual", False))
         else:
@@ -185,10 +219,10 @@ class UnderQuota(Base):
         self.learner = learner
         return learner
 
-    def _choose(self, shown: Floats) -> tuple[int, int]:
+    def _choose(self, shown: Floats) -> tuple[int, int, float]:
         if self.compiled:
             return KernelPolicy._choose(self, shown)
-        round, why = self.round + 1, OWED
+        round, why = self.round + 1, FORCED
         wish = self._ask_kernel(round, *self._arrays)
         if wish < 0:
             wish, why = self.learner.choose(*([shown] if self.contextual else [])), WISH
@@ -198,11 +232,11 @@ class UnderQuota(Base):
                 raise ArgumentError(wanted("learner.choose()", "to decide without asking its own policy", "an ask"))
         arm = self._tell_kernel(round, int(wish), *self._arrays)
         self.round = round
-        return arm, why if arm == wish else OWED
+        return arm, why if arm == wish else FORCED, math.nan
 
-    def _update(self, shown: Floats, index: int, reward: float) -> None:
+    def _update(self, shown: Floats, index: int, reward: float, ticket: Ticket) -> None:
         if self.compiled:
-            KernelPolicy._update(self, shown, index, reward)
+            KernelPolicy._update(self, shown, index, reward, ticket)
         else:
             self.learner.update(*([shown] if self.contextual else []), index, reward)
 

@@ -6,16 +6,13 @@ from array import array
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from evenhand.online import REASONS
 from evenhand.protocol import find_label
-from evenhand.quotas.under_quota import OWED
+from evenhand.studies.records import reason_code
 
 if TYPE_CHECKING:
     from evenhand.studies import Study
 
-__all__ = ["OWED_ITS_SHARE", "Index"]
-
-OWED_ITS_SHARE = REASONS[OWED]
+__all__ = ["Index"]
 
 
 class Index:
@@ -70,7 +67,7 @@ class Index:
         self._arms.append(self._code(f"arm {decision.get('arm', decision.get('group'))}"))
         self._reasons.append(self._code(f"reason {reason}"))
         self._open.append(1)
-        if reason == OWED_ITS_SHARE:
+        if reason_code(decision) == "forced":
             self._owed.append(ticket)
 
     def _code(self, text: str) -> int:

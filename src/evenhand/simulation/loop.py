@@ -13,14 +13,13 @@ from evenhand.errors import ContractError, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import OPEN, entry, interpreted, kernel
 from evenhand.metrics.shares import Tally, count, tally, violations, worst
-from evenhand.online import REASONS, KernelPolicy, reason
+from evenhand.online import KernelPolicy, Ticket, is_forced
 from evenhand.protocol import Decision
 from evenhand.rng import child
 from evenhand.simulation.world import KernelWorld
 
 __all__ = ["Trace", "foreign_learner", "replicate", "runs_compiled"]
 
-FORCED = reason("owed its share")
 NO_SUCH_ARM = -1
 ROUNDS_A_CALL = 1 << 22
 """Between two calls the user's wish to stop is heard; about 40 ms."""
@@ -46,7 +45,7 @@ class Running(NamedTuple):
     totals: Floats
 
 
-observe = choose = respond = update = score = OPEN
+observe = choose = probability = respond = update = score = OPEN
 
 
 @kernel
@@ -87,11 +86,12 @@ def play(
         arm, why = choose(params, state, contexts, round, waiting)
         if arm < 0 or arm >= tally.pulls.size:
             return NO_SUCH_ARM
+        ticket = Ticket(round, probability(params, state, arm))
         reward = respond(world, world_state, contexts, arm)
-        update(params, state, contexts, arm, reward)
+        update(params, state, contexts, arm, reward, ticket)
         score(world, world_state, contexts, arm, reward, running.totals)
         count(tally, arm, round)
-        if why == FORCED:
+        if is_forced(why):
             running.forced[0] += 1
         running.reward[0] += reward
         if round == checkpoints[row]:
@@ -206,7 +206,7 @@ def _step(
         else:
             policy.update(*observed, index, reward)
         enter(books, index, round)
-        running.forced[0] += getattr(decision, "reason", "") == REASONS[FORCED]
+        running.forced[0] += getattr(decision, "reason_code", "") == "forced"
         running.reward[0] += reward
         running.totals[:] = world.totals
         if round == checkpoints[row]:

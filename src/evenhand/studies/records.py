@@ -31,10 +31,13 @@ __all__ = [
     "now",
     "plain",
     "random_state",
+    "reason_code",
     "revived",
 ]
 
 Kind = Literal["ask", "tell", "forget"]
+WORDS_OF_FORCED = "owed its share"
+"""How logs without reason codes say that a promise forced a decision."""
 NESTED = {list, dict}
 AS_THEY_ARE = {str, int, bool, type(None)}
 """Kinds of values that the log keeps as they are."""
@@ -177,12 +180,16 @@ def arguments_of(text: str) -> dict[str, Any]:
 def as_decided(decision: Any) -> dict[str, Any]:
     """Return a ticket as the log keeps it, with the name of its type; its token is no part of what was decided."""
     if type(decision) is Decision and AS_THEY_ARE.issuperset(map(type, decision)):  # most are, and this is fast
-        id, round, arm, index, shown, reason = decision
-        one = {"type": "Decision", "id": id, "round": round, "arm": arm, "index": index}
-        return one | {"probabilities": shown, "reason": reason}
+        return {"type": "Decision", **decision._asdict()}
     fields = decision._asdict() if hasattr(decision, "_asdict") else vars(decision)
     kept = {name: plain(item, "decision") for name, item in fields.items() if name != "token"}
     return {"type": type(decision).__name__, **kept}
+
+
+def reason_code(decided: dict[str, Any]) -> str:
+    """Return the kind of the reason of a decision of the log; earlier versions wrote words alone."""
+    code: str = decided.get("reason_code", "forced" if decided.get("reason") == WORDS_OF_FORCED else "other")
+    return code
 
 
 def decision_from(decided: dict[str, Any]) -> Any:

@@ -14,12 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evenhand.kernels.arrays import Floats, Ints
-from evenhand.online import REASONS
 from evenhand.protocol import Label
-from evenhand.quotas.under_quota import OWED
 from evenhand.studies.chain import Entry
 from evenhand.studies.promise_check import PromiseCheck
-from evenhand.studies.records import loaded, revived
+from evenhand.studies.records import loaded, reason_code, revived
 
 __all__ = ["Moment", "Trail"]
 
@@ -52,7 +50,7 @@ class Trail:
         `kept` are what it says.
     sequence, rounds, told, forgotten : entries, decisions, reports and closed tickets so far.
     counts : decisions for each label (n_labels,).
-    forced : decisions so far whose reason is that the arm was owed its share; `last_owed` (n_labels,) the last such
+    forced : decisions so far that the promise forced; `last_owed` (n_labels,) the last such
         round, 0 for none.
     rewards, rewarded : sum of the rewards and how many there were, by label (n_labels,).
     groups : the groups of the arms where the policy knows any; `group_counts` (n_groups,) decisions for each.
@@ -168,7 +166,7 @@ class Trail:
         self.open[row.ticket or 0] = indices, row.at
         for index in indices:
             self._drawn(row, index)
-        if decision.get("reason") == REASONS[OWED]:
+        if reason_code(decision) == "forced":
             self.forced += 1
             self.last_owed[indices[0]] = self.rounds
         if self.rounds == 1 or self.rounds % self._every == 0:
