@@ -10,8 +10,7 @@ from sqlalchemy import create_engine, text
 
 from evenhand.cli import main
 from evenhand.errors import ArgumentError, EvenhandError, MissingExtraError, StoreError
-from evenhand.online import REASONS
-from evenhand.quotas.under_quota import OWED
+from evenhand.online import FORCED, REASONS
 from evenhand.studies import Study
 from tests.cli.shell import NEW, answer, asked, call, evenhand, refused
 from tests.naming import named
@@ -37,15 +36,15 @@ def test_a_store_has_this_versions_form_or_is_brought_to_it(store):
     refused(StoreError, "written by a newer version", "ask", store)
 
 
-def test_after_a_snapshot_other_code_goes_on_and_says_what_it_did_not_replay(played, monkeypatch):
+def test_after_a_snapshot_other_code_goes_on_and_says_which_reasons_it_words_otherwise(played, monkeypatch):
     entries = Study.open(played).sequence
     assert f"after {entries} entries is kept" in answer("snapshot", played)
     monkeypatch.setattr("evenhand.studies.snapshots.policy_version", lambda policy: "another")
-    monkeypatch.setitem(REASONS, OWED, "owed by other words")
+    monkeypatch.setitem(REASONS, FORCED, "owed by other words")
     asked(played)
     said = " ".join(answer("verify", played).split())
-    assert "note: entries from" in said
-    assert f"of its {entries + 1} entries were replayed" in said
+    assert "reasons were worded otherwise by the version that wrote them" in said
+    assert "log is whole and replays to the same decisions" in said
     assert "the promise, at every round, was kept" in said.lower()
 
 

@@ -32,6 +32,7 @@ def test_a_conversation(store):
         "index": 0,
         "probabilities": None,
         "reason": "never tried before",
+        "reason_code": "untried",
     }
     assert answer("tell", store, first["ticket"], "1.0") == "told\n"
     assert answer("tell", store, "1", "1") == "already told\n"
@@ -69,7 +70,7 @@ def test_the_same_key_is_the_same_decision(store):
         (["tell", "9", "1"], UnknownTicketError, "ticket 9 was never handed out"),
         (["tell", "1"], ArgumentError, "REWARD: wanted what the decision brought"),
         (["tell"], ArgumentError, "REWARD: wanted what the decision brought"),
-        (["tell", "", "1"], ArgumentError, "TICKET: wanted a decision's number"),
+        (["tell", "", "1"], ArgumentError, "argument 2: wanted a value, got ''"),
         (["tell", "one", "1"], ForeignTicketError, "wanted a ticket as ask returned it"),
         (["tell", "ads.1.0000000000000000", "1"], ForeignTicketError, "not signed by the study 'ads'"),
         (["tell", "other.1.0000000000000000", "1"], ForeignTicketError, "belongs to the study 'other'"),

@@ -28,7 +28,7 @@ def shown(events, labels, shares=None, slack=0):
         if values:
             rewards += zip(of_ticket[event.ticket], values, strict=True)
     closed = {event.ticket for event in events if event.kind != "ask"}
-    forced = [t for t, event in enumerate(asks, 1) if event.decision.get("reason") == "owed its share"]
+    forced = [t for t, event in enumerate(asks, 1) if event.decision.get("reason_code") == "forced"]
     found = {
         "labels": [*labels, *range(len(labels), size)],
         "sequence": len(events),

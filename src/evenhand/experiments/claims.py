@@ -97,7 +97,7 @@ def certainty(slack: ArrayLike, error: ArrayLike, runs: int) -> float:
     Examples
     --------
     >>> round(certainty([0.4, 0.9], [0.1, 0.1], 100), 1)
-    3.9
+    3.8
     >>> round(certainty([0.4, 0.9], [0.1, 0.1], 3), 1)
     1.9
     """
