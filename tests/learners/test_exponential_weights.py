@@ -17,7 +17,7 @@ GAMMA = 0.3
 
 
 def weights_after(told: list[tuple[int, float, float]]) -> np.ndarray:
-    """Figure 1 of Auer et al. (2002), weights as they are: (index, probability at the decision, reward) of each tell."""
+    """Figure 1 of Auer et al. (2002); of each tell the index, the chance it had, and the reward."""
     weights = np.ones(ARMS)
     for index, probability, reward in told:
         weights[index] *= math.exp(GAMMA * reward / probability / ARMS)
@@ -36,7 +36,8 @@ def test_exp3_weighs_a_late_reward_by_the_probability_of_its_own_decision():
             reward = float(chance.random())
             policy.tell(late.id, reward)
             told.append((late.index, probability, reward))
-    assert len(told) > 100 and waiting
+    assert len(told) > 100
+    assert waiting
 
 
 def test_the_probability_of_an_open_ticket_is_saved():
@@ -71,7 +72,8 @@ def test_under_a_promise_the_probability_is_that_of_the_arm_that_is_played(rule)
 def test_forced_decisions_are_certain():
     policy = eh.quotas.FairLearn(Exp3(0.5), [0.3, 0.3, 0.3], seed=1)
     forced = [d for d in (policy.ask() for _ in range(200)) if d.reason_code == "forced"]
-    assert forced and all(d.probabilities[d.index] == 1.0 for d in forced)
+    assert forced
+    assert all(d.probabilities[d.index] == 1.0 for d in forced)
 
 
 def test_softmax_draws_in_proportion_to_the_exponentials_of_the_means():
