@@ -357,9 +357,11 @@ class KernelPolicy(Conversation):
         """
         policy = cls(**item(snapshot, "config"))
         if item(snapshot, "dimension") is None:
+            if "round" in snapshot:
+                raise refused("dimension", "a whole number, as rounds were played", None)
             return policy
         policy.begin(whole(snapshot, "dimension", 1 if policy.contextual else 0))
-        policy.round = whole(snapshot, "round", 0)
+        policy.round = whole(snapshot, "round", 0, 2**62)
         own, saved = flat(policy._state), item(snapshot, "state")
         if not isinstance(saved, list) or len(saved) != len(own):
             raise refused("state", f"{len(own)} arrays", saved)

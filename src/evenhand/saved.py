@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from evenhand.errors import StateFileError, wanted
 
-__all__ = ["fill", "item", "packed", "refused", "unpacked", "whole"]
+__all__ = ["fill", "item", "packed", "real", "refused", "unpacked", "whole"]
 
 MEND = "the file is damaged or was edited by hand; load an earlier one"
 
@@ -51,17 +51,33 @@ def whole(saved: Any, name: str, low: int, high: float = math.inf) -> int:
     return value
 
 
+def real(saved: Any, name: str, low: float = -math.inf) -> float:
+    """Return a finite number >= `low` of a saved state.
+
+    Raises
+    ------
+    StateFileError
+        If it is missing or anything else.
+    """
+    value = item(saved, name)
+    if type(value) not in (int, float) or not low <= value < math.inf:
+        raise refused(name, f"a finite number >= {low:g}", value)
+    return float(value)
+
+
 def fill(own: NDArray[Any], saved: Any, name: str) -> None:
     """Write a saved array into one of the same type and shape.
 
     Raises
     ------
     StateFileError
-        If it has another type or shape.
+        If it has another type or shape, or a number is none.
     """
     if not isinstance(saved, np.ndarray) or saved.dtype != own.dtype or saved.shape != own.shape:
         got = f"{saved.dtype} {saved.shape}" if isinstance(saved, np.ndarray) else saved
         raise refused(name, f"an array {own.dtype} {own.shape}", got)
+    if saved.dtype.kind == "f" and np.isnan(saved).any():
+        raise refused(name, "numbers", saved.tolist())
     own[...] = saved
 
 

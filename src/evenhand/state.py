@@ -26,6 +26,7 @@ from evenhand import registry
 from evenhand.buffers import can_hold, from_npy, pack, unpack
 from evenhand.errors import ArgumentError, EvenhandError, StateFileError, wanted
 from evenhand.protocol import SavedText
+from evenhand.saved import whole
 
 __all__ = ["FORMAT", "from_bytes", "load", "save", "to_bytes", "write"]
 
@@ -185,7 +186,8 @@ def _decode(value: Any, arrays: list[np.ndarray]) -> Any:
     if "$fraction" in value:
         return Fraction(value["$fraction"])
     if "$array" in value:
-        return arrays[value["$array"]]
+        number = whole(value, "$array", 0, len(arrays) - 1)
+        return arrays[number]
     if "$items" in value:
         return {_decode(key, arrays): _decode(item, arrays) for key, item in value["$items"]}
     if "$object" in value:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand import saved
 from evenhand.arguments import real, whole, yes_or_no
 from evenhand.conversation import Conversation, locked
 from evenhand.errors import ArgumentError, UnknownTicketError, wanted
@@ -358,17 +359,32 @@ class Search(Conversation):
     def restored(cls, snapshot: dict[str, Any]) -> Self:
         """Return the search that `snapshot` was taken of."""
         search = cls(**{**snapshot["config"], "problem": Problem.restored(snapshot["config"]["problem"])})
-        for name, value in snapshot["state"].items():
-            setattr(search, name, value)
+        state, last = saved.item(snapshot, "state"), len(search._phases)
+        search.phase, search.handed_out = (
+            saved.whole(state, "phase", 0, last),
+            saved.whole(state, "handed_out", 0, last),
+        )
+        search.cost, search.trials = saved.real(state, "cost", 0), saved.whole(state, "trials", 0)
+        search.over = saved.item(state, "over")
+        if type(search.over) is not bool:
+            raise refused("over", "true or false", search.over)
+        for name in ("remaining", "certified", "_owed"):
+            saved.fill(getattr(search, name), saved.item(state, name), name)
         if "tickets" in snapshot:
             search._resume(snapshot["tickets"])
         else:
             search._resume({"next": snapshot["state"]["_next"], "open": snapshot["open"]})
         search.dropped = {number: (phase, why) for number, phase, why in snapshot["dropped"]}
-        unseen = search._nothing.seen
-        search._all, search._recent, search._used = (Evidence(*[*parts, unseen][:4]) for parts in snapshot["evidence"])
+        search._all, search._recent, search._used = map(search._taken_up, saved.item(snapshot, "evidence"))
         search._deliveries = [Delivery(*parts) for parts in snapshot.get("deliveries", ())]
         return search
+
+    def _taken_up(self, parts: list[Any]) -> Evidence:
+        """Return saved evidence; version 0.1.0 kept no profiles."""
+        found = Evidence(*map(np.zeros_like, self._nothing))
+        for name, own, kept in zip(Evidence._fields, found, [*parts, self._nothing.seen], strict=False):
+            saved.fill(own, kept, f"evidence.{name}")
+        return found
 
     def _said(self, ticket: Allocation) -> tuple[Any, ...]:
         return ticket.phase, _counts(ticket.plan)

@@ -16,7 +16,7 @@ import copy
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from evenhand.online import FORCED, KernelPolicy, Kernels, Ticket, drawn, reason
 from evenhand.protocol import Label
 from evenhand.quotas.problem import Promise
 from evenhand.rng import Seed, child
+from evenhand.saved import refused
 
 __all__ = ["Kept", "Rule", "Shares", "UnderQuota", "as_wished", "read_promise"]
 
@@ -199,6 +200,21 @@ class UnderQuota(Base):
     def pulls(self) -> dict[Label, int]:
         """How often each arm was decided for so far."""
         return dict(zip(self.promise.arms, self._state.pulls.tolist(), strict=True))
+
+    @classmethod
+    def restored(cls, snapshot: dict[str, Any]) -> Self:
+        """Return the policy that `snapshot` was taken of.
+
+        Raises
+        ------
+        StateFileError
+            If a value cannot have been saved, such as pulls that are not as many as the rounds.
+        """
+        policy = super().restored(snapshot)
+        pulls = int(policy._state.pulls.sum()) if policy._begun else 0
+        if policy._begun and pulls != policy.round:
+            raise refused("round", f"{pulls}, as many as the pulls", policy.round)
+        return policy
 
     def config(self) -> dict[str, Any]:
         """Return the constructor's arguments, the learner as it was given."""

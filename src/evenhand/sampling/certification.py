@@ -26,6 +26,7 @@ from evenhand.sampling.losses import BOUNDED
 from evenhand.sampling.measures import confidence_sequence
 from evenhand.sampling.problem import Draw, Groups, checked_number, checked_rows, checked_whole
 from evenhand.sampling.worlds import SyntheticModel1
+from evenhand.saved import fill, item, refused
 
 __all__ = ["Certification"]
 
@@ -247,9 +248,11 @@ class Certification(Drawing):
         if getattr(snapshot["model"], "untold", False):
             raise StateFileError("model: was saved without the rows that trained it; certify anew from its sampler")
         check = cls(**{name: snapshot[name] for name in names})
-        check.sums[:], check.counts[:], check._low[:], check._high[:] = (
-            snapshot[n] for n in ("sums", "counts", "low", "high")
-        )
+        own = {"sums": check.sums, "counts": check.counts, "low": check._low, "high": check._high}
+        for name, mine in own.items():
+            fill(mine, item(snapshot, name), name)
+            if mine.min() < 0:
+                raise refused(name, "numbers from 0", mine.tolist())
         check._dry[:] = snapshot.get("dry", False)
         check._resume(snapshot["tickets"])
         return check

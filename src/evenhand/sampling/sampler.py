@@ -30,6 +30,7 @@ from evenhand.sampling.models import raise_named
 from evenhand.sampling.problem import Draw, Groups, checked_number, checked_whole, per_group
 from evenhand.sampling.rows import Rows
 from evenhand.sampling.trainer import Trainer
+from evenhand.saved import fill, item, real, refused, whole
 
 __all__ = ["Costs", "Sampler"]
 
@@ -310,12 +311,19 @@ class Sampler(Drawing):
         """Return the sampler that `snapshot` was taken of."""
         sampler = cls(**snapshot["config"], model=snapshot["model"].fresh())
         sampler._trainer.restore(snapshot)
-        sampler._stream[:] = snapshot["stream"]
-        sampler.round, sampler.rounds, sampler.labels = snapshot["numbers"]
-        sampler.spent, sampler._notes = snapshot["spent"], list(snapshot["notes"])
+        fill(sampler._stream, item(snapshot, "stream"), "stream")
+        numbers = dict(zip(("round", "rounds", "labels"), item(snapshot, "numbers"), strict=True))
+        sampler.round = whole(numbers, "round", 0)
+        sampler.rounds = whole(numbers, "rounds", 0, sampler.round)
+        sampler.labels = whole(numbers, "labels", 0)
+        sampler.spent, sampler._notes = real(snapshot, "spent"), list(snapshot["notes"])
         sampler._resume(snapshot["tickets"])
-        sampler._draws[:], sampler._asked[:] = snapshot["draws"], snapshot["asked"]
-        sampler._open_mask[:] = snapshot["mask"]
+        if sampler._next - 1 > sampler.round:
+            raise refused("next", f"at most {sampler.round + 1}, one more than the rounds", sampler._next)
+        for name, own in (("draws", sampler._draws), ("asked", sampler._asked), ("mask", sampler._open_mask)):
+            fill(own, item(snapshot, name), name)
+        if not 0 <= sampler._draws.min() <= sampler._draws.sum() <= sampler.round or sampler._asked.min() < 0:
+            raise refused("draws", f"counts of at most {sampler.round} rounds", sampler._draws.tolist())
         return sampler
 
     # ------------------------------------------------------------------ inside

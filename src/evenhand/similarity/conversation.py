@@ -310,7 +310,14 @@ class Lipschitz(Conversation):
         else:
             rows = [(number, number, *ticket) for number, *ticket in snapshot["open"]]
             policy._resume({"next": snapshot["next"], "open": rows})
-        policy._mind = Mind._make([*snapshot["mind"][:OWN], Tree._make(snapshot["mind"][OWN:])])
+        if policy._next - 1 > policy.round:
+            raise saved.refused("next", f"at most {policy.round + 1}, one more than the rounds", policy._next)
+        minds = saved.item(snapshot, "mind")
+        if not isinstance(minds, list) or len(minds) != MIND:
+            raise saved.refused("mind", f"{MIND} arrays", minds)
+        policy._mind = rule.mind(policy.dimension, len(minds[Mind._fields.index("p")]), 1.0, stream(0))
+        for name, own, kept in zip([*Mind._fields[:-1], *Tree._fields], policy._minds, minds, strict=True):
+            saved.fill(own, kept, f"mind.{name}")
         return policy
 
     # ------------------------------------------------------------------ inside

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from evenhand import saved
 from evenhand.arguments import array, real, whole, yes_or_no
 from evenhand.conversation import Lock, locked
 from evenhand.errors import ArgumentError, VerdictError, wanted
@@ -332,11 +333,14 @@ class DistanceLearner:
         """Return the learner that `snapshot` was taken of."""
         learner = cls(**snapshot["config"])
         if snapshot["dimension"] is not None:
-            learner.begin(snapshot["dimension"], snapshot["copies"])
+            learner.begin(saved.whole(snapshot, "dimension", 1), saved.whole(snapshot, "copies", 0))
+            for number, (kept, mine) in enumerate(zip(snapshot["state"], learner._arrays, strict=True)):
+                if not isinstance(kept, np.ndarray) or (kept.dtype, kept.ndim) != (mine.dtype, mine.ndim):
+                    raise saved.refused(f"state[{number}]", f"an array {mine.dtype} of {mine.ndim} dimensions", kept)
             own, inner = snapshot["state"][: len(Belief._fields) - 1], snapshot["state"][len(Belief._fields) - 1 :]
             learner._bind(Belief._make([*own, type(learner._state.simplex)._make(inner)]))
             learner._log = [Verdict(*v) for v in snapshot["verdicts"]]
-            learner._next = snapshot["next"]
+            learner._next = saved.whole(snapshot, "next", 1)
         return learner
 
     def __getstate__(self) -> dict[str, Any]:
