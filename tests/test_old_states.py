@@ -15,6 +15,7 @@ from evenhand.errors import StateFileError
 from evenhand.state import from_bytes, to_bytes
 from evenhand.studies import Study
 from evenhand.studies.schema import SNAPSHOTS
+from evenhand.studies.snapshots import State
 from tests.reference import format_1
 
 OLD = Path(__file__).parent / "states"
@@ -96,7 +97,7 @@ def test_a_study_of_version_0_1_goes_on_and_verifies(tmp_path):
 @pytest.fixture
 def study(monkeypatch):
     """A study whose snapshots, after every fourth entry, are of format 1."""
-    monkeypatch.setattr("evenhand.studies.snapshots.ENTRIES", 4)
+    monkeypatch.setattr("evenhand.studies.replay.ENTRIES", 4)
     study = Study.create(":memory:", eh.quotas.FairUCB({"ads": 0.2, "news": 0.3}, seed=1), name="ads")
     for reward in (1.0, 0.0, 0.5, 1.0):
         study.tell(study.ask(), reward)
@@ -108,7 +109,7 @@ def keep(study, form):
     with study.store.writing() as connection:
         for row in connection.execute(select(SNAPSHOTS)).all():
             changed = update(SNAPSHOTS).where(SNAPSHOTS.c.sequence == row.sequence)
-            connection.execute(changed.values(state=form(from_bytes(row.state))))
+            connection.execute(changed.values(state=form(State.read(row.state, "snapshot").policy)))
 
 
 def test_old_snapshots_are_compared_by_what_they_hold(study):
@@ -129,5 +130,5 @@ def test_an_old_snapshot_of_another_state_is_found(study, form):
         last = connection.execute(select(SNAPSHOTS).where(SNAPSHOTS.c.sequence == 4)).one()
     with study.store.writing() as connection:
         other = update(SNAPSHOTS).where(SNAPSHOTS.c.sequence == 4)
-        connection.execute(other.values(state=form(from_bytes(last.state))))
+        connection.execute(other.values(state=form(State.read(last.state, "snapshot").policy)))
     assert study.verify().problems == ("the snapshot after entry 4 is not the state that replay comes to",)

@@ -414,8 +414,9 @@ class KernelPolicy(Conversation):
 
     def _logged(self, decided: dict[str, Any], shown: dict[str, Any]) -> tuple[Any, ...]:
         contexts = self._checked_contexts(shown.get("contexts")) if self.contextual else NO_CONTEXTS
-        probabilities = decided.get("probabilities")
-        chance = self._told_probability() if probabilities is None else float(probabilities[decided["index"]])
+        chance, probabilities = self._told_probability(), decided.get("probabilities")
+        if probabilities is not None and self.kernels.probability not in (certain, unknown):
+            chance = float(probabilities[decided["index"]])
         return decided["round"], decided["index"], contexts, chance
 
     def __getstate__(self) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """New studies from the shell: named in few words, and nothing made by a refusal."""
 
 import json
+from datetime import timedelta
 
 import pytest
 
@@ -151,3 +152,18 @@ def test_names_near_what_was_typed_are_shown(tmp_path):
     refused(RegistryError, "near it: quotas/fair-ucb", "new", tmp_path / "x", "--policy", "fairucb")
     learner = ["--policy", "fair-learn", "--learner", "epsilon-greedy", "--shares", "a=0.2,b=0.3"]
     assert "quotas/fair-learn" in answer("new", tmp_path / "greedy.evenhand", *learner)
+
+
+@pytest.mark.parametrize("after", ["7d", "604800"])
+def test_tickets_expire_after_what_was_said(tmp_path, after):
+    path = tmp_path / "ads.evenhand"
+    answer("new", path, *NEW, "--expire-after", after)
+    with Study.open(path) as study:
+        assert study.expire_after == timedelta(days=7)
+
+
+@pytest.mark.parametrize("after", ["", "soon", "0s", "-1"])
+def test_what_is_no_duration_is_refused(tmp_path, after):
+    path = tmp_path / "ads.evenhand"
+    refused(ArgumentError, "--expire-after", "new", path, *NEW, f"--expire-after={after}")
+    assert not path.exists()

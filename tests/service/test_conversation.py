@@ -119,6 +119,21 @@ def test_forgetting_is_said_once_and_again(served):
     assert answers == [{"ticket": ticket, "status": "forgotten"}, {"ticket": ticket, "status": "already forgotten"}]
 
 
+def test_tickets_expire_after_what_was_said_at_creation(served, monkeypatch):
+    clock = [1_800_000_000_000_000]
+    monkeypatch.setattr("evenhand.studies.transaction.now", lambda: clock[0])
+    body = {"name": "brief", "policy": POLICY, "expire_after": "1m"}
+    assert served.send("decide", "POST", "/studies", json=body).status_code == 201
+    late = served.ask(name="brief").json()["ticket"]
+    clock[0] += 60_000_000
+    answer = served.tell({"ticket": late, "reward": 1.0}, name="brief")
+    assert answer.status_code == 409
+    assert "ticket 1 expired at 2027-01-15 08:01:00 UTC, 1 minute after" in answer.json()["error"]["message"]
+    assert served.read("/studies/brief/decisions")["decisions"][0]["status"] == "expired"
+    state = served.read("/studies/brief")
+    assert (state["open"], state["forgotten"]) == (0, 1)
+
+
 def test_samplers_and_searches_are_asked_and_told_too(serving):
     served = serving()
     served.create("draws", {"policy": "sampling/uniform", "groups": ["F", "M"], "seed": 1})

@@ -27,7 +27,7 @@ def test_a_rehearsal_decides_and_reports_and_changes_nothing(store, monkeypatch)
     study = Study.create(store, FairUCB({"a": 0.2, "b": 0.3}, seed=1), name="ads")
     before = study.policy
     told = []
-    monkeypatch.setattr(Study, "policy", property(lambda self: before))
+    monkeypatch.setattr(Study, "bare_policy", property(lambda self: before))
     monkeypatch.setattr(before, "tell", lambda ticket, reward: told.append((ticket.arm, reward)))
     rehearsed(study)
     assert told == [("a", 1.0)]

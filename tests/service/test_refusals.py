@@ -151,6 +151,7 @@ def test_an_ask_that_cannot_be_is_refused_by_name(one, case):
     assert refused(one, "decide", f"/studies/{study}/ask", json=body)[:2] == (422, name)
 
 
+FAIR = {"name": "new", "policy": {"policy": "quotas/fair-ucb", "shares": {"a": 0.2, "b": 0.3}}}
 CREATES = {
     "name": ({"name": "a/b", "policy": {"policy": "quotas/fair-ucb", "shares": {"a": 0.2, "b": 0.3}}}, "ArgumentError"),
     "no name": ({"policy": {"policy": "quotas/fair-ucb", "shares": {"a": 0.2, "b": 0.3}}}, "ArgumentError"),
@@ -159,6 +160,9 @@ CREATES = {
     "shares": ({"name": "new", "policy": {"policy": "quotas/fair-ucb", "shares": {"a": 0.9, "b": 0.9}}}, "SharesError"),
     "argument": ({"name": "new", "policy": {"policy": "quotas/fair-ucb", "share": 1}}, "ArgumentError"),
     "too many": ({"name": "new", "policy": {"policy": "learners/ucb1", "arms": 10**9}}, "ArgumentError"),
+    "expiry": (FAIR | {"expire_after": "soon"}, "ArgumentError"),
+    "no time": (FAIR | {"expire_after": 0}, "ArgumentError"),
+    "list": (FAIR | {"expire_after": [7]}, "ArgumentError"),
 }
 
 

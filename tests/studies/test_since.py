@@ -18,7 +18,7 @@ SHARES = {"ads": 0.2, "news": 0.3}
 
 @pytest.fixture
 def study(place, monkeypatch):
-    monkeypatch.setattr("evenhand.studies.snapshots.ENTRIES", 8)
+    monkeypatch.setattr("evenhand.studies.replay.ENTRIES", 8)
     study = Study.create(place, eh.quotas.FairUCB(SHARES, seed=1), name="ads")
     converse(study, 9)
     return study

@@ -295,7 +295,7 @@ def test_only_a_policy_can_be_studied(store):
 
 
 def test_a_log_longer_than_a_snapshot_opens_from_it(store, monkeypatch):
-    monkeypatch.setattr("evenhand.studies.snapshots.ENTRIES", 16)
+    monkeypatch.setattr("evenhand.studies.replay.ENTRIES", 16)
     study = Study.create(store, fair(), name="long")
     for _ in range(50):
         study.tell(study.ask(), 1.0)

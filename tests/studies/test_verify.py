@@ -19,7 +19,7 @@ SHARES = {"ads": 0.2, "news": 0.3}
 @pytest.fixture
 def study(monkeypatch):
     """A study of eight entries with snapshots after the fourth and the eighth, opened anew: nothing is in memory."""
-    monkeypatch.setattr("evenhand.studies.snapshots.ENTRIES", 4)
+    monkeypatch.setattr("evenhand.studies.replay.ENTRIES", 4)
     study = Study.create(":memory:", eh.quotas.FairUCB(SHARES, seed=1), name="ads")
     for reward in (1.0, 0.0, 0.5, 1.0):
         study.tell(study.ask(), reward)

@@ -33,6 +33,9 @@ def new(
     sensitive: Annotated[str, typer.Option(help="The group that is corrected; without it, every group.")] = "",
     seed: Annotated[int | None, typer.Option(help="Seed; drawn if not given.")] = None,
     name: Annotated[str | None, typer.Option(help="The study's name; the file's name if not given.")] = None,
+    expire_after: Annotated[
+        str | None, typer.Option(help="How long a ticket may stay open: 90s, 12h, 7d; for ever if not given.")
+    ] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="Another argument of the policy, horizon=1000; repeat it.")
     ] = None,
@@ -44,6 +47,7 @@ def new(
     """Put a policy into a store: from then on it is asked and told there, and nothing is lost."""
     from evenhand.cli.output import as_json, say
     from evenhand.studies import Study
+    from evenhand.studies.expiry import read_expiry
     from evenhand.studies.specification import policy_from
 
     described = {} if spec is None else _described(spec)
@@ -59,16 +63,18 @@ def new(
         if value is not None:
             _put(described, option, value)
     described |= _settings(settings or [])
-    study = Study.create(store, policy_from(described, bounded=False), name=name)
+    after = read_expiry(expire_after, "--expire-after")
+    study = Study.create(store, policy_from(described, bounded=False), name=name, expire_after=after)
     with study:
-        labels = list(getattr(study.policy, "arms", None) or getattr(study.policy, "groups", None) or [])
+        made = study.bare_policy
+        labels = list(getattr(made, "arms", None) or getattr(made, "groups", None) or [])
         if json:
-            seeded = getattr(study.policy, "seed", None)
+            seeded = getattr(made, "seed", None)
             as_json({"name": study.name, "policy": study.policy_name, "arms": labels, "seed": seeded})
             return
         other = "" if len(study.store.names()) == 1 else f" --study {study.name}"
         say(f"{study.name}: {study.policy_name} is in {store}")
-        shown = " --contexts FILE" if _sees_contexts(study.policy) else ""
+        shown = " --contexts FILE" if _sees_contexts(made) else ""
         place = shlex.quote(store)
         say(f"next: evenhand ask {place}{other}{shown}    then: evenhand tell {place}{other} TICKET {_told(study)}")
 

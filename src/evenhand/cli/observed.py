@@ -43,7 +43,7 @@ def _table_of_contexts(path: str, study: Study) -> list[list[float]]:
     features = [numbers(frame, str(name)) for name in frame.columns if name != "arm"]
     order = list(range(len(frame)))
     if "arm" in frame.columns:
-        arms = {str(arm): place for place, arm in enumerate(getattr(study.policy, "arms", None) or ())}
+        arms = {str(arm): place for place, arm in enumerate(getattr(study.bare_policy, "arms", None) or ())}
         rows = [str(label) for label in column(frame, "arm")]
         for label in [*rows, *arms]:
             if label not in arms or rows.count(label) != 1:
@@ -107,7 +107,7 @@ def samples_of(path: str, study: Study) -> pd.DataFrame:
         frame = pd.read_csv(file, dtype=str, keep_default_na=False)
     except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
         raise TableError(f"{file}: cannot be read as CSV: {error}") from error
-    problem = getattr(study.policy, "problem", None)
+    problem = getattr(study.bare_policy, "problem", None)
     for node, states in ({} if problem is None else problem.model.states).items():
         own = {str(state): state for state in states}
         for name in (node, f"do({node})"):

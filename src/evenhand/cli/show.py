@@ -45,7 +45,7 @@ def show(
         found = standing(running)
         found["open_tickets"] = running.open_tickets
         found["latest"] = _latest(running)
-        found |= _tables(running.policy)
+        found |= _tables(running.bare_policy)
         written = [] if out is None else _write(running, found, folder(out))
     if json:
         as_json(found)
@@ -106,7 +106,7 @@ def _latest(study: Study) -> list[dict[str, Any]]:
                 "at": event.at,
                 "arm": decided.get("arm", decided.get("group")),
                 "reason": decided.get("reason"),
-                "status": "told" if record.told_at else "forgotten" if record.forgotten_at else "open",
+                "status": record.status,
                 "reward": (record.told or {}).get("reward"),
             }
         )

@@ -53,7 +53,7 @@ def rehearsed(study: Study) -> None:
     A policy that must be shown something cannot be rehearsed, and a study that cannot be opened tells those who ask.
     """
     with suppress(Exception):
-        policy = study.policy
+        policy = study.bare_policy
         if isinstance(policy, KernelPolicy):
             policy.compile()
         policy.tell(policy.ask(), 1.0)

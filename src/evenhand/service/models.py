@@ -78,6 +78,11 @@ class CreateBody(In):
         description="`policy`, a registered name, beside the arguments of its constructor.",
         examples=[{"policy": "quotas/fair-ucb", "shares": {"a": 0.2, "b": 0.3}, "seed": 1}],
     )
+    expire_after: float | str | None = Field(
+        None,
+        description="How long a ticket may stay open: seconds, or a text such as 7d or 12h; null for ever.",
+        examples=["7d"],
+    )
 
 
 class AskBody(In):
@@ -311,7 +316,7 @@ class RowOut(BaseModel):
     index: int | None
     reason: str | None
     probabilities: list[float] | None
-    status: Literal["open", "told", "forgotten"]
+    status: Literal["open", "told", "forgotten", "expired"]
     reward: Any = None
     told_at: datetime | None
     age_seconds: float = Field(description="How long it was open, until now if it still is.")

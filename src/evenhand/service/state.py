@@ -124,8 +124,7 @@ def record_of(desk: Desk, ticket: int) -> dict[str, Any]:
 
 def _row(record: Any) -> dict[str, Any]:
     decision = record.decision
-    closed = record.told_at or record.forgotten_at
-    status = "told" if record.told_at else "forgotten" if record.forgotten_at else "open"
+    closed = record.told_at or record.forgotten_at or record.expired_at
     return {
         "id": record.ticket,
         "at": record.at,
@@ -133,7 +132,7 @@ def _row(record: Any) -> dict[str, Any]:
         "index": decision.get("index"),
         "reason": decision.get("reason"),
         "probabilities": decision.get("probabilities"),
-        "status": status,
+        "status": record.status,
         "reward": (record.told or {}).get("reward"),
         "told_at": record.told_at,
         "age_seconds": max(0.0, ((closed or datetime.now(UTC)) - record.at).total_seconds()),

@@ -69,7 +69,7 @@ class Talk:
 
     async def create(self, call: Call) -> Answer:
         """Create a study."""
-        body = object_of(call, ("name", "policy"))
+        body = object_of(call, ("name", "policy", "expire_after"))
         name = body.get("name")
         if not isinstance(name, str):
             raise ArgumentError(wanted("name", "a text", name))
@@ -77,13 +77,13 @@ class Talk:
             raise ArgumentError(
                 wanted("policy", 'an object such as {"policy": "quotas/fair-ucb", ...}', body.get("policy"))
             )
-        state = await asyncio.to_thread(self._created, name, body["policy"])
+        state = await asyncio.to_thread(self._created, name, body["policy"], body.get("expire_after"))
         location = (b"location", f"/studies/{name}".encode())
         return Answer(201, orjson.dumps(state, option=OPTIONS), headers=(location,))
 
-    def _created(self, name: str, spec: dict[str, Any]) -> Any:
+    def _created(self, name: str, spec: dict[str, Any], expire_after: Any) -> Any:
         try:
-            Study.create(self._desks.store, policy_from(spec), name=name)
+            Study.create(self._desks.store, policy_from(spec), name=name, expire_after=expire_after)
         except ArgumentError as error:
             if isinstance(error.__cause__, IntegrityError):
                 raise Refusal(409, wanted("name", "a new one", name, "there is a study of that name")) from error

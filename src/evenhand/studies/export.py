@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.errors import ArgumentError
+from evenhand.studies.log import CLOSED
 from evenhand.studies.records import loaded, moment
 from evenhand.studies.request_keys import shown_key
 
@@ -25,7 +26,8 @@ def frame(study: Study) -> pd.DataFrame:
     """Return the decisions, a row each, in the order in which they were taken.
 
     Columns: `ticket`, `round`, `at` (UTC), `arm` (the group of a draw, nothing for an allocation), `index`, `reason`,
-    `probabilities` (a list, or None), `given` (what was shown), `status` ("open", "told" or "forgotten"), `told_at`,
+    `probabilities` (a list, or None), `given` (what was shown), `status` ("open", "told", "forgotten" or
+    "expired"), `told_at`,
     `reward` (None where none was told), `told` (all that was told), `decision` (all that was decided), `version`,
     `random_state`, `key`, `actor`, `digest` (of the entry in the log).
     """
@@ -57,9 +59,8 @@ def frame(study: Study) -> pd.DataFrame:
                     "digest": entry.digest,
                 }
             elif entry.ticket is not None and entry.ticket in rows:
-                told = entry.kind == "tell"
-                rows[entry.ticket]["status"] = "told" if told else "forgotten"
-                if told:
+                rows[entry.ticket]["status"] = CLOSED[entry.kind]
+                if entry.kind == "tell":
                     rows[entry.ticket] |= {"told_at": moment(entry.at), "told": given, "reward": given.get("reward")}
     table = pd.DataFrame(list(rows.values()), columns=[*COLUMNS, *RECORD])
     for name in ("at", "told_at"):
@@ -93,7 +94,7 @@ def bandit_frame(study: Study) -> pd.DataFrame:
     single = all(isinstance(reward, (int, float)) for reward in told["reward"])
     if (len(told) < len(table[table["status"].eq("told")]) and not len(told)) or not single:
         raise ArgumentError(f"bandit feedback: wanted decisions for one arm each, got those of {study.policy_name}")
-    unknown = not getattr(study.policy, "compiled", True)
+    unknown = not getattr(study.bare_policy, "compiled", True)
     drawn = told["probabilities"].isna() & (bool(table["random_state"].notna().any()) or unknown)
     if drawn.any():
         raise ArgumentError(

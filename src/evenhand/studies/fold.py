@@ -86,7 +86,13 @@ def taken(policy: Any, kind: str, ticket: Any, arguments: dict[str, Any]) -> Any
         return policy.ask(**arguments)
     if kind == "tell":
         return policy.tell(ticket, **arguments)
-    return policy.forget(ticket)
+    return None if kind == "set" else policy.forget(ticket)
+
+
+def decided_text(policy: Any, decision: Any) -> str:
+    """Return a decision just taken as the log keeps it, with what the policy notes of its ticket."""
+    noted = policy.noted(decision.id) if getattr(policy, "apart", False) else None
+    return dumped(as_decided(decision) | noted if noted else as_decided(decision))
 
 
 def replayed(policy: Any, entry: Entry, version: str) -> bool:
@@ -112,16 +118,13 @@ def replayed(policy: Any, entry: Entry, version: str) -> bool:
         raise ReplayError(f"entry {entry.sequence}, {entry.kind} {entry.ticket}: refused in replay: {error}") from error
     if entry.kind != "ask":
         return False
-    again = dumped(as_decided(decided))
+    again = decided_text(policy, decided)
     if again == entry.decision:
         return False
-    if entry.version != version and _unexplained(again) == _unexplained(entry.decision):
-        return True
+    if entry.version != version:
+        before, now = loaded(entry.decision) or {}, loaded(again)
+        if {name: now.get(name) for name in before} | {"reason": None} == before | {"reason": None}:
+            return bool(now.get("reason") != before.get("reason"))
     raise ReplayError(
         f"entry {entry.sequence}, written by version {entry.version}: the log says {entry.decision}, replay {again}"
     )
-
-
-def _unexplained(decision: str | None) -> dict[str, Any]:
-    """Return a decision of the log without its reason."""
-    return {**(loaded(decision) or {}), "reason": None}

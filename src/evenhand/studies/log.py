@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, exists, func, insert, select
 from sqlalchemy.sql import ColumnElement
 
 from evenhand.studies.chain import Entry
@@ -15,7 +16,10 @@ from evenhand.studies.request_keys import shown_key
 from evenhand.studies.schema import EVENTS, STUDIES
 from evenhand.studies.store import Store
 
-__all__ = ["Log", "Record"]
+__all__ = ["CLOSED", "Log", "Record"]
+
+CLOSED = {"tell": "told", "forget": "forgotten", "expire": "expired"}
+"""What a ticket was, or has, that an entry of this kind closed."""
 
 APPEND = insert(EVENTS)
 PAGE = 1_000
@@ -36,13 +40,20 @@ class Record(NamedTuple):
     told_at: datetime | None = None
     told: dict[str, Any] | None = None
     forgotten_at: datetime | None = None
+    expired_at: datetime | None = None
+
+    @property
+    def status(self) -> str:
+        """Whether the ticket is "open", or was "told" or "forgotten", or has "expired"."""
+        closed = ("told", self.told_at), ("forgotten", self.forgotten_at), ("expired", self.expired_at)
+        return next((name for name, at in closed if at is not None), "open")
 
 
 class Log:
     """The log of the study with this number."""
 
     def __init__(self, store: Store, study: int) -> None:
-        self._store, self._study = store, study
+        self._store, self.study = store, study
         self._mine = mine = EVENTS.c.study == study
         self._last = select(EVENTS.c.sequence, EVENTS.c.digest).where(mine).order_by(EVENTS.c.sequence.desc()).limit(1)
         self._all = select(*(EVENTS.c[name] for name in Entry._fields)).where(mine)
@@ -66,7 +77,7 @@ class Log:
     def append(self, connection: Connection, entries: Sequence[Entry]) -> None:
         """Write entries at the end."""
         if entries:
-            connection.execute(APPEND, [{"study": self._study, **entry._asdict()} for entry in entries])
+            connection.execute(APPEND, [{"study": self.study, **entry._asdict()} for entry in entries])
 
     def rows(self, connection: Connection, after: int = 0, up_to: int | None = None) -> Iterator[Entry]:
         """Yield the entries behind `after`, read a page at a time."""
@@ -74,6 +85,12 @@ class Log:
             yield from map(Entry._make, rows)
             if len(rows) < PAGE:
                 return
+            after = rows[-1][0]
+
+    def pages(self, connection: Connection, after: int) -> Iterator[list[Entry]]:
+        """Yield the entries behind `after` in pages."""
+        while rows := self._page(connection, after, None):
+            yield list(map(Entry._make, rows))
             after = rows[-1][0]
 
     def page(self, connection: Connection, after: int, up_to: int) -> list[Entry]:
@@ -89,6 +106,61 @@ class Log:
     def of_ticket(self, connection: Connection, ticket: int) -> list[Event]:
         """Return the entries about a ticket."""
         return self._found(connection, EVENTS.c.ticket == ticket)
+
+    def of_tickets(self, connection: Connection, tickets: Sequence[int], up_to: int) -> dict[int, list[Entry]]:
+        """Return the entries about these tickets up to the one numbered `up_to`, by ticket, the asks first."""
+        found: dict[int, list[Entry]] = defaultdict(list)
+        for start in range(0, len(tickets), PAGE):
+            about = EVENTS.c.ticket.in_(tickets[start : start + PAGE]), EVENTS.c.sequence <= up_to
+            for row in connection.execute(self._all.where(*about).order_by(EVENTS.c.sequence)):
+                found[row.ticket].append(Entry._make(row))
+        return found
+
+    def open_asks(
+        self, connection: Connection, after: int, up_to: int, most: int | None = None, *, at: int | None = None
+    ) -> list[Entry]:
+        """Return the asks of the first open tickets behind the number `after`, in order.
+
+        Parameters
+        ----------
+        up_to : the last number.
+        most : how many at most; all where it is None.
+        at : the entry after which they were open; the last where it is None.
+        """
+        still = EVENTS.c.kind == "ask", EVENTS.c.ticket > after, EVENTS.c.ticket <= up_to, ~self._closed(at)
+        asks = self._all if at is None else self._all.where(EVENTS.c.sequence <= at)
+        return list(map(Entry._make, connection.execute(asks.where(*still).order_by(EVENTS.c.ticket).limit(most))))
+
+    def open_tickets(self, connection: Connection, after: int) -> list[int]:
+        """Return the numbers of all open tickets behind `after`."""
+        still = self._mine, EVENTS.c.kind == "ask", EVENTS.c.ticket > after, ~self._closed(None)
+        return list(connection.scalars(select(EVENTS.c.ticket).where(*still).order_by(EVENTS.c.ticket)))
+
+    def _closed(self, at: int | None) -> ColumnElement[bool]:
+        """Return the condition that an entry's ticket was closed, up to the entry numbered `at`."""
+        closing = EVENTS.alias()
+        closed = exists().where(closing.c.study == EVENTS.c.study, closing.c.ticket == EVENTS.c.ticket)
+        closed = closed.where(closing.c.kind.in_(CLOSED))
+        return closed if at is None else closed.where(closing.c.sequence + 0 <= at)  # found by ticket, not by this
+
+    def late(self, connection: Connection, tickets: Sequence[int], before: int) -> list[Entry]:
+        """Return the asks of those of these tickets that are open and were handed out at `before` or earlier."""
+        found: list[Entry] = []
+        for start in range(0, len(tickets), PAGE):
+            mine = EVENTS.c.ticket.in_(tickets[start : start + PAGE]), EVENTS.c.kind == "ask", EVENTS.c.at <= before
+            found += map(Entry._make, connection.execute(self._all.where(*mine, ~self._closed(None))))
+        return found
+
+    def last_ticket(self, connection: Connection) -> int:
+        """Return the number of the last ticket, 0 where there is none."""
+        return connection.scalar(select(func.max(EVENTS.c.ticket)).where(self._mine)) or 0
+
+    def setting(self, connection: Connection, up_to: int) -> dict[str, Any]:
+        """Return what was set last before the entry numbered `up_to` or by it, nothing where nothing was."""
+        every = self._mine, EVENTS.c.ticket.is_(None), EVENTS.c.kind == "set"
+        rows = connection.execute(select(EVENTS.c.sequence, EVENTS.c.given).where(*every))
+        _, text = max(((sequence, given) for sequence, given in rows if sequence <= up_to), default=(0, "{}"))
+        return dict(loaded(text))
 
     def of_keys(self, connection: Connection, keys: Sequence[str]) -> dict[str, Event]:
         """Return the entries of the asks that stand under these keys, by key."""
@@ -120,6 +192,8 @@ def record_of(events: Sequence[Event]) -> Record:
     for event in events[1:]:
         if event.kind == "tell":
             record = record._replace(told_at=event.at, told=event.given)
-        else:
+        elif event.kind == "forget":
             record = record._replace(forgotten_at=event.at)
+        else:
+            record = record._replace(expired_at=event.at)
     return record

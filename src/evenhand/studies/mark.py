@@ -50,7 +50,7 @@ class Count:
         self.open -= entry.ticket is not None
         if entry.kind == "tell":
             self.told += 1
-        else:
+        elif entry.kind != "set":
             self.forgotten += 1
 
 

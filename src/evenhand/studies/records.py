@@ -35,7 +35,7 @@ __all__ = [
     "revived",
 ]
 
-Kind = Literal["ask", "tell", "forget"]
+Kind = Literal["ask", "tell", "forget", "expire", "set"]
 WORDS_OF_FORCED = "owed its share"
 """How logs without reason codes say that a promise forced a decision."""
 NESTED = {list, dict}
@@ -49,8 +49,8 @@ class Event(NamedTuple):
     Attributes
     ----------
     sequence : its position, 1, 2, ...
-    kind : "ask", "tell" or "forget".
-    ticket : the ticket's number; None for what is told without one.
+    kind : "ask", "tell", "forget", "expire" (the ticket was open for too long) or "set" (a setting of the study).
+    ticket : the ticket's number; None for a setting, and for what is told without one.
     at : when, in UTC.
     given : what the policy was shown or told, by the names of its own arguments.
     decision : what `ask` answered; None for the others.
@@ -199,7 +199,7 @@ def decision_from(decided: dict[str, Any]) -> Any:
         arm, shown = fields["arm"], fields["probabilities"]
         fields["arm"] = tuple(arm) if isinstance(arm, list) else arm
         fields["probabilities"] = None if shown is None else np.array(shown, dtype=np.float64)
-        return Decision(**fields)
+        return Decision(**{name: fields[name] for name in Decision._fields if name in fields})
     if decided["type"] == "Draw":
         from evenhand.sampling import Draw
 

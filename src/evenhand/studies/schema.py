@@ -1,7 +1,7 @@
 """The tables of a store: what is written down, once and for ever, and what can be had from it again.
 
     studies     a name, the policy's kind, the key that signs its tickets
-    events      the log, never changed: every ask, tell and forget, chained by digests
+    events      the log, never changed: every ask, tell, forget and expiry, chained by digests
     snapshots   the policy's state after some event, so that opening need not replay everything
     keys        who may use the service, hashed
     monitors    what is watched, and   alerts   what was seen

@@ -40,7 +40,7 @@ def standing(study: Study, trail: Trail | None = None) -> dict[str, Any]:
     rows of `group`, `reference`, `feature`, `bias`, `low`, `high`. `groups`: `label`, `share`.
     """
     trail = study.trail() if trail is None else trail
-    policy = study.policy if study.policy_name.startswith(GROUPED) else None
+    policy = study.bare_policy if study.policy_name.startswith(GROUPED) else None
     grouped = next((p for p in (policy, getattr(policy, "learner", None)) if hasattr(p, "membership")), None)
     membership = getattr(grouped, "membership", None)
     return {

@@ -11,7 +11,7 @@ import os
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from sqlalchemy import Connection, insert, select
@@ -27,11 +27,13 @@ from evenhand.errors import (
 )
 from evenhand.studies.chain import genesis
 from evenhand.studies.creation import name_of_new, opened, state_of_new
+from evenhand.studies.expiry import read_expiry
 from evenhand.studies.fold import Arguments, Operation
 from evenhand.studies.log import Log, Record, as_event, record_of
 from evenhand.studies.records import Event, moment, now
+from evenhand.studies.replay import Fold
 from evenhand.studies.schema import STUDIES
-from evenhand.studies.snapshots import Fold, latest, write_snapshot
+from evenhand.studies.snapshots import cross, keep, latest, write_snapshot
 from evenhand.studies.store import Store
 from evenhand.studies.tickets import new_secret, number_of, signed
 from evenhand.studies.transaction import Transaction
@@ -82,7 +84,14 @@ class Study:
         self._trail: Trail | None = None
 
     @classmethod
-    def create(cls, store: Store | str | os.PathLike[str], policy: Any, *, name: str | None = None) -> Study:
+    def create(
+        cls,
+        store: Store | str | os.PathLike[str],
+        policy: Any,
+        *,
+        name: str | None = None,
+        expire_after: float | str | timedelta | None = None,
+    ) -> Study:
         """Put a policy into a store, which is made where it is not there yet.
 
         Parameters
@@ -90,16 +99,19 @@ class Study:
         store : a `Store`, a path (an SQLite file) or a URL, see `Store.at`.
         policy : any registered policy; the study takes a copy of it as it is now.
         name : the study's name: letters, digits, - and _. By default the file's name, else "study".
+        expire_after : how long a ticket may stay open: a timedelta, seconds, or a text such as "7d" or "12h". The first
+            ask, tell or forget after that closes it, with an entry in the log. By default tickets never expire.
 
         Raises
         ------
         ArgumentError
-            If the name is not of that form or taken, the policy cannot be saved, or its tickets are still open.
+            If the name is not of that form or taken, the policy cannot be saved, its tickets are still open, or
+            `expire_after` is no duration.
         StoreError
             If the store cannot be reached or is none.
         """
         state = state_of_new(policy)
-        name = name_of_new(name, store)
+        name, after = name_of_new(name, store), read_expiry(expire_after)
         at = now()
         row = {"name": name, "policy": registry.name_of(policy), "secret": new_secret(), "created_at": at}
         with opened(store, create=True) as place:
@@ -108,6 +120,9 @@ class Study:
                     number = connection.scalar(insert(STUDIES).values(row).returning(STUDIES.c.id))
                     assert number is not None
                     write_snapshot(connection, number, 0, genesis(row), at, policy_version(policy), state)
+                    if after is not None:
+                        log = Log(place, number)
+                        Transaction(connection, log, latest(connection, log), int).set({"expire_after": after})
             except IntegrityError as error:
                 mend = f"{place.url} has a study of that name"
                 raise ArgumentError(wanted("name", "a new one", name, mend)) from error
@@ -175,7 +190,7 @@ class Study:
         ContradictionError
             If something else was told of the ticket before.
         ForeignTicketError, UnknownTicketError, ClosedTicketError
-            If the ticket is another study's or forged, was never handed out, or was forgotten.
+            If the ticket is another study's or forged, was never handed out, was forgotten, or has expired.
         EvenhandError
             What the policy's `tell` raises; nothing has changed.
         """
@@ -201,19 +216,19 @@ class Study:
     def _performed(self, operations: Sequence[Operation], *, whole: bool = False) -> list[Any]:
         """Do many things in one transaction; with `whole`, a refusal of one is raised and undoes all."""
         with self._turn:
-            self._now_or_before().rehearse(operations)
+            self._rehearse(operations)
             with self._written() as (connection, last):
                 fold = self._fold
                 if fold is None or fold.sequence < last:
                     fold = self._folded(connection)
-                fold.cross(connection, self._number, now())
+                cross(fold, connection, self._number, now())
                 outcomes = Transaction(connection, self._log, fold, self._ticket).done(operations)
                 refusal = next((one for one in outcomes if isinstance(one, EvenhandError)), None)
                 if whole and refusal is not None:
                     raise refusal
                 self._added = self._added or fold.sequence > last
                 if fold.wants_snapshot:
-                    fold.keep(connection, self._number, now())
+                    keep(fold, connection, self._number, now())
                     self._added = False
                 return outcomes
 
@@ -225,7 +240,7 @@ class Study:
         here even where it would have decided otherwise before.
         """
         with self._turn, self._written() as (connection, _):
-            self._folded(connection).keep(connection, self._number, now())
+            keep(self._folded(connection), connection, self._number, now())
             self._added = False
 
     def rest(self) -> None:
@@ -256,6 +271,12 @@ class Study:
         return moment(self._created)
 
     @property
+    def expire_after(self) -> timedelta | None:
+        """How long a ticket may stay open; None where tickets never expire."""
+        after = self._now_or_before().expire_after
+        return None if after is None else timedelta(microseconds=after)
+
+    @property
     def sequence(self) -> int:
         """How many entries the log has."""
         with self.store.reading() as connection:
@@ -264,14 +285,21 @@ class Study:
     @property
     def policy(self) -> Any:
         """A copy of the policy as it is now; what is asked of the copy does not count."""
+        with self._turn, self._read() as (connection, fold):
+            return fold.whole_copy(connection)
+
+    @property
+    def bare_policy(self) -> Any:
+        """A copy of the policy as it is now without its open tickets, which are in the log: made at once however many
+        there are."""
         with self._turn:
             return self._now().copy()
 
     @property
     def open_tickets(self) -> list[int]:
-        """The numbers that were handed out and neither told nor forgotten."""
-        with self._turn:
-            return list(self._now().policy.open_tickets)
+        """The numbers that were handed out and neither told nor forgotten, and have not expired."""
+        with self._turn, self._read() as (connection, fold):
+            return self._log.open_tickets(connection, fold.tickets.floor)
 
     def events(self, after: int = 0) -> Iterator[Event]:
         """Yield the log's entries behind the one numbered `after`, as far as it goes now."""
@@ -324,7 +352,7 @@ class Study:
 
         with self._turn:
             if self._trail is None:
-                self._trail = Trail(self.policy)
+                self._trail = Trail(self.bare_policy)
             with self.store.reading() as connection:
                 self._trail = self._trail.advanced(self._log.rows(connection, self._trail.sequence))
             return self._trail
@@ -364,15 +392,26 @@ class Study:
         with self._turn:
             return self._fold or self._now()
 
+    def _rehearse(self, operations: Sequence[Operation]) -> None:
+        new = self._now_or_before().unrehearsed(operations)
+        if new:
+            with self._read() as (connection, fold):
+                fold.rehearse(connection, new)
+
     def _now(self) -> Fold:
         """Return the fold of the whole log, taking in what others did."""
-        with self._turn:
-            try:
-                with self.store.reading() as connection:
-                    return self._folded(connection)
-            except BaseException:
-                self._fold = None
-                raise
+        with self._turn, self._read() as (_, fold):
+            return fold
+
+    @contextmanager
+    def _read(self) -> Iterator[tuple[Connection, Fold]]:
+        """Give a connection that sees one state of the store, and the fold of the log as it is there."""
+        try:
+            with self.store.reading() as connection:
+                yield connection, self._folded(connection)
+        except BaseException:
+            self._fold = None
+            raise
 
     @contextmanager
     def _written(self) -> Iterator[tuple[Connection, int]]:
@@ -386,8 +425,9 @@ class Study:
             raise
 
     def _folded(self, connection: Connection) -> Fold:
-        fold = self._fold or latest(connection, self._number)
-        fold.take_in(self._log.rows(connection, fold.sequence))
+        fold = self._fold or latest(connection, self._log)
+        for page in self._log.pages(connection, fold.sequence):
+            fold.take_in(connection, page)
         self._fold = fold
         return fold
 

@@ -48,7 +48,7 @@ class Trail:
     labels : the arms, groups or positions that decisions are for, in the order of every array's (n_labels,).
     check : whether the policy's promise held; `promise`, `when`, `worst`, `violations`, `first_violation` and
         `kept` are what it says.
-    sequence, rounds, told, forgotten : entries, decisions, reports and closed tickets so far.
+    sequence, rounds, told, forgotten : entries, decisions, reports and tickets closed without one so far.
     counts : decisions for each label (n_labels,).
     forced : decisions so far that the promise forced; `last_owed` (n_labels,) the last such
         round, 0 for none.
@@ -104,7 +104,7 @@ class Trail:
         elif row.kind == "tell":
             self.told += 1
             self._rewarded(self.open.pop(row.ticket or 0, ((), 0))[0], loaded(row.given).get("reward"))
-        else:
+        elif row.kind != "set":
             self.forgotten += 1
             self.open.pop(row.ticket or 0, None)
 

@@ -12,11 +12,12 @@ from sqlalchemy import Connection
 from evenhand.errors import ArgumentError, ClosedTicketError, ContradictionError, EvenhandError, wanted
 from evenhand.protocol import composed
 from evenhand.studies.chain import Entry, digest_of
-from evenhand.studies.fold import Operation, taken
+from evenhand.studies.expiry import duration
+from evenhand.studies.fold import Operation, decided_text, taken
 from evenhand.studies.log import Log, record_of
-from evenhand.studies.records import as_decided, decision_from, dumped, first_random_state, now, random_state, revived
+from evenhand.studies.records import decision_from, dumped, first_random_state, now, random_state, revived
+from evenhand.studies.replay import Fold
 from evenhand.studies.request_keys import LONGEST, texts_of
-from evenhand.studies.snapshots import Fold
 
 __all__ = ["Transaction"]
 
@@ -34,12 +35,7 @@ class Transaction:
 
     def done(self, operations: Sequence[Operation]) -> list[Any]:
         """Do the operations and write the log; return each one's outcome, refusals as values."""
-        texts: list[str] = []
-        for operation in operations:
-            with suppress(ArgumentError):
-                texts += _texts(operation)
-        for text, event in self._log.of_keys(self._connection, texts).items():
-            self._named[text] = event.given, decision_from(event.decision or {})
+        self._prepare(operations)
         outcomes: list[Any] = []
         for operation in operations:
             try:
@@ -47,7 +43,40 @@ class Transaction:
             except EvenhandError as refusal:
                 outcomes.append(refusal)
         self._flush()
+        self._fold.tickets.asked(sum(operation.kind == "ask" for operation in operations))
         return outcomes
+
+    def set(self, setting: dict[str, Any]) -> None:
+        """Change a setting of the study, and write it to the log."""
+        self._fold.settle(setting)
+        self._enter("set", None, dumped(setting), time.perf_counter())
+        self._flush()
+
+    def _prepare(self, operations: Sequence[Operation]) -> None:
+        """Read what the operations need from the log, and close the tickets that have been open for too long."""
+        texts: list[str] = []
+        numbers: list[int] = []
+        for operation in operations:
+            with suppress(ArgumentError):
+                texts += _texts(operation)
+                if operation.kind != "ask" and operation.ticket is not None:
+                    numbers.append(self._number_of(operation.ticket))
+        for text, event in self._log.of_keys(self._connection, texts).items():
+            self._named[text] = event.given, decision_from(event.decision or {})
+        fold, at = self._fold, now()
+        fold.tickets.fetch(self._connection, numbers, fold.sequence)
+        after = fold.expire_after
+        if after is not None:
+            due = fold.tickets.expired(self._connection, at, after)
+            for ask in [*due, *self._log.late(self._connection, numbers, at - after)]:
+                with suppress(ClosedTicketError):
+                    self._expire(ask, after)
+
+    def _expire(self, ask: Entry, after: int) -> None:
+        started = time.perf_counter()
+        drawn_from = random_state(self._fold.policy)
+        taken(self._fold.policy, "expire", ask.ticket, {})
+        self._enter("expire", ask.ticket, dumped({"after": after / 1e6}), started, random_state=drawn_from)
 
     def _done(self, operation: Operation) -> Any:
         kind, ticket, given, key, actor, _ = operation
@@ -71,27 +100,37 @@ class Transaction:
         except ClosedTicketError as closed:
             assert number is not None
             return self._closed_before(closed, kind, number, given)
-        if kind == "ask" and not begun:
+        if kind != "ask":
+            self._enter(kind, number, text, started, random_state=drawn_from, actor=actor)
+            return DONE[kind]
+        if not begun:
             drawn_from = first_random_state(fold.policy)
-        entry = Entry(
-            sequence=fold.sequence + 1,
-            kind=kind,
-            ticket=decided.id if kind == "ask" else number,
-            at=now(),
-            given=text,
-            decision=dumped(as_decided(decided)) if kind == "ask" else None,
-            version=fold.version,
-            random_state=drawn_from,
-            key=texts[0] if texts else None,
-            actor=actor,
-            digest="",
-        )
+        name = texts[0] if texts else None
+        words = decided_text(fold.policy, decided)
+        self._enter(kind, decided.id, text, started, decision=words, random_state=drawn_from, key=name, actor=actor)
+        if name is not None:
+            self._named[name] = given, decided
+        return decided
+
+    def _enter(
+        self,
+        kind: str,
+        ticket: int | None,
+        given: str,
+        started: float,
+        *,
+        decision: str | None = None,
+        random_state: str | None = None,
+        key: str | None = None,
+        actor: str | None = None,
+    ) -> None:
+        """Add an entry to the log, for what the policy has just taken."""
+        fold = self._fold
+        fields = ticket, now(), given, decision, fold.version, random_state, key, actor
+        entry = Entry(fold.sequence + 1, kind, *fields, digest="")
         entry = entry._replace(digest=digest_of(fold.digest, entry))
         fold.took(entry, started)
         self._entries.append(entry)
-        if texts:
-            self._named[texts[0]] = given, decided
-        return decided if kind == "ask" else DONE[kind]
 
     def _closed_before(self, closed: ClosedTicketError, kind: str, number: int, given: dict[str, Any]) -> str:
         """Say that the same was told before, or refuse what is not the same."""
@@ -100,16 +139,20 @@ class Transaction:
         if not events:
             raise ClosedTicketError(f"ticket {number} was told or forgotten before the study began") from closed
         record = record_of(events)
-        forgotten = record.forgotten_at is not None
-        if kind == "forget" and forgotten:
+        if kind == "forget" and record.status in ("forgotten", "expired"):
             return "already forgotten"
         if kind == "tell" and record.told is not None:
             if record.told == given:
                 return "already told"
             was, says = (", ".join(f"{k} {_short(v)}" for k, v in each.items()) for each in (record.told, given))
             raise ContradictionError(f"ticket {number} was told before: {was}, not {says}; nothing has changed")
-        what = "forgotten" if forgotten else "told"
-        raise ClosedTicketError(f"ticket {number} was {what} before; nothing has changed") from closed
+        if record.expired_at is not None:
+            after = duration(events[-1].given["after"])
+            raise ClosedTicketError(
+                f"ticket {number} expired at {record.expired_at:%Y-%m-%d %H:%M:%S} UTC, {after} after it was handed "
+                "out; nothing has changed"
+            ) from closed
+        raise ClosedTicketError(f"ticket {number} was {record.status} before; nothing has changed") from closed
 
     def _flush(self) -> None:
         self._log.append(self._connection, self._entries)

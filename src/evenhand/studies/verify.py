@@ -35,7 +35,7 @@ class Verification:
     ----------
     ok : whether nothing is wrong: the log is whole, replays to the same decisions and states, and the promise held.
     problems, notes : what is wrong, and what could not be looked at, in words.
-    entries, decisions, told, forgotten, open : what the log holds.
+    entries, decisions, told, forgotten, open : what the log holds; expired tickets count as forgotten.
     digest : the last entry's; kept elsewhere, it shows later that nothing before it was cut off or written anew.
     since : how many entries an earlier verification had found sound, which were not read again; 0 without one.
     replayed : how many of the others this version of the code replayed; where not all, `notes` say why.
@@ -195,11 +195,12 @@ class _Replay:
 
     def __init__(self, connection: Connection, study: Study, mark: Mark | None, notes: list[str]) -> None:
         born = connection.execute(select(STUDIES).where(STUDIES.c.id == study._number)).one()
-        begun = first(connection, study._number)
+        begun = first(connection, study._log)
         if begun.sequence or not genesis(born) == begun.digest == study.birth:
             parts = "the study's name, policy, secret and time of creation"
             raise ReplayError(f"{parts} are not those that the first snapshot was taken with: one of them was changed")
-        self._notes, self.replayed, self._reworded = notes, 0, 0
+        self._connection, self._log, self._notes = connection, study._log, notes
+        self.replayed = self._reworded = 0
         self._policy: Any = begun.policy
         self._version = begun.version
         self.count = Count(begun.policy, begun.digest)
@@ -255,7 +256,7 @@ class _Replay:
         if digest != kept.digest or (own and not same and not (began or self._policy is None)):
             raise ReplayError(f"the snapshot after entry {kept.sequence} is not the state that replay comes to")
         if own and not same:
-            self._policy = fold_at(kept).policy
+            self._policy = fold_at(self._log, kept).whole_copy(self._connection)
             self._notes.append(f"version {self._version} began after entry {kept.sequence}: replayed from there")
 
     def remark(self) -> None:
@@ -270,7 +271,7 @@ class _Replay:
                 live = study._now()
             except EvenhandError as error:
                 return [str(error)]
-            if self._policy is None or live.sequence != self.count.sequence or live.bytes() == to_bytes(self._policy):
+            if self._policy is None or live.sequence != self.count.sequence or same_state(self._policy, live.bytes()):
                 return []
             if live.origin != self._version:
                 self._notes.append(f"the state goes back to version {live.origin}, and is not what this one comes to")

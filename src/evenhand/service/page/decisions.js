@@ -7,7 +7,12 @@ import { section } from "./section.js";
 import { table } from "./table.js";
 import { badge, named, noun } from "./words.js";
 
-const STATUS = { open: ["none", "○", "open"], told: ["good", "✓", "told"], forgotten: ["none", "✕", "forgotten"] };
+const STATUS = {
+  open: ["none", "○", "open"],
+  told: ["good", "✓", "told"],
+  forgotten: ["none", "✕", "forgotten"],
+  expired: ["none", "✕", "expired"],
+};
 
 export function decisionsSection({ state, page, ui }) {
   if (!page) return null;

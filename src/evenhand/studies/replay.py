@@ -1,0 +1,132 @@
+"""The policy in memory, which follows the log: it replays what others wrote, and takes what is written here."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from time import perf_counter
+from typing import Any
+
+from sqlalchemy import Connection
+
+from evenhand.errors import EvenhandError, ReplayError
+from evenhand.state import from_bytes, to_bytes
+from evenhand.studies.chain import Entry, linked
+from evenhand.studies.fold import Arguments, Operation, replayed, taken
+from evenhand.studies.log import Log
+from evenhand.studies.open_tickets import OpenTickets, alone, take_up
+from evenhand.studies.records import loaded, revived
+from evenhand.studies.versions import policy_version
+
+__all__ = ["Fold"]
+
+ENTRIES = 1_000
+SECONDS = 0.5
+LEAST = 10
+"""A snapshot is due after so many entries; or after so much work, at least so many, that a replay would do again."""
+LAST = 2**63 - 1
+
+
+class Fold:
+    """A policy and how far into the log it has come.
+
+    Attributes
+    ----------
+    version : of the policy's code; `writer` is that of the last entry, `origin` that of the snapshot it began with.
+    tickets : the open tickets, which the log holds.
+    expire_after : for how many microseconds a ticket may be open, None for ever.
+    """
+
+    def __init__(self, policy: Any, log: Log, sequence: int, digest: str, writer: str, *, floor: int = 0) -> None:
+        self.policy, self._log, self.sequence, self.digest, self.writer = policy, log, sequence, digest, writer
+        self.origin = writer
+        self.version = policy_version(policy)
+        self.arguments = Arguments(policy)
+        self.tickets = OpenTickets(policy, log, floor)
+        self.expire_after: int | None = None
+        self._rehearsed: set[str] = set()
+        self.rested()
+
+    def take_in(self, connection: Connection, entries: Sequence[Entry]) -> None:
+        """Replay stored entries.
+
+        Raises
+        ------
+        ReplayError
+            If an entry is missing or was changed, or the policy decides otherwise than it did.
+        """
+        asked = {entry.ticket for entry in entries if entry.kind == "ask"}
+        closed = {entry.ticket for entry in entries if entry.kind != "ask" and entry.ticket} - asked
+        self.tickets.fetch(connection, [number for number in closed if number], self.sequence)
+        for entry in entries:
+            linked(self.sequence, self.digest, entry)
+            self._replay(entry)
+        self.tickets.asked(len(asked))
+
+    def _replay(self, entry: Entry) -> None:
+        started = perf_counter()
+        try:
+            replayed(self.policy, entry, self.version)
+        except ReplayError as error:
+            if entry.version == self.version:
+                raise
+            mend = f"take a snapshot with version {entry.version} first: `evenhand snapshot`, or Study.snapshot()"
+            raise ReplayError(f"{error}; this is version {self.version}: {mend}") from error
+        if entry.kind == "set":
+            self.settle(loaded(entry.given))
+        self.took(entry, started)
+
+    def took(self, entry: Entry, started: float) -> None:
+        """Note that the policy has taken an entry, and since when on the clock of `perf_counter`."""
+        self.sequence, self.digest, self.writer = entry.sequence, entry.digest, entry.version
+        self._entries += 1
+        self._seconds += perf_counter() - started
+
+    def settle(self, setting: dict[str, Any]) -> None:
+        """Go by a setting of the study from now on."""
+        after = setting.get("expire_after")
+        self.expire_after = None if after is None else round(after * 1e6)
+        self.tickets.changed()
+
+    @property
+    def wants_snapshot(self) -> bool:
+        """Whether enough was taken since the last snapshot."""
+        return self._entries >= ENTRIES or (self._entries >= LEAST and self._seconds >= SECONDS)
+
+    def rested(self) -> None:
+        """Note that a snapshot was taken."""
+        self._entries, self._seconds = 0, 0.0
+
+    def unrehearsed(self, operations: Sequence[Operation]) -> dict[str, Operation]:
+        """Return an operation of each kind that was not done yet."""
+        return {operation.kind: operation for operation in operations if operation.kind not in self._rehearsed}
+
+    def rehearse(self, connection: Connection, operations: dict[str, Operation]) -> None:
+        """Do operations on a copy, so that compiling does not keep others waiting for the log."""
+        copy = self.copy()
+        for kind, operation in operations.items():
+            with contextlib.suppress(EvenhandError):
+                number = getattr(operation.ticket, "id", operation.ticket)
+                if kind != "ask" and type(number) is int:
+                    OpenTickets(copy, self._log, 0).fetch(connection, [number], self.sequence)
+                taken(copy, kind, operation.ticket, revived(self.arguments.checked(kind, operation.given)))
+        self._rehearsed.update(operations)
+
+    def bytes(self) -> bytes:
+        """Return the policy's state as a saved file, without the tickets that the log holds; equal states are equal
+        bytes."""
+        with alone(self.policy, self.tickets.held):
+            return to_bytes(self.policy)
+
+    def copy(self) -> Any:
+        """Return a policy that goes on from here by itself, without the tickets that the log holds."""
+        return from_bytes(self.bytes())
+
+    def whole_copy(self, connection: Connection) -> Any:
+        """Return a policy that goes on from here by itself, with all open tickets."""
+        copy = self.copy()
+        if getattr(copy, "apart", False):
+            for ask in self._log.open_asks(connection, self.tickets.floor, LAST, at=self.sequence):
+                if not copy.remembers(ask.ticket):
+                    take_up(copy, ask)
+        return copy

@@ -1,0 +1,226 @@
+"""Tickets that are open for too long expire: the log says so, and replays."""
+
+from datetime import timedelta
+
+import pytest
+
+import evenhand as eh
+from evenhand import registry
+from evenhand.checks import examples
+from evenhand.errors import ArgumentError, ClosedTicketError, EvenhandError
+from evenhand.online import KernelPolicy
+from evenhand.studies import Operation, Store, Study
+from evenhand.studies.expiry import read_expiry
+from evenhand.studies.schema import SNAPSHOTS
+
+POLICIES = [entry.name for entry in registry.entries("policy") if hasattr(entry.cls, "open_tickets")]
+MINUTE = 60_000_000
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that stands still until it is moved on."""
+
+    class Clock:
+        time = 1_800_000_000_000_000
+
+        def pass_by(self, microseconds):
+            self.time += microseconds
+
+    clock = Clock()
+    for module in ("study", "transaction"):
+        monkeypatch.setattr(f"evenhand.studies.{module}.now", lambda: clock.time)
+    return clock
+
+
+def fair():
+    return eh.quotas.FairUCB({"ads": 0.2, "news": 0.3, "sport": 0.1}, seed=1)
+
+
+def kinds(study):
+    return [(event.kind, event.ticket) for event in study.events()]
+
+
+def test_the_next_ask_closes_what_was_open_for_too_long(place, clock):
+    study = Study.create(place, fair(), name="ads", expire_after="1m")
+    assert study.expire_after == timedelta(minutes=1)
+    study.ask(count=3)
+    study.tell(2, 1.0)
+    clock.pass_by(MINUTE - 1)
+    study.ask()
+    assert study.open_tickets == [1, 3, 4]
+    clock.pass_by(1)
+    study.ask()
+    assert kinds(study)[-3:] == [("expire", 1), ("expire", 3), ("ask", 5)]
+    assert study.open_tickets == [4, 5]
+    (expired, event) = study.record(1), list(study.events())[-3]
+    assert expired.status == "expired"
+    assert (event.given, event.decision, event.key) == ({"after": 60.0}, None, None)
+    with pytest.raises(ClosedTicketError, match=r"ticket 1 expired at .* UTC, 1 minute after it was handed out; noth"):
+        study.tell(1, 1.0)
+    assert study.forget(3) == "already forgotten"
+    assert study.tell(2, 1.0) == "already told"
+    assert study.frame()["status"].tolist() == ["expired", "told", "expired", "open", "open"]
+    trail = study.trail()
+    assert (trail.told, trail.forgotten, sorted(trail.open)) == (1, 2, [4, 5])
+    found = study.verify()
+    assert (found.problems, found.told, found.forgotten, found.open) == ((), 1, 2, 2)
+
+
+def test_what_is_told_too_late_has_expired_whoever_tells_it(shared, clock):
+    study = Study.create(shared, fair(), name="ads", expire_after=timedelta(minutes=1))
+    study.ask(count=2)
+    clock.pass_by(MINUTE)
+    late = Study.open(shared)
+    with pytest.raises(ClosedTicketError, match="ticket 2 expired"):
+        late.tell(2, 1.0)
+    assert late.open_tickets == study.open_tickets == []
+    assert late._now().bytes() == study._now().bytes()
+    assert study.verify().ok
+
+
+def test_many_expire_a_few_at_a_time_and_none_is_told_late(clock):
+    study = Study.create(":memory:", fair(), expire_after=60)
+    study.ask(count=1_250)
+    clock.pass_by(MINUTE)
+    with pytest.raises(ClosedTicketError, match="ticket 1240 expired"):
+        study.tell(1_240, 1.0)
+    before = study.sequence
+    study.ask()
+    assert 1 < study.sequence - before <= 101
+    for _ in range(13):
+        study.ask()
+    assert study.open_tickets == list(range(1_251, 1_265))
+    assert study.verify().problems == ()
+
+
+def test_a_mark_goes_on_over_what_expires(clock):
+    study = Study.create(":memory:", fair(), expire_after=60)
+    study.ask(count=4)
+    since = study.verify()
+    clock.pass_by(MINUTE)
+    study.ask()
+    found = study.verify(since=since)
+    assert (found.problems, found.forgotten, found.open) == ((), 4, 1)
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_every_policy_s_tickets_can_expire(name, clock):
+    policy, world = next(iter(examples(registry.get(name).cls)))
+    study = Study.create(":memory:", policy, name="study", expire_after="1m")
+    world.reset(seed=3)
+    asked = []
+    for t in range(6):
+        try:
+            asked.append(study.ask(*world.observe()))
+        except EvenhandError:
+            break
+        happened = world.respond(asked[-1])
+        if t == 0:
+            study.tell(asked[-1], *happened)
+        study.snapshot()
+    clock.pass_by(MINUTE)
+    with pytest.raises(ClosedTicketError, match="expired"):
+        study.tell(asked[-1], *happened)
+    assert study.open_tickets == []
+    again = Study.open(study.store)
+    assert again._now().bytes() == study._now().bytes()
+    assert study.verify().problems == ()
+
+
+def test_an_expiry_that_is_taken_out_of_the_log_is_found(clock):
+    study = Study.create(":memory:", fair(), expire_after=60)
+    study.ask()
+    clock.pass_by(MINUTE)
+    study.ask()
+    with study.store.writing() as connection:
+        connection.exec_driver_sql("UPDATE events SET kind = 'forget' WHERE kind = 'expire'")
+    assert "entry 3 was changed" in study.verify().problems[0]
+
+
+def test_without_it_nothing_expires(clock):
+    study = Study.create(":memory:", fair())
+    assert study.expire_after is None
+    study.ask()
+    clock.pass_by(10_000_000 * MINUTE)
+    study.ask()
+    assert study.open_tickets == [1, 2]
+    assert study.tell(1, 1.0) == "told"
+
+
+BAD = [0, -1, "0d", "7 days", "d", "", True, float("nan"), float("inf"), "1e3", 10**400, [7], timedelta(0), "999999w"]
+
+
+@pytest.mark.parametrize("after", BAD, ids=lambda after: repr(after)[:12])
+def test_what_is_no_duration_is_refused(after, tmp_path):
+    with pytest.raises(ArgumentError, match="expire_after: wanted a timedelta, seconds, or a text"):
+        Study.create(tmp_path / "ads.evenhand", fair(), expire_after=after)
+    assert not (tmp_path / "ads.evenhand").exists()
+
+
+def test_durations_are_read():
+    given = ["90", " 1.5h ", "2w", 0.25, timedelta(days=1)]
+    assert [read_expiry(after) for after in given] == [90.0, 5_400.0, 1_209_600.0, 0.25, 86_400.0]
+
+
+# ---------------------------------------------------------------------- many open tickets
+
+
+@pytest.fixture
+def taken_up(monkeypatch):
+    """The numbers of the tickets that a policy reads from the log, as it does."""
+    numbers = []
+    take_up = KernelPolicy.take_up
+
+    def counted(self, number, *said):
+        numbers.append(number)
+        take_up(self, number, *said)
+
+    monkeypatch.setattr(KernelPolicy, "take_up", counted)
+    return numbers
+
+
+def test_ten_thousand_open_tickets_are_neither_loaded_nor_written(tmp_path, taken_up):
+    study = Study.create(tmp_path / "ads.evenhand", fair())
+    sizes = []
+    for _ in range(2):
+        study.ask(count=5_000)
+        with study.store.reading() as connection:
+            rows = connection.execute(SNAPSHOTS.select().order_by(SNAPSHOTS.c.sequence)).all()
+        sizes.append(len(rows[-1].state))
+        assert rows[-1].sequence == study.sequence
+    assert sizes[1] - sizes[0] < 100
+    study.close()
+    with Study.open(tmp_path / "ads.evenhand") as one:
+        assert one.ask().id == 10_001
+        assert len(one._now().policy.open_tickets) == 1
+        assert taken_up == []
+        assert one.perform([Operation("tell", number, {"reward": 1.0}) for number in (7, 9_000)]) == ["told"] * 2
+        assert sorted(set(taken_up)) == [7, 9_000]
+        assert len(one.open_tickets) == 9_999
+        assert len(one.policy.open_tickets) == 9_999
+        assert one.verify().problems == ()
+
+
+def test_reasons_stay_true_while_no_ticket_is_at_hand():
+    study = Study.create(":memory:", fair())
+    for _ in range(7):
+        study.ask()
+        study.snapshot()
+        study = Study.open(study.store)
+    whole = fair()
+    reasons = study.frame()["reason"].tolist()
+    assert reasons == [whole.ask().reason for _ in range(7)]
+    assert reasons.count("never tried before") == 1
+    assert study.verify().problems == ()
+
+
+def test_a_store_that_is_read_while_others_expire_tickets(tmp_path, clock):
+    study = Study.create(tmp_path / "ads.evenhand", fair(), expire_after=60)
+    study.ask(count=2)
+    reader = Study.open(Store.at(tmp_path / "ads.evenhand"))
+    clock.pass_by(MINUTE)
+    assert reader.open_tickets == [1, 2]
+    study.ask()
+    assert reader.open_tickets == [3]
+    assert reader.expire_after == timedelta(minutes=1)
