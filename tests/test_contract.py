@@ -250,8 +250,8 @@ class ChangesWhenItRefuses(FairUCB):
 
 class DecidesOtherwiseOnline(FairUCB):
     def _choose(self, shown):
-        index, why = super()._choose(shown)
-        return (index if self.round != 77 else 1 - index), why
+        index, why, probability = super()._choose(shown)
+        return (index if self.round != 77 else 1 - index), why, probability
 
 
 @pytest.mark.parametrize(

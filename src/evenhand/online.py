@@ -251,14 +251,14 @@ class KernelPolicy(Conversation):
             label = self._labels[index]
             self._open[number] = (self.round, label, index), shown, probability
             self._waiting[index] += 1
-            code = CODES[why >> CODE_BITS]
-            decision = Decision(number, self.round, label, index, self.distribution(why), REASONS[why], code)
+            decision = Decision._make((number, self.round, label, index, self.distribution(why), REASONS[why]))
+            decision.reason_code = CODES[why >> CODE_BITS]
             decision.token = self._token
             return decision
 
     def distribution(self, why: int) -> Floats | None:
         """Return the distribution (n_arms,) that the decision just taken was drawn from, None where none is known."""
-        if self.kernels.probability is certain or self.kernels.probability is unknown:
+        if self.kernels.probability in (certain, unknown):
             return None
         return np.array([self._probability(index) for index in range(len(self._labels))])
 
@@ -275,7 +275,7 @@ class KernelPolicy(Conversation):
         with self._lock:
             number, ((round, _, index), shown, probability) = self._ticket(decision)
             reward = self._checked_reward(reward)
-            self._update(shown, index, reward, Ticket(round or 0, probability))
+            self._update(shown, index, reward, (round or 0, probability))
             self._waiting[index] -= 1
             del self._open[number]
 
@@ -300,7 +300,7 @@ class KernelPolicy(Conversation):
             raise ArgumentError(wanted("index", f"an arm's index below {len(self._labels)}", index))
         reward = self._checked_reward(reward)
         self._told = True
-        self._update(shown, int(index), reward, Ticket(self.round, self._probability(int(index))))
+        self._update(shown, int(index), reward, (self.round, self._probability(int(index))))
 
     @property
     @locked
@@ -441,8 +441,9 @@ class KernelPolicy(Conversation):
         self.round += 1
         return picked
 
-    def _update(self, shown: Floats, index: int, reward: float, ticket: Ticket) -> None:
-        self._tell_kernel(index, reward, *ticket, shown, self._arrays)
+    def _update(self, shown: Floats, index: int, reward: float, ticket: tuple[int, float]) -> None:
+        round, chance = ticket
+        self._tell_kernel(index, reward, round, chance, shown, self._arrays)
 
     def _probability(self, index: int) -> float:
         """Return the probability with which the last decision could have picked an arm."""

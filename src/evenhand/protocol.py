@@ -10,7 +10,7 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 
@@ -45,7 +45,6 @@ class _Decision(NamedTuple):
     index: int  # type: ignore[assignment]
     probabilities: Floats | None
     reason: str
-    reason_code: str = "other"
 
 
 class Decision(_Decision):
@@ -61,12 +60,30 @@ class Decision(_Decision):
         one.
     reason : why this arm, in words.
     reason_code : the kind of the reason, for programs: "forced" by a promise, "untried", "explored", "greedy", ...; see
-        `evenhand.online.reason`.
+        `evenhand.online.reason`. It is no field of the tuple, which has six as ever, but stands in `_asdict()`.
     token : which policy decided it, so that no other takes it for its own; None where the decision was made of plain
-        data. It is no field of the tuple: what is compared, unpacked and logged is what was decided.
+        data. What is compared, unpacked and logged is what was decided, without it.
     """
 
+    reason_code: str = "other"
     token: str | None = None
+
+    def __new__(
+        cls,
+        id: int,
+        round: int,
+        arm: Label,
+        index: int,
+        probabilities: Floats | None,
+        reason: str,
+        reason_code: str = "other",
+    ) -> Self:
+        decision = cls._make((id, round, arm, index, probabilities, reason))
+        decision.reason_code = reason_code
+        return decision
+
+    def _asdict(self) -> dict[str, Any]:
+        return {**super()._asdict(), "reason_code": self.reason_code}
 
     def __eq__(self, other: object) -> bool:
         """Say whether all fields are equal, probabilities entry by entry."""

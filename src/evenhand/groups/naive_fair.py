@@ -222,7 +222,7 @@ class NaiveFair(Grouped, KernelPolicy):
         self.round += 1
         return members[int(chosen)], WISH, math.nan
 
-    def _update(self, shown: Floats, index: int, reward: float, ticket: Ticket) -> None:
+    def _update(self, shown: Floats, index: int, reward: float, ticket: tuple[int, float]) -> None:
         if self.compiled:
             super()._update(shown, index, reward, ticket)
             return

@@ -250,7 +250,7 @@ class UnderQuota(Base):
         self.round = round
         return arm, why if arm == wish else FORCED, math.nan
 
-    def _update(self, shown: Floats, index: int, reward: float, ticket: Ticket) -> None:
+    def _update(self, shown: Floats, index: int, reward: float, ticket: tuple[int, float]) -> None:
         if self.compiled:
             KernelPolicy._update(self, shown, index, reward, ticket)
         else:
