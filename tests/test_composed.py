@@ -177,3 +177,30 @@ def test_an_old_study_is_shown_groups_in_either_form(older):
     old = from_bytes(both)
     assert old.membership.of_round({D: "M"}).tolist() == [2.0, 1.0, 2.0], "the very same text comes first"
     assert old.membership.of_round({C: "M"}).tolist() == [0.0, 2.0, 2.0]
+
+
+def test_class_labels_and_states_are_the_same_in_either_form():
+    sampler = UniformSampler(["u", "v"], batch=2, seed=1)
+    sampler.tell(sampler.ask(), [[0.0], [1.0], [2.0], [3.0]], [C, "tea", D, "tea"])
+    sampler.tell(sampler.ask(), [[0.0], [1.0]], np.array([D, "tea"]))
+    assert set(sampler.model.classes_.tolist()) == {C, "tea"}
+    model = CausalModel.from_tables({"s": [D, "tea"]}, {"s": []}, {"s": pd.Series([0.3, 0.7], index=[C, "tea"])})
+    assert model.states["s"] == (C, "tea")
+    assert [model.code("s", label, "state") for label in (C, D, "tea")] == [0, 0, 1]
+    with pytest.raises(ArgumentError, match="distinct states"):
+        CausalModel.from_tables({"s": [C, D]}, {"s": []}, {"s": [0.3, 0.7]})
+
+
+def test_a_certification_reads_columns_by_name_after_it_was_saved_too():
+    sampler = UniformSampler(["u", "v"], batch=2, seed=1)
+    frame = pd.DataFrame({"x": [0.0, 1.0, 2.0, 3.0], "noise": [9.0, 9.0, 9.0, 8.0]})
+    for _ in range(2):
+        sampler.tell(sampler.ask(), frame, [0, 0, 1, 1])
+    check = sampler.certify(threshold=0.5, batch=4)
+    for one in (check, from_bytes(to_bytes(check))):
+        draw = one.ask()
+        with pytest.raises(ArgumentError, match="X: wanted the columns"):
+            one.tell(draw, frame.rename(columns={"noise": "other"}), [0, 0, 1, 1])
+        predicted = one.model.predict(frame.to_numpy()).tolist()
+        one.tell(draw, frame[["noise", "x"]], predicted)
+        assert one.sums.tolist() == [0.0, 0.0]

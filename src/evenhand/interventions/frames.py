@@ -11,6 +11,7 @@ from evenhand.errors import TableError, wanted
 from evenhand.interventions.cells import Evidence
 from evenhand.interventions.model import CausalModel
 from evenhand.interventions.structure import Structure, cell_density
+from evenhand.protocol import find_label, places
 
 if TYPE_CHECKING:
     from evenhand.interventions.problem import Problem
@@ -147,7 +148,14 @@ def _codes(samples: Any, column: str, states: tuple[Any, ...]) -> Ints:
 
     if column not in samples:
         raise TableError(wanted("samples", f"a column {column!r}", list(samples.columns)))
-    codes = pd.Index(list(states), dtype=object).get_indexer(samples[column].astype(object))
+    codes = np.asarray(pd.Index(list(states), dtype=object).get_indexer(samples[column].astype(object)), np.int64)
+    known = places(states)
+    for row in np.flatnonzero(codes < 0):
+        value = samples[column].iloc[row]
+        position = find_label(value, known) if isinstance(value, str) else None
+        if position is None:
+            break
+        codes[row] = position
     if (codes < 0).any():
         at = int(np.flatnonzero(codes < 0)[0])
         raise TableError(
@@ -158,7 +166,7 @@ def _codes(samples: Any, column: str, states: tuple[Any, ...]) -> Ints:
                 "leave such rows out",
             )
         )
-    return np.asarray(codes, np.int64)
+    return codes
 
 
 def _forced(model: CausalModel, structure: Structure, samples: Any, s: Ints) -> Ints:

@@ -14,7 +14,7 @@ from evenhand.errors import ArgumentError, wanted
 from evenhand.interventions.bif import read_bif
 from evenhand.interventions.inference import eliminate
 from evenhand.labels import in_order
-from evenhand.protocol import SavedText
+from evenhand.protocol import SavedText, composed, find_label
 from evenhand.rng import Seed, draw_seed, generator
 
 __all__ = ["CausalModel", "checked_table"]
@@ -207,9 +207,10 @@ class CausalModel:
 
     def code(self, node: str, state: Any, name: str) -> int:
         """Return the position of a state."""
-        if isinstance(state, (bool, np.bool_)) or state not in self.states[node]:
+        position = None if isinstance(state, (bool, np.bool_)) else find_label(state, self.states[node])
+        if position is None:
             raise ArgumentError(wanted(name, f"a state of {node!r}: {list(self.states[node])}", state))
-        return self.states[node].index(state)
+        return position
 
     def _intervened(
         self, nodes: Sequence[str], do: Mapping[str, State] | None, tables: Mapping[str, Any] | None
@@ -269,7 +270,7 @@ def _checked_states(node: Any, values: Any) -> tuple[State, ...]:
         raise ArgumentError(wanted("states", "nodes named by text", node))
     if isinstance(values, (str, set, frozenset)) or not hasattr(values, "__iter__"):
         raise ArgumentError(wanted(f"states[{node!r}]", "a list of states", values))
-    states = tuple(value.item() if isinstance(value, np.generic) else value for value in values)
+    states = tuple(composed(value.item() if isinstance(value, np.generic) else value) for value in values)
     sound = all(type(value) in (str, int, SavedText) for value in states)
     if not sound or not states or len(set(map(str, states))) < len(states):
         raise ArgumentError(wanted(f"states[{node!r}]", "distinct states, str or int, that read differently", values))

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from evenhand.conversation import locked
 from evenhand.errors import ArgumentError, ContextError, ExhaustedError, StateFileError, UnknownArmError, wanted
+from evenhand.labels import in_columns
 from evenhand.protocol import Label, arm_labels
 from evenhand.registry import name_of, register
 from evenhand.sampling.drawing import Drawing
@@ -100,6 +101,7 @@ class Certification(Drawing):
         self.sums, self.counts = np.zeros(len(self.groups)), np.zeros(len(self.groups), np.int64)
         self._low, self._high = np.zeros(len(self.groups)), np.ones(len(self.groups))
         self._dry = np.zeros(len(self.groups), np.bool_)
+        self._columns: list[str] | None = None
 
     @locked
     def ask(self) -> Draw:
@@ -147,6 +149,7 @@ class Certification(Drawing):
         self._high[index] = min(self._high[index], high)
 
     def _checked(self, X: Any, y: Any, count: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        X, columns = in_columns(X, self._columns, "X")
         table, labels = checked_rows(X, None, count), checked_labels(y)
         if len(labels) != len(table):
             raise ArgumentError(wanted("y", f"{len(table)} labels, one for each row of X", len(labels)))
@@ -154,6 +157,7 @@ class Certification(Drawing):
         strangers = [label for label in labels if label not in classes]
         if strangers:
             raise ArgumentError(wanted("y", f"labels among {classes}", strangers[0]))
+        self._columns = columns
         return table, np.array([classes.index(label) for label in labels], np.int64)
 
     def _predicted(self, table: NDArray[Any]) -> NDArray[np.int64]:
@@ -238,7 +242,7 @@ class Certification(Drawing):
         return {
             "groups": list(self.groups), "model": self.model, "threshold": self.threshold, "delta": self.delta,
             "batch": self.batch, "loss": self.loss, "sums": self.sums, "counts": self.counts, "low": self._low,
-            "high": self._high, "dry": self._dry, "tickets": self._saved_tickets(),
+            "high": self._high, "dry": self._dry, "columns": self._columns, "tickets": self._saved_tickets(),
         }  # fmt: skip
 
     @classmethod
@@ -254,6 +258,8 @@ class Certification(Drawing):
             if mine.min() < 0:
                 raise refused(name, "numbers from 0", mine.tolist())
         check._dry[:] = snapshot.get("dry", False)
+        columns = snapshot.get("columns")
+        check._columns = None if columns is None else list(map(str, columns))
         check._resume(snapshot["tickets"])
         return check
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.errors import ArgumentError, wanted
-from evenhand.protocol import Label
+from evenhand.protocol import Label, composed, find_label, places
 
 __all__ = ["Classes", "checked_labels"]
 
@@ -42,8 +42,11 @@ class Classes:
         labels = checked_labels(y)
         if len(labels) != rows:
             raise ArgumentError(wanted("y", f"{rows} labels, one for each row of X", len(labels)))
-        allowed = set(self.known)
-        for label in labels:
+        allowed, own = set(self.known), places(self.known)
+        for row, label in enumerate(labels):
+            position = find_label(label, own) if label not in allowed else None
+            if position is not None:  # as it was saved by an earlier version
+                labels[row] = label = self.known[position]
             if label not in allowed:
                 if self.closed or len(allowed) == 2:
                     mend = "name every label in classes= when the sampler is made"
@@ -72,7 +75,7 @@ def checked_labels(y: Any, name: str = "y") -> list[Label]:
     values = np.asarray(y, dtype=object if isinstance(y, (list, tuple)) else None)
     if values.ndim != 1:
         raise ArgumentError(wanted(name, "a list of labels, one a row", values.shape, ONE_EACH if values.ndim else ""))
-    if values.dtype.kind in "iU":
+    if values.dtype.kind == "i":
         return values.tolist()
     return [_label(value, name) for value in values.tolist()]
 
@@ -80,7 +83,7 @@ def checked_labels(y: Any, name: str = "y") -> list[Label]:
 def _label(value: Any, name: str) -> Label:
     plain = value.item() if isinstance(value, np.generic) else value
     if isinstance(plain, str):
-        return plain
+        return str(composed(plain))
     if isinstance(plain, (bool, int)) or (isinstance(plain, float) and plain.is_integer()):
         number = int(plain)
         if abs(number) <= LARGEST:

@@ -219,7 +219,9 @@ class Sampler(Drawing):
         """
         frozen = final_classifier(self._trainer, False, False) if model is None or model is self.model else model
         loss = self.loss if isinstance(self.loss, str) else "a function"
-        return Certification(self.groups, frozen, threshold=threshold, delta=delta, batch=batch, loss=loss)
+        check = Certification(self.groups, frozen, threshold=threshold, delta=delta, batch=batch, loss=loss)
+        check._columns = self._trainer.examples.columns or None
+        return check
 
     # ------------------------------------------------------------------ what is known so far
 
