@@ -102,15 +102,18 @@ def test_saving_leaves_no_other_file_behind_and_replaces_the_old_one_whole(tmp_p
 
 
 @pytest.mark.parametrize(
-    ("learner", "name"),
+    ("learner", "refusal"),
     [
-        (Stubborn(0), "Stubborn"),
-        (Adapter(Stubborn(0), choose=lambda one: one.choose(), update=lambda one, i, r: one.update(i, r)), "Adapter"),
+        (Stubborn(0), r"config.learner: Stubborn cannot be saved.*@evenhand.register"),
+        (
+            Adapter(Stubborn(0), choose=lambda one: one.choose(), update=lambda one, i, r: one.update(i, r)),
+            r"Adapter cannot be saved: .*Stubborn; give it dump=, load=",
+        ),
     ],
     ids=["foreign", "adapter"],
 )
-def test_a_policy_with_a_foreign_learner_is_refused_by_name(learner, name, tmp_path):
-    with pytest.raises(ArgumentError, match=rf"config.learner: {name} cannot be saved.*@evenhand.register"):
+def test_a_policy_with_a_foreign_learner_is_refused_by_name(learner, refusal, tmp_path):
+    with pytest.raises(ArgumentError, match=refusal):
         eh.save(FairLearn(learner, [0.1, 0.1]), tmp_path / "p")
     assert list(tmp_path.iterdir()) == []
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar
 
 from evenhand.errors import RegistryError
 
-__all__ = ["Entry", "entries", "get", "name_of", "register"]
+__all__ = ["Entry", "entries", "get", "name_of", "own_modules", "register"]
 
 Kind = Literal["policy", "world", "part"]
 """A part is neither: it is registered to be saved with what holds it."""
@@ -64,7 +64,7 @@ def register(name: str, kind: Kind = "policy") -> Callable[[_T], _T]:
 
 def entries(kind: Kind | None = None, prefix: str = "") -> list[Entry]:
     """Return what is registered, sorted by name; `kind` and the name's beginning narrow it."""
-    _import_own()
+    own_modules()
     for home in HOMES:
         if importlib.util.find_spec(f"evenhand.{home}") is not None:
             importlib.import_module(f"evenhand.{home}")
@@ -86,7 +86,7 @@ def get(name: str, kind: Kind | None = None) -> Entry:
     if home in HOMES and importlib.util.find_spec(f"evenhand.{home}") is not None:
         importlib.import_module(f"evenhand.{home}")
     if name not in _entries:
-        _import_own()
+        own_modules()
     found = _entries.get(name)
     if found is None or kind not in (None, found.kind):
         import difflib
@@ -102,10 +102,19 @@ def name_of(thing: Any) -> str | None:
     return type(thing).__dict__.get("registered_name")
 
 
-def _import_own() -> None:
-    """Import the modules that the environment names, so that commands and services know the policies in them."""
-    for module in filter(None, map(str.strip, os.environ.get(OWN, "").split(","))):
+def own_modules() -> list[str]:
+    """Import the modules that the environment names, so that commands and services know what they define; return
+    their names.
+
+    Raises
+    ------
+    RegistryError
+        If one cannot be imported.
+    """
+    modules = list(filter(None, map(str.strip, os.environ.get(OWN, "").split(","))))
+    for module in modules:
         try:
             importlib.import_module(module)
         except ImportError as error:
             raise RegistryError(f"{OWN}: the module {module!r} cannot be imported: {error}") from error
+    return modules

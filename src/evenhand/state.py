@@ -3,8 +3,7 @@
 The file is a zip archive of two members: `evenhand.json` holds what is not an array, with the type and shape of each
 array; `arrays` holds the bytes of all arrays. Format 1, in which every array was a `.npy` member, can still be read.
 Whatever wants to be saved offers `snapshot() -> dict` and a classmethod `restored(snapshot) -> object` and is
-registered; the dict may hold arrays, numbers, strings, lists, dicts with string keys, fractions, and further
-registered objects.
+registered; the dict may hold arrays, numbers, strings, bytes, lists, dicts, fractions, and further registered objects.
 """
 
 from __future__ import annotations
@@ -154,6 +153,9 @@ def _encode(value: Any, arrays: list[np.ndarray], where: str) -> Any:
         return {"$float": float(value).hex()}
     if isinstance(value, Fraction):
         return {"$fraction": str(value)}
+    if isinstance(value, bytes):
+        arrays.append(np.frombuffer(value, np.uint8))
+        return {"$bytes": len(arrays) - 1}
     if isinstance(value, np.ndarray):
         if not can_hold(value.dtype):
             raise ArgumentError(f"{where}: arrays of the type {value.dtype} cannot be saved")
@@ -185,9 +187,10 @@ def _decode(value: Any, arrays: list[np.ndarray]) -> Any:
         return float.fromhex(value["$float"])
     if "$fraction" in value:
         return Fraction(value["$fraction"])
-    if "$array" in value:
-        number = whole(value, "$array", 0, len(arrays) - 1)
-        return arrays[number]
+    for tag in ("$array", "$bytes"):
+        if tag in value:
+            held = arrays[whole(value, tag, 0, len(arrays) - 1)]
+            return held if tag == "$array" else held.tobytes()
     if "$items" in value:
         return {_decode(key, arrays): _decode(item, arrays) for key, item in value["$items"]}
     if "$object" in value:

@@ -29,6 +29,7 @@ from evenhand.groups.worlds import BiasedLinearArms
 from evenhand.kernels.arrays import Bools, Floats, Ints, Words
 from evenhand.kernels.compose import OPEN, bind, entry, kernel
 from evenhand.kernels.random import below
+from evenhand.learners.adapter import reward_range_of
 from evenhand.online import KernelPolicy, Kernels, Ticket, reason, unknown
 from evenhand.registry import register
 from evenhand.rng import Seed, child
@@ -178,7 +179,7 @@ class NaiveFair(Grouped, KernelPolicy):
         if getattr(inner, "arms", None) is not None:
             raise ArgumentError(wanted("inner", "one without arms= yet: each group's copy gets its own", inner.arms))
         self.contextual = bool(getattr(inner, "contextual", False))
-        self.reward_range = getattr(inner, "reward_range", self.reward_range)
+        self.reward_range = reward_range_of(inner, self.reward_range)
 
     def _started(self) -> Any:
         learner = self._learner.fresh(seed=child(self.seed, 1))

@@ -26,6 +26,7 @@ from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import OPEN, bind, entry, kernel
 from evenhand.kernels.packing import flat, packer
+from evenhand.learners.adapter import reward_range_of
 from evenhand.online import FORCED, KernelPolicy, Kernels, Ticket, drawn, reason, unknown
 from evenhand.protocol import Label
 from evenhand.quotas.problem import Promise
@@ -172,6 +173,7 @@ class UnderQuota(Base):
             self.kernels = NOT_KNOWN
             self._pristine = copy.deepcopy(learner)
             self.contextual = bool(getattr(learner, "contextual", False))
+            self.reward_range = reward_range_of(learner, self.reward_range)
         else:
             mend = "wrap it in evenhand.learners.Adapter"
             raise ArgumentError(wanted("learner", "an object with choose() and update(index, reward)", learner, mend))
@@ -214,6 +216,10 @@ class UnderQuota(Base):
         pulls = int(policy._state.pulls.sum()) if policy._begun else 0
         if policy._begun and pulls != policy.round:
             raise refused("round", f"{pulls}, as many as the pulls", policy.round)
+        if not policy.compiled and "learner" in snapshot:
+            if type(snapshot["learner"]) is not type(policy.learner):
+                raise refused("learner", f"a learner of the class {type(policy.learner).__name__}", snapshot["learner"])
+            policy.learner = snapshot["learner"]
         return policy
 
     def config(self) -> dict[str, Any]:
@@ -228,6 +234,11 @@ class UnderQuota(Base):
     def memory(self) -> Any:
         """Return the rule's state before the first round and the learner's."""
         return self.quota_memory(self._started()._state if self.compiled else NoLearner(np.zeros(0)))
+
+    @locked
+    def snapshot(self) -> dict[str, Any]:
+        """Return everything that `restored` needs to continue exactly here."""
+        return super().snapshot() | ({} if self.compiled else {"learner": self.learner})
 
     def _started(self) -> KernelPolicy:
         learner: KernelPolicy = self.learner.fresh(arms=self.promise.arms, seed=child(self.seed, 1))

@@ -29,6 +29,7 @@ OBJECTS = {"learner": "policy", "inner": "policy", "metric": "part", "model": "p
 LABELLED = {"shares": "arms", "proportions": "groups", "costs": "groups"}
 """Arguments that may be objects keyed by labels, and the argument that lists these labels."""
 FROM_PYTHON = {
+    "learners/adapter": "it wraps an object of another library",
     "sampling/certification": "it certifies a trained classifier",
     "sampling/estimator-model": "it wraps a classifier of scikit-learn",
     "sampling/torch-model": "it wraps a module of torch",

@@ -21,11 +21,13 @@ def policy_version(policy: Any) -> str:
     """Return the version of the code behind a policy, such as "0.1.0+3f2a9c41".
 
     The fingerprint covers evenhand's kernels, learners and problems, and the files that define the policy and what it
-    holds (its learner, its model, its metric) where these are somebody else's.
+    holds (its learner, its model, its metric) where these are somebody else's: of an adapter, the object's class and
+    the functions.
     """
     held = [policy, *getattr(policy, "__dict__", {}).values()]
-    own = {type(part) for part in held if part is policy or registry.name_of(part) is not None}
-    files = {_file(cls) for cls in own if not cls.__module__.startswith("evenhand.")}
+    parts = [part for part in held if part is policy or registry.name_of(part) is not None]
+    own = {source for part in parts for source in getattr(part, "sources", [type(part)])}
+    files = {_file(source) for source in own if not str(source.__module__).startswith("evenhand.")}
     digest = hashlib.sha256(_evenhand())
     for file in sorted(files):
         digest.update(file.encode())
@@ -46,8 +48,10 @@ def _evenhand() -> bytes:
     return digest.digest()
 
 
-def _file(cls: type) -> str:
+def _file(source: Any) -> str:
+    """Return the file that defines a class or a function, "" where there is none, as in a notebook."""
     try:
-        return inspect.getfile(cls)
+        file = inspect.getfile(source)
     except (OSError, TypeError):
         return ""
+    return file if Path(file).is_file() else ""

@@ -1,0 +1,89 @@
+"""Functions that a state file may name, as "module:name".
+
+A file never makes evenhand import a module or call a function on its own. A name in it is looked up among the functions
+that this process has given to an Adapter, and in the modules that the environment variable EVENHAND_IMPORT names.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any
+
+from evenhand.errors import ArgumentError, StateFileError, wanted
+from evenhand.registry import OWN, own_modules
+
+__all__ = ["find", "know", "path_of"]
+
+_known: dict[str, Callable[..., Any]] = {}
+
+
+def know(function: Callable[..., Any]) -> None:
+    """Let state files of this process name a function; the latest one of a name counts."""
+    path = _path(function)
+    if path is not None:
+        _known[path] = function
+
+
+def path_of(argument: str, function: Callable[..., Any]) -> str:
+    """Return the name under which a state file finds a function.
+
+    >>> path_of("load", list)
+    'builtins:list'
+
+    Raises
+    ------
+    ArgumentError
+        If it has none, or this process knows another function of that name.
+    """
+    path = _path(function)
+    if path is None:
+        mend = "write it with def at the top of a module"
+        raise ArgumentError(wanted(argument, "a function that a state file can name", _shown(function), mend))
+    if _known.setdefault(path, function) != function:
+        mend = "another function of that name was given to a later Adapter: give one of them another name"
+        raise ArgumentError(wanted(argument, "a function that a state file can name", path, mend))
+    return path
+
+
+def find(path: Any) -> Callable[..., Any]:
+    """Return the function that a state file names.
+
+    Raises
+    ------
+    StateFileError
+        If this process does not know it.
+    """
+    if isinstance(path, str) and path not in _known:
+        module, _, name = path.partition(":")
+        found = _attribute(module, name) if module in own_modules() else None
+        if found is not None and _path(found) == path:
+            _known[path] = found
+    if not isinstance(path, str) or path not in _known:
+        mend = f"make an Adapter with it first, or name its module in {OWN}"
+        raise StateFileError(wanted("the file's function", "one that this process knows", path, mend))
+    return _known[path]
+
+
+def _path(function: Callable[..., Any]) -> str | None:
+    """Return a function's module and name; None for lambdas, inner functions, methods of objects, and partials."""
+    module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
+    owner = getattr(function, "__self__", None)
+    if not isinstance(module, str) or not isinstance(name, str) or "<" in name:
+        return None
+    if inspect.isclass(owner):
+        return f"{module}:{name}" if name == f"{owner.__qualname__}.{function.__name__}" else None
+    return f"{module}:{name}" if owner is None or inspect.ismodule(owner) else None
+
+
+def _attribute(module: str, name: str) -> Any:
+    try:
+        return attrgetter(name)(sys.modules[module])
+    except AttributeError:
+        return None
+
+
+def _shown(function: Callable[..., Any]) -> str:
+    return str(getattr(function, "__qualname__", type(function).__name__))

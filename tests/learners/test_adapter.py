@@ -1,0 +1,411 @@
+"""A learner from elsewhere is saved by functions of its own, found again by name, and put into a study."""
+
+import functools
+import json
+import math
+import random
+import subprocess
+import sys
+import zipfile
+
+import numpy as np
+import pytest
+
+import evenhand as eh
+from evenhand.errors import ArgumentError, ModelError, RewardError, StateFileError
+from evenhand.groups import BiasedLinearArms, NaiveFair
+from evenhand.learners import Adapter, functions
+from evenhand.quotas import BernoulliArms, DeadlineLearn, FairLearn
+from evenhand.state import from_bytes, to_bytes
+from tests.learners import foreign
+from tests.learners.foreign import adapter
+
+SHARES = {"a": 0.2, "b": 0.2, "c": 0.2}
+MEANS = [0.2, 0.5, 0.8]
+
+
+def river(name, **settings):
+    from river import bandit, proba
+
+    if name == "ThompsonSampling":
+        settings["reward_obj"] = proba.Beta()
+    return foreign.of_river(getattr(bandit, name)(**settings, seed=1))
+
+
+def mabwiser(name, **settings):
+    from mabwiser.mab import MAB, LearningPolicy
+
+    mab = MAB(arms=[0, 1, 2], learning_policy=getattr(LearningPolicy, name)(**settings), seed=1)
+    return foreign.of_mabwiser(mab)
+
+
+LIBRARIES = {
+    "river UCB": lambda: river("UCB", delta=1.0),
+    "river epsilon-greedy": lambda: river("EpsilonGreedy", epsilon=0.3),
+    "river Thompson": lambda: river("ThompsonSampling"),
+    "river Exp3": lambda: river("Exp3", gamma=0.3),
+    "MABWiser UCB1": lambda: mabwiser("UCB1", alpha=1.0),
+    "MABWiser epsilon-greedy": lambda: mabwiser("EpsilonGreedy", epsilon=0.3),
+    "MABWiser Thompson": lambda: mabwiser("ThompsonSampling"),
+    "MABWiser softmax": lambda: mabwiser("Softmax", tau=1.0),
+}
+LEARNERS = {"plain data": adapter} | LIBRARIES
+
+
+def talk(policy, rounds, start=0):
+    """Take decisions and bring back rewards that depend on the round and the arm alone."""
+    said = []
+    for t in range(start, start + rounds):
+        decision = policy.ask()
+        policy.tell(decision, float(random.Random(f"{t} {decision.index}").random() < MEANS[decision.index]))
+        said.append(decision)
+    return said
+
+
+@pytest.mark.parametrize("rule", [FairLearn, DeadlineLearn])
+@pytest.mark.parametrize("name", LEARNERS)
+def test_a_foreign_learner_goes_on_exactly_where_it_was_saved(name, rule, tmp_path):
+    policy = rule(LEARNERS[name](), SHARES, seed=1)
+    talk(policy, 30)
+    late = policy.ask()
+    eh.save(policy, tmp_path / "p")
+    again = eh.load(tmp_path / "p")
+    assert to_bytes(again) == to_bytes(policy)
+    for one in (policy, again):
+        one.tell(late.id, 1.0)
+    assert talk(again, 40, 30) == talk(policy, 40, 30)
+    assert talk(again.fresh(seed=1), 20) == talk(rule(LEARNERS[name](), SHARES, seed=1), 20)
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_a_policy_over_it_keeps_the_contract(name):
+    done = eh.check_policy(DeadlineLearn(LEARNERS[name](), [0.2] * 3), BernoulliArms(MEANS), rounds=60)
+    skipped = {check.name: check.skipped for check in done if check.skipped}
+    assert list(skipped) == ["one kernel"]
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_a_study_of_it_is_closed_opened_and_verified(name, tmp_path):
+    alone = DeadlineLearn(LEARNERS[name](), SHARES, seed=1)
+    study = eh.Study.create(tmp_path / "s.evenhand", DeadlineLearn(LEARNERS[name](), SHARES, seed=1))
+    said = talk(study, 20)
+    late = study.ask()
+    study.close()
+    with eh.Study.open(tmp_path / "s.evenhand") as study:
+        study.snapshot()
+        study.tell(late.id, 1.0)
+        said += [late, *talk(study, 20, 20)]
+        found = study.verify()
+        assert (found.ok, found.problems) == (True, ())
+    expected = talk(alone, 20)
+    last = alone.ask()
+    alone.tell(last, 1.0)
+    assert [one.arm for one in said] == [one.arm for one in [*expected, last, *talk(alone, 20, 20)]]
+
+
+def test_a_contextual_one_inside_groups_is_saved_too():
+    world = BiasedLinearArms(arms=5, sensitive=2)
+    policy = NaiveFair(world.groups, inner=adapter(contextual=True), seed=1)
+    world.reset(1)
+    for _ in range(20):
+        (shown,) = world.observe()
+        decision = policy.ask(shown)
+        policy.tell(decision, *world.respond(decision))
+    again = from_bytes(to_bytes(policy))
+    assert to_bytes(again) == to_bytes(policy)
+    assert [again.ask(shown) for _ in range(20)] == [policy.ask(shown) for _ in range(20)]
+
+
+def test_whether_it_is_contextual_is_saved_however_it_was_said():
+    learner = adapter()
+    learner.contextual = True
+    again = from_bytes(to_bytes(FairLearn(learner, [0.1, 0.1])))
+    assert again.contextual
+    assert again.learner.contextual
+
+
+# ---------------------------------------------------------------------- what a file may name
+
+MODULE = """
+from evenhand.learners import Adapter
+
+def choose(counts): return counts.index(min(counts))
+def update(counts, index, reward): counts[index] += 1
+def dump(counts): return {"counts": counts}
+def load(dumped): return list(dumped["counts"])
+"""
+MAKE = """
+import evenhand as eh, my_learners as my
+learner = eh.learners.Adapter([5, 0, 0], choose=my.choose, update=my.update, dump=my.dump, load=my.load)
+"""
+GO_ON = """
+import evenhand as eh, sys
+try:
+    print(eh.load("p").ask().index, *(d.index for d in [eh.Study.open("s.evenhand").ask()]))
+except eh.errors.StateFileError as error:
+    print(type(error).__name__, error)
+"""
+
+
+def test_another_process_finds_the_functions_in_modules_that_its_user_names_and_nowhere_else(tmp_path):
+    (tmp_path / "my_learners.py").write_text(MODULE)
+
+    def run(script, **environment):
+        known = {"PYTHONPATH": ":".join(filter(None, sys.path)), "NUMBA_DISABLE_JIT": "1", **environment}
+        done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, env=known, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    made = "policy = eh.quotas.FairLearn(learner, [0.0] * 3)\n"
+    run(MAKE + made + 'eh.save(policy, "p")\neh.Study.create("s.evenhand", policy).close()')
+    assert run(GO_ON, EVENHAND_IMPORT="my_learners") == "1 1"
+    assert run(MAKE + GO_ON) == "1 1"
+    refusal = run(GO_ON)
+    assert "'my_learners:choose'" in refusal
+    assert "make an Adapter with it first, or name its module in EVENHAND_IMPORT" in refusal
+    assert run("import my_learners" + GO_ON) == refusal
+
+
+def edited(policy, change):
+    """Return the state of a policy with the snapshots of its adapters changed."""
+    import io
+
+    with zipfile.ZipFile(io.BytesIO(to_bytes(policy))) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    body = json.loads(members["evenhand.json"])
+    change(body["object"]["snapshot"]["learner"]["snapshot"])
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, data in (members | {"evenhand.json": json.dumps(body)}).items():
+            archive.writestr(name, data)
+    return buffer.getvalue()
+
+
+NEVER_GIVEN = ["os:system", "builtins:eval", "pickle:loads", "_pickle:loads", "tests.learners.foreign:of_river"]
+
+
+@pytest.mark.parametrize("path", [*NEVER_GIVEN, "x", 3, {}])
+def test_a_file_calls_no_function_that_was_not_given_to_an_adapter(path, monkeypatch):
+    monkeypatch.delenv("EVENHAND_IMPORT", raising=False)
+    policy = FairLearn(adapter(), [0.1] * 3)
+    with pytest.raises(StateFileError, match="wanted one that this process knows"):
+        from_bytes(edited(policy, lambda snapshot: snapshot["functions"].update(load=path)))
+
+
+def test_a_named_module_gives_away_what_it_defines_and_nothing_that_it_imported(monkeypatch):
+    monkeypatch.setenv("EVENHAND_IMPORT", "tests.learners.foreign")
+    monkeypatch.setattr(functions, "_known", {})
+    assert functions.find("tests.learners.foreign:load") is foreign.load
+    for path in ("pickle.loads", "pickle", "random.Random", "load.__globals__", "nothing", "", "load.__call__"):
+        with pytest.raises(StateFileError, match="wanted one that this process knows"):
+            functions.find(f"tests.learners.foreign:{path}")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"functions": {"choose": "x"}},
+        {"functions": 3},
+        {"reward_range": [1, 0]},
+        {"reward_range": "ab"},
+        {"contextual": 3},
+        {"functions": {"choose": None}},
+        {"dumped": {"sums": [1.0]}},
+        {"dumped": None},
+    ],
+    ids=str,
+)
+def test_a_file_that_no_adapter_has_written_is_refused(change):
+    with pytest.raises(StateFileError):
+        from_bytes(edited(FairLearn(adapter(), [0.1] * 3), lambda snapshot: snapshot.update(change)))
+
+
+def test_a_file_in_which_another_kind_of_learner_stands_is_refused():
+    policy = FairLearn(adapter(), [0.1] * 3)
+    policy.learner = eh.learners.UCB1(arms=3)
+    with pytest.raises(StateFileError, match="saved learner: wanted a learner of the class Adapter, got UCB1"):
+        from_bytes(to_bytes(policy))
+
+
+class Method:
+    def choose(self, *given):
+        return 0
+
+    @classmethod
+    def load(cls, dumped):
+        return foreign.load(dumped)
+
+    @staticmethod
+    def dump(learner):
+        return foreign.dump(learner)
+
+
+def test_functions_of_a_class_can_be_named():
+    policy = FairLearn(adapter(load=Method.load, dump=Method.dump, choose=Method.choose), [0.1] * 3)
+    assert to_bytes(from_bytes(to_bytes(policy))) == to_bytes(policy)
+
+
+def inner():
+    def function(*given): ...
+
+    return function
+
+
+@pytest.mark.parametrize("name", ["choose", "update", "seed", "dump", "load"])
+@pytest.mark.parametrize(
+    "function", [lambda *given: 0, inner(), Method().choose, functools.partial(foreign.gamble)], ids=range(4)
+)
+def test_a_function_that_no_file_can_name_is_refused_by_name_when_saving(name, function, tmp_path):
+    policy = FairLearn(adapter(**{name: function}), [0.1, 0.1])
+    with pytest.raises(ArgumentError, match=rf"^{name}: wanted a function that a state file can name.*top of a module"):
+        eh.save(policy, tmp_path / "p")
+    with pytest.raises(ArgumentError, match=rf"^{name}: wanted a function that a state file can name"):
+        eh.Study.create(tmp_path / "s.evenhand", policy)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_two_functions_of_one_name_are_told_apart():
+    def named(value):
+        def choose(gambler):
+            return value
+
+        choose.__qualname__ = "choose_of_a_notebook"
+        return choose
+
+    first = FairLearn(adapter(choose=named(0)), [0.1, 0.1])
+    second = FairLearn(adapter(choose=named(1)), [0.1, 0.1])
+    to_bytes(second)
+    with pytest.raises(ArgumentError, match=r"choose: wanted a function.*another function of that name"):
+        to_bytes(first)
+
+
+# ---------------------------------------------------------------------- what is refused, and what fails
+
+
+@pytest.mark.parametrize("name", ["choose", "update", "seed", "dump", "load"])
+@pytest.mark.parametrize("wrong", [3, "dump", [foreign.dump]])
+def test_what_is_no_function_is_refused(name, wrong):
+    with pytest.raises(ArgumentError, match=f"^{name}: wanted a function"):
+        adapter(**{name: wrong})
+
+
+@pytest.mark.parametrize(("given", "missing"), [("dump", "load"), ("load", "dump")])
+def test_one_of_dump_and_load_is_not_enough(given, missing):
+    with pytest.raises(ArgumentError, match=f"{missing}: wanted a function beside {given}"):
+        adapter(**{missing: None})
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [3, "ab", (1,), (0, 1, 2), (1, 0), (0, 0), (math.nan, 1), ("0", "1"), (True, 5), (0, 1j), (0, 10**400), (None, 1)],
+)
+def test_what_is_no_range_is_refused(wrong):
+    with pytest.raises(ArgumentError, match="reward_range: wanted the lowest and the highest reward"):
+        adapter(reward_range=wrong)
+    learner = foreign.Gambler()
+    learner.choose, learner.update, learner.reward_range = (lambda: 0), (lambda index, reward: None), wrong
+    with pytest.raises(ArgumentError, match="reward_range: wanted the lowest and the highest reward"):
+        FairLearn(learner, [0.1, 0.1])
+
+
+@pytest.mark.parametrize("wrong", ["yes", 1, 0.0])
+def test_contextual_is_a_yes_or_no(wrong):
+    with pytest.raises(ArgumentError, match="contextual: wanted True or False"):
+        adapter(contextual=wrong)
+
+
+@pytest.mark.parametrize("rule", [FairLearn, DeadlineLearn])
+def test_a_learner_has_a_reward_range_of_its_own_under_a_quota(rule):
+    policy = rule(adapter(reward_range=(-2, np.int64(5))), [0.1] * 3)
+    assert policy.reward_range == (-2.0, 5.0)
+    for reward in (-2.1, 5.1, math.nan):
+        with pytest.raises(RewardError, match=r"wanted a number in \[-2, 5\]"):
+            policy.tell(policy.ask(), reward)
+    policy.tell(policy.ask(), -2.0)
+    for one in (from_bytes(to_bytes(policy)), policy.fresh()):
+        assert one.reward_range == (-2.0, 5.0)
+        one.tell(one.ask(), 5.0)
+    anything = rule(adapter(reward_range=(-math.inf, math.inf)), [0.1] * 3)
+    anything.tell(anything.ask(), 1e50)
+    usual = rule(adapter(), [0.1] * 3)
+    with pytest.raises(RewardError, match=r"wanted a number in \[0, 1\]"):
+        usual.tell(usual.ask(), 1.5)
+
+
+def test_a_learner_without_dump_is_refused_with_the_way_to_mend_it(tmp_path):
+    policy = FairLearn(adapter(dump=None, load=None), [0.1, 0.1])
+    with pytest.raises(ArgumentError, match=r"Adapter cannot be saved: .*Gambler; give it dump=, load="):
+        eh.save(policy, tmp_path / "p")
+
+
+def test_what_dump_returns_must_be_data(tmp_path):
+    policy = FairLearn(adapter(dump=set_of), [0.1, 0.1])
+    with pytest.raises(ArgumentError, match=r"dumped\.seen: set cannot be saved"):
+        eh.save(policy, tmp_path / "p")
+
+
+def set_of(learner):
+    return {"seen": {1}}
+
+
+@pytest.mark.parametrize("name", ["choose", "update", "dump"])
+def test_a_function_that_fails_is_named_and_its_error_is_the_cause(name):
+    policy = FairLearn(adapter(**{name: foreign.fail}), [0.0, 0.0])
+    with pytest.raises(ModelError, match=rf"^{name}: it failed on a Gambler with KeyError: 'lost'") as failure:
+        to_bytes(policy) if name == "dump" else policy.tell(policy.ask(), 1.0)
+    assert isinstance(failure.value.__cause__, KeyError)
+
+
+def test_a_load_that_fails_is_named(monkeypatch):
+    data = to_bytes(FairLearn(adapter(), [0.1] * 3))
+    monkeypatch.setitem(functions._known, "tests.learners.foreign:load", foreign.fail)
+    with pytest.raises(
+        StateFileError, match=r"load: tests.learners.foreign:load failed on what the file holds: 'lost'"
+    ):
+        from_bytes(data)
+
+
+class Known:
+    """A learner of one's own class, registered and without an adapter."""
+
+    def __init__(self):
+        self.told = [0, 0]
+
+    def choose(self):
+        return self.told.index(min(self.told))
+
+    def update(self, index, reward):
+        self.told[index] += 1
+
+    def snapshot(self):
+        return {"told": self.told}
+
+    @classmethod
+    def restored(cls, snapshot):
+        learner = cls()
+        learner.told = snapshot["told"]
+        return learner
+
+
+def test_a_registered_learner_keeps_what_it_has_learned(scratch_registry):
+    eh.register("learners/known", kind="part")(Known)
+    policy = FairLearn(Known(), [0.0, 0.0])
+    for _ in range(3):
+        policy.tell(policy.ask(), 1.0)
+    again = from_bytes(to_bytes(policy))
+    assert again.learner.told == policy.learner.told == [2, 1]
+    assert again.ask().index == 1
+
+
+def test_bytes_are_saved_as_they_are():
+    learner = Adapter(b"", choose=first, update=ignored, dump=bytes, load=bytes)
+    for memory in (b"", b"\x00\xff" * 50):
+        learner.learner = memory
+        assert from_bytes(to_bytes(learner)).learner == memory
+
+
+def first(memory):
+    return 0
+
+
+def ignored(memory, index, reward): ...
