@@ -1,7 +1,7 @@
 """Stores: one database with many studies, in a file, in memory, or on a PostgreSQL server.
 
-Writing is serialised: on SQLite by `BEGIN IMMEDIATE`, on PostgreSQL by a lock on the study's row. A commit is on disk
-when it returns (SQLite: write-ahead log with `synchronous = FULL`).
+Writing is serialised: on SQLite by `BEGIN IMMEDIATE`, first come, first served; on PostgreSQL by a lock on the study's
+row. A commit is on disk when it returns (SQLite: write-ahead log with `synchronous = FULL`).
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from sqlalchemy.pool import StaticPool
 
 from evenhand.errors import ArgumentError, MissingExtraError, StoreError, wanted
 from evenhand.studies.schema import KEYS, REVISION, REVISIONS, STUDIES
+from evenhand.studies.turns import queued
 
 if TYPE_CHECKING:
     from sqlalchemy import URL
@@ -55,6 +56,7 @@ class Store:
         self.url = _shown(engine.url)
         self.in_memory = engine.dialect.name == "sqlite" and engine.url.database in MEMORY
         self._turn: AbstractContextManager[Any] = threading.RLock() if self.in_memory else nullcontext()
+        self._file = os.path.abspath(str(engine.url.database)) if self.serial and not self.in_memory else None
 
     @classmethod
     def at(cls, where: Store | str | os.PathLike[str], *, create: bool = False, older: bool = False) -> Store:
@@ -98,7 +100,8 @@ class Store:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Give a connection whose work is on disk, whole, when the block ends; or not at all, if it raises."""
-        with self._reached(), self._turn, self._writer.begin() as connection:
+        queue = nullcontext() if self._file is None else queued(self._file, PATIENCE)
+        with self._reached(), self._turn, queue, self._writer.begin() as connection:
             yield connection
 
     @cached_property
