@@ -13,7 +13,7 @@ from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
-from sqlalchemy import event, inspect, text
+from sqlalchemy import create_engine, event, inspect, text
 
 import evenhand as eh
 from evenhand.errors import ArgumentError, MissingExtraError, StoreError
@@ -438,3 +438,27 @@ def test_a_study_that_cannot_be_had_leaves_no_connection_open(shared, monkeypatc
         Study.open(store, "loans")
     assert len(closed) == 3
     store.close()
+
+
+def test_a_call_makes_few_round_trips_to_a_server(database, monkeypatch):
+    study = Study.create(database, eh.quotas.FairUCB({"a": 0.2, "b": 0.3}))
+    study.tell(study.ask(), 1.0)
+    monkeypatch.setattr("evenhand.studies.store.IDLE", 3600.0)
+    engine, statements, pings = study.store._engine, [], []
+    event.listen(engine, "before_cursor_execute", lambda *given: statements.append(given[2].split()[0]))
+    monkeypatch.setattr(type(engine.dialect), "do_ping", lambda *given: pings.append(given))
+    study.tell(study.ask(), 1.0)
+    assert (statements, pings) == (["INSERT", "INSERT"], [])
+
+
+def test_a_connection_that_was_idle_is_tried_before_it_is_used(database, monkeypatch):
+    study = Study.create(database, eh.quotas.FairUCB({"a": 0.2, "b": 0.3}))
+    study.ask()
+    other = create_engine(study.store._engine.url)
+    with other.begin() as connection:
+        ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database()"
+        connection.execute(text(f"{ended} AND pid != pg_backend_pid()"))
+    other.dispose()
+    monkeypatch.setattr("evenhand.studies.store.IDLE", 0.0)
+    assert study.ask().id == 2
+    assert study.verify().ok

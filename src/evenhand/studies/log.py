@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -13,7 +14,7 @@ from sqlalchemy.sql import ColumnElement
 from evenhand.studies.chain import Entry
 from evenhand.studies.records import Event, loaded, moment
 from evenhand.studies.request_keys import shown_key
-from evenhand.studies.schema import EVENTS, STUDIES
+from evenhand.studies.schema import EVENTS
 from evenhand.studies.store import Store
 
 __all__ = ["CLOSED", "Log", "Record"]
@@ -22,6 +23,8 @@ CLOSED = {"tell": "told", "forget": "forgotten", "expire": "expired"}
 """What a ticket was, or has, that an entry of this kind closed."""
 
 APPEND = insert(EVENTS)
+LOCK = "SELECT id FROM studies WHERE id = %s FOR UPDATE"
+LAST = "SELECT sequence, digest FROM events WHERE study = %s ORDER BY sequence DESC LIMIT 1"
 PAGE = 1_000
 """Entries that are read at a time."""
 
@@ -57,13 +60,18 @@ class Log:
         self._mine = mine = EVENTS.c.study == study
         self._last = select(EVENTS.c.sequence, EVENTS.c.digest).where(mine).order_by(EVENTS.c.sequence.desc()).limit(1)
         self._all = select(*(EVENTS.c[name] for name in Entry._fields)).where(mine)
-        self._lock = select(STUDIES.c.id).where(STUDIES.c.id == study).with_for_update()
 
     def lock(self, connection: Connection) -> tuple[int, str]:
         """Keep every other writer out until the transaction ends; return the last entry's position and digest."""
-        if not self._store.serial:
-            connection.execute(self._lock)
-        return self.last(connection)
+        if self._store.serial:
+            return self.last(connection)
+        import psycopg
+
+        driver: Any = connection.connection.driver_connection
+        with driver.pipeline() if psycopg.Pipeline.is_supported() else nullcontext():  # one round trip
+            driver.execute(LOCK, (self.study,))
+            last = driver.execute(LAST, (self.study,))  # sees what was written while the lock was waited for
+        return last.fetchone() or (0, "")
 
     def last(self, connection: Connection) -> tuple[int, str]:
         """Return the last entry's position and digest, (0, "") for an empty log."""

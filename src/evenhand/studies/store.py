@@ -6,8 +6,10 @@ row. A commit is on disk when it returns (SQLite: write-ahead log with `synchron
 
 from __future__ import annotations
 
+import math
 import os
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import cached_property
@@ -16,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Engine, create_engine, delete, event, insert, inspect, make_url, select, text
 from sqlalchemy.exc import ArgumentError as BadURL
-from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.exc import DBAPIError, DisconnectionError, IntegrityError
 from sqlalchemy.pool import StaticPool
 
 from evenhand.errors import ArgumentError, MissingExtraError, StoreError, wanted
@@ -37,6 +39,8 @@ DRIVERS = {
 }
 PATIENCE = 60
 """Seconds that a writer waits for its turn."""
+IDLE = 1.0
+"""Seconds for which a connection to a server is trusted without being tried."""
 ROOM = 2**14
 """Bytes that must still find room in a file for it to count as writable."""
 KINDS = "a path such as ads.evenhand, sqlite:///ads.evenhand, sqlite:// (in memory) or postgresql://user@host/database"
@@ -258,9 +262,11 @@ def _begin_file(path: Path) -> None:
 def _engine(url: URL) -> Engine:
     if url.get_backend_name() == "postgresql":
         try:
-            return create_engine(url, pool_pre_ping=True)
+            engine = create_engine(url)
         except ModuleNotFoundError as error:
             raise MissingExtraError("PostgreSQL needs a driver: pip install 'evenhand[postgresql]'") from error
+        _ping_idle(engine)
+        return engine
     in_memory = url.database in MEMORY
     pool: dict[str, Any] = {"poolclass": StaticPool} if in_memory else {}
     settings = {"check_same_thread": False, "timeout": PATIENCE}
@@ -281,6 +287,22 @@ def _engine(url: URL) -> Engine:
         connection.exec_driver_sql(connection.get_execution_options().get("evenhand_begin", "BEGIN"))
 
     return engine
+
+
+def _ping_idle(engine: Engine) -> None:
+    """Have connections tried before they are used again, but for those that were in use a moment ago."""
+
+    @event.listens_for(engine, "checkin")
+    def _returned(connection: Any, record: Any) -> None:
+        record.info["returned"] = time.monotonic()
+
+    @event.listens_for(engine, "checkout")
+    def _taken(connection: Any, record: Any, proxy: Any) -> None:
+        if time.monotonic() - record.info.get("returned", math.inf) > IDLE:
+            try:
+                engine.dialect.do_ping(connection)
+            except engine.dialect.loaded_dbapi.Error as error:
+                raise DisconnectionError from error
 
 
 def _revision(connection: Connection) -> str | None:
