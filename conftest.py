@@ -12,7 +12,7 @@ EXTRAS = {
     "peers": ["mabwiser", "optuna", "river"],
     "postgresql": ["psycopg"],
     "ray": ["ray"],
-    "service": ["fastapi", "httpx", "prometheus_client", "starlette", "structlog", "uvicorn"],
+    "service": ["httpx", "prometheus_client", "pydantic", "starlette", "structlog", "uvicorn"],
     "test": ["pyagrum", "schemathesis", "selenium"],
     "torch": ["torch"],
 }

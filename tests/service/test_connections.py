@@ -119,9 +119,9 @@ def test_a_body_has_its_own_time_and_a_complete_request_any(serving):
 def test_who_waits_for_an_answer_may_wait_longer_than_a_head_may_take(serving, monkeypatch):
     served = serving(limits=LIMITS._replace(head_seconds=0.2))
     served.create()
-    desk = served.app.state.desks.open("ads")
-    found = desk.audit()
-    monkeypatch.setattr(desk, "audit", lambda: time.sleep(0.8) or found)
+    session = served.app.state.sessions.open("ads")
+    found = session.audit()
+    monkeypatch.setattr(session, "audit", lambda: time.sleep(0.8) or found)
     key = served.keys["read"].encode()
     with connected(served) as waiting:
         waiting.sendall(b"GET /studies/ads/audit HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer " + key + b"\r\n\r\n\r\n")

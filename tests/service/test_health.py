@@ -16,10 +16,10 @@ from sqlalchemy import event
 
 from evenhand.errors import StoreError
 from evenhand.quotas import FairUCB
-from evenhand.service import talk
+from evenhand.service import routing
+from evenhand.service.errors import Refusal
 from evenhand.service.jobs import Lane, detached
 from evenhand.service.readiness import Readiness
-from evenhand.service.refusals import Refusal
 from evenhand.studies import Store, Study
 
 # ---------------------------------------------------------------------- a full disk
@@ -244,7 +244,7 @@ def test_long_reading_holds_up_nothing_else(serving, monkeypatch, path):
         Study.create(store, FairUCB([0.2, 0.3], seed=1), name=name)
     served, free = serving(store), threading.Event()
     first = served.read(f"/studies/ads{path}")
-    monkeypatch.setattr("evenhand.service.state.audit_of", lambda desk: free.wait(60) and first)
+    monkeypatch.setattr("evenhand.service.views.audit_of", lambda session: free.wait(60) and first)
     monkeypatch.setattr("evenhand.service.history.written", lambda *_: (b"[]", "text") if free.wait(60) else None)
     with ThreadPoolExecutor(60) as pool:
         asked = [pool.submit(served.send, "read", "GET", f"/studies/{name}{path}") for name in ("ads", "news") * 30]
@@ -269,7 +269,7 @@ def test_a_large_answer_is_compressed_for_those_who_can_read_it(serving, monkeyp
     """By a thread: the event loop answers others meanwhile."""
     served, threads, compress = serving(), [], gzip.compress
     monkeypatch.setattr(
-        "evenhand.service.answers.gzip.compress",
+        "evenhand.service.responses.gzip.compress",
         lambda *given, **named: threads.append(threading.current_thread()) or compress(*given, **named),
     )
     served.create("many", {"policy": "quotas/fair-ucb", "shares": {f"arm {i}": 0.0 for i in range(900)}, "seed": 1})
@@ -291,12 +291,10 @@ def test_a_large_body_is_read_apart_from_the_event_loop(served, monkeypatch, rou
     def noted(read):
         return lambda *given, **named: threads.append(threading.current_thread()) or read(*given, **named)
 
-    for name in ("object_of", "shown_of", "report_of"):
-        monkeypatch.setattr(f"evenhand.service.talk.{name}", noted(getattr(talk, name)))
+    monkeypatch.setattr(routing.Endpoint, "_body", noted(routing.Endpoint._body))
     key, padding = served.keys["decide" if route == "ask" else "report"], b" " * size
     body = b'{"batch": [{}' + padding + b"]}" if route == "ask" else b'{"ticket": 1' + padding + b"}"
     headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
     answer = served.http.post(f"/studies/ads/{route}", content=body, headers=headers)
     assert answer.status_code == (200 if route == "ask" else 422)
-    assert len(threads) == 2
-    assert {thread is served.thread for thread in threads} == {not apart}
+    assert [thread is served.thread for thread in threads] == [not apart]

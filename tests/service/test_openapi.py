@@ -15,10 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenhand.service import docs
 from evenhand.studies import Store
 from tests.fuzzing import many
-from tests.naming import named
 from tests.service.conftest import Served
 
 MANY = str(many(6))
@@ -124,37 +122,19 @@ def test_the_document_describes_every_refusal_with_the_one_envelope(one):
                 assert schema == {"$ref": "#/components/schemas/Envelope"}
 
 
-def test_the_documentation_shows_every_route_and_needs_nothing_from_elsewhere(one):
-    answer = one.http.get("/docs")
+def test_the_manual_needs_no_key_and_nothing_from_elsewhere(one):
+    text = one.http.get("/docs").text
+    named_in_html = re.findall(r'(?:src|href)="([^"#]+)"', text)
+    assert len(named_in_html) == 5
+    for name in named_in_html:
+        answer = one.http.get(f"/{name}")
+        assert answer.status_code == 200, name
+    assert "style=" not in text
+    assert "https://" not in text
+
+
+def test_every_route_that_is_described_has_a_summary_and_a_description(one):
     document = one.http.get("/openapi.json").json()
-    for path, item in document["paths"].items():
-        for method in item:
-            assert f"<code>{method.upper()} {path}</code>" in answer.text
-    assert "<script" not in answer.text
-    assert "style=" not in answer.text
-    assert "https://" not in answer.text
-    assert one.http.get("/docs/style.css").text == docs.STYLE
-
-
-def test_the_documentation_has_no_raw_backticks_and_an_icon(one):
-    answer = one.http.get("/docs")
-    assert "`" not in answer.text
-    assert "<code>count</code>" in answer.text
-    (icon,) = re.findall("<link rel='icon' href='(.+?)'", answer.text)
-    assert one.http.get(icon).headers["content-type"] == "image/svg+xml"
-
-
-@pytest.mark.parametrize(
-    ("host", "shown"),
-    [
-        ("127.0.0.1:8765", "127.0.0.1:8765"),
-        ("studies.example.org", "studies.example.org"),
-        ("[::1]:80", "[::1]:80"),
-        ("<b>", "HOST"),
-        ("a;rm", "HOST"),
-    ],
-    ids=named,
-)
-def test_the_documentation_asks_where_it_was_asked_for(one, host, shown):
-    text = one.http.get("/docs", headers={"Host": host}).text
-    assert set(re.findall(r"<pre>curl http://(.+?)/", text)) == {shown}
+    operations = [operation for item in document["paths"].values() for operation in item.values()]
+    assert len({operation["operationId"] for operation in operations}) == len(operations) == 16
+    assert all(operation["summary"] and operation["description"] for operation in operations)

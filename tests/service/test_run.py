@@ -19,7 +19,6 @@ from typer.testing import CliRunner
 from evenhand.cli import app
 from evenhand.errors import ArgumentError, MissingExtraError, StoreError
 from evenhand.service import run
-from evenhand.service.door import Door
 from evenhand.service.run import serve
 from evenhand.studies import Store, Study
 from evenhand.studies.keys import list_keys, new_key
@@ -231,12 +230,11 @@ def test_the_command_passes_on_what_it_is_given(monkeypatch):
 
 
 @pytest.mark.parametrize("rate", [0.5, 100.0])
-def test_the_rate_reaches_the_door(rate):
+def test_the_rate_reaches_the_application(rate):
     settings = {"page_key": new_key("read"), "rate": rate, "max_body": 100, "log_level": "info"}
     settings |= {"connections_per_address": 7, "open_metrics": False}
     service = run._application(Store.at(":memory:", create=True), settings)
-    (door,) = [one for one in service.user_middleware if one.cls is Door]
-    buckets = door.kwargs["buckets"]
+    buckets = service.state.admission._keys
     assert (buckets._rate, buckets._burst) == (rate, max(1.0, 2 * rate))
 
 

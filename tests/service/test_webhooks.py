@@ -13,7 +13,7 @@ import pytest
 
 from evenhand.quotas import FairUCB
 from evenhand.service.alarms import Alarms
-from evenhand.service.watching import Watch
+from evenhand.service.scheduler import Watch
 from evenhand.service.webhooks import post
 from evenhand.studies import Store, Study, monitors
 from tests.service.test_alarms import Log, webhook
@@ -219,7 +219,7 @@ def test_stopping_waits_for_no_receiver(monkeypatch):
 
 
 def test_stopping_leaves_a_round_alone_that_does_not_end(monkeypatch):
-    monkeypatch.setattr("evenhand.service.watching.LONGEST", 0.1)
+    monkeypatch.setattr("evenhand.service.scheduler.LONGEST", 0.1)
     store, free = Store.at(":memory:", create=True), threading.Event()
     alerted(store, "ads")
     entered = threading.Event()

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from evenhand.errors import StoreError, UnknownTicketError
-from evenhand.service.refusals import Refusal
+from evenhand.service.errors import Refusal
 from evenhand.service.writer import Writer
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from evenhand.errors import TableError, wanted
-from evenhand.service.refusals import Refusal
+from evenhand.service.errors import Refusal
 
 __all__ = ["MEDIA_TYPE", "decisions_stream", "read_stream", "results_stream"]
 

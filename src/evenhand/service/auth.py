@@ -1,4 +1,4 @@
-"""Who asks: the key of a request, and whether its role allows what it wants."""
+"""Admission: the key of a request, whether its role allows the route, and how many requests it may send."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import asyncio
 import time
 from collections.abc import Callable
 
+from starlette.types import Scope
+
+from evenhand.service.errors import Refusal
 from evenhand.service.jobs import detached
-from evenhand.service.refusals import Refusal
+from evenhand.service.limits import Buckets, header
 from evenhand.studies.keys import Key, Ring, Role, passing_key, read_keys
 from evenhand.studies.store import Store
 
-__all__ = ["DOING", "Guard"]
+__all__ = ["DOING", "Admission", "Guard"]
 
 DOING: dict[Role, str] = {"decide": "deciding", "report": "reporting", "read": "reading"}
 CHALLENGE = {"WWW-Authenticate": 'Bearer realm="evenhand"'}
@@ -39,17 +42,17 @@ class Guard:
         self._read = -float("inf")
         self._reading: asyncio.Task[None] | None = None
 
-    async def admit(self, header: bytes | None, role: Role) -> Key:
-        """Return the key in an `Authorization` header.
+    async def admit(self, authorization: bytes | None, role: Role) -> Key:
+        """Return the key that an `Authorization` header holds.
 
         Raises
         ------
         Refusal
             401 if there is no good key, 403 if it has another role.
         """
-        if header is None:
+        if authorization is None:
             raise Refusal(401, "no key; send the header Authorization: Bearer KEY", headers=CHALLENGE)
-        scheme, _, text = header.decode("latin-1").partition(" ")
+        scheme, _, text = authorization.decode("latin-1").partition(" ")
         if scheme.lower() != "bearer" or not text.strip():
             raise Refusal(401, "wanted the header Authorization: Bearer KEY", headers=CHALLENGE)
         if self._clock() - self._read > self._age:
@@ -71,3 +74,41 @@ class Guard:
         keys = await detached(lambda: read_keys(self._store))
         self._ring = Ring([*self._page, *keys])
         self._read = self._clock()
+
+
+class Admission:
+    """Decides which requests may go on.
+
+    Parameters
+    ----------
+    keys, strangers : how many requests a key may send, and an address that shows no good key.
+    """
+
+    def __init__(self, guard: Guard, keys: Buckets, strangers: Buckets) -> None:
+        self._guard, self._keys, self._strangers = guard, keys, strangers
+
+    async def admit(self, scope: Scope, role: Role | None, *, limited: bool = True) -> None:
+        """Let a request to a route of a role pass, and note its key's id in the scope.
+
+        Raises
+        ------
+        Refusal
+            401 or 403 without a good key of the role, 429 if requests come too fast.
+        """
+        if role is not None:
+            key = await self._guard.admit(header(scope, b"authorization"), role)
+            scope["key"] = key.id
+            self._keys.take(key.id)
+        elif limited:
+            self.stranger(scope)
+
+    def stranger(self, scope: Scope) -> None:
+        """Count a request of an address that shows no good key.
+
+        Raises
+        ------
+        Refusal
+            429 if they come too fast.
+        """
+        client = scope.get("client")
+        self._strangers.take(client[0] if client else "")

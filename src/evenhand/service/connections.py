@@ -15,8 +15,8 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from evenhand.service.errors import Refusal
 from evenhand.service.limits import Limits
-from evenhand.service.refusals import Refusal
 
 __all__ = ["Connection", "Room"]
 

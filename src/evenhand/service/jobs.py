@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from evenhand.service.refusals import Refusal
+from evenhand.service.errors import Refusal
 
 __all__ = ["Lane", "detached"]
 

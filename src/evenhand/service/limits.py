@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
+
+from starlette.types import Receive, Scope
 
 from evenhand.errors import ArgumentError, wanted
-from evenhand.service.refusals import Refusal
+from evenhand.service.errors import Refusal
 
-__all__ = ["LIMITS", "Buckets", "Limits", "read_body"]
-
-Receive = Callable[[], Awaitable[Any]]
+__all__ = ["LIMITS", "Buckets", "Limits", "header", "read_body"]
 
 
 class Limits(NamedTuple):
@@ -79,6 +79,20 @@ class Buckets:
                 f"try again in {wait} s, or send batches",
                 headers={"Retry-After": str(wait)},
             )
+
+
+def header(scope: Scope, name: bytes) -> bytes | None:
+    """Return a header's value, None if it is missing.
+
+    Raises
+    ------
+    Refusal
+        400 if a header that must be unique comes twice.
+    """
+    found: list[bytes] = [value for known, value in scope["headers"] if known == name]
+    if len(found) > 1:
+        raise Refusal(400, f"wanted the header {name.decode().title()} once, got it {len(found)} times")
+    return found[0] if found else None
 
 
 async def read_body(receive: Receive, declared: bytes | None, most: int) -> bytes:

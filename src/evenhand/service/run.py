@@ -18,13 +18,13 @@ from evenhand.studies import Store
 from evenhand.studies.keys import add_key, list_keys, new_key
 
 if TYPE_CHECKING:
-    from fastapi import FastAPI
+    from starlette.applications import Starlette
 
 __all__ = ["serve", "worker"]
 
 SETTINGS = "EVENHAND_SERVE"
 """The variable in which workers find what to serve."""
-NEEDED = ("fastapi", "httpx", "prometheus_client", "structlog", "uvicorn")
+NEEDED = ("httpx", "prometheus_client", "pydantic", "starlette", "structlog", "uvicorn")
 LOCAL = ("127.0.0.1", "::1", "localhost")
 
 
@@ -116,13 +116,13 @@ def _ended_well() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def worker() -> FastAPI:
+def worker() -> Starlette:
     """Return the application of one worker among several, from the settings in the environment."""
     settings = json.loads(os.environ[SETTINGS])
     return _application(Store.at(settings["store"]), settings)
 
 
-def _application(store: Store, settings: dict[str, Any]) -> FastAPI:
+def _application(store: Store, settings: dict[str, Any]) -> Starlette:
     from evenhand.service.alarms import Alarms
     from evenhand.service.app import create_app
     from evenhand.service.logs import json_log

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from evenhand.errors import EvenhandError
-from evenhand.service.refusals import Refusal
+from evenhand.service.errors import Refusal
 
 __all__ = ["Performer", "Writer"]
 

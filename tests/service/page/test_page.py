@@ -17,18 +17,22 @@ BIAS = {"group": "women", "reference": "men", "feature": "intercept", "bias": -0
 ALERT = {"id": 1, "monitor": 1, "metric": "overdue", "since": "2026-03-01T12:00:00+00:00", "value": 12.0}
 
 
-def test_files_of_others_are_as_published():
-    said = dict(re.findall(r"\| `(\S+)` \| `([0-9a-f]{64})` \|", (PAGE / "vendor/uplot-1.6.32/README.md").read_text()))
+@pytest.mark.parametrize("folder", sorted((PAGE / "vendor").iterdir()), ids=lambda folder: folder.name)
+def test_files_of_others_are_as_published(folder):
+    said = dict(re.findall(r"\| `(\S+)` \| `([0-9a-f]{64})` \|", (folder / "README.md").read_text()))
     found = {
         file.name: hashlib.sha256(file.read_bytes()).hexdigest()
-        for file in (PAGE / "vendor/uplot-1.6.32").iterdir()
+        for file in folder.iterdir()
         if file.name != "README.md"
     }
     assert found == said
 
 
-def test_every_file_that_the_page_names_is_there_and_its_own():
-    named_in_html = re.findall(r'(?:src|href)="([^"#]+)"', (PAGE / "index.html").read_text())
+@pytest.mark.parametrize("page", ["index.html", "docs.html"])
+def test_every_file_that_a_page_names_is_there_and_its_own(page):
+    named_in_html = [
+        name for name in re.findall(r'(?:src|href)="([^"#]+)"', (PAGE / page).read_text()) if name != "openapi.json"
+    ]
     imported = [name for file in PAGE.glob("*.js") for name in re.findall(r'from "\./(.+?)"', file.read_text())]
     assert imported
     assert all(name.startswith("page/") for name in named_in_html)

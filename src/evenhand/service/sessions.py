@@ -14,10 +14,10 @@ from evenhand.service.index import Index
 from evenhand.service.writer import Writer
 from evenhand.studies import Store, Study
 
-__all__ = ["Desk", "Desks", "rehearsed"]
+__all__ = ["Session", "Sessions", "rehearsed"]
 
 
-class Desk:
+class Session:
     """One study: asked and told through `writer`, looked at through `looking`.
 
     Readers have a study of their own, `seen`, so that a long look holds up no decision.
@@ -59,50 +59,47 @@ def rehearsed(study: Study) -> None:
         policy.tell(policy.ask(), 1.0)
 
 
-class Desks:
-    """All desks of a store, opened when first needed."""
+class Sessions:
+    """All sessions of a store, opened when first needed."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self._desks: dict[str, Desk] = {}
+        self._sessions: dict[str, Session] = {}
         self._turn = threading.Lock()
 
-    def get(self, name: str) -> Desk | None:
-        """Return the desk of a study that is open already."""
-        return self._desks.get(name)
-
-    def open(self, name: str) -> Desk:
-        """Return the desk of a study; blocks while the study is opened.
+    def open(self, name: str) -> Session:
+        """Return the session of a study; blocks while the study is opened.
 
         Raises
         ------
         UnknownStudyError
             If there is none of that name.
         """
-        desk = self._desks.get(name)
-        if desk is not None:
-            return desk
+        session = self._sessions.get(name)
+        if session is not None:
+            return session
         try:
             study = Study.open(self.store, name)
         except UnknownStudyError as error:
             raise UnknownStudyError(f"no study is named {name!r}; GET /studies lists all") from error
         with self._turn:
-            desk = self._desks.get(name)
-            if desk is None:
-                desk = self._desks[name] = Desk(study)
-            return desk
+            session = self._sessions.get(name)
+            if session is None:
+                session = self._sessions[name] = Session(study)
+            return session
 
-    async def reached(self, name: str) -> Desk:
-        """Return the desk of a study that may have to be opened, without holding up others."""
-        return await asyncio.to_thread(self.open, name)
+    async def reach(self, name: str) -> Session:
+        """Return the session of a study that may have to be opened, without holding up others."""
+        session = self._sessions.get(name)
+        return await asyncio.to_thread(self.open, name) if session is None else session
 
-    def all(self) -> list[Desk]:
-        """Return the desks of all studies of the store."""
+    def all(self) -> list[Session]:
+        """Return the sessions of all studies of the store."""
         return [self.open(name) for name in self.store.names()]
 
     def stop(self) -> None:
         """Answer what was accepted, accept nothing more, and keep the states that have changed."""
-        for desk in self._desks.values():
-            desk.writer.stop()
-        for desk in self._desks.values():
-            desk.study.rest()
+        for session in self._sessions.values():
+            session.writer.stop()
+        for session in self._sessions.values():
+            session.study.rest()

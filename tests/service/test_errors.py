@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evenhand.errors import ReplayError, StoreError
-from evenhand.service.refusals import Refusal, refusal_of
+from evenhand.service.errors import Refusal, refusal_of
 from evenhand.studies import Store
 from tests.service.conftest import Served
 
@@ -107,7 +107,7 @@ TELLS = {
 @pytest.mark.parametrize("case", TELLS)
 def test_a_report_that_cannot_be_is_refused_by_name(one, case):
     build, status, name, said = TELLS[case]
-    one.future = one.app.state.desks.open("ads").study.sign(1000)
+    one.future = one.app.state.sessions.open("ads").study.sign(1000)
     found = refused(one, "report", "/studies/ads/tell", json=build(one))
     assert found[:2] == (status, name)
     assert said in found[2]
@@ -253,7 +253,7 @@ def test_a_store_that_is_gone_is_503(one, monkeypatch):
     def gone(*_):
         raise StoreError("postgresql://somebody@db.example/ads: the store did not do it: connection refused")
 
-    monkeypatch.setattr(one.app.state.desks.open("ads").study, "perform", gone)
+    monkeypatch.setattr(one.app.state.sessions.open("ads").study, "perform", gone)
     answer = one.ask()
     assert (answer.status_code, answer.json()["error"]["name"]) == (503, "StoreError")
     assert answer.headers["Retry-After"] == "1"
@@ -271,7 +271,7 @@ def test_a_defect_shows_nothing_of_itself_but_is_logged(one, monkeypatch):
     def broken(*_):
         raise RuntimeError("the secret is 42")
 
-    monkeypatch.setattr(one.app.state.desks.open("ads").study, "perform", broken)
+    monkeypatch.setattr(one.app.state.sessions.open("ads").study, "perform", broken)
     answer = one.ask()
     assert (answer.status_code, answer.json()["error"]["name"]) == (500, "DefectError")
     assert "42" not in answer.text

@@ -109,7 +109,7 @@ def test_the_same_key_gives_the_same_decision(served):
 def test_the_key_that_asked_and_told_is_in_the_log(served):
     ticket = served.ask().json()["ticket"]
     served.tell({"ticket": ticket, "reward": 1.0})
-    actors = [event.actor for event in served.app.state.desks.open("ads").study.events()]
+    actors = [event.actor for event in served.app.state.sessions.open("ads").study.events()]
     assert actors == [served.keys["decide"].split("_")[2], served.keys["report"].split("_")[2]]
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.service.desks import Desk, Desks
 from evenhand.service.metrics import Standing
+from evenhand.service.sessions import Session, Sessions
 from evenhand.studies import Study, monitors
 from evenhand.studies.standing import outline, standing
 
@@ -31,35 +31,35 @@ SERIES = 50_000
 """Shares in one course, by labels and rounds: with many labels there are fewer rounds."""
 
 
-def studies_of(desks: Desks) -> dict[str, Any]:
+def studies_of(sessions: Sessions) -> dict[str, Any]:
     """Return all studies with their outlines."""
     rows = []
-    for desk in desks.all():
-        with desk.looking() as (trail, _):
-            rows.append({**outline(desk.study, trail), "alerts": len(monitors.alerts(desk.study, standing=True))})
+    for session in sessions.all():
+        with session.looking() as (trail, _):
+            rows.append({**outline(session.study, trail), "alerts": len(monitors.alerts(session.study, standing=True))})
     return {"studies": rows}
 
 
-def alert_mark(desk: Desk) -> str:
+def alert_mark(session: Session) -> str:
     """Return what changes when an alert is raised or cleared, or a monitor set or removed."""
-    known = [_alerts(desk.study), _monitors(desk.study)]
+    known = [_alerts(session.study), _monitors(session.study)]
     return f"{zlib.crc32(repr(known).encode()):08x}"
 
 
-def standings(desks: Desks) -> list[Standing]:
+def standings(sessions: Sessions) -> list[Standing]:
     """Return how all studies stand, for the metrics."""
     found = []
-    for desk in desks.all():
-        with desk.looking() as (trail, _):
+    for session in sessions.all():
+        with session.looking() as (trail, _):
             worst = trail.worst
-            found.append(Standing(desk.study.name, len(trail.open), worst[0] if worst else None, trail.kept))
+            found.append(Standing(session.study.name, len(trail.open), worst[0] if worst else None, trail.kept))
     return found
 
 
-def state_of(desk: Desk) -> dict[str, Any]:
+def state_of(session: Session) -> dict[str, Any]:
     """Return a study as it stands."""
-    study = desk.study
-    with desk.looking() as (trail, _):
+    study = session.study
+    with session.looking() as (trail, _):
         return {**standing(study, trail), "alerts": _alerts(study), "monitors": _monitors(study)}
 
 
@@ -76,10 +76,10 @@ def _monitors(study: Study) -> list[dict[str, Any]]:
     ]
 
 
-def series_of(desk: Desk, points: int) -> dict[str, Any]:
+def series_of(session: Session, points: int) -> dict[str, Any]:
     """Return a study's course at about `points` rounds, at fewer where there are many labels; the last point is the
     present, with all reports so far."""
-    with desk.looking() as (trail, _):
+    with session.looking() as (trail, _):
         labels, promise, moments, reward = list(trail.labels), trail.promise, trail.moments, trail.reward
     if moments and reward is not None:
         moments[-1] = moments[-1]._replace(reward_mean=reward[0], reward_recent=reward[1])
@@ -104,18 +104,18 @@ def series_of(desk: Desk, points: int) -> dict[str, Any]:
 
 
 def decisions_of(
-    desk: Desk, *, before: int | None, limit: int, arm: str | None, reason: str | None, open: bool | None
+    session: Session, *, before: int | None, limit: int, arm: str | None, reason: str | None, open: bool | None
 ) -> dict[str, Any]:
     """Return decisions that fit, newest first, and where the next page begins."""
-    with desk.looking() as (_, index):
+    with session.looking() as (_, index):
         tickets = list(islice(index.find(before=before, arm=arm, reason=reason, open=open), limit + 1))
-    rows = [_row(desk.seen.record(ticket)) for ticket in tickets[:limit]]
+    rows = [_row(session.seen.record(ticket)) for ticket in tickets[:limit]]
     return {"decisions": rows, "next": tickets[limit - 1] if len(tickets) > limit else None}
 
 
-def record_of(desk: Desk, ticket: int) -> dict[str, Any]:
+def record_of(session: Session, ticket: int) -> dict[str, Any]:
     """Return all that is known of a decision."""
-    record = desk.seen.record(ticket)
+    record = session.seen.record(ticket)
     shown = {
         name: getattr(record, name) for name in ("decision", "given", "told", "version", "random_state", "key", "actor")
     }
@@ -139,18 +139,18 @@ def _row(record: Any) -> dict[str, Any]:
     }
 
 
-def owed_of(desk: Desk, limit: int) -> dict[str, Any]:
+def owed_of(session: Session, limit: int) -> dict[str, Any]:
     """Return the last decisions that were owed to somebody."""
-    with desk.looking() as (_, index):
+    with session.looking() as (_, index):
         tickets = list(islice(index.owed(), limit))
     rows = []
     for ticket in tickets:
-        record = desk.seen.record(ticket)
+        record = session.seen.record(ticket)
         decision = record.decision
         rows.append({"id": ticket, "round": decision["round"], "at": record.at, "arm": decision["arm"]})
     return {"owed": rows}
 
 
-def audit_of(desk: Desk) -> dict[str, Any]:
+def audit_of(session: Session) -> dict[str, Any]:
     """Return what verifying the whole log found."""
-    return dict(desk.audit().as_dict())
+    return dict(session.audit().as_dict())

@@ -1,4 +1,4 @@
-"""The forms of requests and answers, as the OpenAPI document describes them."""
+"""The bodies of responses, as the OpenAPI document describes them."""
 
 from __future__ import annotations
 
@@ -10,16 +10,12 @@ from pydantic import BaseModel, ConfigDict, Field
 __all__ = [
     "AlertOut",
     "ArmOut",
-    "AskBatch",
-    "AskBody",
     "AuditOut",
     "BiasOut",
-    "CreateBody",
     "DecisionBatch",
     "DecisionOut",
     "DecisionsOut",
     "Envelope",
-    "ForgetBody",
     "GroupOut",
     "HealthOut",
     "LiveOut",
@@ -33,23 +29,12 @@ __all__ = [
     "StateOut",
     "StudiesOut",
     "StudyOut",
-    "TellBatch",
-    "TellBody",
     "ToldBatch",
     "ToldOut",
 ]
 
 Label = str | int | list[str | int]
-Row = list[float]
-Groups = list[str | int] | dict[str, str | int]
 TICKET = "ads.17.5f0c2a9d41b7e683"
-TICKET_TEXT = "The ticket as ask returned it: it names the study and cannot be made up."
-
-
-class In(BaseModel):
-    """A request's body: no other names than these."""
-
-    model_config = ConfigDict(extra="forbid")
 
 
 class ErrorOut(BaseModel):
@@ -65,71 +50,6 @@ class Envelope(BaseModel):
     error: ErrorOut
 
 
-class CreateBody(In):
-    """A study to create."""
-
-    name: str = Field(
-        min_length=1,
-        max_length=100,
-        pattern="^[A-Za-z0-9][A-Za-z0-9_-]*$",
-        description="Letters, digits, - and _; a letter or a digit first.",
-    )
-    policy: dict[str, Any] = Field(
-        description="`policy`, a registered name, beside the arguments of its constructor.",
-        examples=[{"policy": "quotas/fair-ucb", "shares": {"a": 0.2, "b": 0.3}, "seed": 1}],
-    )
-    expire_after: float | str | None = Field(
-        None,
-        description="How long a ticket may stay open: seconds, or a text such as 7d or 12h; null for ever.",
-        examples=["7d"],
-    )
-
-
-class AskBody(In):
-    """One decision, or with `count` as many that are shown the same."""
-
-    contexts: list[Row] | None = Field(None, description="What the round shows: a row of numbers for each arm.")
-    groups: Groups | None = Field(None, description="The groups of the arms in this round, where they differ.")
-    count: int | None = Field(None, ge=1, description="So many decisions at once; the answer is then a list.")
-
-
-class AskRow(In):
-    """What one decision of a batch is shown."""
-
-    contexts: list[Row] | None = None
-    groups: Groups | None = None
-
-
-class AskBatch(In):
-    """Many decisions, each shown contexts of its own."""
-
-    batch: list[AskRow]
-
-
-class TellBody(In):
-    """What happened: as many of these as the policy takes."""
-
-    ticket: str = Field(description=TICKET_TEXT, examples=[TICKET])
-    reward: float | list[float] | None = Field(None, description="The reward.", examples=[1.0])
-    violations: list[list[int]] | None = Field(None, description="Pairs that an auditor finds treated unfairly.")
-    acceptable: list[list[int]] | None = Field(None, description="Pairs that an auditor finds treated fairly.")
-    X: list[Row] | None = Field(None, description="Rows of features, for policies that sample.")
-    y: list[float | str] | None = Field(None, description="Their labels.")
-    samples: dict[str, list[float | str]] | None = Field(None, description="Columns of a table of trials.")
-
-
-class TellBatch(In):
-    """Many reports, each as a single one would be; a row that cannot be is refused alone."""
-
-    batch: list[dict[str, Any]] = Field(examples=[[{"ticket": TICKET, "reward": 1.0}]])
-
-
-class ForgetBody(In):
-    """A ticket of which nothing will ever be told."""
-
-    ticket: str = Field(description=TICKET_TEXT, examples=[TICKET])
-
-
 class DecisionOut(BaseModel):
     """A decision; which fields it has beside the ticket depends on the policy."""
 
@@ -143,6 +63,7 @@ class DecisionOut(BaseModel):
     count: int | None = Field(None, description="How many rows to sample.")
     probabilities: list[float] | None = Field(None, description="What the arm was drawn from; null if not drawn.")
     reason: str | None = Field(None, description="Why.", examples=["owed its share"])
+    reason_code: str | None = Field(None, description="The kind of the reason, for programs.", examples=["forced"])
     frame: dict[str, list[Any]] | None = Field(None, description="What to try how often, by columns.")
     plan: list[list[int]] | None = None
 

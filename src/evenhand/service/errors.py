@@ -1,4 +1,4 @@
-"""How a refusal looks over HTTP: one envelope, one status for each name."""
+"""Errors over HTTP: one envelope, and one status for each name."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 import orjson
+from pydantic import BaseModel, ValidationError
+from starlette.responses import Response
 
 from evenhand import errors
-from evenhand.errors import EvenhandError
+from evenhand.errors import ArgumentError, EvenhandError, TicketError, wanted
+from evenhand.service.request_schemas import EXPECTED
 
-__all__ = ["NAMES", "STATUS", "Refusal", "envelope", "refusal_of"]
+__all__ = ["NAMES", "STATUS", "Refusal", "envelope", "from_validation", "refusal_of"]
 
 STATUS: dict[type[EvenhandError], int] = {
     errors.UnknownStudyError: 404,
@@ -58,13 +61,20 @@ class Refusal(Exception):
         self.name = name or NAMES[status]
 
     def body(self) -> bytes:
-        """Return the answer's body."""
+        """Return the response's body."""
         return orjson.dumps({"error": envelope(self)})
+
+    def response(self) -> Response:
+        """Return the response, which no cache may keep."""
+        return Response(self.body(), self.status, {"Cache-Control": "no-store", **self.headers}, "application/json")
 
 
 def refusal_of(error: BaseException) -> Refusal:
-    """Return the refusal that tells of an error; what nobody foresaw is a defect and shows nothing of itself, and where
-    the store is, and what its driver says, is for the log alone."""
+    """Return the refusal that answers an error.
+
+    An unforeseen error is a defect: its answer shows nothing of it. Where the store is and what its driver says is for
+    the log alone.
+    """
     if isinstance(error, Refusal):
         return error
     for kind in type(error).__mro__:
@@ -76,7 +86,31 @@ def refusal_of(error: BaseException) -> Refusal:
     return Refusal(500, "this is a defect of evenhand, not an answer; its log tells more under this request's id")
 
 
+def from_validation(
+    error: ValidationError, model: type[BaseModel], raw: Mapping[str, Any], where: str = ""
+) -> ArgumentError:
+    """Return the error, of evenhand's own kinds, for the first part of a request that does not fit its model."""
+    first = error.errors(include_url=False)[0]
+    path = first["loc"]
+    if path[0] == "batch" and len(path) > 2 and isinstance(path[2], str):
+        where, path, raw = f"batch[{path[1]}]", path[2:], raw["batch"][path[1]]
+    name = str(path[0])
+    if first["type"] == "extra_forbidden":
+        fields = ", ".join(model.model_fields)
+        alone = " alone" if len(model.model_fields) == 1 else ""
+        return ArgumentError(wanted(where or "body", f"{fields}{alone}", name))
+    label = f"{where}: {name}" if where else name
+    if name not in EXPECTED:
+        return ArgumentError(f"{label}: {first['msg']}")
+    kind, expected = EXPECTED[name]
+    value = raw.get(name)
+    mend = ""
+    if kind is TicketError and isinstance(value, int):
+        mend = "numbers can be guessed: send the signed text that ask returned"
+    return kind(wanted(label, expected, value, mend))
+
+
 def envelope(error: BaseException) -> dict[str, Any]:
-    """Return {"name", "message"} of an error, as it stands in every answer that refuses."""
+    """Return the {"name", "message"} of an error, which every refusal contains."""
     refusal = refusal_of(error)
     return {"name": refusal.name, "message": refusal.message}

@@ -1,4 +1,4 @@
-"""Desks: what is made ready when a study is opened, and what stays when the service ends."""
+"""Sessions: what is made ready when a study is opened, and what stays when the service ends."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from sqlalchemy import select
 
 from evenhand.groups import LinearThompson
 from evenhand.quotas import FairUCB
-from evenhand.service.desks import Desk, Desks, rehearsed
-from evenhand.service.state import SERIES, series_of
+from evenhand.service.sessions import Session, Sessions, rehearsed
+from evenhand.service.views import SERIES, series_of
 from evenhand.studies import Operation, Store, Study
 from evenhand.studies.schema import SNAPSHOTS
 from evenhand.studies.specification import policy_from
@@ -48,9 +48,9 @@ def test_the_course_of_many_arms_has_fewer_rounds(store):
     study = Study.create(store, FairUCB([0.5 / 500] * 500, arms=500, seed=1), name="many")
     for _ in range(120):
         study.ask()
-    desk = Desk(study)
-    series = series_of(desk, 400)
-    desk.writer.stop()
+    session = Session(study)
+    series = series_of(session, 400)
+    session.writer.stop()
     assert len(series["labels"]) == 500
     assert len(series["round"]) * 500 <= SERIES
     assert (series["round"][0], series["round"][-1]) == (1, 120)
@@ -59,11 +59,11 @@ def test_the_course_of_many_arms_has_fewer_rounds(store):
 def test_studies_that_wrote_keep_their_state_when_the_service_stops(store):
     for name in ("wrote", "idle"):
         Study.create(store, FairUCB({"a": 0.2, "b": 0.3}, seed=1), name=name)
-    desks = Desks(store)
-    writer = desks.open("wrote").writer
-    desks.open("idle")
+    sessions = Sessions(store)
+    writer = sessions.open("wrote").writer
+    sessions.open("idle")
     asyncio.run(writer.perform([Operation("ask")] * 3))
-    desks.stop()
+    sessions.stop()
     with store.reading() as connection:
         kept = connection.execute(select(SNAPSHOTS.c.study, SNAPSHOTS.c.sequence).order_by(*SNAPSHOTS.primary_key))
         assert sorted(map(tuple, kept)) == [(1, 0), (1, 3), (2, 0)]

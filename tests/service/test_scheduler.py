@@ -6,7 +6,7 @@ import threading
 
 from evenhand.errors import StoreError
 from evenhand.quotas import FairUCB
-from evenhand.service.watching import Watch
+from evenhand.service.scheduler import Watch
 from evenhand.studies import Store, Study
 
 

@@ -1,0 +1,124 @@
+"""The outermost layer: every request gets an id, is counted and logged, and every error becomes a refusal."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import secrets
+import time
+from typing import TYPE_CHECKING, Any
+
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from evenhand.errors import StoreError
+from evenhand.service.errors import Refusal, refusal_of
+from evenhand.service.metrics import Metrics
+
+if TYPE_CHECKING:
+    from evenhand.service.auth import Admission
+
+__all__ = ["SECURITY", "Middleware"]
+
+SECURITY = [
+    (
+        b"content-security-policy",
+        b"default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'none'; "
+        b"frame-ancestors 'none'",
+    ),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+]
+"""What every response forbids."""
+_RUN, _COUNT = secrets.token_hex(4), itertools.count(1)
+"""Requests without an id of their own are numbered, behind a text that is unique to this process."""
+_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+
+
+class Middleware:
+    """Wraps the router.
+
+    Parameters
+    ----------
+    admission : counts the requests that are refused for want of a good key or of a route.
+    log : where each request is noted; None for nowhere.
+    """
+
+    def __init__(self, inside: ASGIApp, admission: Admission, metrics: Metrics, log: Any) -> None:
+        self._inside, self._admission, self._metrics, self._log = inside, admission, metrics, log
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._inside(scope, receive, send)
+            return
+        start, status, id = time.perf_counter(), 0, _id_of(scope)
+
+        async def marked(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message["headers"], (b"x-request-id", id), *SECURITY]
+            await send(message)
+
+        try:
+            await self._inside(scope, receive, marked)
+        except Exception as error:
+            refusal = self._refusal(scope, error, id)
+            self._metrics.refused(refusal.name)
+            if status:
+                raise
+            await refusal.response()(scope, receive, marked)
+        finally:
+            seconds = time.perf_counter() - start
+            route = scope["endpoint"].template if "endpoint" in scope else "other"
+            method = scope["method"]
+            known = method if method in ("GET", "HEAD", "POST") else "other"
+            self._metrics.request(known, route, status, seconds)
+            if self._log is not None:
+                self._log.info(
+                    "request",
+                    id=id.decode(),
+                    method=method,
+                    route=route,
+                    status=status,
+                    duration_ms=round(seconds * 1e3, 3),
+                    key=scope.get("key"),
+                    study=scope.get("path_params", {}).get("name", "")[:100] or None,
+                )
+
+    def _refusal(self, scope: Scope, error: Exception, id: bytes) -> Refusal:
+        """Return the refusal that answers an error; log those that an operator should see."""
+        refusal = _unrouted(scope, error) if isinstance(error, HTTPException) else refusal_of(error)
+        try:
+            if refusal.status in (401, 403, 405) or refusal.name == "NotFoundError":
+                self._admission.stranger(scope)
+        except Refusal as too_fast:
+            return too_fast
+        if self._log is not None:
+            route = scope["endpoint"].template if "endpoint" in scope else "other"
+            if refusal.status == 500:
+                self._log.error("defect", id=id.decode(), route=route, exc_info=error)
+            elif refusal.status == 503 and isinstance(error, StoreError):
+                self._log.error("store", id=id.decode(), route=route, why=str(error))
+        return refusal
+
+
+def _id_of(scope: Scope) -> bytes:
+    """Return the id that a request brings, or a new one."""
+    given: bytes
+    for name, given in scope["headers"]:
+        if name == b"x-request-id" and _ID.fullmatch(given):
+            return given
+    return f"{_RUN}{next(_COUNT):08x}".encode()
+
+
+def _unrouted(scope: Scope, error: HTTPException) -> Refusal:
+    """Return the refusal of a path that is no route's, or of a method that its routes do not take."""
+    if error.status_code != 405:
+        return Refusal(404, f"nothing is at {scope['path'][:200]}; GET /docs shows all routes")
+    template = scope["endpoint"].template
+    methods = [one.method for one in scope["app"].state.endpoints if one.template == template]
+    takes = ", ".join([*(["HEAD"] if "GET" in methods else []), *methods])
+    return Refusal(405, f"{template} takes {takes}", headers={"Allow": takes})

@@ -1,0 +1,220 @@
+"""The bodies and headers of requests: one model decodes, checks and documents each.
+
+A model checks the form; what a policy takes is for the policy to say, in the words of the library.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
+
+from evenhand.errors import ArgumentError, ContextError, TicketError, wanted
+from evenhand.studies.sizes import checked_pairs
+
+__all__ = [
+    "EXPECTED",
+    "AskBatch",
+    "AskBody",
+    "AskHeaders",
+    "AskRow",
+    "CreateBody",
+    "DecisionPath",
+    "DecisionsQuery",
+    "FilePath",
+    "ForgetBody",
+    "HistoryQuery",
+    "OwedQuery",
+    "SeriesQuery",
+    "StudyPath",
+    "TellBatch",
+    "TellBody",
+]
+
+Scalar = int | float | str
+Values = Scalar | list[Scalar | list[Scalar | list[Scalar]]]
+Contexts = list[list[int | float]]
+Groups = list[str | int] | dict[str, str | int]
+Pairs = Annotated[
+    Values, WithJsonSchema({"type": "array", "items": {"type": "array", "items": {"type": "integer"}}})
+]  # fmt: skip
+LARGEST = 2**62
+TICKET = "ads.17.5f0c2a9d41b7e683"
+Ticket = Annotated[
+    str, Field(description="The ticket as ask returned it: it names the study and is signed.", examples=[TICKET])
+]
+
+EXPECTED: dict[str, tuple[type[ArgumentError], str]] = {
+    "ticket": (TicketError, f"a signed ticket such as {TICKET!r}"),
+    "contexts": (ContextError, "a list of rows of numbers"),
+    "groups": (ArgumentError, "a list of groups, or an object arm -> group"),
+    "batch": (ArgumentError, "a list of objects"),
+    "count": (ArgumentError, "a whole number >= 1"),
+    "key": (ArgumentError, "1 to 100 printable ASCII characters"),
+    "Idempotency-Key": (ArgumentError, "1 to 100 printable ASCII characters"),
+    "samples": (ArgumentError, "an object of columns, lists of one length"),
+    **dict.fromkeys(
+        ("reward", "violations", "acceptable", "X", "y"), (ArgumentError, "numbers, texts, or lists of them")
+    ),
+    "name": (ArgumentError, "up to 100 letters, digits, - and _, a letter or a digit first"),
+    "expire_after": (ArgumentError, "seconds, or a text such as 7d or 12h"),
+    "policy": (ArgumentError, 'an object such as {"policy": "quotas/fair-ucb", ...}'),
+}
+"""By field: the error that refuses what does not fit, and what was expected."""
+
+
+class Body(BaseModel):
+    """A request's body: no other names than these, and no text where a number is expected."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class CreateBody(Body):
+    """A study to create."""
+
+    name: str = Field(
+        min_length=1,
+        max_length=100,
+        pattern="^[A-Za-z0-9][A-Za-z0-9_-]*$",
+        description="Letters, digits, - and _; a letter or a digit first.",
+        examples=["ads"],
+    )
+    policy: dict[str, Any] = Field(
+        description="`policy`, a registered name, beside the arguments of its constructor.",
+        examples=[{"policy": "quotas/fair-ucb", "shares": {"a": 0.2, "b": 0.3}, "seed": 1}],
+    )
+    expire_after: int | float | str | None = Field(
+        default=None,
+        description="How long a ticket may stay open: seconds, or a text such as 7d or 12h; null for ever.",
+        examples=["7d"],
+    )
+
+
+class AskBody(Body):
+    """One decision, or `count` decisions that see the same contexts."""
+
+    contexts: Contexts | None = Field(default=None, description="What the round shows: a row of numbers for each arm.")
+    groups: Groups | None = Field(default=None, description="The groups of the arms in this round, where they differ.")
+    count: int | None = Field(default=None, ge=1, description="How many decisions to take; the answer is then a list.")
+
+    def shown(self) -> dict[str, Any]:
+        """Return what the policy is shown."""
+        shown = {"contexts": self.contexts, "groups": self.groups}
+        return {name: value for name, value in shown.items() if value is not None}
+
+
+class AskRow(AskBody):
+    """One row of a batch."""
+
+    key: str | None = Field(default=None, description="An idempotency key of this row.")
+
+
+class AskBatch(Body):
+    """Many decisions, each with contexts of its own."""
+
+    batch: list[AskRow]
+
+
+class AskHeaders(BaseModel):
+    """The headers of an ask."""
+
+    key: str | None = Field(
+        None,
+        alias="Idempotency-Key",
+        pattern="^[!-~]{1,100}$",
+        description="Your own name for this decision: asking again with the same key returns the same decision. In a "
+        "batch the i-th decision has the name KEY#i.",
+    )
+
+
+class TellBody(Body):
+    """What happened after a decision: the fields that the policy takes."""
+
+    ticket: Ticket
+    reward: Annotated[Values, WithJsonSchema({"type": ["number", "array"]})] | None = Field(
+        default=None, examples=[1.0]
+    )
+    violations: Pairs | None = Field(default=None, description="Pairs that an auditor finds treated unfairly.")
+    acceptable: Pairs | None = Field(default=None, description="Pairs that an auditor finds treated fairly.")
+    X: Values | None = Field(default=None, description="Rows of features, for policies that sample.")
+    y: Values | None = Field(default=None, description="Their labels.")
+    samples: dict[str, list[Scalar]] | None = Field(default=None, description="The columns of a table of trials.")
+
+    def told(self) -> dict[str, Any]:
+        """Return what the policy is told.
+
+        Raises
+        ------
+        ArgumentError
+            If the columns of `samples` differ in length, or more pairs are named than any round has.
+        """
+        told = {name: value for name, value in self if name != "ticket" and value is not None}
+        if self.samples is not None:
+            if len({len(column) for column in self.samples.values()}) > 1:
+                raise ArgumentError(wanted("samples", EXPECTED["samples"][1], self.samples))
+            import pandas as pd
+
+            told["samples"] = pd.DataFrame(self.samples)
+        checked_pairs(told)
+        return told
+
+
+class TellBatch(Body):
+    """Many reports; a row that is refused holds up no other."""
+
+    batch: list[dict[str, Any]] = Field(examples=[[{"ticket": TICKET, "reward": 1.0}]])
+
+
+class ForgetBody(Body):
+    """A ticket whose outcome will never be known."""
+
+    ticket: Ticket
+
+
+class StudyPath(BaseModel):
+    """The path of a study's routes."""
+
+    name: str = Field(min_length=1, description="The study's name.", examples=["ads"])
+
+
+class DecisionPath(StudyPath):
+    """The path of a decision."""
+
+    id: int = Field(ge=1, le=LARGEST, description="The decision's number.")
+
+
+class SeriesQuery(BaseModel):
+    """How much of a study's course to return."""
+
+    points: int = Field(default=400, ge=2, le=1000, description="At about how many rounds.")
+
+
+class DecisionsQuery(BaseModel):
+    """Which decisions to return."""
+
+    before: int | None = Field(default=None, ge=1, le=LARGEST, description="Only decisions before this one.")
+    limit: int = Field(default=50, ge=1, le=500, description="At most this many.")
+    arm: str | None = Field(default=None, max_length=200, description="Only for this arm or group.")
+    reason: str | None = Field(default=None, max_length=200, description="Only for this reason.")
+    open: bool | None = Field(default=None, description="Only open decisions, or only closed ones.")
+
+
+class OwedQuery(BaseModel):
+    """How many of the decisions that the quota forced to return."""
+
+    limit: int = Field(default=100, ge=1, le=1000, description="At most this many.")
+
+
+class HistoryQuery(BaseModel):
+    """Which table to return."""
+
+    format: Literal["csv", "parquet", "arrow", "json"] = Field(default="csv", description="The file's format.")
+    form: Literal["log", "bandit"] = Field(
+        default="log", description="The log as it is, or bandit feedback with propensities for off-policy estimators."
+    )
+
+
+class FilePath(BaseModel):
+    """A file of the page."""
+
+    file: str

@@ -1,0 +1,192 @@
+"""Routes: each is declared once, with its path, its role, and the models that decode, check and document it.
+
+A handler says by the names and annotations of its parameters what it takes: `path`, `query` and `headers`, each a
+model, and `body`, a model or a choice of one for a single item and one for a batch.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial, partialmethod
+from typing import Any, NamedTuple, TypeVar, get_args, get_type_hints
+
+import orjson
+from pydantic import BaseModel, ValidationError
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from evenhand.errors import ArgumentError, wanted
+from evenhand.service import arrow
+from evenhand.service.errors import Refusal, from_validation
+from evenhand.service.limits import header, read_body
+from evenhand.service.responses import JSON, LARGE, compressed
+from evenhand.studies.keys import Role
+
+__all__ = ["Endpoint", "Endpoints", "Returns", "off_loop", "parse"]
+
+T = TypeVar("T")
+M = TypeVar("M", bound=BaseModel)
+
+
+class Returns(NamedTuple):
+    """What a route returns when all is well: models, or other content by media type.
+
+    Attributes
+    ----------
+    tagged : whether the response has an ETag, and is 304 for a client that has seen it.
+    """
+
+    description: str
+    models: tuple[type[BaseModel], ...] = ()
+    content: Mapping[str, Any] = {}
+    status: int = 200
+    tagged: bool = False
+
+
+FILE = Returns("A file.")
+
+
+@dataclass(eq=False)
+class Endpoint:
+    """One route, as an ASGI application.
+
+    Attributes
+    ----------
+    handler : takes the request and what its parameters name; it runs on a thread unless it is a coroutine function.
+    role : the role that a key needs; None for a route without a key.
+    arrow : which rows an Arrow stream may hold in place of a JSON body, "ask" or "tell"; None for no stream.
+    described : whether the OpenAPI document shows the route.
+    limited : whether a client without a key can be too fast for it.
+    """
+
+    method: str
+    path: str
+    handler: Callable[..., Any]
+    tag: str
+    role: Role | None
+    summary: str
+    returns: Returns
+    arrow: str | None
+    described: bool
+    limited: bool
+
+    def __post_init__(self) -> None:
+        self.template = self.path.replace(":path", "")
+        self.models: dict[str, tuple[type[BaseModel], ...]] = {
+            name: get_args(hint) or (hint,)
+            for name, hint in get_type_hints(self.handler).items()
+            if name in ("path", "query", "headers", "body")
+        }
+        body = inspect.signature(self.handler).parameters.get("body")
+        self.default_body = None if body is None or body.default is body.empty else body.default
+        blocking = not inspect.iscoroutinefunction(self.handler)
+        self._call = partial(run_in_threadpool, self.handler) if blocking else self.handler
+
+    def route(self) -> Route:
+        """Return the route for Starlette."""
+        return Route(self.path, self, methods=[self.method])
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        await request.app.state.admission.admit(scope, self.role, limited=self.limited)
+        response = await self._call(request, **await self._arguments(request))
+        await (await compressed(response, request) if self.method == "GET" else response)(scope, receive, send)
+
+    async def _arguments(self, request: Request) -> dict[str, Any]:
+        """Return the handler's arguments, decoded and checked."""
+        found: dict[str, Any] = {}
+        for kind, models in self.models.items():
+            if kind == "body":
+                content = await read_body(
+                    request.receive, header(request.scope, b"content-length"), request.app.state.max_body
+                )
+                found[kind] = await off_loop(len(content) > LARGE, partial(self._body, request, content))
+            else:
+                found[kind] = parse(models[0], _texts(request, kind, models[0]))
+        return found
+
+    def _body(self, request: Request, content: bytes) -> BaseModel:
+        """Return a body in JSON, or in Arrow where the route reads it, as the model that fits."""
+        kind = (header(request.scope, b"content-type") or b"").decode("latin-1").partition(";")[0].strip().lower()
+        models = self.models["body"]
+        if self.arrow is not None and kind == arrow.MEDIA_TYPE:
+            return parse(models[-1], {"batch": arrow.read_stream(content, self.arrow, request.app.state.max_batch)})
+        if not content and self.default_body is not None:
+            return self.default_body
+        if kind != JSON:
+            got = kind[:80] or "none"
+            raise Refusal(415, f"wanted the content type {JSON}, got {got}; send the header Content-Type: {JSON}")
+        try:
+            raw = orjson.loads(content)
+        except orjson.JSONDecodeError as error:
+            raise Refusal(400, f"the body is not JSON: {error}") from error
+        if not isinstance(raw, dict):
+            raise ArgumentError(wanted("body", "a JSON object", raw))
+        return parse(models[-1] if "batch" in raw else models[0], raw)
+
+
+class Endpoints(list[Endpoint]):
+    """The routes of a module, under one tag and, unless they say otherwise, for one role."""
+
+    def __init__(self, tag: str, role: Role | None = None) -> None:
+        super().__init__()
+        self._tag, self._role = tag, role
+
+    def add(
+        self,
+        method: str,
+        path: str,
+        *,
+        summary: str = "",
+        returns: Returns = FILE,
+        role: Role | None = None,
+        arrow: str | None = None,
+        described: bool = True,
+        limited: bool = True,
+    ) -> Callable[[T], T]:
+        """Return a decorator that declares its function as the handler of a route, see `Endpoint`."""
+
+        def declare(handler: Any) -> Any:
+            role_needed = role or self._role
+            one = Endpoint(method, path, handler, self._tag, role_needed, summary, returns, arrow, described, limited)
+            self.append(one)
+            return handler
+
+        return declare
+
+    get, post = partialmethod(add, "GET"), partialmethod(add, "POST")
+
+
+def _texts(request: Request, kind: str, model: type[BaseModel]) -> Mapping[str, Any]:
+    """Return what a request says in its path, its query, or those headers that a model names."""
+    if kind == "path":
+        return request.path_params
+    if kind == "query":
+        return dict(request.query_params)
+    names = [field.alias or name for name, field in model.model_fields.items()]
+    values = {name: header(request.scope, name.lower().encode()) for name in names}
+    return {name: value.decode("latin-1") for name, value in values.items() if value is not None}
+
+
+def parse(model: type[M], raw: Mapping[str, Any], where: str = "") -> M:
+    """Return a request's part as a model; `where` begins the message of what does not fit.
+
+    Raises
+    ------
+    ArgumentError
+        If a name is unknown or missing, or a value does not fit.
+    """
+    try:
+        return model.model_validate(raw)
+    except ValidationError as error:
+        raise from_validation(error, model, raw, where) from error
+
+
+async def off_loop(large: bool, job: Callable[[], T]) -> T:
+    """Return what a job returns; a large one runs on a thread, so that other requests need not wait for it."""
+    return await asyncio.to_thread(job) if large else job()

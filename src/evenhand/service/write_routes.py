@@ -1,0 +1,201 @@
+"""The routes that write: create a study, ask, tell, forget; by JSON or Arrow, one by one or in batches."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy.exc import IntegrityError
+from starlette.requests import Request
+from starlette.responses import Response
+
+from evenhand.errors import ArgumentError, EvenhandError, wanted
+from evenhand.protocol import Decision
+from evenhand.service import arrow, views
+from evenhand.service.errors import Refusal, envelope, refusal_of
+from evenhand.service.limits import header
+from evenhand.service.request_schemas import (
+    AskBatch,
+    AskBody,
+    AskHeaders,
+    AskRow,
+    CreateBody,
+    ForgetBody,
+    StudyPath,
+    TellBatch,
+    TellBody,
+)
+from evenhand.service.response_schemas import DecisionBatch, DecisionOut, StateOut, ToldBatch, ToldOut
+from evenhand.service.responses import as_json
+from evenhand.service.routing import Endpoints, Returns, off_loop, parse
+from evenhand.service.sessions import Session, Sessions
+from evenhand.studies import Operation, Study
+from evenhand.studies.records import as_decided
+from evenhand.studies.sizes import checked_shown
+from evenhand.studies.specification import policy_from
+
+__all__ = ["decide", "report"]
+
+decide, report = Endpoints("decide", role="decide"), Endpoints("report", role="report")
+NO_STORE = {"Cache-Control": "no-store"}
+MANY = 500
+"""Rows beyond which a batch is prepared on a thread."""
+
+
+@decide.post(
+    "/studies/{name}/ask",
+    summary="Take a decision, or many",
+    returns=Returns("The decision, or the decisions.", (DecisionOut, DecisionBatch)),
+    arrow="ask",
+)
+async def ask(
+    request: Request,
+    path: StudyPath,
+    headers: AskHeaders,
+    body: AskBody | AskBatch = AskBody(),  # noqa: B008
+) -> Response:
+    """Without `count` and `batch` the response is the bare decision.
+
+    The decision is on disk, with its reason, before the response is sent.
+    """
+    state, actor = request.app.state, request.scope["key"]
+    session = await state.sessions.reach(path.name)
+    rows = body.batch if isinstance(body, AskBatch) else [body]
+    operations = await off_loop(
+        len(rows) > MANY, lambda: _operations(session.study, rows, headers.key, actor, state.max_batch)
+    )
+    outcomes = await session.writer.perform(operations)
+    good = sum(not isinstance(outcome, EvenhandError) for outcome in outcomes)
+    if outcomes and not good:
+        raise outcomes[0]
+    state.metrics.did("ask", path.name, good)
+    if isinstance(body, AskBody) and body.count is None:
+        return as_json(_decision(session.study, outcomes[0]), NO_STORE)
+    decisions = [
+        _error(request, outcome) if isinstance(outcome, EvenhandError) else _decision(session.study, outcome)
+        for outcome in outcomes
+    ]
+    if _wants_arrow(request):
+        return Response(arrow.decisions_stream(decisions), headers=NO_STORE, media_type=arrow.MEDIA_TYPE)
+    return as_json({"decisions": decisions}, NO_STORE)
+
+
+@report.post(
+    "/studies/{name}/tell",
+    summary="Report what happened, once or many times",
+    returns=Returns("The status of the report, or of each.", (ToldOut, ToldBatch)),
+    arrow="tell",
+)
+async def tell(request: Request, path: StudyPath, body: TellBody | TellBatch) -> Response:
+    """The same report again is answered `already told`; a different one is refused.
+
+    In a batch each row has its own outcome.
+    """
+    state, actor = request.app.state, request.scope["key"]
+    session = await state.sessions.reach(path.name)
+    if isinstance(body, TellBody):
+        told = await off_loop(body.samples is not None, body.told)
+        return await _close(request, session, Operation("tell", body.ticket, told, None, actor))
+    _check_size(len(body.batch), state.max_batch)
+    reports = await off_loop(
+        len(body.batch) > MANY, lambda: [_report(row, f"batch[{i}]", actor) for i, row in enumerate(body.batch)]
+    )
+    operations = [report for report in reports if isinstance(report, Operation)]
+    done = iter(await session.writer.perform(operations) if operations else [])
+    outcomes = [next(done) if isinstance(report, Operation) else report for report in reports]
+    state.metrics.did("tell", path.name, outcomes.count("told"))
+    results = [
+        {"ticket": row.get("ticket")}
+        | (_error(request, outcome) if isinstance(outcome, EvenhandError) else {"status": outcome})
+        for row, outcome in zip(body.batch, outcomes, strict=True)
+    ]
+    if _wants_arrow(request):
+        return Response(arrow.results_stream(results), headers=NO_STORE, media_type=arrow.MEDIA_TYPE)
+    return as_json({"results": results}, NO_STORE)
+
+
+@report.post("/studies/{name}/forget", summary="Close a ticket", returns=Returns("The ticket is closed.", (ToldOut,)))
+async def forget(request: Request, path: StudyPath, body: ForgetBody) -> Response:
+    """Close a ticket whose outcome will never be known."""
+    session = await request.app.state.sessions.reach(path.name)
+    return await _close(request, session, Operation("forget", body.ticket, actor=request.scope["key"]))
+
+
+@decide.post("/studies", summary="Create a study", returns=Returns("The study as it stands.", (StateOut,), status=201))
+async def create(request: Request, body: CreateBody) -> Response:
+    """Create a study with a policy."""
+    state = await asyncio.to_thread(_create, request.app.state.sessions, body)
+    return as_json(state, {"Location": f"/studies/{body.name}", **NO_STORE}, status=201)
+
+
+def _create(sessions: Sessions, body: CreateBody) -> Any:
+    try:
+        Study.create(sessions.store, policy_from(body.policy), name=body.name, expire_after=body.expire_after)
+    except ArgumentError as error:
+        if isinstance(error.__cause__, IntegrityError):
+            raise Refusal(409, wanted("name", "a new one", body.name, "there is a study of that name")) from error
+        raise
+    return views.state_of(sessions.open(body.name))
+
+
+def _operations(study: Study, rows: Sequence[AskBody], key: str | None, actor: str, most: int) -> list[Operation]:
+    """Return an operation for each decision; the i-th has the number i under the request's key."""
+    operations: list[Operation] = []
+    for row in rows:
+        count, own = row.count or 1, row.key if isinstance(row, AskRow) else None
+        if count > most:
+            raise ArgumentError(wanted("count", f"a whole number from 1 to {most}", count))
+        if count > 1 and own:
+            raise ArgumentError(wanted("key", "one for each decision", f"one for {count}"))
+        _check_size(len(operations) + count, most)
+        shown = row.shown()
+        operations += [
+            Operation("ask", given=dict(shown), key=own or key, number=0 if own else i, actor=actor)
+            for i in range(len(operations), len(operations) + count)
+        ]
+    checked_shown(study.policy_name, (operation.given for operation in operations))
+    return operations
+
+
+def _report(row: dict[str, Any], where: str, actor: str) -> Operation | EvenhandError:
+    """Return the operation of one row of a batch, or the error that refuses it."""
+    try:
+        body = parse(TellBody, row, where)
+        return Operation("tell", body.ticket, body.told(), None, actor)
+    except EvenhandError as error:
+        return error
+
+
+async def _close(request: Request, session: Session, operation: Operation) -> Response:
+    (outcome,) = await session.writer.perform([operation])
+    if isinstance(outcome, EvenhandError):
+        raise outcome
+    if outcome in ("told", "forgotten"):
+        request.app.state.metrics.did(operation.kind, session.study.name, 1)
+    return as_json({"ticket": operation.ticket, "status": outcome}, NO_STORE)
+
+
+def _check_size(count: int, most: int) -> None:
+    if count > most:
+        raise Refusal(413, f"more than {most} in one batch; send smaller ones")
+
+
+def _decision(study: Study, decision: Any) -> dict[str, Any]:
+    """Return a decision as JSON has it, its ticket signed."""
+    if type(decision) is Decision:
+        return {"ticket": study.sign(decision.id), **decision._asdict()}
+    fields = {name: value for name, value in as_decided(decision).items() if name != "type"}
+    if isinstance(fields.get("frame"), dict):
+        fields["frame"] = fields["frame"]["$table"]
+    return {"ticket": study.sign(decision.id), **fields}
+
+
+def _error(request: Request, error: EvenhandError) -> dict[str, Any]:
+    """Return the row of what was refused in a batch, and count it."""
+    request.app.state.metrics.refused(refusal_of(error).name)
+    return {"error": envelope(error)}
+
+
+def _wants_arrow(request: Request) -> bool:
+    return arrow.MEDIA_TYPE.encode() in (header(request.scope, b"accept") or b"").lower()
