@@ -199,7 +199,8 @@ def decision_from(decided: dict[str, Any]) -> Any:
         arm, shown = fields["arm"], fields["probabilities"]
         fields["arm"] = tuple(arm) if isinstance(arm, list) else arm
         fields["probabilities"] = None if shown is None else np.array(shown, dtype=np.float64)
-        return Decision(**{name: fields[name] for name in Decision._fields if name in fields})
+        known = (*Decision._fields, "reason_code")
+        return Decision(**{name: fields[name] for name in known if name in fields})
     if decided["type"] == "Draw":
         from evenhand.sampling import Draw
 
