@@ -7,8 +7,8 @@
     policy.tell(decision, reward)
 
 Each problem has a package, listed in `PROBLEMS`. `eh.simulate` plays policies in worlds, `eh.check_policy` runs the
-contract over anybody's policy, `eh.Study` keeps a policy in a file or a database. Every name is imported when it is
-first used.
+contract over anybody's policy, `eh.check_promise` tries to break a promise, `eh.Study` keeps a policy in a file or a
+database. Every name is imported when it is first used.
 """
 
 import importlib
@@ -18,6 +18,7 @@ from evenhand.version import __version__
 
 if TYPE_CHECKING:
     from evenhand import datasets, errors, groups, interventions, learners, plots, quotas, sampling, similarity
+    from evenhand.adversary import check_promise
     from evenhand.checks import check_policy, check_world
     from evenhand.protocol import Decision
     from evenhand.registry import register
@@ -32,6 +33,7 @@ HOMES = {
     "Decision": "protocol",
     "Study": "studies",
     "check_policy": "checks",
+    "check_promise": "adversary",
     "check_world": "checks",
     "load": "state",
     "register": "registry",
@@ -46,6 +48,7 @@ __all__ = [
     "Study",
     "__version__",
     "check_policy",
+    "check_promise",
     "check_world",
     "datasets",
     "errors",

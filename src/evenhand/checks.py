@@ -6,6 +6,9 @@
     tickets            tells may come late and out of order; a second and an unknown one is refused, nothing changes
     bad input          what cannot be a reward is refused, nothing changes
     promise            what the policy promises holds, at every round
+    learns             it does worse where every reward is turned into its opposite
+    labels             arms by other names: the same decisions by other names
+    numbers            settings as whole numbers, floats or numpy's: the same policy
     threads            several threads get tickets of their own, one round after another, and the promise holds
 
 A check that does not apply is skipped by name, with the reason.
@@ -25,8 +28,11 @@ import numpy as np
 
 from evenhand import registry
 from evenhand.errors import ArgumentError, ContractError, EvenhandError, ExhaustedError, TicketError, wanted
+from evenhand.kernels.packing import flat
+from evenhand.online import KernelPolicy
 from evenhand.protocol import Decision
 from evenhand.simulation.loop import replicate, runs_compiled
+from evenhand.simulation.world import KernelWorld
 from evenhand.state import from_bytes, to_bytes
 from evenhand.threads import run_together
 
@@ -34,6 +40,12 @@ __all__ = ["Check", "check_policy", "check_registered", "check_world"]
 
 SEED = 20211
 THREADS = 4
+LONG = 100_000
+"""Rounds in which a promise is checked where the compiled loop plays them."""
+LEARNING_ROUNDS, LONGEST_LEARNING, LEARNING_RUNS = 500, 1_000, 8
+LOUD, FREE = 3.0, 0.9
+"""Standard errors by which a policy must do better for having been told the truth, and the largest sum of shares that
+leaves it room to."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +99,9 @@ def check_policy(policy: Any, world: Any = None, *, rounds: int = 300) -> list[C
         "tickets": _tickets,
         "bad input": _bad_input,
         "promise": _promise,
+        "learns": _learns,
+        "labels": _labels,
+        "numbers": _numbers,
         "threads": _threads,
     }
     done = []
@@ -315,6 +330,11 @@ def _promise(policy: Any, world: Any, rounds: int) -> None:
         raise _Skip("promises nothing that is counted in pulls")
     if kept == "in the long run":
         raise _Skip("promises its shares in the long run alone")
+    if kept == "at every round" and runs_compiled(policy, world):
+        seeds: dict[str, Any] = {"policy_seed": SEED, "world_seed": SEED, "stop": lambda done: None}
+        trace = replicate(policy, world, promise, checkpoints=np.array([max(rounds, LONG)]), **seeds)
+        broken = trace.violations[-1]
+        assert not broken.any(), f"within {LONG:,} rounds it was broken in {broken.tolist()} rounds, by arm"
     world.reset(SEED)
     if kept == "at the horizon":
         rounds = policy.horizon
@@ -325,6 +345,107 @@ def _promise(policy: Any, world: Any, rounds: int) -> None:
         pulls[ticket.index] += 1
         if kept == "at every round" or t == rounds:
             assert promise.kept(pulls, t), f"after round {t} the pulls are {pulls}, owed were {promise.owed(t)}"
+
+
+def _learns(policy: Any, world: Any, rounds: int) -> None:
+    """Compare what a policy loses with what it loses when each reward is told as its opposite.
+
+    With common random numbers, so that a policy that does not look at rewards loses the very same.
+    """
+    if not getattr(policy, "learns", True):
+        raise _Skip("says of itself that it does not learn")
+    if not isinstance(policy, KernelPolicy) or not isinstance(world, KernelWorld):
+        raise _Skip("does not choose among arms by their rewards alone")
+    promise = getattr(policy, "promise", None)
+    if promise is not None and sum(promise.shares) > FREE:
+        raise _Skip("promises nearly every round to somebody")
+    scores = [number for number, name in enumerate(world.scores) if "regret" in name]
+    length = max(LEARNING_ROUNDS, min(getattr(policy, "horizon", None) or 0, LONGEST_LEARNING))
+    runs = range(LEARNING_RUNS)
+    gains = np.array([_lost(policy, world, length, run, -1) - _lost(policy, world, length, run, 1) for run in runs])
+    error = gains.std(axis=0, ddof=1) / np.sqrt(LEARNING_RUNS)
+    clear = [gains.mean(axis=0)[i] > LOUD * error[i] for i in scores]
+    assert any(clear), (
+        f"with rewards turned into their opposite it loses {gains.mean(axis=0)[scores].round(3).tolist()} more of "
+        f"{[world.scores[i] for i in scores]} in {length} rounds, +- {error[scores].round(3).tolist()}: it does not "
+        "learn, or learns the opposite; say learns = False on the class if it is not meant to"
+    )
+
+
+def _lost(policy: Any, world: Any, length: int, run: int, sign: int) -> Any:
+    """Return the world's scores after a conversation, rewards told as they are or (sign = -1) turned around."""
+    one, place = policy.fresh(seed=run), copy.deepcopy(world)
+    place.reset(SEED + run)
+    low, high = one.reward_range
+    middle = (low + high) / 2.0 if np.isfinite(low + high) else 0.0
+    for _ in range(length):
+        ticket = one.ask(*place.observe())
+        (reward,) = place.respond(ticket)
+        one.tell(ticket, middle + sign * (reward - middle))
+    return np.array(place.totals, dtype=np.float64)
+
+
+def _labels(policy: Any, world: Any, rounds: int) -> None:
+    arms = getattr(policy, "arms", None)
+    if not arms or not hasattr(policy, "config") or not isinstance(policy, KernelPolicy):
+        raise _Skip("has no arms of its own")
+    other = {arm: f"arm {len(arms) - place}" for place, arm in enumerate(arms)}
+    policy = _rebuilt(policy, policy.config())
+    renamed = _rebuilt(policy, _with_labels(policy.config(), other))
+    if renamed.arms != tuple(other[arm] for arm in arms):
+        raise _Skip("its arms are named by no argument")
+    world.reset(SEED)
+    for round in range(1, min(rounds, 60) + 1):
+        shown = world.observe()
+        one, two = policy.ask(*shown), renamed.ask(*shown)
+        assert two.arm == other[one.arm], f"in round {round} it decides for {one.arm!r}, by other names for {two.arm!r}"
+        (happened,) = world.respond(one)
+        policy.tell(one, happened)
+        renamed.tell(two, happened)
+
+
+def _numbers(policy: Any, world: Any, rounds: int) -> None:
+    if not isinstance(policy, KernelPolicy):
+        raise _Skip("has no kernels whose numbers could be of another type")
+    config = policy.config()
+    written = {name: _written(value) for name, value in config.items() if name != "seed"}
+    if all(written[name] is config[name] for name in written):
+        raise _Skip("has no settings that are numbers")
+    other = _rebuilt(policy, {**config, **written})
+    policy = _rebuilt(policy, config)
+    other_world = copy.deepcopy(world)
+    world.reset(SEED), other_world.reset(SEED)
+    first, second = _converse(policy, world, min(rounds, 60)), _converse(other, other_world, min(rounds, 60))
+    at = next((t for t, (a, b) in enumerate(zip(first, second, strict=True)) if a != b), None)
+    assert at is None, f"with {written} in place of {config} it decides otherwise in round {(at or 0) + 1}"
+    kinds = [[getattr(field, "dtype", type(field)) for field in flat(one._params)] for one in (policy, other)]
+    assert kinds[0] == kinds[1], f"its parameters have the types {kinds[1]}, not {kinds[0]}: coerce them in __init__"
+
+
+def _rebuilt(policy: Any, config: dict[str, Any]) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return type(policy)(**copy.deepcopy(config))
+
+
+def _with_labels(value: Any, other: dict[Any, Any]) -> Any:
+    """Return arguments with the labels of the arms, as keys or as a whole list, exchanged."""
+    if isinstance(value, dict):
+        if set(value) == set(other):
+            return {other[arm]: one for arm, one in value.items()}
+        return {name: _with_labels(one, other) for name, one in value.items()}
+    if isinstance(value, KernelPolicy):
+        return _rebuilt(value, _with_labels(value.config(), other))
+    if isinstance(value, (list, tuple)) and tuple(value) == tuple(other):
+        return [other[arm] for arm in value]
+    return value
+
+
+def _written(value: Any) -> Any:
+    """Return the same number as another type: 2.0 as 2, 2 as numpy's, a float as numpy's."""
+    if type(value) is float:
+        return int(value) if value.is_integer() else np.float64(value)
+    return np.int64(value) if type(value) is int and abs(value) < 2**62 else value
 
 
 def _threads(policy: Any, world: Any, rounds: int) -> None:
