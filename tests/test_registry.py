@@ -1,9 +1,12 @@
 """Policies of one's own are known to every command, once the environment names their module."""
 
+import os
+import subprocess
 import sys
 
 import pytest
 
+import evenhand as eh
 from evenhand import registry
 from evenhand.errors import RegistryError
 from evenhand.studies import Study
@@ -48,7 +51,8 @@ def test_a_study_of_it_opens_in_a_process_that_did_not_import_it(own, tmp_path, 
     study = Study.create(tmp_path / "mine.evenhand", registry.get("mine/always-first").cls())
     assert study.ask().reason == "always"
     study.close()
-    monkeypatch.setattr(registry, "_entries", {})
+    others = {name: entry for name, entry in registry._entries.items() if not name.startswith("mine/")}
+    monkeypatch.setattr(registry, "_entries", others)
     sys.modules.pop("my_policies")
     with Study.open(tmp_path / "mine.evenhand") as again:
         assert again.ask().id == 2
@@ -58,3 +62,39 @@ def test_a_module_that_is_not_there_is_named(own, monkeypatch):
     monkeypatch.setenv("EVENHAND_IMPORT", "no_such_module")
     with pytest.raises(RegistryError, match="EVENHAND_IMPORT: the module 'no_such_module' cannot be imported"):
         registry.get("mine/other")
+
+
+def test_a_module_in_the_working_folder_is_found_by_the_command(tmp_path):
+    (tmp_path / "policies_of_mine.py").write_text(MODULE)
+    command = [sys.executable, "-P", "-m", "evenhand", "list"]
+    told = subprocess.run(
+        command,
+        cwd=tmp_path,
+        env={**os.environ, "EVENHAND_IMPORT": "policies_of_mine"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "mine/always-first" in told.stdout
+
+
+def test_policies_of_other_packages_are_found_by_their_entry_points(tmp_path, monkeypatch, scratch_registry):
+    (tmp_path / "their_policies.py").write_text(MODULE.replace("mine/", "theirs/"))
+    about = tmp_path / "theirs-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("[evenhand.policies]\nfirst = their_policies\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert registry.get("theirs/always-first").cls.__name__ == "First"
+    (about / "entry_points.txt").write_text("[evenhand.policies]\nfirst = no_such_module\n")
+    with pytest.raises(RegistryError, match=r"first, a plugin \(no_such_module\), cannot be imported"):
+        registry.entries()
+
+
+def test_a_new_module_of_a_problem_is_found_without_being_imported_by_its_package(
+    tmp_path, monkeypatch, scratch_registry
+):
+    (tmp_path / "newcomer.py").write_text(MODULE.replace("mine/", "quotas/"))
+    monkeypatch.setattr(eh.quotas, "__path__", [*eh.quotas.__path__, str(tmp_path)])
+    assert registry.get("quotas/always-first").cls.__name__ == "First"
+    sys.modules.pop("evenhand.quotas.newcomer")

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import os
+import pkgutil
+import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from importlib.metadata import entry_points
 from typing import Any, Literal, TypeVar
 
-from evenhand.errors import RegistryError
+from evenhand import PROBLEMS
+from evenhand.errors import MissingExtraError, RegistryError
 
 __all__ = ["Entry", "entries", "get", "name_of", "own_modules", "register"]
 
 Kind = Literal["policy", "world", "part"]
 """A part is neither: it is registered to be saved with what holds it."""
-HOMES = ("learners", "quotas", "groups", "similarity", "interventions", "sampling")
-"""The packages that register what they define when they are imported."""
+HOMES = ("learners", *PROBLEMS)
+"""The packages every module of which may register classes."""
+PLUGINS = "evenhand.policies"
+"""The group of entry points under which other packages name modules with policies of theirs."""
 OWN = "EVENHAND_IMPORT"
-"""The environment variable that names modules with policies of one's own, separated by commas."""
+"""The environment variable that names modules with policies of one's own, separated by commas; they may lie in the
+working folder."""
 
 _entries: dict[str, Entry] = {}
 _T = TypeVar("_T", bound=type)
@@ -64,10 +71,7 @@ def register(name: str, kind: Kind = "policy") -> Callable[[_T], _T]:
 
 def entries(kind: Kind | None = None, prefix: str = "") -> list[Entry]:
     """Return what is registered, sorted by name; `kind` and the name's beginning narrow it."""
-    own_modules()
-    for home in HOMES:
-        if importlib.util.find_spec(f"evenhand.{home}") is not None:
-            importlib.import_module(f"evenhand.{home}")
+    _import_all(kind == "part")
     wanted = ("policy", "world") if kind is None else (kind,)
     return sorted(
         (e for e in _entries.values() if e.kind in wanted and e.name.startswith(prefix)), key=lambda e: e.name
@@ -83,10 +87,10 @@ def get(name: str, kind: Kind | None = None) -> Entry:
         If there is none; the message lists the nearest names.
     """
     home = name.split("/")[0]
-    if home in HOMES and importlib.util.find_spec(f"evenhand.{home}") is not None:
+    if home in HOMES:
         importlib.import_module(f"evenhand.{home}")
     if name not in _entries:
-        own_modules()
+        _import_all(True)
     found = _entries.get(name)
     if found is None or kind not in (None, found.kind):
         import difflib
@@ -112,9 +116,30 @@ def own_modules() -> list[str]:
         If one cannot be imported.
     """
     modules = list(filter(None, map(str.strip, os.environ.get(OWN, "").split(","))))
+    if modules and "" not in sys.path and os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())
     for module in modules:
         try:
             importlib.import_module(module)
         except ImportError as error:
             raise RegistryError(f"{OWN}: the module {module!r} cannot be imported: {error}") from error
     return modules
+
+
+def _import_all(heavy: bool) -> None:
+    """Import every module that may register something: evenhand's, other packages', and those of the environment.
+
+    With `heavy`, also those that a package names `ON_DEMAND`, as their imports take seconds.
+    """
+    own_modules()
+    for home in HOMES:
+        package = importlib.import_module(f"evenhand.{home}")
+        for module in pkgutil.iter_modules(package.__path__, f"evenhand.{home}."):
+            if heavy or module.name.rpartition(".")[2] not in getattr(package, "ON_DEMAND", ()):
+                with suppress(MissingExtraError):
+                    importlib.import_module(module.name)
+    for plugin in entry_points(group=PLUGINS):
+        try:
+            plugin.load()
+        except Exception as error:
+            raise RegistryError(f"{plugin.name}, a plugin ({plugin.value}), cannot be imported: {error}") from error

@@ -27,6 +27,8 @@ PROBLEM = {
 SEARCH = {"problem": PROBLEM, "tolerance": 0.1, "budget": 500}
 DESCRIBED = {
     "learners/epsilon-greedy": {"epsilon": 0.2, "arms": 3},
+    "learners/exp3": {"horizon": 1000, "arms": 3},
+    "learners/softmax": {"temperature": 0.2, "arms": 3},
     "learners/kl-ucb": {"arms": ["a", "b"]},
     "learners/moss": {"arms": [7, "7"], "horizon": 100},
     "learners/thompson": {"arms": ["a", "b"]},

@@ -18,6 +18,9 @@ from evenhand.sampling.torch_model import TorchModel
 from evenhand.sampling.uniform import ProportionalSampler, UniformSampler
 from evenhand.sampling.worlds import SyntheticModel1, SyntheticModel2
 
+ON_DEMAND = ("networks",)
+"""Modules that import torch: they are imported when something in them is asked for by name."""
+
 __all__ = [
     "ArrayPool",
     "Certification",

@@ -1,0 +1,97 @@
+"""The contract and the search for broken promises find what was planted, and say where."""
+
+from __future__ import annotations
+
+import pytest
+
+import evenhand as eh
+from evenhand.adversary import Script
+from evenhand.errors import ArgumentError, ContractError
+from evenhand.learners import UCB1
+from tests import planted
+
+BROKEN = {
+    planted.LearnsTheOpposite: r"learns: with rewards turned into their opposite it loses \[-.*\] more",
+    planted.LearnsNothing: r"learns: with rewards turned into their opposite it loses \[0\.0\] more",
+    planted.LooksAtLabels: "labels: in round 1 it decides for .*, by other names for",
+    planted.LeavesNumbersAsTheyAre: "numbers: its parameters have the types .*coerce them in __init__",
+}
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+def test_the_contract_finds(broken, scratch_registry):
+    scratch_registry(broken)
+    with pytest.raises(ContractError, match=f"{broken.__name__} breaks the contract, {BROKEN[broken]}"):
+        eh.check_policy(broken(arms=["c", "b", "a"], seed=1))
+
+
+def test_a_policy_may_say_that_it_does_not_learn(scratch_registry):
+    scratch_registry(planted.MeansNotToLearn)
+    checks = {check.name: check.skipped for check in eh.check_policy(planted.MeansNotToLearn(arms=3, seed=1))}
+    assert "does not learn" in checks["learns"]
+    assert not checks["labels"]
+    assert not checks["numbers"]
+
+
+def test_the_contract_finds_a_promise_that_breaks_late(scratch_registry):
+    scratch_registry(planted.BreaksItsPromiseLate)
+    policy = planted.BreaksItsPromiseLate(UCB1(), [0.0101, 0.0203])
+    with pytest.raises(ContractError, match=r"promise: within 100,000 rounds it was broken in \[.*\] rounds, by arm"):
+        eh.check_policy(policy)
+
+
+def test_a_promise_that_breaks_late_is_found_by_drawn_cases():
+    with pytest.raises(ContractError, match=r"BreaksItsPromiseLate breaks its promise: shares \[.*after round \d+ arm"):
+        eh.check_promise(planted.BreaksItsPromiseLate)
+
+
+def test_the_smallest_case_that_breaks_a_promise_comes_first():
+    found = r"LooksAtNoDeadline breaks its promise: shares \[\d/\d, \d/\d.*\], tolerance 0, .*after round [1-8] arm"
+    with pytest.raises(ContractError, match=found):
+        eh.check_promise(planted.LooksAtNoDeadline)
+
+
+def test_what_the_published_rules_promise_holds():
+    report = eh.check_promise(eh.quotas.FairUCB, cases=10, rounds=500)
+    assert report.worst_shortfall == 0
+    assert report.refused > 0  # shares above one over the number of arms
+    assert report.conversations > 1000
+
+
+def test_a_function_may_stand_for_a_class():
+    report = eh.check_promise(lambda learner, shares: eh.quotas.DeadlineLearn(learner, shares), cases=3, rounds=50)
+    assert report.conversations > 1000
+    assert report.refused == 0
+
+
+def test_every_way_through_is_tried_once():
+    script, seen = Script(), set()
+    while True:
+        first = script.pick(3, (), ())
+        way = (first, *(script.pick(2, (), ()) for _ in range(first)))
+        assert way not in seen
+        seen.add(way)
+        if not script.advance():
+            break
+    assert len(seen) == 1 + 2 + 4
+
+
+@pytest.mark.parametrize(
+    ("what", "words"),
+    [
+        (3, "a class of policies"),
+        (UCB1, "a class that takes shares"),
+        (eh.quotas.LFG, "a promise for finite rounds"),
+        (lambda shares, weights: None, "which needs weights"),
+        (lambda shares: eh.quotas.FairUCB([2.0]), "one that takes shares"),
+    ],
+)
+def test_what_cannot_be_tried_is_refused(what, words):
+    with pytest.raises(ArgumentError, match=words):
+        eh.check_promise(what)
+
+
+@pytest.mark.parametrize(("rounds", "cases"), [(0, 1), (10, -1), (2.5, 1)])
+def test_sizes_are_refused_by_name(rounds, cases):
+    with pytest.raises(ArgumentError, match=r"rounds|cases"):
+        eh.check_promise(eh.quotas.FairUCB, rounds=rounds, cases=cases)
