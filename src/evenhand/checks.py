@@ -392,7 +392,8 @@ def _labels(policy: Any, world: Any, rounds: int) -> None:
     if not arms or not hasattr(policy, "config") or not isinstance(policy, KernelPolicy):
         raise _Skip("has no arms of its own")
     # by the opposite order of the alphabet
-    other = {arm: f"arm {len(arms) - rank:07}" for rank, arm in enumerate(sorted(arms, key=str))}
+    ranks = {arm: rank for rank, arm in enumerate(sorted(arms, key=str))}
+    other = {arm: f"arm {len(arms) - ranks[arm]:07}" for arm in arms}
     policy = _rebuilt(policy, policy.config())
     renamed = _rebuilt(policy, _with_labels(policy.config(), other))
     if renamed.arms != tuple(other[arm] for arm in arms):

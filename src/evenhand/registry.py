@@ -9,17 +9,15 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 from typing import Any, Literal, TypeVar
 
-from evenhand import PROBLEMS
 from evenhand.errors import MissingExtraError, RegistryError
 
 __all__ = ["Entry", "entries", "get", "name_of", "own_modules", "register"]
 
 Kind = Literal["policy", "world", "part"]
 """A part is neither: it is registered to be saved with what holds it."""
-HOMES = ("learners", *PROBLEMS)
+HOMES = ("learners", "quotas", "groups", "interventions", "sampling", "similarity")
 """The packages every module of which may register classes."""
 PLUGINS = "evenhand.policies"
 """The group of entry points under which other packages name modules with policies of theirs."""
@@ -131,6 +129,8 @@ def _import_all(heavy: bool) -> None:
 
     With `heavy`, also those that a package names `ON_DEMAND`, as their imports take seconds.
     """
+    from importlib.metadata import entry_points
+
     own_modules()
     for home in HOMES:
         package = importlib.import_module(f"evenhand.{home}")
