@@ -68,6 +68,18 @@ class LearnsNothing(LearnsTheOpposite):
     kernels = Kernels(in_turn, add)
 
 
+@kernel
+def misspelt(params: Params, state: State, contexts: Floats, index: int, reward: float) -> None:
+    state.pulls[index] += 1
+    state.sum[index] += reward  # no such field
+
+
+class HasNoSuchField(LearnsTheOpposite):
+    """A kernel that names a field that is not there."""
+
+    kernels = Kernels(in_turn, misspelt)
+
+
 class MeansNotToLearn(LearnsNothing):
     """The same, and says so."""
 

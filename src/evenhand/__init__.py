@@ -18,8 +18,7 @@ from evenhand.version import __version__
 
 if TYPE_CHECKING:
     from evenhand import datasets, errors, groups, interventions, learners, plots, quotas, sampling, similarity
-    from evenhand.adversary import check_promise
-    from evenhand.checks import check_policy, check_world
+    from evenhand.checks import check_policy, check_promise, check_world
     from evenhand.protocol import Decision
     from evenhand.registry import register
     from evenhand.simulation import simulate
@@ -33,7 +32,7 @@ HOMES = {
     "Decision": "protocol",
     "Study": "studies",
     "check_policy": "checks",
-    "check_promise": "adversary",
+    "check_promise": "checks",
     "check_world": "checks",
     "load": "state",
     "register": "registry",

@@ -1,0 +1,187 @@
+"""The contract over a policy, a world, or everything that is registered under a name."""
+
+from __future__ import annotations
+
+import copy
+import sysconfig
+import traceback
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from evenhand import registry
+from evenhand.checks.conversation import (
+    check_bad_input,
+    check_promise_kept,
+    check_same_seed,
+    check_save_and_load,
+    check_threads,
+    check_tickets,
+)
+from evenhand.checks.numeric import check_labels, check_learns, check_numbers, check_one_kernel
+from evenhand.checks.play import SEED, Skip, fresh_copy, plain
+from evenhand.errors import ArgumentError, ContractError, wanted
+from evenhand.protocol import Decision
+from evenhand.state import from_bytes, to_bytes
+
+__all__ = ["Check", "check_policy", "check_registered", "check_world", "examples"]
+
+PACKAGES = (sysconfig.get_path("purelib"), sysconfig.get_path("stdlib"), str(Path(__file__).parent))
+"""Where code lies that is not the policy's."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """The outcome of one check: passed, or skipped with a reason."""
+
+    name: str
+    skipped: str = ""
+
+
+def check_policy(policy: Any, world: Any = None, *, rounds: int = 300) -> list[Check]:
+    """Run the contract over a policy.
+
+    Parameters
+    ----------
+    policy : any object with `ask` and `tell`; a copy of it is used.
+    world : a world that answers it; where it is None, Bernoulli arms for the policy's `arms`.
+    rounds : length of the conversations.
+
+    Returns
+    -------
+    list of Check
+        One entry a check, skipped ones with the reason.
+
+    Raises
+    ------
+    ContractError
+        At the first check that fails, with what was seen.
+    ArgumentError
+        If the object is no policy, or no world is given and none fits.
+
+    Examples
+    --------
+    >>> import evenhand as eh
+    >>> [check.name for check in eh.check_policy(eh.quotas.FairUCB([0.3, 0.3]))][:2]
+    ['same seed', 'one kernel']
+    """
+    if isinstance(policy, type) or not (hasattr(policy, "ask") and hasattr(policy, "tell")):
+        raise ArgumentError(wanted("policy", "an object with ask() and tell()", policy))
+    if not isinstance(rounds, int) or rounds < 2:
+        raise ArgumentError(wanted("rounds", "a whole number >= 2", rounds))
+    policy, world = _prepared(policy, world)
+    checks: dict[str, Callable[[Any, Any, int], None]] = {
+        "same seed": check_same_seed,
+        "one kernel": check_one_kernel,
+        "save and load": check_save_and_load,
+        "tickets": check_tickets,
+        "bad input": check_bad_input,
+        "promise": check_promise_kept,
+        "learns": check_learns,
+        "labels": check_labels,
+        "numbers": check_numbers,
+        "threads": check_threads,
+    }
+    done = []
+    for name, check in checks.items():
+        try:
+            with np.errstate(over="ignore"):
+                check(fresh_copy(policy), copy.deepcopy(world), rounds)
+            done.append(Check(name))
+        except Skip as skip:
+            done.append(Check(name, str(skip)))
+        except AssertionError as error:
+            raise ContractError(f"{type(policy).__name__} breaks the contract, {name}: {error}") from error
+        except Exception as error:
+            what = f"{type(error).__name__}: {error}{_place(error)}"
+            raise ContractError(f"{type(policy).__name__} breaks the contract, {name}: it raised {what}") from error
+    return done
+
+
+def _place(error: Exception) -> str:
+    """Return the line of the policy's own code, or of its kernels, at which an error arose, as far as that is known."""
+    steps = [step for step in traceback.extract_tb(error.__traceback__) if not step.filename.startswith(PACKAGES)]
+    return f" (at {steps[-1].filename}, line {steps[-1].lineno}: {steps[-1].line})" if steps else ""
+
+
+def check_world(world: Any, *, rounds: int = 200) -> list[Check]:
+    """Check that a world answers alike for the same seed, whatever copy is asked, and names what it scores.
+
+    Raises
+    ------
+    ContractError
+        If it does not.
+    """
+    for name in ("reset", "observe", "respond"):
+        if not hasattr(world, name):
+            raise ArgumentError(wanted("world", "an object with reset, observe and respond", world))
+    seen: list[list[Any]] = []
+    for one in (copy.deepcopy(world), copy.deepcopy(world)):
+        one.reset(SEED)
+        arms = getattr(one, "arms", ())
+        seen.append([])
+        for t in range(1, rounds + 1):
+            seen[-1].append(plain(one.observe()))
+            if arms:
+                index = t % len(arms)
+                seen[-1].append(plain(one.respond(Decision(t, t, arms[index], index, None, ""))))
+    at = next((i for i, (a, b) in enumerate(zip(*seen, strict=True)) if a != b), None)
+    if at is not None:
+        raise ContractError(f"{type(world).__name__} breaks the contract: with the same seed, two copies part")
+    return [Check("same seed")]
+
+
+def check_registered(name: str) -> dict[str, list[Check]]:
+    """Run the contract over every example of a registered policy or world; return the checks by example."""
+    entry = registry.get(name)
+    outcome = {}
+    for number, example in enumerate(examples(entry.cls)):
+        label = f"{name} #{number}"
+        if entry.kind == "part":
+            outcome[label] = _check_part(example)
+        else:
+            outcome[label] = check_world(example) if entry.kind == "world" else check_policy(*example)
+    return outcome
+
+
+def _check_part(part: Any) -> list[Check]:
+    saved = to_bytes(part)
+    if to_bytes(from_bytes(saved)) != saved:
+        raise ContractError(f"{type(part).__name__} breaks the contract: saved again right after loading, it differs")
+    return [Check("save and load")]
+
+
+def examples(cls: Any) -> list[Any]:
+    """Return the examples of a registered class; a plain learner is tried on Bernoulli arms.
+
+    Raises
+    ------
+    ContractError
+        If the class has none.
+    """
+    if hasattr(cls, "examples"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            return list(cls.examples())
+    if cls.__module__.startswith("evenhand.learners"):
+        from evenhand.quotas.worlds import BernoulliArms
+
+        return [(cls(arms=3, seed=1), BernoulliArms([0.2, 0.5, 0.8]))]
+    raise ContractError(f"{cls.__qualname__} has no classmethod examples(): pairs (policy, world) for the checks")
+
+
+def _prepared(policy: Any, world: Any) -> tuple[Any, Any]:
+    if world is None:
+        arms = getattr(policy, "arms", None)
+        if arms is None or getattr(policy, "contextual", False):
+            raise ArgumentError(wanted("world", "a world that answers this policy", None, "pass world="))
+        from evenhand.quotas.worlds import BernoulliArms
+
+        world = BernoulliArms({arm: (i + 1) / (len(arms) + 1) for i, arm in enumerate(arms)})
+    if getattr(policy, "arms", 0) is None:
+        policy = policy.fresh(arms=world.arms)
+    return policy, world

@@ -1,0 +1,164 @@
+"""Checks of the conversation: seeds, files, tickets, bad input, the promise, threads."""
+
+from __future__ import annotations
+
+import copy
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from evenhand.checks.play import SEED, Skip, converse, fresh_copy, must_refuse, state_of
+from evenhand.errors import ArgumentError, EvenhandError, ExhaustedError, TicketError
+from evenhand.simulation.loop import replicate, runs_compiled
+from evenhand.state import from_bytes, to_bytes
+from evenhand.threads import run_together
+
+__all__ = [
+    "check_bad_input",
+    "check_promise_kept",
+    "check_same_seed",
+    "check_save_and_load",
+    "check_threads",
+    "check_tickets",
+]
+
+THREADS = 4
+LONG = 100_000
+"""Rounds in which a promise is checked where the compiled loop plays them."""
+
+
+def check_same_seed(policy: Any, world: Any, rounds: int) -> None:
+    """See that two copies with one seed decide alike."""
+    other_policy, other_world = fresh_copy(policy), copy.deepcopy(world)
+    world.reset(SEED), other_world.reset(SEED)
+    first = converse(policy, world, rounds)
+    second = converse(other_policy, other_world, rounds)
+    at = next((t for t, (a, b) in enumerate(zip(first, second, strict=True)) if a != b), None)
+    assert at is None, f"with one seed, round {at} was {first[at or 0]} in one copy and {second[at or 0]} in another"
+
+
+def check_save_and_load(policy: Any, world: Any, rounds: int) -> None:
+    """See that a policy saved with a ticket open goes on exactly as the original."""
+    world.reset(SEED)
+    half = max(1, rounds // 2)
+    converse(policy, world, half)
+    open_ticket = policy.ask(*world.observe())
+    happened = world.respond(open_ticket)
+    try:
+        saved = to_bytes(policy)
+    except ArgumentError as error:
+        raise Skip(f"cannot be saved: {error}") from error
+    other, other_world = from_bytes(saved), copy.deepcopy(world)
+    assert to_bytes(other) == saved, "saved again right after loading, the file differs"
+    for one in (policy, other):
+        one.tell(getattr(open_ticket, "id", open_ticket), *happened)
+    first, second = converse(policy, world, half), converse(other, other_world, half)
+    at = next((t for t, (a, b) in enumerate(zip(first, second, strict=True)) if a != b), None)
+    assert at is None, f"the loaded policy parts from the original {at} rounds later"
+
+
+def check_tickets(policy: Any, world: Any, rounds: int) -> None:
+    """See that tells may be late and out of order, and that no ticket is told twice."""
+    world.reset(SEED)
+    several = []
+    for _ in range(min(6, rounds)):
+        ticket = policy.ask(*world.observe())
+        several.append((ticket, world.respond(ticket)))
+    for ticket, happened in reversed(several):
+        policy.tell(ticket, *happened)
+    before = state_of(policy)
+    last, happened = several[-1]
+    number = getattr(last, "id", last)
+    for wrong in (last, number, 10**9, 0, -1, "x", None):
+        must_refuse(policy, partial(policy.tell, wrong, *happened), f"tell({wrong!r}) after it was told", TicketError)
+    assert state_of(policy) == before, "a refused tell changed the policy"
+    if hasattr(policy, "forget"):
+        ticket = policy.ask(*world.observe())
+        policy.forget(ticket)
+        must_refuse(policy, partial(policy.tell, ticket, *happened), "tell of a forgotten ticket", TicketError)
+        must_refuse(policy, partial(policy.forget, ticket), "forget of a forgotten ticket", TicketError)
+    converse(policy, world, min(20, rounds))
+
+
+def check_bad_input(policy: Any, world: Any, rounds: int) -> None:
+    """See that what cannot be a reward or contexts is refused, and that nothing has changed."""
+    world.reset(SEED)
+    converse(policy, world, min(10, rounds))
+    shown = world.observe()
+    ticket = policy.ask(*shown)
+    happened = world.respond(ticket)
+    before = state_of(policy)
+    if len(happened) == 1 and isinstance(happened[0], float):
+        bad: list[Any] = [np.nan, np.inf, -np.inf, "much", None, [1.0, 2.0]]
+        low, high = getattr(policy, "reward_range", (-np.inf, np.inf))
+        bad += [value for value in (low - 0.1, high + 0.1) if np.isfinite(value)]
+        for reward in bad:
+            must_refuse(policy, partial(policy.tell, ticket, reward), f"a reward of {reward!r}", EvenhandError)
+    if getattr(policy, "contextual", False):
+        contexts = shown[0]
+        holed = contexts.copy()
+        holed[-1, -1] = np.nan
+        for wrong in (None, contexts[:-1], contexts[:, :-1], holed, "abc", contexts[None]):
+            must_refuse(policy, partial(policy.ask, wrong), "contexts that do not fit", EvenhandError)
+    assert state_of(policy) == before, "a refused call changed the policy"
+    policy.tell(ticket, *happened)
+
+
+def check_promise_kept(policy: Any, world: Any, rounds: int) -> None:
+    """See that what the policy promises holds after every round, or at its horizon."""
+    promise: Any = getattr(policy, "promise", None)
+    kept = getattr(policy, "kept", "at every round")
+    if not hasattr(promise, "kept"):
+        raise Skip("promises nothing that is counted in pulls")
+    if kept == "in the long run":
+        raise Skip("promises its shares in the long run alone")
+    if kept == "at every round" and runs_compiled(policy, world):
+        seeds: dict[str, Any] = {"policy_seed": SEED, "world_seed": SEED, "stop": lambda done: None}
+        trace = replicate(policy, world, promise, checkpoints=np.array([max(rounds, LONG)]), **seeds)
+        broken = trace.violations[-1]
+        assert not broken.any(), f"within {LONG:,} rounds it was broken in {broken.tolist()} rounds, by arm"
+    world.reset(SEED)
+    if kept == "at the horizon":
+        rounds = policy.horizon
+    pulls = [0] * len(promise.arms)
+    for t in range(1, rounds + 1):
+        ticket = policy.ask(*world.observe())
+        policy.tell(ticket, *world.respond(ticket))
+        pulls[ticket.index] += 1
+        if kept == "at every round" or t == rounds:
+            assert promise.kept(pulls, t), f"after round {t} the pulls are {pulls}, owed were {promise.owed(t)}"
+
+
+def check_threads(policy: Any, world: Any, rounds: int) -> None:
+    """See that several threads get tickets of their own, and that the promise holds over all of them."""
+
+    def converse(own: Any) -> list[Any]:
+        said = []
+        try:
+            for _ in range(max(1, min(24, rounds) // THREADS)):
+                said.append(policy.ask(*own.observe()))
+                policy.tell(said[-1], *own.respond(said[-1]))
+        except ExhaustedError:
+            pass
+        return said
+
+    worlds = [copy.deepcopy(world) for _ in range(THREADS)]
+    for number, own in enumerate(worlds):
+        own.reset(SEED + number)
+    packages = {"evenhand", type(policy).__module__.partition(".")[0]}
+    conversations = run_together([partial(converse, own) for own in worlds], packages)
+    tickets = sorted((ticket for said in conversations for ticket in said), key=lambda ticket: ticket.id)
+    for name in ("id", "round"):
+        numbers = [getattr(ticket, name, number) for number, ticket in enumerate(tickets)]
+        at = next((n for n, (a, b) in enumerate(pairwise(numbers)) if b != a + 1), None)
+        assert at is None, f"{THREADS} threads got the {name}s {numbers[at or 0 :][:2]}, one after the other"
+    left = list(getattr(policy, "open_tickets", ()))
+    assert not left, f"the tickets {left[:5]} stayed open though all were told"
+    promise: Any = getattr(policy, "promise", None)
+    if hasattr(promise, "kept") and getattr(policy, "kept", "at every round") == "at every round":
+        pulls = [0] * len(promise.arms)
+        for t, ticket in enumerate(tickets, 1):
+            pulls[ticket.index] += 1
+            assert promise.kept(pulls, t), f"after round {t} of {THREADS} threads the pulls are {pulls}"

@@ -1,0 +1,155 @@
+"""Checks of the numbers: one kernel for all callers, learning, labels, types."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from typing import Any
+
+import numpy as np
+
+from evenhand.checks.play import SEED, Skip, converse
+from evenhand.kernels.packing import flat
+from evenhand.online import KernelPolicy
+from evenhand.simulation.loop import replicate, runs_compiled
+from evenhand.simulation.world import KernelWorld
+
+__all__ = ["check_labels", "check_learns", "check_numbers", "check_one_kernel"]
+
+LEARNING_ROUNDS, LONGEST_LEARNING, LEARNING_RUNS = 500, 1_000, 8
+LOUD, FREE = 3.0, 0.85
+"""Standard errors by which a policy must do better for having been told the truth, and the largest sum of shares that
+leaves it room to."""
+
+
+def check_one_kernel(policy: Any, world: Any, rounds: int) -> None:
+    """See that the compiled loop, plain Python and the online object, compiled halfway, play the same rounds."""
+    if not runs_compiled(policy, world):
+        raise Skip("runs through ask and tell alone, not compiled")
+    kept = np.arange(1, rounds + 1)
+    seeds: dict[str, Any] = {
+        "policy_seed": policy.seed,
+        "world_seed": SEED,
+        "checkpoints": kept,
+        "stop": lambda done: None,
+    }
+    promise = getattr(policy, "promise", None)
+    fast = replicate(policy, world, promise, **seeds)
+    slow = replicate(policy, world, promise, **seeds, compiled=False)
+    world.reset(SEED)
+    said = converse(policy, world, rounds // 2)
+    policy.compile()
+    indices = [entry[3] for entry in said + converse(policy, world, rounds - rounds // 2)]
+    online = np.cumsum(np.eye(len(world.arms), dtype=np.int64)[indices], axis=0)
+    for name, pulls in (("plain Python", slow.pulls), ("the online object", online)):
+        differs = np.flatnonzero((pulls != fast.pulls).any(axis=1))
+        assert differs.size == 0, f"the compiled loop and {name} part at round {differs[0] + 1}"
+    for field, a, b in zip(fast._fields, fast, slow, strict=True):
+        assert np.array_equal(a, b), f"the compiled loop and plain Python count {field} differently"
+
+
+def check_learns(policy: Any, world: Any, rounds: int) -> None:
+    """Compare what a policy loses with what it loses when each reward is told as its opposite.
+
+    With common random numbers, so that a policy that does not look at rewards loses the very same.
+    """
+    if not getattr(policy, "learns", True):
+        raise Skip("says of itself that it does not learn")
+    if not isinstance(policy, KernelPolicy) or not isinstance(world, KernelWorld):
+        raise Skip("does not choose among arms by their rewards alone")
+    if not getattr(policy, "compiled", True):
+        raise Skip("decides by a learner from elsewhere")
+    promise = getattr(policy, "promise", None)
+    if promise is not None and sum(promise.shares) > FREE:
+        raise Skip("promises nearly every round to somebody")
+    scores = [number for number, name in enumerate(world.scores) if "regret" in name]
+    length = max(LEARNING_ROUNDS, min(getattr(policy, "horizon", None) or 0, LONGEST_LEARNING))
+    runs = range(LEARNING_RUNS)
+    gains = np.array([_lost(policy, world, length, run, -1) - _lost(policy, world, length, run, 1) for run in runs])
+    error = gains.std(axis=0, ddof=1) / np.sqrt(LEARNING_RUNS)
+    clear = [gains.mean(axis=0)[i] > LOUD * error[i] for i in scores]
+    assert any(clear), (
+        f"with rewards turned into their opposite it loses {gains.mean(axis=0)[scores].round(3).tolist()} more of "
+        f"{[world.scores[i] for i in scores]} in {length} rounds, +- {error[scores].round(3).tolist()}: it does not "
+        "learn, or learns the opposite; say learns = False on the class if it is not meant to"
+    )
+
+
+def _lost(policy: Any, world: Any, length: int, run: int, sign: int) -> Any:
+    """Return the world's scores after a conversation, rewards told as they are or (sign = -1) turned around."""
+    one, place = policy.fresh(seed=run), copy.deepcopy(world)
+    place.reset(SEED + run)
+    low, high = one.reward_range
+    middle = (low + high) / 2.0 if np.isfinite(low + high) else 0.0
+    for _ in range(length):
+        ticket = one.ask(*place.observe())
+        (reward,) = place.respond(ticket)
+        one.tell(ticket, middle + sign * (reward - middle))
+    return np.array(place.totals, dtype=np.float64)
+
+
+def check_labels(policy: Any, world: Any, rounds: int) -> None:
+    """See that arms by other names, in the opposite order of the alphabet, lead to the same decisions."""
+    arms = getattr(policy, "arms", None)
+    if not arms or not hasattr(policy, "config") or not isinstance(policy, KernelPolicy):
+        raise Skip("has no arms of its own")
+    # by the opposite order of the alphabet
+    ranks = {arm: rank for rank, arm in enumerate(sorted(arms, key=str))}
+    other = {arm: f"arm {len(arms) - ranks[arm]:07}" for arm in arms}
+    policy = rebuilt(policy, policy.config())
+    renamed = rebuilt(policy, _with_labels(policy.config(), other))
+    if renamed.arms != tuple(other[arm] for arm in arms):
+        raise Skip("its arms are named by no argument")
+    world.reset(SEED)
+    for round in range(1, min(rounds, 60) + 1):
+        shown = world.observe()
+        one, two = policy.ask(*shown), renamed.ask(*shown)
+        assert two.arm == other[one.arm], f"in round {round} it decides for {one.arm!r}, by other names for {two.arm!r}"
+        (happened,) = world.respond(one)
+        policy.tell(one, happened)
+        renamed.tell(two, happened)
+
+
+def check_numbers(policy: Any, world: Any, rounds: int) -> None:
+    """See that settings of another type, such as 2 for 2.0 or numpy's, make the same policy."""
+    if not isinstance(policy, KernelPolicy):
+        raise Skip("has no kernels whose numbers could be of another type")
+    config = policy.config()
+    written = {name: _written(value) for name, value in config.items() if name != "seed"}
+    if all(written[name] is config[name] for name in written):
+        raise Skip("has no settings that are numbers")
+    other = rebuilt(policy, {**config, **written})
+    policy = rebuilt(policy, config)
+    other_world = copy.deepcopy(world)
+    world.reset(SEED), other_world.reset(SEED)
+    first, second = converse(policy, world, min(rounds, 60)), converse(other, other_world, min(rounds, 60))
+    at = next((t for t, (a, b) in enumerate(zip(first, second, strict=True)) if a != b), None)
+    assert at is None, f"with {written} in place of {config} it decides otherwise in round {(at or 0) + 1}"
+    kinds = [[getattr(field, "dtype", type(field)) for field in flat(one._params)] for one in (policy, other)]
+    assert kinds[0] == kinds[1], f"its parameters have the types {kinds[1]}, not {kinds[0]}: coerce them in __init__"
+
+
+def rebuilt(policy: Any, config: dict[str, Any]) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return type(policy)(**copy.deepcopy(config))
+
+
+def _with_labels(value: Any, other: dict[Any, Any]) -> Any:
+    """Return arguments with the labels of the arms, as keys or as a whole list, exchanged."""
+    if isinstance(value, dict):
+        if set(value) == set(other):
+            return {other[arm]: one for arm, one in value.items()}
+        return {name: _with_labels(one, other) for name, one in value.items()}
+    if isinstance(value, KernelPolicy):
+        return rebuilt(value, _with_labels(value.config(), other))
+    if isinstance(value, (list, tuple)) and tuple(value) == tuple(other):
+        return [other[arm] for arm in value]
+    return value
+
+
+def _written(value: Any) -> Any:
+    """Return the same number as another type: 2.0 as 2, 2 as numpy's, a float as numpy's."""
+    if type(value) is float:
+        return int(value) if value.is_integer() else np.float64(value)
+    return np.int64(value) if type(value) is int and abs(value) < 2**62 else value

@@ -1,0 +1,73 @@
+"""What every check does: converse with a copy of a policy, look at its state, expect a refusal."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from evenhand.errors import ArgumentError, EvenhandError
+from evenhand.state import to_bytes
+
+__all__ = ["SEED", "Skip", "converse", "fresh_copy", "must_refuse", "plain", "state_of"]
+
+SEED = 20211
+
+
+class Skip(Exception):
+    """A check does not apply; the message says why."""
+
+
+def fresh_copy(policy: Any) -> Any:
+    """Return a policy of the same configuration without memory, or a copy."""
+    return policy.fresh() if hasattr(policy, "fresh") else copy.deepcopy(policy)
+
+
+def plain(value: Any) -> Any:
+    """Return a ticket as values that can be compared."""
+    if isinstance(value, np.ndarray):
+        return value.shape, value.tobytes()
+    if hasattr(value, "to_dict"):
+        return str(value.to_dict())
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if hasattr(value, "__dataclass_fields__"):
+        return [plain(getattr(value, name)) for name in value.__dataclass_fields__]
+    return value
+
+
+def converse(policy: Any, world: Any, rounds: int) -> list[Any]:
+    """Play some rounds and return the tickets, as values that can be compared."""
+    said = []
+    for _ in range(rounds):
+        ticket = policy.ask(*world.observe())
+        happened = world.respond(ticket)
+        policy.tell(ticket, *happened)
+        said.append(plain(ticket))
+    return said
+
+
+def state_of(policy: Any) -> Any:
+    """Return something that changes when the policy does: its saved bytes, or a digest of its attributes."""
+    try:
+        return to_bytes(policy)
+    except ArgumentError:
+        import joblib
+
+        try:
+            return joblib.hash(policy.__getstate__())
+        except Exception as error:
+            raise Skip(f"its state can be neither saved nor compared: {error}") from error
+
+
+def must_refuse(policy: Any, call: Callable[[], Any], what: str, error: type[EvenhandError]) -> None:
+    """See that a call raises an error of this kind and no other."""
+    try:
+        call()
+    except error:
+        return
+    except Exception as other:
+        raise AssertionError(f"{what} raised {type(other).__name__}, not {error.__name__}: {other}") from other
+    raise AssertionError(f"{what} was accepted")
