@@ -177,7 +177,7 @@ def test_a_name_that_is_taken_is_a_conflict(one):
     body = {"name": "ads", "policy": {"policy": "quotas/fair-ucb", "shares": {"a": 0.2, "b": 0.3}}}
     status, name, message = refused(one, "decide", "/studies", json=body)
     assert (status, name) == (409, "ConflictError")
-    assert message == "name: wanted a new one, got 'ads'; there is a study of that name"
+    assert message == "study 'ads' already exists; choose another name"
 
 
 def test_what_is_refused_does_not_say_where_the_store_is_or_what_else_is_there(one):

@@ -18,7 +18,7 @@ from evenhand.errors import StoreError
 from evenhand.quotas import FairUCB
 from evenhand.service import routing
 from evenhand.service.errors import Refusal
-from evenhand.service.jobs import Lane, detached
+from evenhand.service.jobs import Limiter, run_detached
 from evenhand.service.readiness import Readiness
 from evenhand.studies import Store, Study
 
@@ -185,7 +185,7 @@ def test_a_trial_leaves_nothing_behind(where, tmp_path):
 
 
 def test_a_lane_takes_so_many_at_once_and_tells_the_others_to_wait():
-    free, lane = threading.Event(), Lane("audits", 2)
+    free, lane = threading.Event(), Limiter("audits", 2)
 
     async def together():
         running = [asyncio.create_task(lane.run(free.wait)) for _ in range(2)]
@@ -202,7 +202,7 @@ def test_a_lane_takes_so_many_at_once_and_tells_the_others_to_wait():
 
 
 def test_a_job_that_fails_or_is_left_gives_its_place_back_when_it_ends():
-    free, lane = threading.Event(), Lane("audits", 1)
+    free, lane = threading.Event(), Limiter("audits", 1)
 
     async def left():
         with pytest.raises(ZeroDivisionError):
@@ -226,7 +226,7 @@ def test_nobody_waits_for_a_job_when_the_loop_ends():
 
     async def left():
         asyncio.get_running_loop().call_later(0.05, task.cancel) if (task := asyncio.current_task()) else None
-        await detached(lambda: free.wait(60))
+        await run_detached(lambda: free.wait(60))
 
     start = time.monotonic()
     with pytest.raises(asyncio.CancelledError):
@@ -245,7 +245,7 @@ def test_long_reading_holds_up_nothing_else(serving, monkeypatch, path):
     served, free = serving(store), threading.Event()
     first = served.read(f"/studies/ads{path}")
     monkeypatch.setattr("evenhand.service.views.audit_of", lambda session: free.wait(60) and first)
-    monkeypatch.setattr("evenhand.service.history.written", lambda *_: (b"[]", "text") if free.wait(60) else None)
+    monkeypatch.setattr("evenhand.service.history.export_log", lambda *_: (b"[]", "text") if free.wait(60) else None)
     with ThreadPoolExecutor(60) as pool:
         asked = [pool.submit(served.send, "read", "GET", f"/studies/{name}{path}") for name in ("ads", "news") * 30]
         while sum(one.done() for one in asked) < 58:

@@ -72,7 +72,7 @@ def test_studies_beyond_the_limit_share_a_label(monkeypatch):
     monkeypatch.setattr(metrics, "MOST", 2)
     counters = Metrics()
     for name in ("a", "b", "c", "d", "a"):
-        counters.did("ask", name, 1)
+        counters.count("ask", name, 1)
     standings = [Standing(name, 1, None, None) for name in "abcd"]
     found = read(counters.exposition(lambda: standings).decode())
     assert {name: value for name, value in found.items() if name[0] == "evenhand_decisions_total"} == {

@@ -164,7 +164,7 @@ def test_the_audit_is_a_verification_done_once_while_nothing_changes(lively, mon
     audit = lively.read("/studies/ads/audit")
     models.AuditOut.model_validate(audit)
     assert (audit["ok"], audit["promise_kept"], audit["decisions"]) == (True, True, 40)
-    study = lively.app.state.sessions.open("ads").seen
+    study = lively.app.state.sessions.open("ads").reader
     calls = []
     verify = study.verify
     monkeypatch.setattr(study, "verify", lambda: calls.append(1) or verify())
@@ -207,7 +207,7 @@ def test_a_reader_who_has_seen_it_is_told_so(lively, path):
 def test_a_poll_reads_only_what_is_new(lively, monkeypatch):
     lively.read("/studies/ads/decisions")
     lively.ask()
-    study = lively.app.state.sessions.open("ads").seen
+    study = lively.app.state.sessions.open("ads").reader
     read = []
     events = study.events
 

@@ -6,7 +6,7 @@ import threading
 
 from evenhand.errors import StoreError
 from evenhand.quotas import FairUCB
-from evenhand.service.scheduler import Watch
+from evenhand.service.scheduler import Scheduler
 from evenhand.studies import Store, Study
 
 
@@ -30,7 +30,7 @@ def test_each_hook_is_called_with_each_study_and_a_failure_stops_no_other():
     def fails(study):
         raise RuntimeError(f"no {study.name}")
 
-    Watch(store_with("a", "b"), [fails, lambda study: seen.append(study.name)], 1.0, log).round()
+    Scheduler(store_with("a", "b"), [fails, lambda study: seen.append(study.name)], 1.0, log).run_once()
     assert seen == ["a", "b"]
     assert log == [
         ("watch failed", "a", "RuntimeError: no a", True),
@@ -46,16 +46,16 @@ def test_a_store_that_is_gone_is_noted(monkeypatch):
     def gone():
         raise StoreError(why)
 
-    watch = Watch(store, [lambda study: None], 1.0, log)
+    watch = Scheduler(store, [lambda study: None], 1.0, log)
     with monkeypatch.context() as patched:
         patched.setattr(store, "names", gone)
-        watch.round()
-        watch.round()
+        watch.run_once()
+        watch.run_once()
         why = "gone for good"
-        watch.round()
-    watch.round()
+        watch.run_once()
+    watch.run_once()
     monkeypatch.setattr(store, "names", gone)
-    watch.round()
+    watch.run_once()
     words = ["gone", "gone for good", "gone for good"]
     assert log == [("watch failed", "the store", f"StoreError: {one}", False) for one in words], "each change once"
 
@@ -67,13 +67,13 @@ def test_a_hook_that_fails_again_and_again_is_noted_once():
         if fails:
             raise RuntimeError("no")
 
-    watch = Watch(store_with("a"), [hook], 1.0, log)
-    watch.round()
-    watch.round()
+    watch = Scheduler(store_with("a"), [hook], 1.0, log)
+    watch.run_once()
+    watch.run_once()
     fails = False
-    watch.round()
+    watch.run_once()
     fails = True
-    watch.round()
+    watch.run_once()
     assert len(log) == 2
 
 

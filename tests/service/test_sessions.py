@@ -9,7 +9,7 @@ from sqlalchemy import select
 
 from evenhand.groups import LinearThompson
 from evenhand.quotas import FairUCB
-from evenhand.service.sessions import Session, Sessions, rehearsed
+from evenhand.service.sessions import Session, Sessions, warm_up
 from evenhand.service.views import SERIES, series_of
 from evenhand.studies import Operation, Store, Study
 from evenhand.studies.schema import SNAPSHOTS
@@ -29,7 +29,7 @@ def test_a_rehearsal_decides_and_reports_and_changes_nothing(store, monkeypatch)
     told = []
     monkeypatch.setattr(Study, "bare_policy", property(lambda self: before))
     monkeypatch.setattr(before, "tell", lambda ticket, reward: told.append((ticket.arm, reward)))
-    rehearsed(study)
+    warm_up(study)
     assert told == [("a", 1.0)]
     assert (study.sequence, study.open_tickets) == (0, [])
 
@@ -40,7 +40,7 @@ def test_what_cannot_be_rehearsed_is_asked_all_the_same(store):
         policy_from({"policy": "similarity/lipschitz-ucb", "dimension": 1, "seed": 1}),
     ):
         study = Study.create(store, policy, name=f"n{len(store.names())}")
-        rehearsed(study)
+        warm_up(study)
         assert study.ask([[0.1], [0.2]]).id == 1
 
 

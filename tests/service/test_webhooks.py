@@ -12,11 +12,11 @@ import httpx
 import pytest
 
 from evenhand.quotas import FairUCB
-from evenhand.service.alarms import Alarms
-from evenhand.service.scheduler import Watch
+from evenhand.service.notifications import Notifier
+from evenhand.service.scheduler import Scheduler
 from evenhand.service.webhooks import post
 from evenhand.studies import Store, Study, monitors
-from tests.service.test_alarms import Log, webhook
+from tests.service.test_notifications import Log, webhook
 from tests.service.test_run import started
 
 __all__ = ["webhook"]
@@ -166,7 +166,7 @@ def test_one_receiver_that_drips_holds_up_neither_others_nor_the_monitors(webhoo
     store, log = Store.at(":memory:", create=True), Log()
     with receiver(STUCK["drips its head"]) as stuck:
         studies = [alerted(store, "ads", stuck, stuck, webhook.url), alerted(store, "news", stuck, webhook.url)]
-        alarms = Alarms(log, patience=1.0)
+        alarms = Notifier(log, patience=1.0)
         for study in studies:
             start = time.monotonic()
             alarms(study)
@@ -183,7 +183,7 @@ def test_one_receiver_that_drips_holds_up_neither_others_nor_the_monitors(webhoo
 def test_an_alert_goes_out_at_last_when_the_receiver_is_well_again(webhook):
     """However many alerts there were since: none is forgotten behind the hundred newest."""
     study = alerted(Store.at(":memory:", create=True), "ads", webhook.url)
-    alarms, now = Alarms(None, clock=lambda: now[0]), [0.0]
+    alarms, now = Notifier(None, clock=lambda: now[0]), [0.0]
     webhook.statuses = [500] * 10**6
     for reward in [1.0, 0.1] * 60:
         monitors.watch(study)
@@ -206,8 +206,8 @@ def test_stopping_waits_for_no_receiver(monkeypatch):
     store = Store.at(":memory:", create=True)
     with receiver(STUCK["drips its head"]) as stuck:
         alerted(store, "ads", stuck)
-        alarms = Alarms(None, patience=2.0)
-        watch = Watch(store, [alarms], 0.01, None)
+        alarms = Notifier(None, patience=2.0)
+        watch = Scheduler(store, [alarms], 0.01, None)
         watch.start()
         while not alarms._posting:
             time.sleep(0.01)
@@ -223,7 +223,7 @@ def test_stopping_leaves_a_round_alone_that_does_not_end(monkeypatch):
     store, free = Store.at(":memory:", create=True), threading.Event()
     alerted(store, "ads")
     entered = threading.Event()
-    watch = Watch(store, [lambda study: entered.set() or free.wait(60)], 0.01, None)
+    watch = Scheduler(store, [lambda study: entered.set() or free.wait(60)], 0.01, None)
     watch.start()
     entered.wait(60)
     start = time.monotonic()

@@ -176,6 +176,18 @@ def test_a_batch_goes_through_arrow_and_comes_back_the_same(serving):
     assert told["error"].to_pylist() == [None, None, None, None, "ContradictionError", None]
 
 
+def test_a_row_of_a_json_batch_has_a_count_and_a_key_as_a_row_of_a_stream(served):
+    rows = [{"count": 2}, {"key": "mine"}]
+    by_json = served.ask(json={"batch": rows}, headers={"Idempotency-Key": "night"}).json()["decisions"]
+    assert [one["id"] for one in by_json] == [1, 2, 3]
+    body = stream(pa.table({"count": [2, 1], "key": [None, "mine"]}))
+    headers = ARROW | {"Idempotency-Key": "night"}
+    by_arrow = table_of(served.send("decide", "POST", "/studies/ads/ask", content=body, headers=headers))
+    assert by_arrow["ticket"].to_pylist() == [one["ticket"] for one in by_json]
+    refused = served.ask(json={"batch": [{"count": 2, "key": "mine"}]})
+    assert (refused.status_code, refused.json()["error"]["name"]) == (422, "ArgumentError")
+
+
 def test_counts_go_through_arrow_and_json_comes_back_unless_arrow_is_wanted(served):
     body = stream(pa.table({"count": [2, 1], "key": [None, "mine"]}))
     answer = served.send("decide", "POST", "/studies/ads/ask", content=body, headers={"Content-Type": MEDIA_TYPE})

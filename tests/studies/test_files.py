@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import evenhand as eh
 from evenhand.cli import app
 from evenhand.errors import TableError
-from evenhand.service.history import written
+from evenhand.service.history import export_log
 from evenhand.studies import Operation, Study
 from evenhand.studies.export import bandit_frame
 from evenhand.studies.files import read_csv
@@ -62,7 +62,7 @@ def by_shell(study, tmp_path, form):
 
 
 def by_http(study, tmp_path, form):
-    return written(study, "csv", form)[0].decode()
+    return export_log(study, "csv", form)[0].decode()
 
 
 @pytest.mark.parametrize("exported", [by_shell, by_http])
@@ -101,14 +101,14 @@ def test_labels_that_are_numbers_and_lists_are_read_back(form):
     study.tell(study.ask([[0.5, -0.5], [-0.25, 0.0]]), [1.0, 0.0])
     study.ask([[0.5, -0.5], [-0.25, 0.0]])
     if form == "log":
-        found, expected = read_csv(io.StringIO(written(study, "csv", form)[0].decode())), study.frame()
+        found, expected = read_csv(io.StringIO(export_log(study, "csv", form)[0].decode())), study.frame()
         assert found["given"].tolist() == expected["given"].tolist()
         assert found["decision"].tolist() == expected["decision"].tolist()
         assert found["probabilities"].tolist() == expected["probabilities"].tolist()
         assert found["told"].tolist()[0] == {"reward": expected["reward"][0]}
         return
     numbers = spoken([3, -1, 20])
-    found = read_csv(io.StringIO(written(numbers, "csv", form)[0].decode()))
+    found = read_csv(io.StringIO(export_log(numbers, "csv", form)[0].decode()))
     assert found["arm"].tolist() == [str(arm) for arm in bandit_frame(numbers)["arm"]]
     assert found["reward"].dtype == "float64"
 
@@ -122,7 +122,7 @@ def test_no_format_holds_what_only_python_reads(format, policy):
     study = Study.create(":memory:", made, name="any")
     world.reset(seed=1)
     study.tell(ticket := study.ask(*world.observe()), *world.respond(ticket))
-    content = written(study, format, "log")[0]
+    content = export_log(study, format, "log")[0]
     if format == "csv":
         found = read_csv(io.StringIO(content.decode()))
         assert isinstance(found["decision"][0], dict)

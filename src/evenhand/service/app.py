@@ -11,14 +11,14 @@ from typing import Any
 from starlette.applications import Starlette
 
 from evenhand.service.auth import Admission, Guard
-from evenhand.service.connections import Room
-from evenhand.service.jobs import Lane
+from evenhand.service.connections import ConnectionCounts
+from evenhand.service.jobs import Limiter
 from evenhand.service.limits import LIMITS, Buckets, Limits
 from evenhand.service.metrics import Metrics
 from evenhand.service.middleware import Middleware
 from evenhand.service.read_routes import read
 from evenhand.service.readiness import Readiness
-from evenhand.service.scheduler import Hook, Watch
+from evenhand.service.scheduler import Hook, Scheduler
 from evenhand.service.sessions import Sessions
 from evenhand.service.system_routes import system
 from evenhand.service.write_routes import decide, report
@@ -27,7 +27,7 @@ from evenhand.studies import Store
 __all__ = ["ENDPOINTS", "create_app"]
 
 ENDPOINTS = (*decide, *report, *read, *system)
-"""Every route, those first that are used most."""
+"""Every route; those used most come first."""
 
 
 def create_app(
@@ -48,25 +48,25 @@ def create_app(
 
     Parameters
     ----------
-    store : where the studies are, and the keys of those who may use them.
-    page_key : the text of a key with the role read that is good as long as the application lives, and never stored.
-    rate, burst : requests that a key may send in a second, and at once; an address without a good key has a
-        hundredth of it. Each worker counts for itself.
-    max_body : bytes of the largest request.
-    max_batch : rows of the largest batch.
-    limits : what connections are allowed, where `evenhand.service.connections.Connection` serves them.
+    store : holds the studies and the keys.
+    page_key : the text of a key with the role read; it is valid as long as the application lives, and never stored.
+    rate, burst : requests that a key may send per second, and at once; an address without a valid key may send a
+        hundredth of that. Each worker counts for itself.
+    max_body : the largest request, in bytes.
+    max_batch : the rows of the largest batch.
+    limits : limits of connections, if `evenhand.service.connections.Connection` serves them.
     open_metrics : let `/metrics` be read without a key.
-    log : where each request is noted (`evenhand.service.logs.json_log()`); None for nowhere.
-    hooks, interval : what is called with every study, every so many seconds, in the background.
+    log : the logger of requests (`evenhand.service.logs.json_log()`), or None.
+    hooks, interval : functions to call with every study in the background, and the seconds between two calls.
     """
     sessions, metrics = Sessions(store), Metrics()
-    watch, room = Watch(store, hooks, interval, log), Room(limits, metrics.refused)
+    scheduler = Scheduler(store, hooks, interval, log)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[dict[str, Any]]:
-        watch.start()
-        yield {"room": room}
-        await asyncio.to_thread(watch.stop)
+        scheduler.start()
+        yield {"connections": ConnectionCounts(limits, metrics.count_refusal)}
+        await asyncio.to_thread(scheduler.stop)
         await asyncio.to_thread(sessions.stop)
 
     endpoints = [copy.copy(endpoint) for endpoint in ENDPOINTS]
@@ -80,6 +80,6 @@ def create_app(
     app.middleware_stack = Middleware(app.router, admission, metrics, log)
     app.state.sessions, app.state.metrics, app.state.admission = sessions, metrics, admission
     app.state.endpoints, app.state.readiness = endpoints, Readiness(store)
-    app.state.audits, app.state.tables = Lane("audits"), Lane("tables")
+    app.state.audits, app.state.tables = Limiter("audits"), Limiter("tables")
     app.state.max_body, app.state.max_batch = max_body, max_batch
     return app

@@ -1,7 +1,6 @@
-"""Batches as Arrow streams: a row a decision or a report.
+"""Batches as Arrow streams, with one row per decision or report.
 
-What is read is bounded before it is unpacked: few plain types, no dictionaries, no compression, so that a small body
-cannot grow into a large table.
+A stream has few plain types, no dictionaries and no compression, so that a small body cannot grow into a large table.
 """
 
 from __future__ import annotations
@@ -31,9 +30,9 @@ def read_stream(body: bytes, kind: str, most: int) -> list[dict[str, Any]]:
     Raises
     ------
     Refusal
-        400 if it is no Arrow stream, 413 if it has more than `most` rows.
+        400 if it is not an Arrow stream, 413 if it has more than `most` rows.
     TableError
-        If a column is not known, or of another type, or the buffers are compressed.
+        If a column is unknown or of another type, or the buffers are compressed.
     """
     try:
         reader = pa.ipc.open_stream(body)
@@ -48,7 +47,7 @@ def read_stream(body: bytes, kind: str, most: int) -> list[dict[str, Any]]:
             batches.append(batch)
         columns = pa.Table.from_batches(batches, reader.schema).to_pydict()
     except (pa.ArrowException, struct.error, IndexError, OSError, UnicodeDecodeError) as error:
-        raise Refusal(400, f"the body is no Arrow stream: {str(error)[:200]}") from error
+        raise Refusal(400, f"the body is not an Arrow stream: {str(error)[:200]}") from error
     names = list(columns)
     return [
         {name: value for name, value in zip(names, row, strict=True) if value is not None}
@@ -57,12 +56,12 @@ def read_stream(body: bytes, kind: str, most: int) -> list[dict[str, Any]]:
 
 
 def decisions_stream(rows: Sequence[dict[str, Any]]) -> bytes:
-    """Return decisions (dicts as JSON has them; an "error" in place of what was refused) as a stream."""
+    """Return decisions as a stream; each row is a decision as in JSON, or has an "error"."""
     return _stream(rows, _DECISION)
 
 
 def results_stream(rows: Sequence[dict[str, Any]]) -> bytes:
-    """Return what came of reports as a stream."""
+    """Return the outcomes of reports as a stream."""
     return _stream(rows, _RESULT)
 
 
@@ -81,20 +80,19 @@ _RESULT = {"ticket": pa.string(), "status": pa.string()}
 
 
 def _stream(rows: Sequence[dict[str, Any]], types: dict[str, pa.DataType]) -> bytes:
-    columns: dict[str, Any] = {}
-    for name, kind in types.items():
-        values = [row.get(name) for row in rows]
-        if name in ("arm", "group"):
-            values = [None if value is None else str(value) for value in values]
-        columns[name] = pa.array(values, kind)
-    errors = [row.get("error") or {} for row in rows]
-    columns["error"] = pa.array([error.get("name") for error in errors], pa.string())
-    columns["message"] = pa.array([error.get("message") for error in errors], pa.string())
+    schema = pa.schema({**types, "error": pa.string(), "message": pa.string()})
+    table = pa.Table.from_pylist([_flat(row) for row in rows], schema=schema)
     sink = pa.BufferOutputStream()
-    table = pa.table(columns)
-    with pa.ipc.new_stream(sink, table.schema) as writer:
+    with pa.ipc.new_stream(sink, schema) as writer:
         writer.write_table(table)
     return sink.getvalue().to_pybytes()
+
+
+def _flat(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row with labels as text, and with the name and the message of its error."""
+    texts = {name: str(row[name]) for name in ("arm", "group") if row.get(name) is not None}
+    error = row.get("error") or {}
+    return {**row, **texts, "error": error.get("name"), "message": error.get("message")}
 
 
 def _check_types(schema: pa.Schema, kind: str) -> None:
@@ -136,7 +134,7 @@ def _is_pairs(kind: pa.DataType) -> bool:
 
 
 def _check_plain(body: bytes) -> None:
-    """Refuse compressed buffers: the flatbuffer of each record batch says in its field 3 how it is compressed."""
+    """Refuse compressed buffers: field 3 of each record batch's flatbuffer is its compression."""
     for message in pa.ipc.MessageReader.open_stream(body):
         meta = message.metadata.to_pybytes()
         (root,) = struct.unpack_from("<I", meta, 0)
@@ -152,7 +150,7 @@ def _check_plain(body: bytes) -> None:
 
 
 def _field(meta: bytes, table: int, number: int) -> int | None:
-    """Return where a field of a flatbuffer's table lies, None where it is left out."""
+    """Return the offset of a field in a flatbuffer's table, None if it is missing."""
     (back,) = struct.unpack_from("<i", meta, table)
     vtable = table - back
     (size,) = struct.unpack_from("<H", meta, vtable)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from starlette.types import Scope
 
 from evenhand.service.errors import Refusal
-from evenhand.service.jobs import detached
+from evenhand.service.jobs import run_detached
 from evenhand.service.limits import Buckets, header
 from evenhand.studies.keys import Key, Ring, Role, passing_key, read_keys
 from evenhand.studies.store import Store
@@ -21,7 +21,7 @@ CHALLENGE = {"WWW-Authenticate": 'Bearer realm="evenhand"'}
 
 
 class Guard:
-    """Knows the keys of a store, read anew when older than `age` seconds, and a key of its own for the page.
+    """Knows the keys of a store, reads them again after `age` seconds, and has a key of its own for the page.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class Guard:
         Raises
         ------
         Refusal
-            401 if there is no good key, 403 if it has another role.
+            401 without a valid key, 403 if it has another role.
         """
         if authorization is None:
             raise Refusal(401, "no key; send the header Authorization: Bearer KEY", headers=CHALLENGE)
@@ -59,19 +59,19 @@ class Guard:
             await self._refresh()
         key = self._ring.holder(text.strip())
         if key is None:
-            raise Refusal(401, "the key is unknown, or was revoked", headers=CHALLENGE)
+            raise Refusal(401, "the key is unknown or revoked", headers=CHALLENGE)
         if key.role != role:
             raise Refusal(403, f"this key may {key.role}; {DOING[role]} needs a key with the role {role}")
         return key
 
     async def _refresh(self) -> None:
-        """Read the keys in a thread; those who come meanwhile wait for the same reading."""
+        """Read the keys on a thread; requests that arrive meanwhile wait for the same read."""
         if self._reading is None or self._reading.done():
             self._reading = asyncio.create_task(self._load())
         await asyncio.shield(self._reading)
 
     async def _load(self) -> None:
-        keys = await detached(lambda: read_keys(self._store))
+        keys = await run_detached(lambda: read_keys(self._store))
         self._ring = Ring([*self._page, *keys])
         self._read = self._clock()
 
@@ -81,7 +81,7 @@ class Admission:
 
     Parameters
     ----------
-    keys, strangers : how many requests a key may send, and an address that shows no good key.
+    keys, strangers : limits of the requests of a key, and of an address without a valid key.
     """
 
     def __init__(self, guard: Guard, keys: Buckets, strangers: Buckets) -> None:
@@ -93,7 +93,7 @@ class Admission:
         Raises
         ------
         Refusal
-            401 or 403 without a good key of the role, 429 if requests come too fast.
+            401 or 403 without a valid key of the role, 429 if requests come too fast.
         """
         if role is not None:
             key = await self._guard.admit(header(scope, b"authorization"), role)
@@ -103,12 +103,12 @@ class Admission:
             self.stranger(scope)
 
     def stranger(self, scope: Scope) -> None:
-        """Count a request of an address that shows no good key.
+        """Count a request of an address without a valid key.
 
         Raises
         ------
         Refusal
-            429 if they come too fast.
+            429 if requests come too fast.
         """
         client = scope.get("client")
         self._strangers.take(client[0] if client else "")

@@ -1,4 +1,4 @@
-"""Connections: how many there may be, and what a client may send, and how slowly, before it is cut off.
+"""Limits of connections: how many may be open, how large a request may be, and how slowly it may arrive.
 
 Neither uvicorn nor granian limits the seconds of a request's body or the connections of an address, so these limits
 stand here, on top of uvicorn's own protocol.
@@ -18,14 +18,14 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from evenhand.service.errors import Refusal
 from evenhand.service.limits import Limits
 
-__all__ = ["Connection", "Room"]
+__all__ = ["Connection", "ConnectionCounts"]
 
 PROGRESS = 2**16
-"""Bytes of its answer that a client takes in `Limits.answer_seconds`, or it is cut off."""
+"""Bytes of its response that a client must read in `Limits.answer_seconds`."""
 
 
-class Room:
-    """What the connections of one process share.
+class ConnectionCounts:
+    """The open connections of one process.
 
     Parameters
     ----------
@@ -38,34 +38,34 @@ class Room:
 
 
 class Connection(HttpToolsProtocol):
-    """One connection; the application's lifespan state holds the `room` that it takes part in."""
+    """One connection; the application's lifespan state holds the counts of all, as "connections"."""
 
     def connection_made(self, transport: Any) -> None:
-        """Begin with a connection, or refuse it where there are too many."""
+        """Count a new connection, or refuse it if too many are open."""
         super().connection_made(transport)
         transport.set_write_buffer_limits(0)
-        self._room: Room = self.app_state["room"]
-        self._limits = self._room.limits
+        self._counts: ConnectionCounts = self.app_state["connections"]
+        self._limits = self._counts.limits
         self._framing, self._in_body, self._seconds = 0, False, self._limits.head_seconds
-        self._messages, self._timed = 0, (0, 0.0)
+        self._messages, self._awaited = 0, (0, 0.0)
         self._timer: asyncio.TimerHandle | None = None
         self._reader: asyncio.TimerHandle | None = None
         self._error: Refusal | None = None
         self._address = _network(self.client[0] if self.client else "")
-        self._room.by_address[self._address] += 1
-        if self._room.by_address[self._address] > self._limits.connections_per_address:
+        self._counts.by_address[self._address] += 1
+        if self._counts.by_address[self._address] > self._limits.connections_per_address:
             what = f"{self._limits.connections_per_address} connections are open from this address"
             self._refuse(Refusal(503, f"{what}; nothing was done", headers={"Retry-After": "1"}))
         elif len(self.connections) > self._limits.connections:
             self._refuse(Refusal(503, "too many connections are open; nothing was done", headers={"Retry-After": "1"}))
         else:
-            self._time()
+            self._set_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End with a connection."""
-        self._room.by_address[self._address] -= 1
-        if not self._room.by_address[self._address]:
-            del self._room.by_address[self._address]
+        """Stop counting a closed connection."""
+        self._counts.by_address[self._address] -= 1
+        if not self._counts.by_address[self._address]:
+            del self._counts.by_address[self._address]
         for timer in (self._timer, self._reader):
             if timer is not None:
                 timer.cancel()
@@ -74,23 +74,23 @@ class Connection(HttpToolsProtocol):
     # ------------------------------------------------------------------ reading a request
 
     def data_received(self, data: bytes) -> None:
-        """Take in a part of a request."""
+        """Receive a part of a request."""
         self._framing += len(data)
         super().data_received(data)
         if self._framing > self._limits.header_bytes:
             self._refuse(self._too_large())
         if self._framing and not self._seconds:
             self._seconds = self._limits.head_seconds
-        self._time()
+        self._set_timer()
 
     def on_message_begin(self) -> None:
-        """Wait for a head."""
+        """Expect a head."""
         self._messages += 1
         self._in_body, self._seconds = False, self._limits.head_seconds
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        """Wait for a body."""
+        """Check the head and expect a body."""
         size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
         if len(self.headers) > self._limits.headers or size > self._limits.header_bytes:
             self._error = self._too_large()
@@ -99,49 +99,49 @@ class Connection(HttpToolsProtocol):
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        """Take in a part of a body."""
+        """Receive a part of a body."""
         self._framing = 0
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """Wait for nothing more."""
+        """Expect no more of this request."""
         self._framing, self._in_body, self._seconds = 0, False, 0.0
         super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is no HTTP, or what a limit forbids."""
+        """Refuse what is not HTTP, or exceeds a limit."""
         self._refuse(self._error or Refusal(400, "the request cannot be read as HTTP/1.1"))
 
-    def _time(self) -> None:
-        """Set a timer for what the connection waits for; a request in one piece needs none."""
+    def _set_timer(self) -> None:
+        """Set a timer for what the connection expects; a request that arrives in one piece needs none."""
         awaited = (self._messages, self._seconds)
-        if awaited == self._timed:
+        if awaited == self._awaited:
             return
         if self._timer is not None:
             self._timer.cancel()
-        self._timed = awaited
-        self._timer = self.loop.call_later(self._seconds, self._late) if self._seconds else None
+        self._awaited = awaited
+        self._timer = self.loop.call_later(self._seconds, self._on_timeout) if self._seconds else None
 
-    def _late(self) -> None:
-        """Close a connection whose request did not come in time; one that waits for an answer may wait."""
+    def _on_timeout(self) -> None:
+        """Close a connection whose request did not arrive in time; one that waits for its response stays open."""
         if not self._in_body and self._answering:
-            self._timer = self.loop.call_later(self._seconds, self._late)
+            self._timer = self.loop.call_later(self._seconds, self._on_timeout)
         elif self._framing or self._in_body:
             part = "body" if self._in_body else "head"
             self._refuse(Refusal(408, f"the {part} of the request did not arrive within {self._seconds:g} seconds"))
         else:
             self.transport.close()
 
-    # ------------------------------------------------------------------ writing the answer
+    # ------------------------------------------------------------------ writing the response
 
     def pause_writing(self) -> None:
-        """See from now on that the client reads its answer."""
+        """Check from now on that the client reads its response."""
         super().pause_writing()
         self._unsent = self.transport.get_write_buffer_size()
         self._reader = self.loop.call_later(self._limits.answer_seconds, self._check_reader)
 
     def resume_writing(self) -> None:
-        """Leave a client that has read all in peace."""
+        """Stop checking a client that has read everything."""
         super().resume_writing()
         if self._reader is not None:
             self._reader.cancel()
@@ -163,10 +163,10 @@ class Connection(HttpToolsProtocol):
         return Refusal(431, f"the head of the request is larger than {most}")
 
     def _refuse(self, refusal: Refusal) -> None:
-        """Close the connection, with an answer unless another one is due or under way."""
+        """Close the connection; send the refusal first, unless another response is due or under way."""
         if self.transport.is_closing():
             return
-        self._room.refused(refusal.name)
+        self._counts.refused(refusal.name)
         own = self._in_body and self._answering and not self.cycle.response_started and not self.pipeline
         if own or not (self._in_body or self._answering):
             body = refusal.body()
@@ -186,7 +186,7 @@ class Connection(HttpToolsProtocol):
 
 
 def _network(address: str) -> str:
-    """Return what connections are counted by: an IPv4 address, the /64 network of an IPv6 address."""
+    """Return the network that a connection counts for: the IPv4 address, or the /64 network of an IPv6 address."""
     if ":" not in address:
         return address
     plain = address.partition("%")[0]

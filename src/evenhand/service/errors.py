@@ -28,7 +28,7 @@ STATUS: dict[type[EvenhandError], int] = {
     errors.ReplayError: 500,
     errors.StateFileError: 500,
 }
-"""The status of what evenhand refuses; the nearest class counts."""
+"""The status of each error of evenhand; the nearest base class counts."""
 
 NAMES: dict[int, str] = {
     400: "BadRequestError",
@@ -47,13 +47,13 @@ NAMES: dict[int, str] = {
     500: "DefectError",
     503: "BusyError",
 }
-"""The names of refusals that come from HTTP alone."""
+"""The names of refusals that only exist over HTTP."""
 
 _NOTHING: Mapping[str, str] = {}
 
 
 class Refusal(Exception):
-    """A refusal with its status, its name and what to do about it."""
+    """An error response: its status, its name, and a message that says what to do."""
 
     def __init__(self, status: int, message: str, *, name: str = "", headers: Mapping[str, str] = _NOTHING) -> None:
         super().__init__(message)
@@ -83,7 +83,7 @@ def refusal_of(error: BaseException) -> Refusal:
             return Refusal(503, "the store cannot be reached; try again", name=type(error).__name__, headers=later)
         if kind in STATUS:
             return Refusal(STATUS[kind], str(error), name=type(error).__name__)
-    return Refusal(500, "this is a defect of evenhand, not an answer; its log tells more under this request's id")
+    return Refusal(500, "internal error: this is a defect of evenhand; see its log under this request's id")
 
 
 def from_validation(

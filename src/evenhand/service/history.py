@@ -1,4 +1,4 @@
-"""A study's log as a file to download."""
+"""Downloads of a study's log."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from evenhand.studies.export import bandit_frame, frame
 from evenhand.studies.files import flat
 from evenhand.tables import write_csv
 
-__all__ = ["CONTENT", "written"]
+__all__ = ["CONTENT", "export_log"]
 
 Format = Literal["csv", "parquet", "arrow", "json"]
 KINDS: dict[Format, str] = {
@@ -30,13 +30,13 @@ CONTENT: dict[str, Any] = {
 }
 
 
-def written(study: Study, format: Format, form: Literal["log", "bandit"]) -> tuple[bytes, str]:
-    """Return the log as a file's bytes, and its media type.
+def export_log(study: Study, format: Format, form: Literal["log", "bandit"]) -> tuple[bytes, str]:
+    """Return the log as the content of a file, and its media type.
 
     Raises
     ------
     ArgumentError
-        If the log is no bandit feedback.
+        If the log is not bandit feedback.
     """
     table = frame(study) if form == "log" else bandit_frame(study)
     if format == "json":

@@ -1,4 +1,4 @@
-"""An index of a study's decisions, a few bytes each: which arm, why, whether it is open."""
+"""An index of a study's decisions, a few bytes each: the arm, the reason, and whether the ticket is open."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Index"]
 
 
 class Index:
-    """Follows a study's log; tickets are numbered without gaps."""
+    """The index; it follows the log, and tickets are numbered without gaps."""
 
     def __init__(self) -> None:
         self.sequence = 0
@@ -26,11 +26,11 @@ class Index:
         self._owed = array("q")
 
     def advance(self, study: Study) -> None:
-        """Take in what the log has more."""
+        """Read the new entries of the log."""
         for event in study.events(self.sequence):
             self.sequence = event.sequence
             if event.kind == "ask" and event.decision is not None and event.ticket is not None:
-                self._decided(event.ticket, event.decision)
+                self._add(event.ticket, event.decision)
             elif event.ticket is not None:
                 self._open[event.ticket - self._first] = 0
 
@@ -42,7 +42,7 @@ class Index:
         reason: str | None = None,
         open: bool | None = None,
     ) -> Iterator[int]:
-        """Yield the tickets that fit, newest first."""
+        """Yield the tickets that match, newest first."""
         wanted_arm = None if arm is None else find_label(f"arm {arm}", list(self._codes))
         if arm is not None and wanted_arm is None:
             return
@@ -57,10 +57,10 @@ class Index:
                 yield self._first + position
 
     def owed(self) -> Iterator[int]:
-        """Yield the tickets of those who were owed their share, newest first."""
+        """Yield the tickets of decisions that the promise forced, newest first."""
         return reversed(self._owed)
 
-    def _decided(self, ticket: int, decision: dict[str, object]) -> None:
+    def _add(self, ticket: int, decision: dict[str, object]) -> None:
         if not self._arms:
             self._first = ticket
         reason = str(decision.get("reason", ""))

@@ -1,4 +1,4 @@
-"""Jobs that may take long, on threads of their own: they hold up neither other requests nor the end of the process."""
+"""Long jobs on threads of their own, so that neither other requests nor the end of the process wait for them."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import Any, TypeVar
 
 from evenhand.service.errors import Refusal
 
-__all__ = ["Lane", "detached"]
+__all__ = ["Limiter", "run_detached"]
 
 T = TypeVar("T")
 
 
-async def detached(job: Callable[[], T], *, ended: Callable[[], None] = lambda: None) -> T:
-    """Return what a job returns; it runs on a thread that nobody waits for when the process ends.
+async def run_detached(job: Callable[[], T], *, ended: Callable[[], None] = lambda: None) -> T:
+    """Return what a job returns; it runs on a daemon thread.
 
     Parameters
     ----------
-    ended : called in the event loop when the job has ended, even if nobody waits for its result any more.
+    ended : called in the event loop when the job has ended, even if its result is no longer awaited.
     """
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[T] = loop.create_future()
@@ -47,12 +47,12 @@ async def detached(job: Callable[[], T], *, ended: Callable[[], None] = lambda: 
     return await answer
 
 
-class Lane:
-    """Runs jobs of one kind, at most `most` at once; a client that comes beyond that is told to come again.
+class Limiter:
+    """Runs jobs of one kind, at most `most` at once, and refuses further ones.
 
     Parameters
     ----------
-    what : the jobs' name in refusals, in the plural.
+    what : the plural name of the jobs, for refusals.
     """
 
     def __init__(self, what: str, most: int = 2) -> None:
@@ -70,7 +70,7 @@ class Lane:
             later = {"Retry-After": "5"}
             raise Refusal(503, f"{self._most} {self._what} are running already; try again later", headers=later)
         self._running += 1
-        return await detached(job, ended=self._left)
+        return await run_detached(job, ended=self._release)
 
-    def _left(self) -> None:
+    def _release(self) -> None:
         self._running -= 1

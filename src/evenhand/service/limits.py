@@ -1,4 +1,4 @@
-"""How much is too much: limits of connections, a bucket of tokens for each caller, bodies counted as they arrive."""
+"""Limits: of connections, of requests per second (a token bucket per client), and of the size of bodies."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ __all__ = ["LIMITS", "Buckets", "Limits", "header", "read_body"]
 
 
 class Limits(NamedTuple):
-    """What connections are allowed.
+    """Limits of connections.
 
     Attributes
     ----------
     header_bytes, headers : the size of a request's head, and the number of its headers (431 beyond).
     head_seconds, body_seconds : the time for a request's head, and then for its body (408 beyond).
-    answer_seconds : the time in which a client must read the next 64 KiB of its answer.
-    connections, connections_per_address : open at once in one process, of everybody and of one address; an IPv6
-        address stands for its /64 network (503 beyond).
+    answer_seconds : the time in which a client must read the next 64 KiB of its response.
+    connections, connections_per_address : open at once in one process, in total and from one address; an IPv6 address
+        counts for its /64 network (503 beyond).
     """
 
     header_bytes: int = 2**16
@@ -41,9 +41,9 @@ LIMITS = Limits()
 
 
 class Buckets:
-    """One bucket of tokens for each caller: `rate` flow in a second, at most `burst` are kept.
+    """One token bucket per client: `rate` tokens are added per second, at most `burst` are kept.
 
-    Only the callers seen last are remembered, `most` of them: who was forgotten starts with a full bucket.
+    Only the `most` clients seen last are remembered; a client that has been idle starts with a full bucket.
     """
 
     def __init__(
@@ -56,8 +56,8 @@ class Buckets:
         self._rate, self._burst, self._most, self._clock = float(rate), float(burst), most, clock
         self._levels: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
-    def take(self, caller: str) -> None:
-        """Take one token of the caller's.
+    def take(self, client: str) -> None:
+        """Take one token from a client's bucket.
 
         Raises
         ------
@@ -65,10 +65,10 @@ class Buckets:
             429, with the seconds until the next token in `Retry-After`.
         """
         now = self._clock()
-        level, since = self._levels.pop(caller, (self._burst, now))
+        level, since = self._levels.pop(client, (self._burst, now))
         level = min(self._burst, level + (now - since) * self._rate)
         enough = level >= 1
-        self._levels[caller] = (level - 1 if enough else level, now)
+        self._levels[client] = (level - 1 if enough else level, now)
         if len(self._levels) > self._most:
             self._levels.popitem(last=False)
         if not enough:
@@ -101,7 +101,7 @@ async def read_body(receive: Receive, declared: bytes | None, most: int) -> byte
     Raises
     ------
     Refusal
-        413 if it has more than `most` bytes, whatever length it declares; 400 if it breaks off.
+        413 if it has more than `most` bytes, whatever length it declares; 400 if it ends early.
     """
     if declared is not None and declared.isdigit() and int(declared[:20]) > most:
         raise _too_large(most)

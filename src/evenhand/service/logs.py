@@ -1,4 +1,4 @@
-"""Structured logs: one JSON object a line on standard error; never a key, never what a policy was shown."""
+"""Structured logs: one JSON object per line on standard error, without keys and contexts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["json_log", "uvicorn_logging"]
 
 
 def json_log(stream: BinaryIO | None = None, *, level: str = "info") -> Any:
-    """Return a logger that writes to a stream of bytes, standard error if none is given."""
+    """Return a logger that writes to a binary stream, by default standard error."""
     return structlog.wrap_logger(
         structlog.BytesLogger(sys.stderr.buffer if stream is None else stream),
         processors=[
@@ -28,7 +28,7 @@ def json_log(stream: BinaryIO | None = None, *, level: str = "info") -> Any:
 
 
 def uvicorn_logging(level: str = "info") -> dict[str, Any]:
-    """Return the configuration that lets the server's own messages look like ours."""
+    """Return a logging configuration that writes uvicorn's messages in the same format."""
     return {
         "version": 1,
         "disable_existing_loggers": False,

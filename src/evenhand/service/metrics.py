@@ -1,9 +1,10 @@
-"""What Prometheus may ask: requests, times, decisions, refusals, and how each study keeps its promise."""
+"""Metrics for Prometheus: requests, times, decisions, refusals, and how each study keeps its promise."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
@@ -13,12 +14,12 @@ from prometheus_client.multiprocess import MultiProcessCollector
 __all__ = ["Metrics", "Standing"]
 
 MOST = 100
-"""Studies with a label of their own; what happens in further ones is counted under "other"."""
+"""Studies with a label of their own; further ones are counted under "other"."""
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 
 
 class Standing(NamedTuple):
-    """How a study stands when it is asked."""
+    """The present state of a study."""
 
     study: str
     open: int
@@ -43,36 +44,25 @@ class Metrics:
             "tell": Counter("evenhand_tells", "Tickets told.", ["study"], registry=self.registry),
             "forget": Counter("evenhand_forgotten", "Tickets forgotten.", ["study"], registry=self.registry),
         }
-        self._children: dict[tuple[str, ...], Counter | Histogram] = {}
+        self._request_child, self._seconds_child = cache(self._requests.labels), cache(self._seconds.labels)
         self._studies: set[str] = set()
 
-    def request(self, method: str, route: str, status: int, seconds: float) -> None:
+    def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count one answer."""
-        key = (method, route, str(status))
-        counter = self._children.get(key)
-        if counter is None:
-            counter = self._children[key] = self._requests.labels(*key)
-        counter.inc()  # type: ignore[union-attr]
-        histogram = self._children.get((route,))
-        if histogram is None:
-            histogram = self._children[(route,)] = self._seconds.labels(route)
-        histogram.observe(seconds)  # type: ignore[union-attr]
+        self._request_child(method, route, str(status)).inc()
+        self._seconds_child(route).observe(seconds)
 
-    def refused(self, name: str) -> None:
-        """Count a refusal, a single one within a batch too."""
+    def count_refusal(self, name: str) -> None:
+        """Count a refusal; each refused row of a batch counts."""
         self._refusals.labels(name).inc()
 
-    def did(self, kind: str, study: str, count: int) -> None:
-        """Count what was newly done in a study."""
-        label = self._label(study)
-        key = (kind, "study", label)
-        counter = self._children.get(key)
-        if counter is None:
-            counter = self._children[key] = self._did[kind].labels(label)
-        counter.inc(count)  # type: ignore[union-attr]
+    def count(self, kind: str, study: str, count: int) -> None:
+        """Count new decisions, reports or closed tickets of a study."""
+        if count:
+            self._did[kind].labels(self._label(study)).inc(count)
 
     def exposition(self, standings: Callable[[], Sequence[Standing]]) -> bytes:
-        """Return the text that Prometheus reads; each study's standing is asked for now."""
+        """Return the text that Prometheus reads, with the present state of each study."""
         registry = self.registry
         if os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
             registry = CollectorRegistry()
@@ -88,7 +78,7 @@ class Metrics:
 
 
 class _Gauges:
-    """Gauges of studies as they stand, a registry of one moment."""
+    """A registry of the gauges of all studies at one moment."""
 
     def __init__(self, standings: Sequence[Standing]) -> None:
         self._standings = standings

@@ -66,7 +66,7 @@ class Middleware:
             await self._inside(scope, receive, marked)
         except Exception as error:
             refusal = self._refusal(scope, error, id)
-            self._metrics.refused(refusal.name)
+            self._metrics.count_refusal(refusal.name)
             if status:
                 raise
             await refusal.response()(scope, receive, marked)
@@ -75,7 +75,7 @@ class Middleware:
             route = scope["endpoint"].template if "endpoint" in scope else "other"
             method = scope["method"]
             known = method if method in ("GET", "HEAD", "POST") else "other"
-            self._metrics.request(known, route, status, seconds)
+            self._metrics.count_request(known, route, status, seconds)
             if self._log is not None:
                 self._log.info(
                     "request",

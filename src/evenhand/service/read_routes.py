@@ -92,7 +92,7 @@ async def table(request: Request, path: StudyPath, query: HistoryQuery) -> Respo
     """Return all decisions as a table to download."""
     state = request.app.state
     body, kind = await state.tables.run(
-        lambda: history.written(state.sessions.open(path.name).seen, query.format, query.form)
+        lambda: history.export_log(state.sessions.open(path.name).reader, query.format, query.form)
     )
     saved = f'attachment; filename="{path.name}-{query.form}.{query.format}"'
     return Response(body, media_type=kind, headers={"Content-Disposition": saved, "Cache-Control": "no-store"})
@@ -110,7 +110,7 @@ async def audit(request: Request, path: StudyPath) -> Response:
 
 def _unless_seen(request: Request, session: Session, mark: str, body: Callable[[], Any]) -> Response:
     """Return 304 if the client's `If-None-Match` names the log as it is now."""
-    tag = f'"{session.seen.sequence}-{mark}"'
+    tag = f'"{session.reader.sequence}-{mark}"'
     headers = {"ETag": tag, **NO_CACHE}
     seen = request.headers.get("if-none-match", "")
     if tag in (part.strip().removeprefix("W/").replace("-gzip", "") for part in seen.split(",")):

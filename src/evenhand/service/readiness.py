@@ -1,4 +1,4 @@
-"""Whether the service can do its work: a write that the store must take."""
+"""Readiness: whether the store takes a write."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import time
 from collections.abc import Callable
 
 from evenhand.errors import StoreError
-from evenhand.service.jobs import detached
+from evenhand.service.jobs import run_detached
 from evenhand.studies import Store
 
 __all__ = ["Readiness"]
 
 
 class Readiness:
-    """Tries a write to the store, at most once in `age` seconds however many ask.
+    """Tries a write to the store, at most once in `age` seconds however often it is called.
 
     Parameters
     ----------
-    patience : seconds that the store may take.
+    patience : the seconds within which the store must take the write.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class Readiness:
             If the store cannot be reached, does not take a write, or does not answer in time.
         """
         if self._trying is None or (self._trying.done() and self._clock() - self._began > self._age):
-            self._trying, self._began = asyncio.create_task(detached(self._tried)), self._clock()
+            self._trying, self._began = asyncio.create_task(run_detached(self._tried)), self._clock()
         await asyncio.wait([self._trying], timeout=self._patience)
         if not self._trying.done():
             raise StoreError(f"{self._store.url}: the store took no write within {self._patience:g} seconds")

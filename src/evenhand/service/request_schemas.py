@@ -13,23 +13,9 @@ from evenhand.errors import ArgumentError, ContextError, TicketError, wanted
 from evenhand.studies.sizes import checked_pairs
 
 __all__ = [
-    "EXPECTED",
-    "AskBatch",
-    "AskBody",
-    "AskHeaders",
-    "AskRow",
-    "CreateBody",
-    "DecisionPath",
-    "DecisionsQuery",
-    "FilePath",
-    "ForgetBody",
-    "HistoryQuery",
-    "OwedQuery",
-    "SeriesQuery",
-    "StudyPath",
-    "TellBatch",
-    "TellBody",
-]
+    "EXPECTED", "AskBatch", "AskBody", "AskHeaders", "AskRow", "CreateBody", "DecisionPath", "DecisionsQuery",
+    "FilePath", "ForgetBody", "HistoryQuery", "OwedQuery", "SeriesQuery", "StudyPath", "TellBatch", "TellBody",
+]  # fmt: skip
 
 Scalar = int | float | str
 Values = Scalar | list[Scalar | list[Scalar | list[Scalar]]]

@@ -8,30 +8,10 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 __all__ = [
-    "AlertOut",
-    "ArmOut",
-    "AuditOut",
-    "BiasOut",
-    "DecisionBatch",
-    "DecisionOut",
-    "DecisionsOut",
-    "Envelope",
-    "GroupOut",
-    "HealthOut",
-    "LiveOut",
-    "MonitorOut",
-    "OwedOut",
-    "PromiseOut",
-    "RecordOut",
-    "RewardOut",
-    "RowOut",
-    "SeriesOut",
-    "StateOut",
-    "StudiesOut",
-    "StudyOut",
-    "ToldBatch",
-    "ToldOut",
-]
+    "AlertOut", "ArmOut", "AuditOut", "BiasOut", "DecisionBatch", "DecisionOut", "DecisionsOut", "Envelope",
+    "GroupOut", "HealthOut", "LiveOut", "MonitorOut", "OwedOut", "PromiseOut", "RecordOut", "RewardOut", "RowOut",
+    "SeriesOut", "StateOut", "StudiesOut", "StudyOut", "ToldBatch", "ToldOut",
+]  # fmt: skip
 
 Label = str | int | list[str | int]
 TICKET = "ads.17.5f0c2a9d41b7e683"

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
-__all__ = ["JSON", "LARGE", "as_json", "compressed"]
+__all__ = ["JSON", "LARGE", "as_json", "compress"]
 
 JSON = "application/json"
 OPTIONS = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS
@@ -26,7 +26,7 @@ def as_json(body: Any, headers: Mapping[str, str] | None = None, *, status: int 
     return Response(orjson.dumps(body, option=OPTIONS), status, headers, JSON)
 
 
-async def compressed(response: Response, request: Request) -> ASGIApp:
+async def compress(response: Response, request: Request) -> ASGIApp:
     """Return a response that is compressed if it is not small and the client accepts it."""
     body = getattr(response, "body", b"")
     if len(body) >= LARGE and "gzip" in request.headers.get("accept-encoding", ""):

@@ -24,7 +24,7 @@ from evenhand.errors import ArgumentError, wanted
 from evenhand.service import arrow
 from evenhand.service.errors import Refusal, from_validation
 from evenhand.service.limits import header, read_body
-from evenhand.service.responses import JSON, LARGE, compressed
+from evenhand.service.responses import JSON, LARGE, compress
 from evenhand.studies.keys import Role
 
 __all__ = ["Endpoint", "Endpoints", "Returns", "off_loop", "parse"]
@@ -95,7 +95,7 @@ class Endpoint:
         request = Request(scope, receive)
         await request.app.state.admission.admit(scope, self.role, limited=self.limited)
         response = await self._call(request, **await self._arguments(request))
-        await (await compressed(response, request) if self.method == "GET" else response)(scope, receive, send)
+        await (await compress(response, request) if self.method == "GET" else response)(scope, receive, send)
 
     async def _arguments(self, request: Request) -> dict[str, Any]:
         """Return the handler's arguments, decoded and checked."""

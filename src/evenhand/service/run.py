@@ -1,4 +1,4 @@
-"""Serve a store: print where and with which keys, and run until told to stop."""
+"""Serve a store: print its address and keys, and run until a signal stops it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["serve", "worker"]
 
 SETTINGS = "EVENHAND_SERVE"
-"""The variable in which workers find what to serve."""
+"""The environment variable that tells workers what to serve."""
 NEEDED = ("httpx", "prometheus_client", "pydantic", "starlette", "structlog", "uvicorn")
 LOCAL = ("127.0.0.1", "::1", "localhost")
 
@@ -40,17 +40,17 @@ def serve(
     max_body: int = 8 * 2**20,
     log_level: str = "info",
 ) -> None:
-    """Serve a store until SIGTERM or SIGINT; what was accepted by then is done and answered.
+    """Serve a store until SIGTERM or SIGINT; requests accepted by then are completed.
 
     Parameters
     ----------
-    store : a path or URL, see `Store.at`; made where it is not there.
-    host, port : where to listen; port 0 takes a free one.
+    store : a path or URL, see `Store.at`; created if missing.
+    host, port : the address to listen on; port 0 takes a free one.
     workers : processes, each with its own connections; one, if the store is in memory.
-    rate : requests a second that a key may send, to each worker.
-    connections_per_address : connections that one address may have open, to each worker.
+    rate : requests per second that a key may send to each worker.
+    connections_per_address : connections that one address may have open to each worker.
     open_metrics : let `/metrics` be read without a key.
-    max_body : bytes of the largest request.
+    max_body : the largest request, in bytes.
     log_level : "debug", "info", "warning" or "error".
 
     Raises
@@ -58,9 +58,9 @@ def serve(
     MissingExtraError
         If the extra `service` is not installed.
     ArgumentError
-        If the address is taken, or several workers are to share a store in memory.
+        If the address is in use, or several workers would share a store in memory.
     StoreError
-        If the store cannot be reached or is none.
+        If the store cannot be reached, or the file is not a store.
     """
     _check_installed()
     import uvicorn
@@ -74,9 +74,9 @@ def serve(
     place = Store.at(store, create=True)
     if place.in_memory and workers > 1:
         raise ArgumentError(wanted("workers", "1, since a store in memory has one process", workers, "name a file"))
-    listening = _bound(host, port)
+    listening = _listen(host, port)
     page_key = new_key("read")
-    _say(place, listening, host, page_key)
+    _print_addresses(place, listening, host, page_key)
     settings = {
         "store": store,
         "page_key": page_key,
@@ -87,7 +87,7 @@ def serve(
         "log_level": log_level,
     }
     if workers == 1:
-        with suppress(KeyboardInterrupt), _ended_well():
+        with suppress(KeyboardInterrupt), _exit_cleanly():
             uvicorn.Server(uvicorn.Config(_application(place, settings), **_options(log_level))).run([listening])
         return
     port = listening.getsockname()[1]
@@ -103,8 +103,8 @@ def serve(
 
 
 @contextmanager
-def _ended_well() -> Iterator[None]:
-    """Let SIGTERM, which the server raises again once it has stopped, end the process with 0."""
+def _exit_cleanly() -> Iterator[None]:
+    """End the process with exit code 0 on SIGTERM, which uvicorn raises again after it has stopped."""
 
     def ended(*_: Any) -> None:
         raise SystemExit(0)
@@ -117,15 +117,15 @@ def _ended_well() -> Iterator[None]:
 
 
 def worker() -> Starlette:
-    """Return the application of one worker among several, from the settings in the environment."""
+    """Return the application of one of several workers, from the settings in the environment."""
     settings = json.loads(os.environ[SETTINGS])
     return _application(Store.at(settings["store"]), settings)
 
 
 def _application(store: Store, settings: dict[str, Any]) -> Starlette:
-    from evenhand.service.alarms import Alarms
     from evenhand.service.app import create_app
     from evenhand.service.logs import json_log
+    from evenhand.service.notifications import Notifier
 
     log = json_log(level=settings["log_level"])
 
@@ -138,12 +138,12 @@ def _application(store: Store, settings: dict[str, Any]) -> Starlette:
         limits=_limits(settings["connections_per_address"]),
         open_metrics=settings["open_metrics"],
         log=log,
-        hooks=[Alarms(log)],
+        hooks=[Notifier(log)],
     )
 
 
 def _limits(per_address: int) -> Limits:
-    """Return the limits of connections: one address may have as many as are wanted, and leaves room for others."""
+    """Return limits under which one address may have `per_address` connections, and others still find room."""
     return LIMITS._replace(
         connections_per_address=per_address, connections=max(LIMITS.connections, per_address + LIMITS.connections // 10)
     )
@@ -172,8 +172,8 @@ def _check_installed() -> None:
             raise MissingExtraError(f"evenhand serve needs {name}: pip install 'evenhand[service]'") from error
 
 
-def _bound(host: str, port: int) -> socket.socket:
-    """Return a socket that listens there."""
+def _listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens on an address."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         listening = socket.socket(family, socket.SOCK_STREAM)
@@ -191,8 +191,8 @@ def _bound(host: str, port: int) -> socket.socket:
     return listening
 
 
-def _say(store: Store, listening: socket.socket, host: str, page_key: str) -> None:
-    """Print where the page is, and the keys of a first start; a page opened then stays good over later starts."""
+def _print_addresses(store: Store, listening: socket.socket, host: str, page_key: str) -> None:
+    """Print the address of the page, and at the first start new keys; its page key stays valid at later starts."""
     shown = f"[{host}]" if ":" in host else host
     base = f"http://{shown}:{listening.getsockname()[1]}"
     names = store.names()
@@ -208,5 +208,5 @@ def _say(store: Store, listening: socket.socket, host: str, page_key: str) -> No
         f"More keys: evenhand keys {store.url} add --role decide|report|read. Stop with Ctrl-C.",
     ]
     if host not in LOCAL:
-        lines.append("Others can reach this address, and HTTP is read by all on the way: put TLS in front of it.")
+        lines.append("Others can reach this address, and HTTP is not encrypted: put a TLS proxy in front of it.")
     print("\n".join(lines), flush=True)

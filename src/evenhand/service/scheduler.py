@@ -1,4 +1,4 @@
-"""What is done for every study every second or so, in the background: monitors hang on to it."""
+"""Calls hooks, such as monitors, for every study at a fixed interval, in the background."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any
 from evenhand.errors import EvenhandError
 from evenhand.studies import Store, Study
 
-__all__ = ["Hook", "Watch"]
+__all__ = ["Hook", "Scheduler"]
 
 Hook = Callable[[Study], Any]
 LONGEST = 10.0
-"""Seconds that stopping waits for a round."""
+"""Seconds that stopping waits for the hooks that are running."""
 
 
-class Watch:
-    """A thread that calls each hook with each study, `interval` seconds apart; a hook that fails stops no other.
+class Scheduler:
+    """A thread that calls each hook with each study every `interval` seconds; a failing hook stops no other.
 
-    The studies are its own, so that a hook that takes its time holds up no decision.
+    It opens the studies for itself, so that a slow hook delays no decision.
     """
 
     def __init__(self, store: Store, hooks: Sequence[Hook], interval: float, log: Any) -> None:
@@ -30,26 +30,26 @@ class Watch:
         self._failing: dict[tuple[str, Hook | None], str] = {}
 
     def start(self) -> None:
-        """Begin to watch, where there is anything to call."""
+        """Start the thread, if there are hooks."""
         if self._hooks:
-            self._thread = threading.Thread(target=self._run, name="evenhand watch", daemon=True)
+            self._thread = threading.Thread(target=self._run, name="evenhand scheduler", daemon=True)
             self._thread.start()
 
     def stop(self) -> None:
-        """End after the round that is under way; a round that takes longer than 10 seconds is left alone."""
+        """Stop after the running hooks; do not wait longer than 10 seconds for them."""
         self._over.set()
         if self._thread is not None:
             self._thread.join(LONGEST)
 
-    def round(self) -> None:
-        """Call every hook with every study once."""
+    def run_once(self) -> None:
+        """Call every hook with every study."""
         try:
             for name in self._store.names():
                 if name not in self._studies:
                     self._studies[name] = Study.open(self._store, name)
             self._failing.pop(("the store", None), None)
         except EvenhandError as error:
-            self._noted("the store", None, error)
+            self._log_failure("the store", None, error)
             return
         for name, study in self._studies.items():
             for hook in self._hooks:
@@ -57,14 +57,14 @@ class Watch:
                     hook(study)
                     self._failing.pop((name, hook), None)
                 except Exception as error:
-                    self._noted(name, hook, error)
+                    self._log_failure(name, hook, error)
 
     def _run(self) -> None:
         while not self._over.wait(self._interval):
-            self.round()
+            self.run_once()
 
-    def _noted(self, where: str, hook: Hook | None, error: Exception) -> None:
-        """Log a failure, once until it passes or becomes another; a defect with its traceback."""
+    def _log_failure(self, where: str, hook: Hook | None, error: Exception) -> None:
+        """Log a failure once, until it passes or changes; a defect with its traceback."""
         why = f"{type(error).__name__}: {error}"
         if self._log is None or self._failing.get((where, hook)) == why:
             return

@@ -1,4 +1,4 @@
-"""The studies that a service holds open: for each its writer, and what its readers share."""
+"""Sessions: the studies that a service holds open, each with its writer and what its readers share."""
 
 from __future__ import annotations
 
@@ -14,43 +14,43 @@ from evenhand.service.index import Index
 from evenhand.service.writer import Writer
 from evenhand.studies import Store, Study
 
-__all__ = ["Session", "Sessions", "rehearsed"]
+__all__ = ["Session", "Sessions", "warm_up"]
 
 
 class Session:
-    """One study: asked and told through `writer`, looked at through `looking`.
+    """One open study: operations go through `writer`, views through `reading`.
 
-    Readers have a study of their own, `seen`, so that a long look holds up no decision.
+    Readers have a study of their own, `reader`, so that a long read delays no decision.
     """
 
     def __init__(self, study: Study) -> None:
-        self.study, self.writer = study, Writer(study, first=lambda: rehearsed(study))
-        self.seen = Study.open(study.store, study.name)
+        self.study, self.writer = study, Writer(study, first=lambda: warm_up(study))
+        self.reader = Study.open(study.store, study.name)
         self._index = Index()
         self._turn, self._audit = threading.Lock(), threading.Lock()
         self._audited: tuple[int, Any] | None = None
 
     @contextmanager
-    def looking(self) -> Iterator[tuple[Any, Index]]:
-        """Give the study's trail and index as of now; one reader at a time."""
+    def reading(self) -> Iterator[tuple[Any, Index]]:
+        """Provide the study's trail and index as of now, to one reader at a time."""
         with self._turn:
-            trail = self.seen.trail()
-            self._index.advance(self.seen)
+            trail = self.reader.trail()
+            self._index.advance(self.reader)
             yield trail, self._index
 
     def audit(self) -> Any:
-        """Return the study's verification; while the log does not grow it is done once."""
+        """Verify the study, once as long as its log does not grow."""
         with self._audit:
-            sequence = self.seen.sequence
+            sequence = self.reader.sequence
             if self._audited is None or self._audited[0] != sequence:
-                self._audited = (sequence, self.seen.verify())
+                self._audited = (sequence, self.reader.verify())
             return self._audited[1]
 
 
-def rehearsed(study: Study) -> None:
-    """Decide and report once on a copy of the policy, so that what must be compiled is before anybody waits for it.
+def warm_up(study: Study) -> None:
+    """Decide and report once on a copy of the policy, so that it is compiled before the first request.
 
-    A policy that must be shown something cannot be rehearsed, and a study that cannot be opened tells those who ask.
+    A policy that needs contexts is left out; a study that cannot be read refuses the requests themselves.
     """
     with suppress(Exception):
         policy = study.bare_policy
@@ -60,7 +60,7 @@ def rehearsed(study: Study) -> None:
 
 
 class Sessions:
-    """All sessions of a store, opened when first needed."""
+    """The sessions of a store, opened when first needed."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -68,12 +68,12 @@ class Sessions:
         self._turn = threading.Lock()
 
     def open(self, name: str) -> Session:
-        """Return the session of a study; blocks while the study is opened.
+        """Return the session of a study; open the study if needed, which may take long.
 
         Raises
         ------
         UnknownStudyError
-            If there is none of that name.
+            If there is no study of that name.
         """
         session = self._sessions.get(name)
         if session is not None:
@@ -89,7 +89,7 @@ class Sessions:
             return session
 
     async def reach(self, name: str) -> Session:
-        """Return the session of a study that may have to be opened, without holding up others."""
+        """Return the session of a study; open it on a thread if needed."""
         session = self._sessions.get(name)
         return await asyncio.to_thread(self.open, name) if session is None else session
 
@@ -98,7 +98,7 @@ class Sessions:
         return [self.open(name) for name in self.store.names()]
 
     def stop(self) -> None:
-        """Answer what was accepted, accept nothing more, and keep the states that have changed."""
+        """Accept no more operations, perform those accepted, and store the states that have changed."""
         for session in self._sessions.values():
             session.writer.stop()
         for session in self._sessions.values():

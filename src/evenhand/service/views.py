@@ -1,4 +1,4 @@
-"""What readers see of a study: its state, its course, its decisions one by one."""
+"""Views of a study as JSON: its state, its series, its decisions one by one."""
 
 from __future__ import annotations
 
@@ -28,38 +28,38 @@ __all__ = [
 
 
 SERIES = 50_000
-"""Shares in one course, by labels and rounds: with many labels there are fewer rounds."""
+"""The most labels times rounds of one series: with many labels there are fewer rounds."""
 
 
 def studies_of(sessions: Sessions) -> dict[str, Any]:
-    """Return all studies with their outlines."""
+    """Return the outline of every study."""
     rows = []
     for session in sessions.all():
-        with session.looking() as (trail, _):
+        with session.reading() as (trail, _):
             rows.append({**outline(session.study, trail), "alerts": len(monitors.alerts(session.study, standing=True))})
     return {"studies": rows}
 
 
 def alert_mark(session: Session) -> str:
-    """Return what changes when an alert is raised or cleared, or a monitor set or removed."""
+    """Return a checksum that changes when an alert is raised or cleared, or a monitor added or removed."""
     known = [_alerts(session.study), _monitors(session.study)]
     return f"{zlib.crc32(repr(known).encode()):08x}"
 
 
 def standings(sessions: Sessions) -> list[Standing]:
-    """Return how all studies stand, for the metrics."""
+    """Return the state of every study for the metrics."""
     found = []
     for session in sessions.all():
-        with session.looking() as (trail, _):
+        with session.reading() as (trail, _):
             worst = trail.worst
             found.append(Standing(session.study.name, len(trail.open), worst[0] if worst else None, trail.kept))
     return found
 
 
 def state_of(session: Session) -> dict[str, Any]:
-    """Return a study as it stands."""
+    """Return the present state of a study."""
     study = session.study
-    with session.looking() as (trail, _):
+    with session.reading() as (trail, _):
         return {**standing(study, trail), "alerts": _alerts(study), "monitors": _monitors(study)}
 
 
@@ -69,7 +69,7 @@ def _alerts(study: Study) -> list[dict[str, Any]]:
 
 
 def _monitors(study: Study) -> list[dict[str, Any]]:
-    """Return what is watched, without the addresses that are told of it."""
+    """Return the monitors, without their webhooks."""
     return [
         {"id": one.id, "metric": one.metric, "subject": one.subject, "threshold": one.threshold, "window": one.window}
         for one in monitors.listed(study)
@@ -77,9 +77,11 @@ def _monitors(study: Study) -> list[dict[str, Any]]:
 
 
 def series_of(session: Session, points: int) -> dict[str, Any]:
-    """Return a study's course at about `points` rounds, at fewer where there are many labels; the last point is the
-    present, with all reports so far."""
-    with session.looking() as (trail, _):
+    """Return a study's series at about `points` rounds, fewer if there are many labels.
+
+    The last point is the present, with all reports so far.
+    """
+    with session.reading() as (trail, _):
         labels, promise, moments, reward = list(trail.labels), trail.promise, trail.moments, trail.reward
     if moments and reward is not None:
         moments[-1] = moments[-1]._replace(reward_mean=reward[0], reward_recent=reward[1])
@@ -106,16 +108,16 @@ def series_of(session: Session, points: int) -> dict[str, Any]:
 def decisions_of(
     session: Session, *, before: int | None, limit: int, arm: str | None, reason: str | None, open: bool | None
 ) -> dict[str, Any]:
-    """Return decisions that fit, newest first, and where the next page begins."""
-    with session.looking() as (_, index):
+    """Return the decisions that match, newest first, and where the next page begins."""
+    with session.reading() as (_, index):
         tickets = list(islice(index.find(before=before, arm=arm, reason=reason, open=open), limit + 1))
-    rows = [_row(session.seen.record(ticket)) for ticket in tickets[:limit]]
+    rows = [_row(session.reader.record(ticket)) for ticket in tickets[:limit]]
     return {"decisions": rows, "next": tickets[limit - 1] if len(tickets) > limit else None}
 
 
 def record_of(session: Session, ticket: int) -> dict[str, Any]:
-    """Return all that is known of a decision."""
-    record = session.seen.record(ticket)
+    """Return everything on record about a decision."""
+    record = session.reader.record(ticket)
     shown = {
         name: getattr(record, name) for name in ("decision", "given", "told", "version", "random_state", "key", "actor")
     }
@@ -140,17 +142,17 @@ def _row(record: Any) -> dict[str, Any]:
 
 
 def owed_of(session: Session, limit: int) -> dict[str, Any]:
-    """Return the last decisions that were owed to somebody."""
-    with session.looking() as (_, index):
+    """Return the last decisions that the promise forced."""
+    with session.reading() as (_, index):
         tickets = list(islice(index.owed(), limit))
     rows = []
     for ticket in tickets:
-        record = session.seen.record(ticket)
+        record = session.reader.record(ticket)
         decision = record.decision
         rows.append({"id": ticket, "round": decision["round"], "at": record.at, "arm": decision["arm"]})
     return {"owed": rows}
 
 
 def audit_of(session: Session) -> dict[str, Any]:
-    """Return what verifying the whole log found."""
+    """Verify the whole log and return the findings."""
     return dict(session.audit().as_dict())

@@ -17,12 +17,12 @@ __all__ = ["post"]
 
 @cache
 def _certificates() -> ssl.SSLContext:
-    """Return what servers are trusted by; reading it takes longer than posting."""
+    """Return the trusted certificates, read once: reading takes longer than posting."""
     return httpx.create_ssl_context()
 
 
 class _Abandoned(ThreadPoolExecutor):
-    """Runs each job on a thread that nobody waits for: a name lookup cannot be interrupted, only left alone."""
+    """Runs each job on a daemon thread: a name lookup cannot be interrupted, only abandoned."""
 
     def submit(self, job: Callable[..., Any], /, *given: Any, **named: Any) -> Future[Any]:
         answer: Future[Any] = Future()
@@ -41,14 +41,14 @@ class _Abandoned(ThreadPoolExecutor):
 
 
 def post(address: str, message: Any, *, patience: float) -> None:
-    """Post a message; blocks until the head of the answer is there, or for `patience` seconds.
+    """Post a message and wait for the head of the response, at most `patience` seconds.
 
-    The answer's body is not read, and redirects are not followed.
+    The body of the response is not read, and redirects are not followed.
 
     Raises
     ------
     TimeoutError
-        If the receiver did not answer in time.
+        If the receiver does not answer in time.
     httpx.HTTPError, httpx.InvalidURL
         If it cannot be reached, or answers with anything but 2xx.
     """

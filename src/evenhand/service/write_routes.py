@@ -69,7 +69,7 @@ async def ask(
     good = sum(not isinstance(outcome, EvenhandError) for outcome in outcomes)
     if outcomes and not good:
         raise outcomes[0]
-    state.metrics.did("ask", path.name, good)
+    state.metrics.count("ask", path.name, good)
     if isinstance(body, AskBody) and body.count is None:
         return as_json(_decision(session.study, outcomes[0]), NO_STORE)
     decisions = [
@@ -104,7 +104,7 @@ async def tell(request: Request, path: StudyPath, body: TellBody | TellBatch) ->
     operations = [report for report in reports if isinstance(report, Operation)]
     done = iter(await session.writer.perform(operations) if operations else [])
     outcomes = [next(done) if isinstance(report, Operation) else report for report in reports]
-    state.metrics.did("tell", path.name, outcomes.count("told"))
+    state.metrics.count("tell", path.name, outcomes.count("told"))
     results = [
         {"ticket": row.get("ticket")}
         | (_error(request, outcome) if isinstance(outcome, EvenhandError) else {"status": outcome})
@@ -134,7 +134,7 @@ def _create(sessions: Sessions, body: CreateBody) -> Any:
         Study.create(sessions.store, policy_from(body.policy), name=body.name, expire_after=body.expire_after)
     except ArgumentError as error:
         if isinstance(error.__cause__, IntegrityError):
-            raise Refusal(409, wanted("name", "a new one", body.name, "there is a study of that name")) from error
+            raise Refusal(409, f"study {body.name!r} already exists; choose another name") from error
         raise
     return views.state_of(sessions.open(body.name))
 
@@ -172,13 +172,13 @@ async def _close(request: Request, session: Session, operation: Operation) -> Re
     if isinstance(outcome, EvenhandError):
         raise outcome
     if outcome in ("told", "forgotten"):
-        request.app.state.metrics.did(operation.kind, session.study.name, 1)
+        request.app.state.metrics.count(operation.kind, session.study.name, 1)
     return as_json({"ticket": operation.ticket, "status": outcome}, NO_STORE)
 
 
 def _check_size(count: int, most: int) -> None:
     if count > most:
-        raise Refusal(413, f"more than {most} in one batch; send smaller ones")
+        raise Refusal(413, f"more than {most} rows in one batch; send smaller batches")
 
 
 def _decision(study: Study, decision: Any) -> dict[str, Any]:
@@ -193,7 +193,7 @@ def _decision(study: Study, decision: Any) -> dict[str, Any]:
 
 def _error(request: Request, error: EvenhandError) -> dict[str, Any]:
     """Return the row of what was refused in a batch, and count it."""
-    request.app.state.metrics.refused(refusal_of(error).name)
+    request.app.state.metrics.count_refusal(refusal_of(error).name)
     return {"error": envelope(error)}
 
 

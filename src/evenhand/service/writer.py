@@ -1,4 +1,4 @@
-"""Group commit: one thread a study does what waits together in one transaction, and answers after the commit."""
+"""Group commit: one thread per study performs all waiting operations in one transaction, and answers after it."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["Performer", "Writer"]
 
 
 class Performer(Protocol):
-    """What a writer needs of a study: many operations in one transaction, an outcome (or an error) for each."""
+    """What a writer needs of a study: many operations in one transaction, with an outcome or an error for each."""
 
     def perform(self, operations: Sequence[Any]) -> list[Any]:
-        """Do all, commit, and return the outcomes."""
+        """Perform all operations, commit, and return the outcomes."""
         ...
 
 
@@ -33,16 +33,16 @@ class Writer:
 
     Parameters
     ----------
-    study : whose operations it performs.
-    most : operations in one transaction, and so the longest that a newcomer waits.
-    queue : operations that may wait; beyond that newcomers are refused, 503.
-    first : what the thread does before all else.
+    study : the study that performs the operations.
+    most : the most operations in one transaction, which bounds how long a new operation waits.
+    queue : the most operations that may wait; further ones are refused with 503.
+    first : called on the thread before everything else.
     """
 
     def __init__(
         self, study: Performer, *, most: int = 1000, queue: int = 50_000, first: Callable[[], None] | None = None
     ) -> None:
-        self.study, self._most, self._room, self._first = study, most, queue, first
+        self.study, self._most, self._capacity, self._first = study, most, queue, first
         self._queue: deque[_Waiting] = deque()
         self._waiting = 0
         self._woken = False
@@ -57,15 +57,17 @@ class Writer:
         Raises
         ------
         Refusal
-            503 if too much waits already, or the service stops.
+            503 if too many operations wait, or the service is stopping.
         """
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[list[Any]] = loop.create_future()
         with self._change:
             if self._stopping:
-                raise Refusal(503, "the service is stopping; nothing was done", headers={"Retry-After": "2"})
-            if self._waiting + len(operations) > max(self._room, len(operations)):
-                raise Refusal(503, "too much waits to be written; nothing was done", headers={"Retry-After": "1"})
+                raise Refusal(503, "the service is stopping; nothing was done: try again", headers={"Retry-After": "2"})
+            if self._waiting + len(operations) > max(self._capacity, len(operations)):
+                raise Refusal(
+                    503, "too many operations wait; nothing was done: try again", headers={"Retry-After": "1"}
+                )
             self._queue.append(_Waiting(operations, loop, answer))
             self._waiting += len(operations)
             sleeping, self._woken = not self._woken, True
@@ -74,12 +76,12 @@ class Writer:
         return await answer
 
     def _wake(self) -> None:
-        """Wake the thread, once the loop has taken in all requests that came together."""
+        """Wake the thread once the loop has read all requests that arrived together."""
         with self._change:
             self._change.notify()
 
     def stop(self, timeout: float | None = None) -> None:
-        """Accept nothing more, do and answer what was accepted, and end the thread."""
+        """Accept no more operations, perform and answer those accepted, and end the thread."""
         with self._change:
             self._stopping = True
             self._change.notify()
@@ -89,15 +91,15 @@ class Writer:
         if self._first is not None:
             self._first()
         while group := self._next():
-            done = _performed(self.study, group)
+            done = _perform(self.study, group)
             loops = {waiting.loop for waiting, _ in done}
             for loop in loops:
                 mine = [(waiting.answer, outcome) for waiting, outcome in done if waiting.loop is loop]
                 if not loop.is_closed():
-                    loop.call_soon_threadsafe(_answer, mine)
+                    loop.call_soon_threadsafe(_set_results, mine)
 
     def _next(self) -> list[_Waiting]:
-        """Return what waits, as much as one transaction takes; nothing once the writer stops."""
+        """Wait for operations and return as many as fit into one transaction; none once the writer stops."""
         with self._change:
             while not self._queue and not self._stopping:
                 self._woken = False
@@ -111,8 +113,8 @@ class Writer:
             return group
 
 
-def _performed(study: Performer, group: list[_Waiting]) -> list[tuple[_Waiting, Any]]:
-    """Return what came of each in the group: its outcomes, or the error that none of it was done for."""
+def _perform(study: Performer, group: list[_Waiting]) -> list[tuple[_Waiting, Any]]:
+    """Return the outcomes of each request in the group, or the error because of which none was performed."""
     try:
         outcomes = study.perform([operation for waiting in group for operation in waiting.operations])
     except EvenhandError as error:
@@ -120,7 +122,7 @@ def _performed(study: Performer, group: list[_Waiting]) -> list[tuple[_Waiting, 
     except Exception as error:
         if len(group) == 1:
             return [(group[0], error)]
-        return [done for waiting in group for done in _performed(study, [waiting])]
+        return [done for waiting in group for done in _perform(study, [waiting])]
     done, start = [], 0
     for waiting in group:
         end = start + len(waiting.operations)
@@ -129,7 +131,7 @@ def _performed(study: Performer, group: list[_Waiting]) -> list[tuple[_Waiting, 
     return done
 
 
-def _answer(done: list[tuple[asyncio.Future[list[Any]], Any]]) -> None:
+def _set_results(done: list[tuple[asyncio.Future[list[Any]], Any]]) -> None:
     for answer, outcome in done:
         if answer.done():
             continue

@@ -5,7 +5,7 @@ import { count, counted, number, percent, title } from "./format.js";
 import { bar, interval } from "./marks.js";
 import { section } from "./section.js";
 import { table } from "./table.js";
-import { named, noun } from "./words.js";
+import { named, noun } from "./labels.js";
 
 export function arms({ state, ui }) {
   if (state.arms.length === 0) return null;

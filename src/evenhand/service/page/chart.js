@@ -4,7 +4,7 @@ import { el, fill } from "./dom.js";
 import { levels, marks } from "./drawing.js";
 import { count } from "./format.js";
 import { swatch } from "./marks.js";
-import { named } from "./words.js";
+import { named } from "./labels.js";
 
 /**
  * spec: {title, round: [..], lines: [{label, look, values, reference?}], limit?: {value, text}, range: [low, high],

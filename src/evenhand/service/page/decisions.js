@@ -5,7 +5,7 @@ import { ago, count, number, percent, time, title } from "./format.js";
 import { bar } from "./marks.js";
 import { section } from "./section.js";
 import { table } from "./table.js";
-import { badge, named, noun } from "./words.js";
+import { badge, named, noun } from "./labels.js";
 
 const STATUS = {
   open: ["none", "○", "open"],

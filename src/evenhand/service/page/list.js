@@ -3,7 +3,7 @@
 import { el } from "./dom.js";
 import { count, counted, day } from "./format.js";
 import { table } from "./table.js";
-import { STORE, badge, promiseBadge } from "./words.js";
+import { STORE, badge, promiseBadge } from "./labels.js";
 
 export function keyForm(problem) {
   return el(

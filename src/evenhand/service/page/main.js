@@ -10,7 +10,7 @@ import { fresh, readStudy } from "./reading.js";
 import { study } from "./study.js";
 import { reachable } from "./table.js";
 import { Watch } from "./watch.js";
-import { headline } from "./words.js";
+import { headline } from "./labels.js";
 
 const STORED = "evenhand.key";
 const ANEW = " It was good until now: the service may have started anew, and printed another address of this page.";

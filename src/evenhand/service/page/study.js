@@ -1,12 +1,12 @@
 // One study: what was decided, whether the promise held, and what is open.
 
 import { arms, bias, groups } from "./arms.js";
-import { alerts, open } from "./care.js";
-import { owed, promise, reward } from "./course.js";
+import { alerts, open } from "./alerts.js";
+import { owed, promise, reward } from "./charts_section.js";
 import { decisionsSection } from "./decisions.js";
 import { el } from "./dom.js";
 import { count, counted, number, time } from "./format.js";
-import { STORE, command, headline, promiseWords } from "./words.js";
+import { STORE, command, headline, promiseWords } from "./labels.js";
 
 /** view: {state, series, owed, open, page, ui}; parts that are not there yet are null. */
 export function study(view) {

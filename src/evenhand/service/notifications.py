@@ -1,4 +1,4 @@
-"""Alerts made known: in the log, and to the webhooks that monitors name."""
+"""Notifications of alerts: in the log, and to the webhooks of the monitors."""
 
 from __future__ import annotations
 
@@ -13,23 +13,22 @@ from evenhand.service.webhooks import post
 from evenhand.studies import Study, monitors
 from evenhand.studies.monitors import Alert
 
-__all__ = ["Alarms"]
+__all__ = ["Notifier"]
 
 PATIENCE = 3.0
-"""Seconds that a webhook may take, from the lookup of its name to its answer."""
+"""Seconds that a webhook may take, from the lookup of its name to its response."""
 LONGEST = 60.0
-"""Seconds between two attempts at most."""
+"""The most seconds between two attempts."""
 AT_ONCE = (0.0, 1.0)
-"""When an alert may be posted that was not tried yet, and after how many seconds again."""
+"""For an alert that was not posted yet: when it may be posted, and the seconds until the next attempt."""
 
 
-class Alarms:
-    """Called with a study now and then: measures its monitors, logs what changed, posts what was not posted yet.
+class Notifier:
+    """A hook for the scheduler: measures a study's monitors, logs new alerts, and posts those not posted yet.
 
-    A webhook is sent JSON by POST, at least once for each alert that is raised and each that is cleared; where it does
-    not answer with 2xx it is tried again, after 1, 2, 4, ... seconds. Each webhook is posted to on a thread of its own,
-    which nobody waits for: one that does not answer holds up neither the monitors nor other webhooks, nor the end of
-    the process.
+    A webhook receives JSON by POST, at least once when an alert is raised and once when it is cleared. If it does not
+    answer with 2xx, it is tried again after 1, 2, 4, ... seconds. Each webhook has a daemon thread of its own, so that
+    a slow one delays neither the monitors, nor other webhooks, nor the end of the process.
     """
 
     def __init__(self, log: Any, *, clock: Callable[[], float] = time.monotonic, patience: float = PATIENCE) -> None:
@@ -40,7 +39,7 @@ class Alarms:
     def __call__(self, study: Study) -> None:
         for alert in monitors.watch(study):
             if self._log is not None:
-                self._log.warning("alert", **_told(study, alert))
+                self._log.warning("alert", **_message(study, alert))
         due: dict[str, list[Alert]] = defaultdict(list)
         for alert in monitors.undelivered(study):
             webhook = alert.monitor.webhook
@@ -56,14 +55,14 @@ class Alarms:
                 thread.start()
 
     def wait(self) -> None:
-        """Return when nothing is being posted any more."""
+        """Wait until every running post has ended."""
         for thread in list(self._posting.values()):
             thread.join()
 
     def _post(self, study: Study, alerts: Sequence[Alert], webhook: str) -> None:
         for alert in alerts:
             try:
-                post(webhook, _told(study, alert), patience=self._patience)
+                post(webhook, _message(study, alert), patience=self._patience)
                 monitors.delivered(study, alert)
             except Exception as error:
                 wait = self._later.get(_key(alert), AT_ONCE)[1]
@@ -81,7 +80,7 @@ def _key(alert: Alert) -> tuple[int, bool]:
     return alert.id, alert.cleared is not None
 
 
-def _told(study: Study, alert: Alert) -> dict[str, Any]:
+def _message(study: Study, alert: Alert) -> dict[str, Any]:
     row = {name: value.isoformat() if isinstance(value, datetime) else value for name, value in alert.row().items()}
     number = row.pop("id")
     return {"study": study.name, "alert": number, "state": "cleared" if alert.cleared else "raised", **row}

@@ -5,7 +5,7 @@ import { count, counted, number, time } from "./format.js";
 import { strip } from "./marks.js";
 import { section } from "./section.js";
 import { table } from "./table.js";
-import { named, noun } from "./words.js";
+import { named, noun } from "./labels.js";
 
 const chart = (id) => el("div", { class: "chart", id, "data-key": id, "data-own": true });
 

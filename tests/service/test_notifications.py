@@ -9,12 +9,12 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 
 from evenhand.quotas import FairUCB
-from evenhand.service.alarms import Alarms as Posting
+from evenhand.service.notifications import Notifier as Posting
 from evenhand.studies import Store, Study, monitors
 
 
-class Alarms(Posting):
-    """Alarms that return when everything is posted."""
+class Notifier(Posting):
+    """Notifier that return when everything is posted."""
 
     def __call__(self, study):
         super().__call__(study)
@@ -63,7 +63,7 @@ def poor(webhook=None):
 
 def test_an_alert_is_logged_when_it_is_raised_and_when_it_is_cleared():
     study, log = poor(), Log()
-    alarms = Alarms(log)
+    alarms = Notifier(log)
     alarms(study)
     alarms(study)
     assert [(event, told["state"], told["metric"], told["value"]) for event, told in log] == [
@@ -77,7 +77,7 @@ def test_an_alert_is_logged_when_it_is_raised_and_when_it_is_cleared():
 
 def test_a_webhook_is_told_once_of_each_change(webhook):
     study = poor(webhook.url)
-    alarms = Alarms(None)
+    alarms = Notifier(None)
     for _ in range(3):
         alarms(study)
     assert [(one["study"], one["state"], one["metric"]) for one in webhook.posted] == [("ads", "raised", "reward")]
@@ -91,7 +91,7 @@ def test_a_webhook_is_told_once_of_each_change(webhook):
 def test_a_webhook_that_fails_is_tried_again_later_and_later(webhook):
     webhook.statuses = [500, 302]
     study, log, now = poor(webhook.url), Log(), [0.0]
-    alarms = Alarms(log, clock=lambda: now[0])
+    alarms = Notifier(log, clock=lambda: now[0])
     tried = []
     for second in (0.0, 0.5, 1.0, 2.0, 3.0, 4.0, 60.0):
         now[0] = second
@@ -103,5 +103,5 @@ def test_a_webhook_that_fails_is_tried_again_later_and_later(webhook):
 
 def test_a_webhook_that_is_not_there_holds_up_nothing():
     study, log = poor("http://127.0.0.1:1/nobody"), Log()
-    Alarms(log)(study)
+    Notifier(log)(study)
     assert log[-1] == ("webhook failed", {"study": "ads", "alert": 1, "why": "ConnectError"})

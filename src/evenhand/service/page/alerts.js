@@ -4,7 +4,7 @@ import { el } from "./dom.js";
 import { ago, count, counted, number, time, title } from "./format.js";
 import { section } from "./section.js";
 import { table } from "./table.js";
-import { STORE, badge, command, named, noun, told, watched } from "./words.js";
+import { STORE, badge, command, named, noun, told, watched } from "./labels.js";
 
 const FEW = 8;
 
