@@ -60,7 +60,7 @@ class Decision(_Decision):
         one.
     reason : why this arm, in words.
     reason_code : the kind of the reason, for programs: "forced" by a promise, "untried", "explored", "greedy", ...; see
-        `evenhand.online.reason`. It is no field of the tuple, which has six as ever, but stands in `_asdict()`.
+        `evenhand.policy.reason`. It is no field of the tuple, which has six as ever, but stands in `_asdict()`.
     token : which policy decided it, so that no other takes it for its own; None where the decision was made of plain
         data. What is compared, unpacked and logged is what was decided, without it.
     """

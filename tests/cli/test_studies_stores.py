@@ -10,7 +10,7 @@ from sqlalchemy import create_engine, text
 
 from evenhand.cli import main
 from evenhand.errors import ArgumentError, EvenhandError, MissingExtraError, StoreError
-from evenhand.online import FORCED, REASONS
+from evenhand.policy import FORCED, REASONS
 from evenhand.studies import Study
 from tests.cli.shell import NEW, answer, asked, call, evenhand, refused
 from tests.naming import named

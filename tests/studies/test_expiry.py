@@ -8,7 +8,7 @@ import evenhand as eh
 from evenhand import registry
 from evenhand.checks import examples
 from evenhand.errors import ArgumentError, ClosedTicketError, EvenhandError
-from evenhand.online import KernelPolicy
+from evenhand.policy import KernelPolicy
 from evenhand.studies import Operation, Store, Study
 from evenhand.studies.expiry import read_expiry
 from evenhand.studies.schema import SNAPSHOTS

@@ -10,7 +10,7 @@ import numpy as np
 
 from evenhand.checks.play import SEED, Skip, converse
 from evenhand.kernels.packing import flat
-from evenhand.online import KernelPolicy
+from evenhand.policy import KernelPolicy
 from evenhand.simulation.loop import replicate, runs_compiled
 from evenhand.simulation.world import KernelWorld
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Annotated
 
 import typer
@@ -13,7 +14,7 @@ def check(
     name: Annotated[str, typer.Argument(help="A registered name, or the beginning of several, such as quotas/.")],
     json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
-    """Run the contract over a registered policy or world; exit code 1 when it is not kept."""
+    """Run the contract over a registered policy or world, and try to break its promise; exit code 1 if one breaks."""
     from evenhand import registry
     from evenhand.checks import check_registered
     from evenhand.cli.output import as_json, table
@@ -24,6 +25,7 @@ def check(
     failed = False
     for one in named or [registry.get(name).name]:
         try:
+            rows += _promise(one)
             for example, checks in check_registered(one).items():
                 rows += [(example, c.name, f"skipped: {c.skipped}" if c.skipped else "passed") for c in checks]
         except ContractError as error:
@@ -35,3 +37,16 @@ def check(
         table("Contract", ("example", "check", "outcome"), rows)
     if failed:
         raise typer.Exit(1)
+
+
+def _promise(name: str) -> list[tuple[str, str, str]]:
+    """Try to break the promise of a class that takes shares and keeps them at every round, or at a horizon."""
+    from evenhand import registry
+    from evenhand.checks import check_promise
+
+    policy_class = registry.get(name).cls
+    takes_shares = "shares" in inspect.signature(policy_class).parameters
+    if not takes_shares or getattr(policy_class, "kept", None) in (None, "in the long run"):
+        return []
+    report = check_promise(policy_class)
+    return [(name, "any promise", f"kept in {report.conversations:,} conversations, {report.rounds:,} rounds")]

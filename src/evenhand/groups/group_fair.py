@@ -26,7 +26,7 @@ from evenhand.groups.picking import CHAIN_WITHIN, INTERVALS, TOP
 from evenhand.groups.problem import Grouped, Membership
 from evenhand.groups.settings import ColdStart, Preset, interval_memory, interval_parameters, settle
 from evenhand.groups.worlds import BiasedLinearArms
-from evenhand.online import KernelPolicy
+from evenhand.policy import KernelPolicy
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed

@@ -15,7 +15,7 @@ from evenhand.groups.picking import CHAIN, INTERVALS, TWO_SWEEPS
 from evenhand.groups.problem import Grouped, Membership
 from evenhand.groups.settings import ColdStart, Preset, interval_memory, interval_parameters, settle
 from evenhand.groups.worlds import BiasedLinearArms
-from evenhand.online import KernelPolicy
+from evenhand.policy import KernelPolicy
 from evenhand.registry import register
 from evenhand.rng import Seed
 

@@ -18,7 +18,7 @@ from evenhand.kernels.arrays import Bools, Floats, Ints, Words
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.least_squares import Regressions, learn, product, regressions
 from evenhand.kernels.random import normal
-from evenhand.online import KernelPolicy, Kernels, reason, unknown
+from evenhand.policy import KernelPolicy, Kernels, reason, unknown
 from evenhand.registry import register
 from evenhand.rng import Seed
 

@@ -30,7 +30,7 @@ from evenhand.kernels.arrays import Bools, Floats, Ints, Words
 from evenhand.kernels.compose import OPEN, bind, entry, kernel
 from evenhand.kernels.random import below
 from evenhand.learners.adapter import reward_range_of
-from evenhand.online import KernelPolicy, Kernels, Ticket, reason, unknown
+from evenhand.policy import KernelPolicy, Kernels, Ticket, reason, unknown
 from evenhand.registry import register
 from evenhand.rng import Seed, child
 

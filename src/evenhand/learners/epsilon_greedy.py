@@ -18,7 +18,7 @@ from evenhand.kernels.compose import kernel
 from evenhand.kernels.random import below, uniform
 from evenhand.kernels.ties import tried, untried
 from evenhand.learners.ucb1 import UNSEEN, UNTRIED
-from evenhand.online import KernelPolicy, Kernels, reason, unknown
+from evenhand.policy import KernelPolicy, Kernels, reason, unknown
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed

@@ -20,7 +20,7 @@ from evenhand.kernels.compose import kernel
 from evenhand.kernels.pace import NEVER
 from evenhand.kernels.ties import tried, untried
 from evenhand.learners.ucb1 import HIGHEST, UNSEEN, UNTRIED
-from evenhand.online import KernelPolicy, Kernels
+from evenhand.policy import KernelPolicy, Kernels
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed

@@ -14,7 +14,7 @@ import numpy as np
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.random import beta, uniform
-from evenhand.online import KernelPolicy, Kernels, reason, unknown
+from evenhand.policy import KernelPolicy, Kernels, reason, unknown
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed

@@ -19,7 +19,7 @@ import numpy as np
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.ties import tried, untried
-from evenhand.online import KernelPolicy, Kernels, reason
+from evenhand.policy import KernelPolicy, Kernels, reason
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed

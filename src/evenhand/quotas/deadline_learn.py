@@ -37,7 +37,7 @@ from evenhand.kernels.deadlines import EARLIEST, PATIENCE, deadline, may_play, o
 from evenhand.kernels.pace import NEVER
 from evenhand.learners.thompson import Thompson
 from evenhand.learners.ucb1 import UCB1
-from evenhand.online import KernelPolicy
+from evenhand.policy import KernelPolicy
 from evenhand.protocol import Label
 from evenhand.quotas.under_quota import Rule, Shares, UnderQuota, read_promise
 from evenhand.quotas.worlds import BernoulliArms

@@ -26,7 +26,7 @@ from evenhand.kernels.compose import kernel
 from evenhand.kernels.pace import NEVER, advance
 from evenhand.learners.thompson import Thompson
 from evenhand.learners.ucb1 import UCB1
-from evenhand.online import KernelPolicy
+from evenhand.policy import KernelPolicy
 from evenhand.protocol import Label
 from evenhand.quotas.problem import Promise
 from evenhand.quotas.under_quota import Rule, Shares, UnderQuota, as_wished, read_promise

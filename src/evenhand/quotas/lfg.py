@@ -21,7 +21,7 @@ from evenhand.arguments import as_float
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import kernel
-from evenhand.online import KernelPolicy, Kernels, reason
+from evenhand.policy import KernelPolicy, Kernels, reason
 from evenhand.protocol import Label
 from evenhand.quotas.under_quota import Kept, Shares, read_promise
 from evenhand.quotas.worlds import BernoulliArms

@@ -27,7 +27,7 @@ from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import OPEN, bind, entry, kernel
 from evenhand.kernels.packing import flat, packer
 from evenhand.learners.adapter import reward_range_of
-from evenhand.online import FORCED, KernelPolicy, Kernels, Ticket, drawn, reason, unknown
+from evenhand.policy import FORCED, KernelPolicy, Kernels, Ticket, drawn, reason, unknown
 from evenhand.protocol import Label
 from evenhand.quotas.problem import Promise
 from evenhand.rng import Seed, child

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from evenhand.errors import UnknownStudyError
-from evenhand.online import KernelPolicy
+from evenhand.policy import KernelPolicy
 from evenhand.service.index import Index
 from evenhand.service.writer import Writer
 from evenhand.studies import Store, Study

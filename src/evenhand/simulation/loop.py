@@ -13,7 +13,7 @@ from evenhand.errors import ContractError, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import OPEN, entry, interpreted, kernel
 from evenhand.metrics.shares import Tally, count, tally, violations, worst
-from evenhand.online import KernelPolicy, Ticket, is_forced
+from evenhand.policy import KernelPolicy, Ticket, is_forced
 from evenhand.protocol import Decision
 from evenhand.rng import child
 from evenhand.simulation.world import KernelWorld

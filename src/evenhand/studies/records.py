@@ -15,7 +15,7 @@ import numpy as np
 import orjson
 
 from evenhand.errors import ArgumentError, wanted
-from evenhand.online import KernelPolicy
+from evenhand.policy import KernelPolicy
 from evenhand.protocol import Decision
 
 __all__ = [

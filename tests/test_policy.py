@@ -204,3 +204,11 @@ def test_decisions_with_probabilities_can_be_compared():
     assert one._replace(probabilities=None) == Decision(1, 1, "a", 0, None, "drawn")
     assert one != 1
     assert len({one, one._replace(probabilities=np.array([0.5, 0.5]))}) == 1
+
+
+def test_the_former_module_still_works_and_says_where_it_is_now():
+    with pytest.warns(DeprecationWarning, match="evenhand.policy now"):
+        from evenhand.online import KernelPolicy as former
+    assert former is KernelPolicy
+    with pytest.raises(ImportError):
+        from evenhand.online import nothing  # noqa: F401

@@ -1,0 +1,529 @@
+"""The ask/tell object over kernels: tickets, validation, and the marriage of a policy's numbers with the user's labels.
+
+The author of a policy writes two kernels and a class of a few lines:
+
+    choose(params, state, contexts, round, waiting) -> (index, reason)
+    update(params, state, contexts, index, reward, ticket)
+
+`params` is a NamedTuple that never changes, `state` a NamedTuple of arrays that the kernels change in place; the last
+field of either may be the NamedTuple of an inner learner. `contexts` is what the round shows, an array (n_arms, d),
+empty where rounds show nothing; `waiting` (n_arms,) counts the tickets of each arm that are still open; `ticket` says
+when the arm was decided and with which probability, for rewards that come late, and may be left out by a rule that does
+not look at it. The compiled simulation loop calls the same two kernels, so what is simulated is what is deployed.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import zlib
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Literal, NamedTuple, Self, get_args
+
+import numpy as np
+
+from evenhand.arguments import as_float, as_floats, is_whole
+from evenhand.conversation import Conversation, locked
+from evenhand.errors import ArgumentError, ContextError, RewardError, wanted
+from evenhand.kernels.arrays import Floats, Ints, Words
+from evenhand.kernels.compose import OPEN, Gradual, bind, entry, interpreted, kernel
+from evenhand.kernels.packing import flat, names, packer
+from evenhand.labels import in_columns, in_order
+from evenhand.protocol import Decision, Label, arm_labels
+from evenhand.rng import Seed, draw_seed, stream
+from evenhand.saved import fill, item, refused, whole
+
+__all__ = [
+    "FORCED",
+    "REASONS",
+    "KernelPolicy",
+    "Kernels",
+    "Ticket",
+    "certain",
+    "drawn",
+    "is_forced",
+    "reason",
+    "unknown",
+]
+
+REASONS: dict[int, str] = {}
+"""What the reason numbers of `choose` mean; filled by `reason` when a policy's module is imported."""
+
+ReasonCode = Literal["other", "forced", "untried", "explored", "greedy", "optimistic", "sampled", "drawn", "learner"]
+CODES: tuple[ReasonCode, ...] = get_args(ReasonCode)
+CODE_BITS = 32
+"""A reason's number is the position of its code in `CODES`, above this many bits of its words."""
+
+LARGEST = 1e100
+"""How large a number of contexts or a reward may be: squares and sums of these are finite."""
+
+NO_CONTEXTS: Floats = np.zeros((0, 0))
+PLAIN_WORK, PLAIN_CALL = 1_000_000, 100
+"""A policy's kernels are compiled when they have touched so many array entries as plain Python, a fraction of a second;
+a call counts as so many by itself."""
+
+
+class Ticket(NamedTuple):
+    """What a learner may know about the decision whose reward it is told.
+
+    Attributes
+    ----------
+    round : the round in which it was decided.
+    probability : the probability with which it was decided: 1 by a rule that draws nothing, nan where it is unknown.
+    """
+
+    round: int
+    probability: float
+
+
+learn: Any = OPEN
+
+
+@kernel
+def _without_ticket(params: Any, state: Any, contexts: Floats, index: int, reward: float, ticket: Ticket) -> None:
+    learn(params, state, contexts, index, reward)
+
+
+@kernel
+def certain(params: Any, state: Any, index: int) -> float:
+    """Return the probability of a decision that followed from what had happened before."""
+    return 1.0
+
+
+@kernel
+def unknown(params: Any, state: Any, index: int) -> float:
+    """Return nan, where decisions are drawn and nobody knows their distribution in numbers."""
+    return math.nan
+
+
+@kernel
+def drawn(params: Any, state: Any, index: int) -> float:
+    """Return the probability of the arm that was just drawn from `state.probabilities` (n_arms,)."""
+    return state.probabilities[index]
+
+
+class _Kernels(NamedTuple):
+    choose: Any
+    update: Any
+    probability: Any
+
+
+class Kernels(_Kernels):
+    """The numeric core of a policy, see the head of this module.
+
+    Parameters
+    ----------
+    choose, update : its kernels.
+    probability : `probability(params, state, index)`, with which the last `choose` picked an arm: `certain`, `unknown`,
+        or `drawn` where the state keeps the distribution in a field `probabilities`.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, choose: Any, update: Any, probability: Any = certain) -> Self:
+        if update.function.__code__.co_argcount == 5:
+            update = bind(_without_ticket, learn=update)
+        return super().__new__(cls, choose, update, probability)
+
+
+def reason(text: str, code: ReasonCode = "other") -> int:
+    """Return the number under which kernels report this reason, the same number for the same words in any process.
+
+    Parameters
+    ----------
+    text : the reason in words, for whoever reads it.
+    code : the kind of the reason, for programs: "forced" by a promise, "untried", "explored" at random, "greedy" (the
+        best so far), "optimistic" (the highest bound), "sampled" (the best of a posterior sample), "drawn" from a
+        distribution, or the "learner"'s own.
+
+    Raises
+    ------
+    ArgumentError
+        If there is no such code, or the words have the number of others.
+    """
+    if code not in CODES:
+        raise ArgumentError(wanted("code", f"one of {', '.join(CODES)}", code))
+    number = CODES.index(code) << CODE_BITS | zlib.crc32(text.encode())
+    if REASONS.setdefault(number, text) != text:
+        raise ArgumentError(f"reason: {text!r} has the number of {REASONS[number]!r}; word it otherwise")
+    return number
+
+
+FORCED_CODE = CODES.index("forced")
+FORCED = reason("owed its share", "forced")
+
+
+@kernel
+def is_forced(why: int) -> bool:
+    """Say whether a decision was forced by a promise."""
+    return why >> CODE_BITS == FORCED_CODE
+
+
+class _Later:
+    """An attribute that a policy has once it knows its arms and its contexts' dimension, or needs its kernels."""
+
+    def __set_name__(self, owner: Any, name: str) -> None:
+        self.name = name
+
+    def __get__(self, policy: Any, owner: Any) -> Any:
+        if policy is None:
+            return self
+        if policy._begun and self.name in _COMPILED:
+            policy._compile()
+            return policy.__dict__[self.name]
+        lacks = "arms yet; give it arms=10 or arms=[labels], or pass it to FairLearn or simulate"
+        if policy.arms is not None:
+            lacks = "contexts' dimension yet; ask(contexts) first, or call begin(dimension)"
+        raise ArgumentError(f"{type(policy).__name__} does not know its {lacks}")
+
+
+def _later() -> Any:
+    return _Later()
+
+
+class KernelPolicy(Conversation):
+    """A policy over kernels, that is a learner as well: `ask` and `tell` with tickets, `choose` and `update` without.
+
+    A subclass names its `kernels`, passes `arms` and `seed` on, keeps every constructor argument under its own name,
+    and writes `parameters()` and `memory()`, which return the NamedTuples of the kernels for `len(self.arms)` arms and,
+    where it is `contextual`, contexts of `self.dimension` numbers an arm, known from the first contexts on.
+    """
+
+    apart = True
+    kernels: Kernels
+    reward_range: tuple[float, float] = (0.0, 1.0)
+    contextual: bool = False
+    arms: tuple[Label, ...] | None
+    dimension: int | None
+    _told = False
+    """Whether it was told anything without a ticket."""
+    round: int = _later()
+    _labels: tuple[Label, ...] = _later()
+    _params: Any = _later()
+    _state: Any = _later()
+    _waiting: Ints = _later()
+    _arrays: Any = _later()
+    _ask_kernel: Any = _later()
+    _tell_kernel: Any = _later()
+
+    def __init__(self, arms: int | Sequence[Label] | None, seed: Seed) -> None:
+        super().__init__()
+        self.arms = None if arms is None else arm_labels(arms)
+        self.seed = draw_seed(seed)
+        self.dimension = None if self.contextual else 0
+        self._columns: list[str] | None = None
+        if self.arms is not None and self.dimension is not None:
+            self._begin()
+
+    def parameters(self) -> Any:
+        """Return the NamedTuple `params` of the kernels: numbers and arrays that never change."""
+        raise NotImplementedError
+
+    def memory(self) -> Any:
+        """Return the NamedTuple `state` of the kernels before the first round: arrays alone."""
+        raise NotImplementedError
+
+    def call_work(self) -> int:
+        """Return about how many array entries a call of the kernels touches beside those of its arguments."""
+        return PLAIN_CALL
+
+    def stream(self) -> Words:
+        """Return the policy's random stream from its start, a field of `memory()` where the kernels draw."""
+        return stream(self.seed)
+
+    # ------------------------------------------------------------------ the conversation
+
+    def ask(self, contexts: Any = None) -> Decision:
+        """Take the next decision and hand out its ticket.
+
+        Raises
+        ------
+        ContextError
+            If `contexts` are missing, not wanted, of another shape, or not finite, or a data frame whose rows are not
+            the arms or whose columns are not those of earlier rounds.
+        """
+        with self._lock:
+            shown = self._checked_contexts(contexts) if self.contextual or contexts is not None else NO_CONTEXTS
+            index, why, probability = self._choose(shown)
+            number = self._next
+            self._next = number + 1
+            label = self._labels[index]
+            self._open[number] = (self.round, label, index), shown, probability
+            self._waiting[index] += 1
+            decision = Decision._make((number, self.round, label, index, self.distribution(why), REASONS[why]))
+            decision.reason_code = CODES[why >> CODE_BITS]
+            decision.token = self._token
+            return decision
+
+    def distribution(self, why: int) -> Floats | None:
+        """Return the distribution (n_arms,) that the decision just taken was drawn from, None where none is known."""
+        if self.kernels.probability in (certain, unknown):
+            return None
+        return np.array([self._probability(index) for index in range(len(self._labels))])
+
+    def tell(self, decision: Decision | int, reward: float) -> None:
+        """Bring back the reward of a ticket, given as the decision or its id; late and out of order is fine.
+
+        Raises
+        ------
+        RewardError
+            If the reward is not a finite number in the policy's range.
+        UnknownTicketError, ClosedTicketError, ForeignTicketError
+            If the ticket was never handed out, was told or forgotten before, or is another policy's.
+        """
+        with self._lock:
+            number, ((round, _, index), shown, probability) = self._ticket(decision)
+            reward = self._checked_reward(reward)
+            self._update(shown, index, reward, (round or 0, probability))
+            self._waiting[index] -= 1
+            del self._open[number]
+
+    @locked
+    def forget(self, decision: Decision | int) -> None:
+        """Close a ticket whose reward will never come; the decision itself still counts as taken."""
+        number, ((_, _, index), _, _) = self._ticket(decision)
+        self._waiting[index] -= 1
+        del self._open[number]
+
+    @locked
+    def choose(self, contexts: Any = None) -> int:
+        """Take the next decision without a ticket and return the arm's index."""
+        return self._choose(self._checked_contexts(contexts))[0]
+
+    @locked
+    def update(self, *contexts_index_reward: Any) -> None:
+        """Learn from `(index, reward)`, or `(contexts, index, reward)` for a contextual policy, without a ticket."""
+        *contexts, index, reward = contexts_index_reward
+        shown = self._checked_contexts(*contexts)
+        if not is_whole(index) or not 0 <= index < len(self._labels):
+            raise ArgumentError(wanted("index", f"an arm's index below {len(self._labels)}", index))
+        reward = self._checked_reward(reward)
+        self._told = True
+        self._update(shown, int(index), reward, (self.round, self._probability(int(index))))
+
+    @property
+    @locked
+    def taught(self) -> bool:
+        """Whether it has decided or learned anything since it was made, by tickets or without."""
+        if not self._begun or self.round or self._told:
+            return self._begun
+        fresh = self.fresh()
+        fresh.begin(self.dimension or 0)
+        return any(a.tobytes() != b.tobytes() for a, b in zip(flat(self._state), flat(fresh._state), strict=True))
+
+    # ------------------------------------------------------------------ copies and files
+
+    def fresh(self, *, arms: int | Sequence[Label] | None = None, seed: Seed = None) -> Self:
+        """Return a policy of the same configuration without memory; `arms` names its arms where it has none yet."""
+        config = {name: copy.deepcopy(value) for name, value in self.config().items()}
+        if "arms" in config and self.arms is None:
+            config["arms"] = arms
+        config["seed"] = self.seed if seed is None else seed
+        return type(self)(**config)
+
+    @locked
+    def begin(self, dimension: int) -> None:
+        """Make ready for contexts (n_arms, dimension); the first contexts that are shown do so by themselves."""
+        if not self._begun:
+            self.dimension = dimension
+            self._begin()
+
+    @locked
+    def compile(self) -> None:
+        """Compile the kernels now; by themselves they run as plain Python until it pays to compile them."""
+        for half in (self._ask_kernel, self._tell_kernel):
+            if isinstance(half, Gradual):
+                half.compile()
+
+    @locked
+    def snapshot(self) -> dict[str, Any]:
+        """Return everything that `restored` needs to continue exactly here."""
+        body: dict[str, Any] = {"config": self.config(), "dimension": self.dimension if self._begun else None}
+        if self._begun:
+            body |= {"round": self.round, "tickets": self._saved_tickets(), "state": flat(self._state)}
+            body["columns"] = self._columns
+            body["waiting"] = self._waiting
+        return body
+
+    @classmethod
+    def restored(cls, snapshot: dict[str, Any]) -> Self:
+        """Return the policy that `snapshot` was taken of.
+
+        Raises
+        ------
+        StateFileError
+            If a value cannot have been saved; its name is said.
+        """
+        policy = cls(**item(snapshot, "config"))
+        if item(snapshot, "dimension") is None:
+            if "round" in snapshot:
+                raise refused("dimension", "a whole number, as rounds were played", None)
+            return policy
+        policy.begin(whole(snapshot, "dimension", 1 if policy.contextual else 0))
+        policy.round = whole(snapshot, "round", 0, 2**62)
+        own, saved = flat(policy._state), item(snapshot, "state")
+        if not isinstance(saved, list) or len(saved) != len(own):
+            raise refused("state", f"{len(own)} arrays", saved)
+        for name, mine, theirs in zip(names(policy._state), own, saved, strict=True):
+            fill(mine, theirs, f"state.{name}")
+            if name.endswith("pulls") and mine.min(initial=0) < 0:
+                raise refused(f"state.{name}", "counts from 0", mine.tolist())
+        policy._columns = snapshot.get("columns")
+        if policy._columns is not None and not (
+            isinstance(policy._columns, list) and all(isinstance(column, str) for column in policy._columns)
+        ):
+            raise refused("columns", "a list of names", policy._columns)
+        if "tickets" in snapshot:
+            policy._resume(snapshot["tickets"])
+        else:
+            asked = item(snapshot, "next") == policy.round + 1  # every round by ask, so that round and id are the same
+            rows = [(id, id if asked else 0, index, shown) for id, index, shown in item(snapshot, "open")]
+            policy._resume({"next": snapshot["next"], "open": rows})
+        if policy._next - 1 > policy.round:
+            raise refused("next", f"at most {policy.round + 1}, one more than the rounds", policy._next)
+        arms = np.array([index for (_, _, index), _, _ in policy._open.values()], np.int64)
+        at_hand = np.bincount(arms, minlength=len(policy._labels))
+        policy._waiting[:] = at_hand
+        if "waiting" in snapshot:
+            fill(policy._waiting, snapshot["waiting"], "waiting")
+            if (policy._waiting < at_hand).any() or policy._waiting.sum() >= policy._next:
+                raise refused("waiting", "the open tickets of each arm", policy._waiting.tolist())
+        return policy
+
+    def _kept(self, remembered: Any) -> tuple[Any, ...]:
+        (round, _, index), shown, probability = remembered
+        return round or 0, index, shown, probability
+
+    def _remembered(self, number: int, *kept: Any) -> tuple[Any, ...]:
+        round, index, shown, probability = (*kept, self._told_probability())[:4]
+        if type(index) is not int or not 0 <= index < len(self._labels):
+            raise refused(f"ticket {number}", f"the index of an arm, below {len(self._labels)}", index)
+        if type(round) is not int or not 0 <= round <= self.round:
+            raise refused(f"ticket {number}", f"a round up to {self.round}", round)
+        sound = isinstance(shown, np.ndarray) and shown.dtype == np.float64 and np.isfinite(shown).all()
+        if not sound or not self._may_be_shown(shown):
+            raise refused(f"ticket {number}", "the contexts of a round, finite numbers, a row an arm", shown)
+        if type(probability) is not float or not (0.0 < probability <= 1.0 or math.isnan(probability)):
+            raise refused(f"ticket {number}", "a probability above 0, or nan", probability)
+        return (round or None, self._labels[index], index), shown, probability
+
+    def _told_probability(self) -> float:
+        """Return the probability of decisions of which it was not written down."""
+        return 1.0 if self.kernels.probability is certain else math.nan
+
+    def _logged(self, decided: dict[str, Any], shown: dict[str, Any]) -> tuple[Any, ...]:
+        contexts = self._checked_contexts(shown.get("contexts")) if self.contextual else NO_CONTEXTS
+        chance, probabilities = self._told_probability(), decided.get("probabilities")
+        if probabilities is not None and self.kernels.probability not in (certain, unknown):
+            chance = float(probabilities[decided["index"]])
+        return decided["round"], decided["index"], contexts, chance
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self._lock:
+            return copy.deepcopy({name: value for name, value in self.__dict__.items() if name not in _COMPILED})
+
+    # ------------------------------------------------------------------ inside
+
+    @property
+    def _begun(self) -> bool:
+        return "_state" in self.__dict__
+
+    def _begin(self) -> None:
+        assert self.arms is not None
+        self.round = 0
+        self._labels = self.arms
+        self._params, self._state = self.parameters(), self.memory()
+        self._waiting = np.zeros(len(self.arms), dtype=np.int64)
+
+    def _choose(self, shown: Floats) -> tuple[int, int, float]:
+        picked: tuple[int, int, float] = self._ask_kernel(self.round + 1, shown, self._waiting, self._arrays)
+        self.round += 1
+        return picked
+
+    def _update(self, shown: Floats, index: int, reward: float, ticket: tuple[int, float]) -> None:
+        round, chance = ticket
+        self._tell_kernel(index, reward, round, chance, shown, self._arrays)
+
+    def _probability(self, index: int) -> float:
+        """Return the probability with which the last decision could have picked an arm."""
+        return float(interpreted(self.kernels.probability)(self._params, self._state, index))
+
+    def _compile(self) -> None:
+        params, state = flat(self._params), flat(self._state)
+        packers = {"split": len(params), "pack_params": packer(self._params), "pack_state": packer(self._state)}
+        self._arrays = (*params, *state)
+        ask = entry(_ask, choose=self.kernels.choose, probability=self.kernels.probability, **packers)
+        tell = entry(_tell, update=self.kernels.update, **packers)
+        calls = PLAIN_WORK // (
+            self.call_work() + sum(array.size for array in self._arrays if isinstance(array, np.ndarray))
+        )
+        seen = NO_CONTEXTS, self._waiting, self._arrays
+        self._ask_kernel = Gradual(ask, (1, *seen), calls, partial(setattr, self, "_ask_kernel"))
+        self._tell_kernel = Gradual(
+            tell, (0, 0.0, 0, 1.0, NO_CONTEXTS, self._arrays), calls, partial(setattr, self, "_tell_kernel")
+        )
+
+    def _checked_contexts(self, contexts: Any = None) -> Floats:
+        if not self.contextual:
+            if contexts is None:
+                return NO_CONTEXTS
+            raise ContextError(wanted("contexts", "none: this policy sees no contexts", contexts, "call ask()"))
+        arms = 0 if self.arms is None else len(self.arms)
+        shape = f"numbers of shape ({arms}, {'d' if self.dimension is None else self.dimension}), a row an arm"
+        table, columns = in_columns(contexts, self._columns, "contexts")
+        table = in_order(table, [self.arms, None], "contexts", refusal=ContextError)
+        shown = as_floats(table)
+        if shown is None:
+            raise ContextError(wanted("contexts", shape, contexts))
+        if shown.ndim != 2 or shown.shape[0] != arms or shown.shape[1] != (self.dimension or shown.shape[1] or 1):
+            raise ContextError(wanted("contexts", shape, f"an array of shape {shown.shape}"))
+        sound = np.abs(shown) <= LARGEST
+        if not sound.all():
+            arm, feature = np.argwhere(~sound)[0]
+            what = f"finite numbers, of at most {LARGEST:g}"
+            raise ContextError(wanted("contexts", what, f"{shown[arm, feature]} for arm {arm}, feature {feature}"))
+        if self.dimension is None:
+            self.begin(shown.shape[1])
+        self._columns = columns
+        return shown
+
+    def _may_be_shown(self, shown: Floats) -> bool:
+        return shown.shape == ((len(self._labels), self.dimension) if self.contextual else NO_CONTEXTS.shape)
+
+    def _checked_reward(self, reward: float) -> float:
+        low, high = self.reward_range
+        if type(reward) is not float:
+            if isinstance(reward, bool) or getattr(reward, "dtype", None) == np.bool_:
+                raise RewardError(wanted("reward", "a number", reward, "write 1.0 for yes and 0.0 for no"))
+            given, reward = reward, as_float(reward)
+            if not math.isfinite(reward) and not isinstance(given, (float, np.floating)):
+                one = "one number" if math.isinf(reward) or getattr(given, "shape", ()) else "a number"
+                raise RewardError(wanted("reward", one, given))
+        if not (low <= reward <= high and abs(reward) <= LARGEST):
+            inside = (
+                f"a finite number, of at most {LARGEST:g}" if math.isinf(high) else f"a number in [{low:g}, {high:g}]"
+            )
+            raise RewardError(
+                wanted("reward", inside, reward, "" if math.isinf(high) else "scale rewards to that range")
+            )
+        return reward
+
+
+choose = update = probability = pack_params = pack_state = OPEN
+split = 0
+
+_COMPILED = ("_ask_kernel", "_tell_kernel", "_arrays")
+
+
+@kernel
+def _ask(round: int, contexts: Floats, waiting: Ints, arrays: Any) -> tuple[int, int, float]:
+    params, state = pack_params(*arrays[:split]), pack_state(*arrays[split:])
+    index, why = choose(params, state, contexts, round, waiting)
+    return index, why, probability(params, state, index)
+
+
+@kernel
+def _tell(index: int, reward: float, round: int, chance: float, contexts: Floats, arrays: Any) -> None:
+    params, state = pack_params(*arrays[:split]), pack_state(*arrays[split:])
+    update(params, state, contexts, index, reward, Ticket(round, chance))
