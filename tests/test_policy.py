@@ -12,6 +12,7 @@ from evenhand.errors import (
     UnknownTicketError,
 )
 from evenhand.learners import UCB1, Thompson
+from evenhand.policy import KernelPolicy
 from evenhand.protocol import Decision
 from evenhand.quotas import FairUCB
 from evenhand.state import to_bytes
