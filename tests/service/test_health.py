@@ -214,7 +214,7 @@ def test_a_job_that_fails_or_is_left_gives_its_place_back_when_it_ends():
         with pytest.raises(Refusal):
             await lane.run(lambda: "too early: the job goes on")
         free.set()
-        while lane._running:
+        while not lane._free._value:
             await asyncio.sleep(0.01)
         return await lane.run(lambda: "done")
 

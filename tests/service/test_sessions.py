@@ -7,6 +7,7 @@ import asyncio
 import pytest
 from sqlalchemy import select
 
+from evenhand.errors import UnknownStudyError
 from evenhand.groups import LinearThompson
 from evenhand.quotas import FairUCB
 from evenhand.service.sessions import Session, Sessions, warm_up
@@ -67,3 +68,10 @@ def test_studies_that_wrote_keep_their_state_when_the_service_stops(store):
     with store.reading() as connection:
         kept = connection.execute(select(SNAPSHOTS.c.study, SNAPSHOTS.c.sequence).order_by(*SNAPSHOTS.primary_key))
         assert sorted(map(tuple, kept)) == [(1, 0), (1, 3), (2, 0)]
+
+
+@pytest.mark.parametrize("name", ["a b", "a\0b", "", "n" * 101, "../ads"])
+def test_a_name_that_no_study_can_have_never_reaches_the_store(store, monkeypatch, name):
+    monkeypatch.setattr(Study, "open", None)
+    with pytest.raises(UnknownStudyError, match="no study is named"):
+        Sessions(store).open(name)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import copy
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 from starlette.applications import Starlette
@@ -16,17 +16,17 @@ from evenhand.service.jobs import Limiter
 from evenhand.service.limits import LIMITS, Buckets, Limits
 from evenhand.service.metrics import Metrics
 from evenhand.service.middleware import Middleware
-from evenhand.service.read_routes import read
+from evenhand.service.read_routes import READ_ENDPOINTS
 from evenhand.service.readiness import Readiness
 from evenhand.service.scheduler import Hook, Scheduler
 from evenhand.service.sessions import Sessions
-from evenhand.service.system_routes import system
-from evenhand.service.write_routes import decide, report
+from evenhand.service.system_routes import SYSTEM_ENDPOINTS
+from evenhand.service.write_routes import WRITE_ENDPOINTS
 from evenhand.studies import Store
 
 __all__ = ["ENDPOINTS", "create_app"]
 
-ENDPOINTS = (*decide, *report, *read, *system)
+ENDPOINTS = (*WRITE_ENDPOINTS, *READ_ENDPOINTS, *SYSTEM_ENDPOINTS)
 """Every route; those used most come first."""
 
 
@@ -69,9 +69,10 @@ def create_app(
         await asyncio.to_thread(scheduler.stop)
         await asyncio.to_thread(sessions.stop)
 
-    endpoints = [copy.copy(endpoint) for endpoint in ENDPOINTS]
-    if open_metrics:
-        next(endpoint for endpoint in endpoints if endpoint.path == "/metrics").role = None
+    endpoints = [
+        replace(endpoint, role=None) if open_metrics and endpoint.path == "/metrics" else endpoint
+        for endpoint in ENDPOINTS
+    ]
     app = Starlette(routes=[endpoint.route() for endpoint in endpoints], lifespan=lifespan)
     app.router.redirect_slashes = False
     admission = Admission(

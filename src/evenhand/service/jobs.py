@@ -5,46 +5,36 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
-from contextlib import suppress
-from typing import Any, TypeVar
+from concurrent.futures import Future
+from typing import TypeVar
 
 from evenhand.service.errors import Refusal
 
-__all__ = ["Limiter", "run_detached"]
+__all__ = ["Limiter", "run_detached", "spawn"]
 
 T = TypeVar("T")
 
 
-async def run_detached(job: Callable[[], T], *, ended: Callable[[], None] = lambda: None) -> T:
-    """Return what a job returns; it runs on a daemon thread.
-
-    Parameters
-    ----------
-    ended : called in the event loop when the job has ended, even if its result is no longer awaited.
-    """
-    loop = asyncio.get_running_loop()
-    answer: asyncio.Future[T] = loop.create_future()
-
-    def settle(result: Any, error: BaseException | None) -> None:
-        ended()
-        if answer.done():
-            return
-        if error is None:
-            answer.set_result(result)
-        else:
-            answer.set_exception(error)
+def spawn(job: Callable[[], T], *, name: str = "evenhand job") -> Future[T]:
+    """Start a job on a daemon thread and return its future."""
+    future: Future[T] = Future()
+    future.set_running_or_notify_cancel()
 
     def run() -> None:
-        result, error = None, None
         try:
             result = job()
-        except BaseException as caught:
-            error = caught
-        with suppress(RuntimeError):  # the loop has ended
-            loop.call_soon_threadsafe(settle, result, error)
+        except BaseException as error:
+            future.set_exception(error)
+        else:
+            future.set_result(result)
 
-    threading.Thread(target=run, name="evenhand job", daemon=True).start()
-    return await answer
+    threading.Thread(target=run, name=name, daemon=True).start()
+    return future
+
+
+async def run_detached(job: Callable[[], T]) -> T:
+    """Return what a job returns; it runs on a daemon thread."""
+    return await asyncio.wrap_future(spawn(job))
 
 
 class Limiter:
@@ -56,7 +46,7 @@ class Limiter:
     """
 
     def __init__(self, what: str, most: int = 2) -> None:
-        self._what, self._most, self._running = what, most, 0
+        self._what, self._most, self._free = what, most, threading.Semaphore(most)
 
     async def run(self, job: Callable[[], T]) -> T:
         """Return what a job returns.
@@ -66,11 +56,9 @@ class Limiter:
         Refusal
             503 if `most` jobs are running.
         """
-        if self._running >= self._most:
+        if not self._free.acquire(blocking=False):
             later = {"Retry-After": "5"}
             raise Refusal(503, f"{self._most} {self._what} are running already; try again later", headers=later)
-        self._running += 1
-        return await run_detached(job, ended=self._release)
-
-    def _release(self) -> None:
-        self._running -= 1
+        future = spawn(job)
+        future.add_done_callback(lambda _: self._free.release())
+        return await asyncio.wrap_future(future)

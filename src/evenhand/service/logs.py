@@ -12,16 +12,18 @@ import structlog
 __all__ = ["json_log", "uvicorn_logging"]
 
 
+PROCESSORS: list[Any] = [
+    structlog.processors.add_log_level,
+    structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
+    structlog.processors.format_exc_info,
+]
+
+
 def json_log(stream: BinaryIO | None = None, *, level: str = "info") -> Any:
     """Return a logger that writes to a binary stream, by default standard error."""
     return structlog.wrap_logger(
         structlog.BytesLogger(sys.stderr.buffer if stream is None else stream),
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
-            structlog.processors.format_exc_info,
-            structlog.processors.JSONRenderer(serializer=_serialized),
-        ],
+        processors=[*PROCESSORS, structlog.processors.JSONRenderer(serializer=_serialized)],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
         cache_logger_on_first_use=True,
     ).bind()
@@ -35,11 +37,7 @@ def uvicorn_logging(level: str = "info") -> dict[str, Any]:
         "formatters": {
             "json": {
                 "()": structlog.stdlib.ProcessorFormatter,
-                "foreign_pre_chain": [
-                    structlog.stdlib.add_log_level,
-                    structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
-                    structlog.processors.format_exc_info,
-                ],
+                "foreign_pre_chain": PROCESSORS,
                 "processors": [
                     structlog.stdlib.ProcessorFormatter.remove_processors_meta,
                     structlog.processors.JSONRenderer(serializer=_text),

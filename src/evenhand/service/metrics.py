@@ -18,13 +18,20 @@ MOST = 100
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 
 
+GAUGES = {
+    "open_tickets": "Tickets neither told nor forgotten.",
+    "worst_shortfall": "The most that any arm was ever behind its share, in decisions.",
+    "promise_kept": "1 while the promise held at every round, 0 once it was broken.",
+}
+
+
 class Standing(NamedTuple):
-    """The present state of a study."""
+    """The present state of a study, by its gauges."""
 
     study: str
-    open: int
+    open_tickets: int
     worst_shortfall: float | None
-    kept: bool | None
+    promise_kept: bool | None
 
 
 class Metrics:
@@ -85,19 +92,10 @@ class _Gauges:
 
     def collect(self) -> Iterator[Metric]:
         """Yield the gauges."""
-        waiting = GaugeMetricFamily("evenhand_open_tickets", "Tickets neither told nor forgotten.", labels=["study"])
-        worst = GaugeMetricFamily(
-            "evenhand_worst_shortfall",
-            "The most that any arm was ever behind its share, in decisions.",
-            labels=["study"],
-        )
-        kept = GaugeMetricFamily(
-            "evenhand_promise_kept", "1 while the promise held at every round, 0 once it was broken.", labels=["study"]
-        )
+        gauges = {name: GaugeMetricFamily(f"evenhand_{name}", text, labels=["study"]) for name, text in GAUGES.items()}
         for standing in self._standings:
-            waiting.add_metric([standing.study], standing.open)
-            if standing.worst_shortfall is not None:
-                worst.add_metric([standing.study], standing.worst_shortfall)
-            if standing.kept is not None:
-                kept.add_metric([standing.study], float(standing.kept))
-        yield from (waiting, worst, kept)
+            for name, gauge in gauges.items():
+                value = getattr(standing, name)
+                if value is not None:
+                    gauge.add_metric([standing.study], float(value))
+        yield from gauges.values()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
+from http import HTTPStatus
 from typing import Any
 
 from pydantic import BaseModel
@@ -45,7 +46,7 @@ def document(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
     """Return the document of the routes that are described."""
     shown = [endpoint for endpoint in endpoints if endpoint.described]
     models: set[type[BaseModel]] = {Envelope}
-    models.update(model for one in shown for model in (*one.models.get("body", ()), *one.returns.models))
+    models.update(model for one in shown for model in (*one.models.get("body", ()), *one.returns))
     ordered = sorted(models, key=lambda model: model.__name__)
     _, schemas = models_json_schema([(model, "validation") for model in ordered], ref_template=REF)
     paths: dict[str, dict[str, Any]] = {}
@@ -72,22 +73,21 @@ def document(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
 
 def _operation(endpoint: Endpoint) -> dict[str, Any]:
     """Return the description of one route."""
-    returns = endpoint.returns
-    description = inspect.getdoc(endpoint.handler) or ""
+    summary, _, description = (inspect.getdoc(endpoint.handler) or "").partition("\n\n")
     if endpoint.arrow is not None:
         description += f"\n\nAn Arrow stream has one row per item: {COLUMNS[endpoint.arrow]}."
-    content = dict(returns.content) or _content(returns.models, endpoint.arrow)
-    good: dict[str, Any] = {"description": returns.description, "content": content}
-    if returns.status == 201:
+    content = endpoint.content or _content(endpoint.returns, endpoint.arrow)
+    good: dict[str, Any] = {"description": HTTPStatus(endpoint.status).phrase, "content": content}
+    if endpoint.status == 201:
         good["headers"] = {"Location": {"schema": {"type": "string"}, "description": "Its path."}}
-    responses = {str(returns.status): good}
-    if returns.tagged:
+    responses = {str(endpoint.status): good}
+    if endpoint.tagged:
         responses["304"] = {"description": "Nothing has changed since the ETag that was sent."}
     operation: dict[str, Any] = {
-        "tags": [endpoint.tag],
+        "tags": [endpoint.role if endpoint.path.startswith("/studies") else "service"],
         "operationId": endpoint.handler.__name__,
-        "summary": endpoint.summary,
-        "description": description,
+        "summary": summary.removesuffix("."),
+        "description": description or summary,
         "parameters": _parameters(endpoint),
         "responses": responses,
     }
@@ -107,7 +107,9 @@ def _operation(endpoint: Endpoint) -> dict[str, Any]:
 
 def _refusals(endpoint: Endpoint) -> list[int]:
     """Return the statuses that a route may refuse with."""
-    statuses = {429} if endpoint.limited else {503}
+    statuses = {429} if endpoint.limited else set()
+    if endpoint.path in ("/readyz", "/healthz"):
+        statuses |= {503}
     if endpoint.role is not None:
         statuses |= {401, 403, 503}
     if "{name}" in endpoint.path:

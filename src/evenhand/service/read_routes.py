@@ -9,14 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from evenhand.service import history, views
-from evenhand.service.request_schemas import (
-    DecisionPath,
-    DecisionsQuery,
-    HistoryQuery,
-    OwedQuery,
-    SeriesQuery,
-    StudyPath,
-)
+from evenhand.service.request_schemas import DecisionPath, DecisionsQuery, HistoryQuery, OwedQuery, SeriesQuery
 from evenhand.service.response_schemas import (
     AuditOut,
     DecisionsOut,
@@ -27,85 +20,59 @@ from evenhand.service.response_schemas import (
     StudiesOut,
 )
 from evenhand.service.responses import as_json
-from evenhand.service.routing import Endpoints, Returns
+from evenhand.service.routing import Endpoint
 from evenhand.service.sessions import Session
 
-__all__ = ["read"]
+__all__ = ["READ_ENDPOINTS"]
 
-read = Endpoints("read", role="read")
 NO_CACHE = {"Cache-Control": "no-cache"}
 
 
-@read.get("/studies", summary="All studies", returns=Returns("The studies.", (StudiesOut,)))
 def studies(request: Request) -> Response:
     """Return the outline of every study of the store."""
     return as_json(views.studies_of(request.app.state.sessions), NO_CACHE)
 
 
-@read.get("/studies/{name}", summary="A study's state", returns=Returns("The study.", (StateOut,), tagged=True))
-def study(request: Request, path: StudyPath) -> Response:
+def study(request: Request, session: Session) -> Response:
     """Return a study as it stands: shares against promises, rewards, learned bias, alerts."""
-    session = request.app.state.sessions.open(path.name)
     return _unless_seen(request, session, views.alert_mark(session), lambda: views.state_of(session))
 
 
-@read.get(
-    "/studies/{name}/series", summary="A study's course", returns=Returns("The course.", (SeriesOut,), tagged=True)
-)
-def series(request: Request, path: StudyPath, query: SeriesQuery) -> Response:
+def series(request: Request, query: SeriesQuery, session: Session) -> Response:
     """Return shares, shortfalls and rewards over time."""
-    session = request.app.state.sessions.open(path.name)
     return _unless_seen(request, session, str(query.points), lambda: views.series_of(session, query.points))
 
 
-@read.get(
-    "/studies/{name}/decisions",
-    summary="Decisions, newest first",
-    returns=Returns("One page of decisions.", (DecisionsOut,)),
-)
-def decisions(request: Request, path: StudyPath, query: DecisionsQuery) -> Response:
+def decisions(request: Request, query: DecisionsQuery, session: Session) -> Response:
     """Return decisions with their reasons and outcomes, page by page."""
-    session = request.app.state.sessions.open(path.name)
     return as_json(views.decisions_of(session, **dict(query)), NO_CACHE)
 
 
-@read.get(
-    "/studies/{name}/decisions/{id}", summary="All of one decision", returns=Returns("The decision.", (RecordOut,))
-)
-def decision(request: Request, path: DecisionPath) -> Response:
+def decision(request: Request, path: DecisionPath, session: Session) -> Response:
     """Return the contexts, the decision and its reason, its version and random state, and its outcome."""
-    return as_json(views.record_of(request.app.state.sessions.open(path.name), path.id), NO_CACHE)
+    return as_json(views.record_of(session, path.id), NO_CACHE)
 
 
-@read.get("/studies/{name}/owed", summary="Forced decisions", returns=Returns("The decisions.", (OwedOut,)))
-def owed(request: Request, path: StudyPath, query: OwedQuery) -> Response:
+def owed(request: Request, query: OwedQuery, session: Session) -> Response:
     """Return the last decisions that gave an arm the share that it was owed."""
-    return as_json(views.owed_of(request.app.state.sessions.open(path.name), query.limit), NO_CACHE)
+    return as_json(views.owed_of(session, query.limit), NO_CACHE)
 
 
-@read.get(
-    "/studies/{name}/history",
-    summary="The log as a table",
-    returns=Returns("One row per decision.", content=history.CONTENT),
-)
-async def table(request: Request, path: StudyPath, query: HistoryQuery) -> Response:
+async def table(request: Request, query: HistoryQuery, session: Session) -> Response:
     """Return all decisions as a table to download."""
-    state = request.app.state
-    body, kind = await state.tables.run(
-        lambda: history.export_log(state.sessions.open(path.name).reader, query.format, query.form)
+    body, kind = await request.app.state.tables.run(
+        lambda: history.export_log(session.reader, query.format, query.form)
     )
-    saved = f'attachment; filename="{path.name}-{query.form}.{query.format}"'
+    saved = f'attachment; filename="{session.study.name}-{query.form}.{query.format}"'
     return Response(body, media_type=kind, headers={"Content-Disposition": saved, "Cache-Control": "no-store"})
 
 
-@read.get("/studies/{name}/audit", summary="Replay and verify", returns=Returns("The findings.", (AuditOut,)))
-async def audit(request: Request, path: StudyPath) -> Response:
+async def audit(request: Request, session: Session) -> Response:
     """Replay the whole log from its start and check every promise at every round.
 
     A long log takes a while. At most two audits run at once; `Retry-After` says when to try again.
     """
-    state = request.app.state
-    return as_json(await state.audits.run(lambda: views.audit_of(state.sessions.open(path.name))), NO_CACHE)
+    return as_json(await request.app.state.audits.run(lambda: views.audit_of(session)), NO_CACHE)
 
 
 def _unless_seen(request: Request, session: Session, mark: str, body: Callable[[], Any]) -> Response:
@@ -116,3 +83,15 @@ def _unless_seen(request: Request, session: Session, mark: str, body: Callable[[
     if tag in (part.strip().removeprefix("W/").replace("-gzip", "") for part in seen.split(",")):
         return Response(status_code=304, headers=headers)
     return as_json(body(), headers)
+
+
+READ_ENDPOINTS = (
+    Endpoint("GET", "/studies", studies, "read", (StudiesOut,)),
+    Endpoint("GET", "/studies/{name}", study, "read", (StateOut,), tagged=True),
+    Endpoint("GET", "/studies/{name}/series", series, "read", (SeriesOut,), tagged=True),
+    Endpoint("GET", "/studies/{name}/decisions", decisions, "read", (DecisionsOut,)),
+    Endpoint("GET", "/studies/{name}/decisions/{id}", decision, "read", (RecordOut,)),
+    Endpoint("GET", "/studies/{name}/owed", owed, "read", (OwedOut,)),
+    Endpoint("GET", "/studies/{name}/history", table, "read", content=history.CONTENT),
+    Endpoint("GET", "/studies/{name}/audit", audit, "read", (AuditOut,)),
+)

@@ -18,14 +18,14 @@ TICKET = "ads.17.5f0c2a9d41b7e683"
 
 
 class ErrorOut(BaseModel):
-    """What was refused: a permanent name, and a sentence that says how to mend it."""
+    """An error: a permanent name, and a message that says what to do."""
 
     name: str = Field(examples=["ContradictionError"])
     message: str = Field(examples=["ticket 17 was told before: reward 1.0, not 0.0; nothing has changed"])
 
 
 class Envelope(BaseModel):
-    """Every answer that refuses."""
+    """The body of every refusal."""
 
     error: ErrorOut
 
@@ -39,36 +39,30 @@ class DecisionOut(BaseModel):
     phase: int | None = Field(None, description="The phase of a search.")
     arm: Label | None = Field(None, description="The arm to play.", examples=["a"])
     group: Label | None = Field(None, description="The group to sample from.")
-    index: int | None = Field(None, description="The arm's or group's position, from 0; -1 for nobody.")
+    index: int | None = Field(None, description="The arm's or group's position, from 0; -1 for none.")
     count: int | None = Field(None, description="How many rows to sample.")
     probabilities: list[float] | None = Field(None, description="What the arm was drawn from; null if not drawn.")
     reason: str | None = Field(None, description="Why.", examples=["owed its share"])
     reason_code: str | None = Field(None, description="The kind of the reason, for programs.", examples=["forced"])
-    frame: dict[str, list[Any]] | None = Field(None, description="What to try how often, by columns.")
+    frame: dict[str, list[Any]] | None = Field(None, description="A table, by columns: what to try how often.")
     plan: list[list[int]] | None = None
 
 
-class Refused(BaseModel):
-    """A row of a batch that was refused; the others were done."""
-
-    error: ErrorOut
-
-
 class DecisionBatch(BaseModel):
-    """Decisions in the order of the request."""
+    """Decisions in the order of the request; a row that was refused is an error, and the others were taken."""
 
-    decisions: list[DecisionOut | Refused]
+    decisions: list[DecisionOut | Envelope]
 
 
 class ToldOut(BaseModel):
-    """What became of a report."""
+    """The status of a report."""
 
     ticket: str = Field(examples=[TICKET])
     status: Literal["told", "already told", "forgotten", "already forgotten"]
 
 
 class ToldRow(BaseModel):
-    """What became of a report in a batch."""
+    """The status of one row of a batch of reports, or its error."""
 
     ticket: Any = None
     status: Literal["told", "already told"] | None = None
@@ -76,13 +70,13 @@ class ToldRow(BaseModel):
 
 
 class ToldBatch(BaseModel):
-    """What became of each report, in the order of the request."""
+    """The status of each report, in the order of the request."""
 
     results: list[ToldRow]
 
 
-class StudyOut(BaseModel):
-    """A study among others."""
+class StudyCounts(BaseModel):
+    """What every view of a study begins with."""
 
     name: str
     policy: str
@@ -90,6 +84,11 @@ class StudyOut(BaseModel):
     decisions: int
     told: int
     open: int
+
+
+class StudyOut(StudyCounts):
+    """The outline of a study."""
+
     promise: Literal["kept", "broken"] | None
     alerts: int
 
@@ -101,28 +100,33 @@ class StudiesOut(BaseModel):
 
 
 class ArmOut(BaseModel):
-    """An arm, or a group, as it stands."""
+    """The present state of an arm, or of a group."""
 
     label: Label
     group: Label | None = None
     decisions: int
     share: float | None
-    promised: float | None = Field(description="The share that it is promised.")
-    owed: float | None = Field(description="By how many decisions it is behind its share now; < 0: ahead.")
+    promised: float | None = Field(description="Its promised share.")
+    owed: float | None = Field(description="By how many decisions it is behind its share now; negative: ahead.")
     reward: float | None = Field(description="Its mean reward.")
-    last_owed_round: int | None = Field(description="The last round that it got because it was owed its share.")
+    last_owed_round: int | None = Field(description="The last round in which the promise forced this arm.")
 
 
-class PromiseOut(BaseModel):
+class WorstCase(BaseModel):
+    """How far a promise was broken, if it was."""
+
+    worst_shortfall: float | None
+    worst_arm: Label | None
+    worst_round: int | None
+    rounds_in_violation: int
+
+
+class PromiseOut(WorstCase):
     """What is promised to the arms, and whether it is kept."""
 
     when: Literal["at every round", "at the horizon", "in the long run"]
     kept: bool | None
     tolerance: float
-    worst_shortfall: float | None
-    worst_arm: Label | None
-    worst_round: int | None
-    rounds_in_violation: int
 
 
 class RewardOut(BaseModel):
@@ -151,8 +155,18 @@ class GroupOut(BaseModel):
     share: float | None
 
 
+class MonitorOut(BaseModel):
+    """A monitor, without its webhook."""
+
+    id: int
+    metric: str
+    subject: str | None
+    threshold: float
+    window: int
+
+
 class AlertOut(BaseModel):
-    """A threshold that was passed."""
+    """An alert: a monitor's threshold was passed."""
 
     id: int
     monitor: int
@@ -165,27 +179,11 @@ class AlertOut(BaseModel):
     cleared: datetime | None
 
 
-class MonitorOut(BaseModel):
-    """What is watched."""
+class StateOut(StudyCounts):
+    """The present state of a study."""
 
-    id: int
-    metric: str
-    subject: str | None
-    threshold: float
-    window: int
-
-
-class StateOut(BaseModel):
-    """A study as it stands."""
-
-    name: str
-    policy: str
-    created: datetime
     sequence: int = Field(description="Entries in the log; it changes whenever anything does.")
-    decisions: int
-    told: int
     forgotten: int
-    open: int
     arms: list[ArmOut]
     promise: PromiseOut | None
     reward: RewardOut | None
@@ -196,7 +194,7 @@ class StateOut(BaseModel):
 
 
 class SeriesOut(BaseModel):
-    """The course of a study at some rounds, first to last; lists by label hold one number a round."""
+    """A study at some rounds, first to last; the lists of each label hold one number per round."""
 
     round: list[int]
     labels: list[Label]
@@ -209,7 +207,7 @@ class SeriesOut(BaseModel):
 
 
 class RowOut(BaseModel):
-    """A decision among others."""
+    """One decision of a list."""
 
     id: int
     at: datetime
@@ -231,7 +229,7 @@ class DecisionsOut(BaseModel):
 
 
 class RecordOut(RowOut):
-    """All that is known of one decision."""
+    """Everything on record about one decision."""
 
     decision: dict[str, Any]
     given: dict[str, Any]
@@ -243,7 +241,7 @@ class RecordOut(RowOut):
 
 
 class OwedRow(BaseModel):
-    """A decision that was owed."""
+    """A decision that the promise forced."""
 
     id: int
     round: int
@@ -252,13 +250,13 @@ class OwedRow(BaseModel):
 
 
 class OwedOut(BaseModel):
-    """Who was owed a share when, newest first."""
+    """The decisions that the promise forced, newest first."""
 
     owed: list[OwedRow]
 
 
-class AuditOut(BaseModel):
-    """What replaying the whole log found."""
+class AuditOut(WorstCase):
+    """What a replay of the whole log found."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -272,10 +270,6 @@ class AuditOut(BaseModel):
     versions: list[str]
     promise: str | None
     promise_kept: bool | None
-    worst_shortfall: float | None
-    worst_arm: Label | None
-    worst_round: int | None
-    rounds_in_violation: int
     first_violation: list[Any] | None
 
 

@@ -1,7 +1,8 @@
 """Routes: each is declared once, with its path, its role, and the models that decode, check and document it.
 
 A handler says by the names and annotations of its parameters what it takes: `path`, `query` and `headers`, each a
-model, and `body`, a model or a choice of one for a single item and one for a batch.
+model; `session`, the open study that the path names; and `body`, a model or a choice of one for a single item and one
+for a batch. They are checked in the order of the parameters.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ import asyncio
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial, partialmethod
-from typing import Any, NamedTuple, TypeVar, get_args, get_type_hints
+from functools import partial
+from typing import Any, TypeVar, get_args, get_type_hints
 
 import orjson
 from pydantic import BaseModel, ValidationError
@@ -24,31 +25,14 @@ from evenhand.errors import ArgumentError, wanted
 from evenhand.service import arrow
 from evenhand.service.errors import Refusal, from_validation
 from evenhand.service.limits import header, read_body
+from evenhand.service.request_schemas import StudyPath
 from evenhand.service.responses import JSON, LARGE, compress
 from evenhand.studies.keys import Role
 
-__all__ = ["Endpoint", "Endpoints", "Returns", "off_loop", "parse"]
+__all__ = ["Endpoint", "off_loop", "parse"]
 
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
-
-
-class Returns(NamedTuple):
-    """What a route returns when all is well: models, or other content by media type.
-
-    Attributes
-    ----------
-    tagged : whether the response has an ETag, and is 304 for a client that has seen it.
-    """
-
-    description: str
-    models: tuple[type[BaseModel], ...] = ()
-    content: Mapping[str, Any] = {}
-    status: int = 200
-    tagged: bool = False
-
-
-FILE = Returns("A file.")
 
 
 @dataclass(eq=False)
@@ -57,31 +41,38 @@ class Endpoint:
 
     Attributes
     ----------
-    handler : takes the request and what its parameters name; it runs on a thread unless it is a coroutine function.
+    handler : takes the request and what its parameters name; it runs on a thread unless it is a coroutine function. The
+        first line of its docstring is the summary in the OpenAPI document, the rest the description.
     role : the role that a key needs; None for a route without a key.
-    arrow : which rows an Arrow stream may hold in place of a JSON body, "ask" or "tell"; None for no stream.
+    returns : the models of the body of the response; `content` describes another body, by media type.
+    arrow : the rows that an Arrow stream may hold in place of a JSON body, "ask" or "tell"; None for no stream.
+    status : of the response.
+    tagged : whether the response has an ETag, and is 304 for a client that has seen it.
     described : whether the OpenAPI document shows the route.
-    limited : whether a client without a key can be too fast for it.
+    limited : whether requests without a key can come too fast.
     """
 
     method: str
     path: str
     handler: Callable[..., Any]
-    tag: str
-    role: Role | None
-    summary: str
-    returns: Returns
-    arrow: str | None
-    described: bool
-    limited: bool
+    role: Role | None = None
+    returns: tuple[type[BaseModel], ...] = ()
+    content: Mapping[str, Any] | None = None
+    arrow: str | None = None
+    status: int = 200
+    tagged: bool = False
+    described: bool = True
+    limited: bool = True
 
     def __post_init__(self) -> None:
         self.template = self.path.replace(":path", "")
+        hints = get_type_hints(self.handler)
+        self.takes = [name for name in hints if name not in ("request", "return")]
         self.models: dict[str, tuple[type[BaseModel], ...]] = {
-            name: get_args(hint) or (hint,)
-            for name, hint in get_type_hints(self.handler).items()
-            if name in ("path", "query", "headers", "body")
+            name: get_args(hints[name]) or (hints[name],) for name in self.takes if name != "session"
         }
+        if "session" in self.takes:
+            self.models.setdefault("path", (StudyPath,))
         body = inspect.signature(self.handler).parameters.get("body")
         self.default_body = None if body is None or body.default is body.empty else body.default
         blocking = not inspect.iscoroutinefunction(self.handler)
@@ -100,14 +91,17 @@ class Endpoint:
     async def _arguments(self, request: Request) -> dict[str, Any]:
         """Return the handler's arguments, decoded and checked."""
         found: dict[str, Any] = {}
-        for kind, models in self.models.items():
-            if kind == "body":
+        for kind in self.takes:
+            if kind == "session":
+                found[kind] = await request.app.state.sessions.reach(request.path_params["name"])
+            elif kind == "body":
                 content = await read_body(
                     request.receive, header(request.scope, b"content-length"), request.app.state.max_body
                 )
                 found[kind] = await off_loop(len(content) > LARGE, partial(self._body, request, content))
             else:
-                found[kind] = parse(models[0], _texts(request, kind, models[0]))
+                model = self.models[kind][0]
+                found[kind] = parse(model, _texts(request, kind, model))
         return found
 
     def _body(self, request: Request, content: bytes) -> BaseModel:
@@ -128,38 +122,6 @@ class Endpoint:
         if not isinstance(raw, dict):
             raise ArgumentError(wanted("body", "a JSON object", raw))
         return parse(models[-1] if "batch" in raw else models[0], raw)
-
-
-class Endpoints(list[Endpoint]):
-    """The routes of a module, under one tag and, unless they say otherwise, for one role."""
-
-    def __init__(self, tag: str, role: Role | None = None) -> None:
-        super().__init__()
-        self._tag, self._role = tag, role
-
-    def add(
-        self,
-        method: str,
-        path: str,
-        *,
-        summary: str = "",
-        returns: Returns = FILE,
-        role: Role | None = None,
-        arrow: str | None = None,
-        described: bool = True,
-        limited: bool = True,
-    ) -> Callable[[T], T]:
-        """Return a decorator that declares its function as the handler of a route, see `Endpoint`."""
-
-        def declare(handler: Any) -> Any:
-            role_needed = role or self._role
-            one = Endpoint(method, path, handler, self._tag, role_needed, summary, returns, arrow, described, limited)
-            self.append(one)
-            return handler
-
-        return declare
-
-    get, post = partialmethod(add, "GET"), partialmethod(add, "POST")
 
 
 def _texts(request: Request, kind: str, model: type[BaseModel]) -> Mapping[str, Any]:

@@ -13,6 +13,7 @@ from evenhand.policy import KernelPolicy
 from evenhand.service.index import Index
 from evenhand.service.writer import Writer
 from evenhand.studies import Store, Study
+from evenhand.studies.creation import NAME
 
 __all__ = ["Session", "Sessions", "warm_up"]
 
@@ -79,9 +80,11 @@ class Sessions:
         if session is not None:
             return session
         try:
+            if NAME.fullmatch(name) is None:
+                raise UnknownStudyError
             study = Study.open(self.store, name)
         except UnknownStudyError as error:
-            raise UnknownStudyError(f"no study is named {name!r}; GET /studies lists all") from error
+            raise UnknownStudyError(f"no study is named {name[:100]!r}; GET /studies lists all") from error
         with self._turn:
             session = self._sessions.get(name)
             if session is None:

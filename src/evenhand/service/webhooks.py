@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import httpx
+
+from evenhand.service.jobs import spawn
 
 __all__ = ["post"]
 
@@ -25,19 +26,7 @@ class _Abandoned(ThreadPoolExecutor):
     """Runs each job on a daemon thread: a name lookup cannot be interrupted, only abandoned."""
 
     def submit(self, job: Callable[..., Any], /, *given: Any, **named: Any) -> Future[Any]:
-        answer: Future[Any] = Future()
-        answer.set_running_or_notify_cancel()
-
-        def run() -> None:
-            try:
-                result = job(*given, **named)
-            except BaseException as error:
-                answer.set_exception(error)
-            else:
-                answer.set_result(result)
-
-        threading.Thread(target=run, name="evenhand lookup", daemon=True).start()
-        return answer
+        return spawn(partial(job, *given, **named), name="evenhand lookup")
 
 
 def post(address: str, message: Any, *, patience: float) -> None:

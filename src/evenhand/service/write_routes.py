@@ -22,45 +22,37 @@ from evenhand.service.request_schemas import (
     AskRow,
     CreateBody,
     ForgetBody,
-    StudyPath,
     TellBatch,
     TellBody,
 )
 from evenhand.service.response_schemas import DecisionBatch, DecisionOut, StateOut, ToldBatch, ToldOut
 from evenhand.service.responses import as_json
-from evenhand.service.routing import Endpoints, Returns, off_loop, parse
+from evenhand.service.routing import Endpoint, off_loop, parse
 from evenhand.service.sessions import Session, Sessions
 from evenhand.studies import Operation, Study
 from evenhand.studies.records import as_decided
 from evenhand.studies.sizes import checked_shown
 from evenhand.studies.specification import policy_from
 
-__all__ = ["decide", "report"]
+__all__ = ["WRITE_ENDPOINTS"]
 
-decide, report = Endpoints("decide", role="decide"), Endpoints("report", role="report")
 NO_STORE = {"Cache-Control": "no-store"}
 MANY = 500
 """Rows beyond which a batch is prepared on a thread."""
 
 
-@decide.post(
-    "/studies/{name}/ask",
-    summary="Take a decision, or many",
-    returns=Returns("The decision, or the decisions.", (DecisionOut, DecisionBatch)),
-    arrow="ask",
-)
 async def ask(
     request: Request,
-    path: StudyPath,
+    session: Session,
     headers: AskHeaders,
     body: AskBody | AskBatch = AskBody(),  # noqa: B008
 ) -> Response:
-    """Without `count` and `batch` the response is the bare decision.
+    """Take a decision, or many.
 
-    The decision is on disk, with its reason, before the response is sent.
+    Without `count` and `batch` the response is the bare decision. The decision is on disk, with its reason, before the
+    response is sent.
     """
     state, actor = request.app.state, request.scope["key"]
-    session = await state.sessions.reach(path.name)
     rows = body.batch if isinstance(body, AskBatch) else [body]
     operations = await off_loop(
         len(rows) > MANY, lambda: _operations(session.study, rows, headers.key, actor, state.max_batch)
@@ -69,7 +61,7 @@ async def ask(
     good = sum(not isinstance(outcome, EvenhandError) for outcome in outcomes)
     if outcomes and not good:
         raise outcomes[0]
-    state.metrics.count("ask", path.name, good)
+    state.metrics.count("ask", session.study.name, good)
     if isinstance(body, AskBody) and body.count is None:
         return as_json(_decision(session.study, outcomes[0]), NO_STORE)
     decisions = [
@@ -81,19 +73,13 @@ async def ask(
     return as_json({"decisions": decisions}, NO_STORE)
 
 
-@report.post(
-    "/studies/{name}/tell",
-    summary="Report what happened, once or many times",
-    returns=Returns("The status of the report, or of each.", (ToldOut, ToldBatch)),
-    arrow="tell",
-)
-async def tell(request: Request, path: StudyPath, body: TellBody | TellBatch) -> Response:
-    """The same report again is answered `already told`; a different one is refused.
+async def tell(request: Request, session: Session, body: TellBody | TellBatch) -> Response:
+    """Report what happened, once or many times.
 
-    In a batch each row has its own outcome.
+    The same report again is answered `already told`; a different one is refused. In a batch each row has its own
+    outcome.
     """
     state, actor = request.app.state, request.scope["key"]
-    session = await state.sessions.reach(path.name)
     if isinstance(body, TellBody):
         told = await off_loop(body.samples is not None, body.told)
         return await _close(request, session, Operation("tell", body.ticket, told, None, actor))
@@ -104,7 +90,7 @@ async def tell(request: Request, path: StudyPath, body: TellBody | TellBatch) ->
     operations = [report for report in reports if isinstance(report, Operation)]
     done = iter(await session.writer.perform(operations) if operations else [])
     outcomes = [next(done) if isinstance(report, Operation) else report for report in reports]
-    state.metrics.count("tell", path.name, outcomes.count("told"))
+    state.metrics.count("tell", session.study.name, outcomes.count("told"))
     results = [
         {"ticket": row.get("ticket")}
         | (_error(request, outcome) if isinstance(outcome, EvenhandError) else {"status": outcome})
@@ -115,14 +101,11 @@ async def tell(request: Request, path: StudyPath, body: TellBody | TellBatch) ->
     return as_json({"results": results}, NO_STORE)
 
 
-@report.post("/studies/{name}/forget", summary="Close a ticket", returns=Returns("The ticket is closed.", (ToldOut,)))
-async def forget(request: Request, path: StudyPath, body: ForgetBody) -> Response:
+async def forget(request: Request, session: Session, body: ForgetBody) -> Response:
     """Close a ticket whose outcome will never be known."""
-    session = await request.app.state.sessions.reach(path.name)
     return await _close(request, session, Operation("forget", body.ticket, actor=request.scope["key"]))
 
 
-@decide.post("/studies", summary="Create a study", returns=Returns("The study as it stands.", (StateOut,), status=201))
 async def create(request: Request, body: CreateBody) -> Response:
     """Create a study with a policy."""
     state = await asyncio.to_thread(_create, request.app.state.sessions, body)
@@ -199,3 +182,11 @@ def _error(request: Request, error: EvenhandError) -> dict[str, Any]:
 
 def _wants_arrow(request: Request) -> bool:
     return arrow.MEDIA_TYPE.encode() in (header(request.scope, b"accept") or b"").lower()
+
+
+WRITE_ENDPOINTS = (
+    Endpoint("POST", "/studies/{name}/ask", ask, "decide", (DecisionOut, DecisionBatch), arrow="ask"),
+    Endpoint("POST", "/studies/{name}/tell", tell, "report", (ToldOut, ToldBatch), arrow="tell"),
+    Endpoint("POST", "/studies/{name}/forget", forget, "report", (ToldOut,)),
+    Endpoint("POST", "/studies", create, "decide", (StateOut,), status=201),
+)
