@@ -440,15 +440,34 @@ def test_a_study_that_cannot_be_had_leaves_no_connection_open(shared, monkeypatc
     store.close()
 
 
-def test_a_call_makes_few_round_trips_to_a_server(database, monkeypatch):
+def test_a_call_makes_two_round_trips_to_a_server(database, monkeypatch, tmp_path):
     study = Study.create(database, eh.quotas.FairUCB({"a": 0.2, "b": 0.3}))
     study.tell(study.ask(), 1.0)
     monkeypatch.setattr("evenhand.studies.store.IDLE", 3600.0)
-    engine, statements, pings = study.store._engine, [], []
-    event.listen(engine, "before_cursor_execute", lambda *given: statements.append(given[2].split()[0]))
-    monkeypatch.setattr(type(engine.dialect), "do_ping", lambda *given: pings.append(given))
-    study.tell(study.ask(), 1.0)
-    assert (statements, pings) == (["INSERT", "INSERT"], [])
+    with study.store.reading() as connection:
+        server = connection.connection.driver_connection.pgconn
+    path, trips = tmp_path / "trace", []
+    for call in (study.ask, lambda: study.tell(2, 1.0)):
+        with open(path, "w") as trace:
+            server.trace(trace.fileno())
+            call()
+            server.untrace()
+        trips.append(path.read_text().count("ReadyForQuery"))
+    assert trips == [2, 2]
+    assert study.verify().ok
+
+
+def test_a_transaction_of_a_server_that_fails_late_leaves_no_trace(database, monkeypatch):
+    study = Study.create(database, eh.quotas.FairUCB({"a": 0.2, "b": 0.3}))
+    decision = study.ask()
+    with monkeypatch.context() as patched:
+        patched.setattr("evenhand.studies.replay.policy_version", lambda policy: "too long " * 20)
+        study._fold = None
+        with pytest.raises(StoreError, match="value too long"):
+            study.tell(decision, 1.0)
+    assert study.tell(decision, 0.5) == "told"
+    assert [event.kind for event in study.events()] == ["ask", "tell"]
+    assert study.verify().ok
 
 
 def test_a_connection_that_was_idle_is_tried_before_it_is_used(database, monkeypatch):

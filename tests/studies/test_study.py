@@ -254,7 +254,7 @@ def test_a_failed_transaction_leaves_no_trace(study, monkeypatch):
     decision = study.ask()
     before = study._now().bytes()
 
-    def broken(*arguments):
+    def broken(*arguments, **named):
         raise RuntimeError("the disk is full")
 
     with monkeypatch.context() as patched:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, exists, func, insert, select
+from sqlalchemy import Connection, exists, func, select
 from sqlalchemy.sql import ColumnElement
 
 from evenhand.studies.chain import Entry
@@ -22,9 +22,10 @@ __all__ = ["CLOSED", "Log", "Record"]
 CLOSED = {"tell": "told", "forget": "forgotten", "expire": "expired"}
 """What a ticket was, or has, that an entry of this kind closed."""
 
-APPEND = insert(EVENTS)
-LOCK = "SELECT id FROM studies WHERE id = %s FOR UPDATE"
-LAST = "SELECT sequence, digest FROM events WHERE study = %s ORDER BY sequence DESC LIMIT 1"
+APPEND = f"INSERT INTO events (study, {', '.join(Entry._fields)}) VALUES "
+LAST = "SELECT sequence, digest FROM events WHERE study = {0} ORDER BY sequence DESC LIMIT 1"
+LOCK = "BEGIN; SELECT FROM studies WHERE id = {0} FOR UPDATE; " + LAST
+"""Begins a transaction on a server; the last statement sees what was written while the lock was waited for."""
 PAGE = 1_000
 """Entries that are read at a time."""
 
@@ -58,34 +59,47 @@ class Log:
     def __init__(self, store: Store, study: int) -> None:
         self._store, self.study = store, study
         self._mine = mine = EVENTS.c.study == study
-        self._last = select(EVENTS.c.sequence, EVENTS.c.digest).where(mine).order_by(EVENTS.c.sequence.desc()).limit(1)
+        self._last, self._lock = LAST.format(int(study)), LOCK.format(int(study))
         self._all = select(*(EVENTS.c[name] for name in Entry._fields)).where(mine)
 
-    def lock(self, connection: Connection) -> tuple[int, str]:
-        """Keep every other writer out until the transaction ends; return the last entry's position and digest."""
-        if self._store.serial:
-            return self.last(connection)
-        import psycopg
-
-        driver: Any = connection.connection.driver_connection
-        with driver.pipeline() if psycopg.Pipeline.is_supported() else nullcontext():  # one round trip
-            driver.execute(LOCK, (self.study,))
-            last = driver.execute(LAST, (self.study,))  # sees what was written while the lock was waited for
-        return last.fetchone() or (0, "")
+    @contextmanager
+    def writing(self) -> Iterator[tuple[Connection, int]]:
+        """Give a transaction that keeps out every other writer of this study, and the last entry's position."""
+        with self._store.writing(begin=self._store.serial) as connection:
+            if self._store.serial:
+                yield connection, self.last(connection)[0]
+            else:
+                results = _driver(connection).execute(self._lock)
+                while results.nextset():
+                    pass
+                yield connection, (results.fetchone() or (0, ""))[0]
 
     def last(self, connection: Connection) -> tuple[int, str]:
         """Return the last entry's position and digest, (0, "") for an empty log."""
-        row = connection.execute(self._last).first()
-        return (0, "") if row is None else (row.sequence, row.digest)
+        return _driver(connection).execute(self._last).fetchone() or (0, "")
 
     def digest(self, connection: Connection, sequence: int) -> str | None:
         """Return the digest of an entry, None where there is no such entry."""
         return connection.scalar(select(EVENTS.c.digest).where(self._mine, EVENTS.c.sequence == sequence))
 
-    def append(self, connection: Connection, entries: Sequence[Entry]) -> None:
-        """Write entries at the end."""
-        if entries:
-            connection.execute(APPEND, [{"study": self.study, **entry._asdict()} for entry in entries])
+    def append(self, connection: Connection, entries: Sequence[Entry], *, commit: bool = False) -> None:
+        """Write entries at the end.
+
+        Parameters
+        ----------
+        commit : end the transaction of a server as well, in the same round trip. That of a file ends with its block.
+        """
+        if not entries:
+            return
+        rows = [(self.study, *entry) for entry in entries]
+        if self._store.serial:
+            _driver(connection).executemany(f"{APPEND} (?{', ?' * len(Entry._fields)})", rows)
+        else:
+            import psycopg
+
+            row = f"(%s{', %s' * len(Entry._fields)})"
+            statement = APPEND + ", ".join([row] * len(rows)) + ("; COMMIT" if commit else "")
+            psycopg.ClientCursor(_driver(connection)).execute(statement, [value for row in rows for value in row])
 
     def rows(self, connection: Connection, after: int = 0, up_to: int | None = None) -> Iterator[Entry]:
         """Yield the entries behind `after`, read a page at a time."""
@@ -179,6 +193,10 @@ class Log:
     def _found(self, connection: Connection, condition: ColumnElement[bool]) -> list[Event]:
         rows = connection.execute(self._all.where(condition).order_by(EVENTS.c.sequence))
         return [as_event(Entry._make(row)) for row in rows]
+
+
+def _driver(connection: Connection) -> Any:
+    return connection.connection.driver_connection
 
 
 def as_event(entry: Entry) -> Event:

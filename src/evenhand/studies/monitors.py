@@ -96,8 +96,7 @@ def remove(study: Study, number: int) -> None:
         If the study has no monitor of that number.
     """
     mine = MONITORS.c.id == number, MONITORS.c.study == study._number, MONITORS.c.removed_at.is_(None)
-    with study.store.writing() as connection:
-        study._log.lock(connection)
+    with study._log.writing() as (connection, _):
         if not connection.execute(update(MONITORS).where(*mine).values(removed_at=now())).rowcount:
             there = [monitor.id for monitor in _listed(connection, study._number)]
             raise ArgumentError(wanted("monitor", f"one of {there}", number))
@@ -139,8 +138,7 @@ def watch(study: Study) -> list[Alert]:
     if calling == {alert.monitor.id for alert in alerts(study, standing=True, limit=len(monitors))}:
         return []
     changed = []
-    with study.store.writing() as connection:
-        study._log.lock(connection)
+    with study._log.writing() as (connection, _):
         there = _listed(connection, study._number)
         for monitor, value in values.items():
             if monitor not in there:

@@ -37,6 +37,11 @@ DRIVERS = {
     "postgresql": "postgresql+psycopg",
     "postgresql+psycopg": "postgresql+psycopg",
 }
+BEGIN = {
+    "sqlite": ("BEGIN", "BEGIN IMMEDIATE"),
+    "postgresql": ("BEGIN ISOLATION LEVEL REPEATABLE READ", "BEGIN"),
+}
+"""How a transaction begins that reads, and one that writes."""
 PATIENCE = 60
 """Seconds that a writer waits for its turn."""
 IDLE = 1.0
@@ -55,8 +60,10 @@ class Store:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._reader = engine if self.serial else engine.execution_options(isolation_level="REPEATABLE READ")
-        self._writer = engine.execution_options(evenhand_begin="BEGIN IMMEDIATE")
+        reading, writing = BEGIN[engine.dialect.name]
+        self._reader = engine.execution_options(evenhand_begin=reading)
+        self._writer = engine.execution_options(evenhand_begin=writing)
+        self._idle = engine.execution_options(evenhand_begin=None)
         self.url = _shown(engine.url)
         self.in_memory = engine.dialect.name == "sqlite" and engine.url.database in MEMORY
         self._turn: AbstractContextManager[Any] = threading.RLock() if self.in_memory else nullcontext()
@@ -102,10 +109,16 @@ class Store:
             yield connection
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
-        """Give a connection whose work is on disk, whole, when the block ends; or not at all, if it raises."""
+    def writing(self, *, begin: bool = True) -> Iterator[Connection]:
+        """Give a connection whose work is on disk, whole, when the block ends; or not at all, if it raises.
+
+        Parameters
+        ----------
+        begin : False if the block executes BEGIN itself, together with its first statement.
+        """
         queue = nullcontext() if self._file is None else queued(self._file, PATIENCE)
-        with self._reached(), self._turn, queue, self._writer.begin() as connection:
+        engine = self._writer if begin else self._idle
+        with self._reached(), self._turn, queue, engine.begin() as connection:
             yield connection
 
     @cached_property
@@ -262,10 +275,11 @@ def _begin_file(path: Path) -> None:
 def _engine(url: URL) -> Engine:
     if url.get_backend_name() == "postgresql":
         try:
-            engine = create_engine(url)
+            engine = create_engine(url, isolation_level="AUTOCOMMIT")
         except ModuleNotFoundError as error:
             raise MissingExtraError("PostgreSQL needs a driver: pip install 'evenhand[postgresql]'") from error
         _ping_idle(engine)
+        _begin_by_hand(engine)
         return engine
     in_memory = url.database in MEMORY
     pool: dict[str, Any] = {"poolclass": StaticPool} if in_memory else {}
@@ -282,11 +296,18 @@ def _engine(url: URL) -> Engine:
             cursor.execute("PRAGMA journal_mode = WAL")
         cursor.close()
 
+    _begin_by_hand(engine)
+    return engine
+
+
+def _begin_by_hand(engine: Engine) -> None:
+    """Have transactions begin with the statement of the engine's options; the drivers' own way costs more."""
+
     @event.listens_for(engine, "begin")
     def _begun(connection: Connection) -> None:
-        connection.exec_driver_sql(connection.get_execution_options().get("evenhand_begin", "BEGIN"))
-
-    return engine
+        statement = connection.get_execution_options().get("evenhand_begin")
+        if statement is not None:
+            connection.exec_driver_sql(statement)
 
 
 def _ping_idle(engine: Engine) -> None:

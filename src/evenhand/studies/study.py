@@ -222,7 +222,8 @@ class Study:
                 if fold is None or fold.sequence < last:
                     fold = self._folded(connection)
                 cross(fold, connection, self._number, now())
-                outcomes = Transaction(connection, self._log, fold, self._ticket).done(operations)
+                transaction = Transaction(connection, self._log, fold, self._ticket)
+                outcomes = transaction.done(operations)
                 refusal = next((one for one in outcomes if isinstance(one, EvenhandError)), None)
                 if whole and refusal is not None:
                     raise refusal
@@ -230,6 +231,7 @@ class Study:
                 if fold.wants_snapshot:
                     keep(fold, connection, self._number, now())
                     self._added = False
+                transaction.commit()
                 return outcomes
 
     def snapshot(self) -> None:
@@ -418,8 +420,8 @@ class Study:
         """Give a transaction that keeps other writers out, and the last entry's position; where it fails, forget the
         fold, which may be ahead of the log."""
         try:
-            with self.store.writing() as connection:
-                yield connection, self._log.lock(connection)[0]
+            with self._log.writing() as written:
+                yield written
         except BaseException:
             self._fold = None
             raise

@@ -34,7 +34,7 @@ class Transaction:
         """The decisions under the keys of these operations: what was given and what was decided."""
 
     def done(self, operations: Sequence[Operation]) -> list[Any]:
-        """Do the operations and write the log; return each one's outcome, refusals as values."""
+        """Do the operations; return each one's outcome, refusals as values. `commit` writes the log."""
         self._prepare(operations)
         outcomes: list[Any] = []
         for operation in operations:
@@ -42,9 +42,12 @@ class Transaction:
                 outcomes.append(self._done(operation))
             except EvenhandError as refusal:
                 outcomes.append(refusal)
-        self._flush()
         self._fold.tickets.asked(sum(operation.kind == "ask" for operation in operations))
         return outcomes
+
+    def commit(self) -> None:
+        """Write the log; nothing else can be done in this transaction."""
+        self._log.append(self._connection, self._entries, commit=True)
 
     def set(self, setting: dict[str, Any]) -> None:
         """Change a setting of the study, and write it to the log."""
