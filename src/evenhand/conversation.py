@@ -71,7 +71,7 @@ class Conversation:
     must still show when it is told, `_said`, then what is needed to learn from it.
     """
 
-    _handed: ClassVar[Any] = Decision
+    hands_out: ClassVar[Any] = Decision
     """The type of the tickets."""
     _kin: ClassVar[str] = "policy"
     """What another conversation is called in refusals."""
@@ -127,7 +127,7 @@ class Conversation:
         UnknownTicketError, ClosedTicketError, ForeignTicketError
             If it was never handed out, was told or forgotten before, or is another conversation's.
         """
-        if type(given) is self._handed and given.token == self._token:
+        if type(given) is self.hands_out and given.token == self._token:
             try:
                 found = self._open[given.id]
                 if found[0] == self._said(given) and type(given.id) is int:
@@ -138,8 +138,8 @@ class Conversation:
 
     def _examined(self, given: Any) -> tuple[int, Any]:
         """Do what `_ticket` does for anything that may be given, field by field."""
-        name = self._handed.__name__
-        handed = isinstance(given, self._handed)
+        name = self.hands_out.__name__
+        handed = isinstance(given, self.hands_out)
         number = given.id if handed else given
         if not is_whole(number):
             article = "an" if name[0] in "AEIOU" else "a"

@@ -23,6 +23,7 @@ import numpy as np
 from evenhand.arguments import whole
 from evenhand.errors import ArgumentError, ContractError, EvenhandError, wanted
 from evenhand.rng import Seed, draw_seed
+from evenhand.traits import traits_of
 
 __all__ = ["PromiseReport", "check_promise"]
 
@@ -221,7 +222,7 @@ class _Trial:
         policy = self._policy(shares, tolerance, rounds, _Learner(adversary, shares, pulls))
         if policy is None:
             return False
-        kept = getattr(policy, "kept", "at every round")
+        kept = traits_of(policy).kept or "at every round"
         if kept == "in the long run":
             raise ArgumentError(wanted("policy_class", "one with a promise for finite rounds", f"{self.name}: {kept}"))
         slack, waiting = math.floor(tolerance), []

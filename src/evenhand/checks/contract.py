@@ -27,6 +27,7 @@ from evenhand.checks.play import SEED, Skip, fresh_copy, plain
 from evenhand.errors import ArgumentError, ContractError, wanted
 from evenhand.protocol import Decision
 from evenhand.state import from_bytes, to_bytes
+from evenhand.traits import traits_of
 
 __all__ = ["Check", "check_policy", "check_registered", "check_world", "examples"]
 
@@ -176,8 +177,8 @@ def examples(cls: Any) -> list[Any]:
 
 def _prepared(policy: Any, world: Any) -> tuple[Any, Any]:
     if world is None:
-        arms = getattr(policy, "arms", None)
-        if arms is None or getattr(policy, "contextual", False):
+        arms = traits_of(policy).arms
+        if arms is None or traits_of(policy).contextual:
             raise ArgumentError(wanted("world", "a world that answers this policy", None, "pass world="))
         from evenhand.quotas.worlds import BernoulliArms
 

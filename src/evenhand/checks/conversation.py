@@ -14,6 +14,7 @@ from evenhand.errors import ArgumentError, EvenhandError, ExhaustedError, Ticket
 from evenhand.simulation.loop import replicate, runs_compiled
 from evenhand.state import from_bytes, to_bytes
 from evenhand.threads import run_together
+from evenhand.traits import traits_of
 
 __all__ = [
     "check_bad_input",
@@ -92,11 +93,11 @@ def check_bad_input(policy: Any, world: Any, rounds: int) -> None:
     before = state_of(policy)
     if len(happened) == 1 and isinstance(happened[0], float):
         bad: list[Any] = [np.nan, np.inf, -np.inf, "much", None, [1.0, 2.0]]
-        low, high = getattr(policy, "reward_range", (-np.inf, np.inf))
+        low, high = traits_of(policy).reward_range or (-np.inf, np.inf)
         bad += [value for value in (low - 0.1, high + 0.1) if np.isfinite(value)]
         for reward in bad:
             must_refuse(policy, partial(policy.tell, ticket, reward), f"a reward of {reward!r}", EvenhandError)
-    if getattr(policy, "contextual", False):
+    if traits_of(policy).contextual:
         contexts = shown[0]
         holed = contexts.copy()
         holed[-1, -1] = np.nan
@@ -108,8 +109,8 @@ def check_bad_input(policy: Any, world: Any, rounds: int) -> None:
 
 def check_promise_kept(policy: Any, world: Any, rounds: int) -> None:
     """See that what the policy promises holds after every round, or at its horizon."""
-    promise: Any = getattr(policy, "promise", None)
-    kept = getattr(policy, "kept", "at every round")
+    promise: Any = traits_of(policy).promise
+    kept = traits_of(policy).kept
     if not hasattr(promise, "kept"):
         raise Skip("promises nothing that is counted in pulls")
     if kept == "in the long run":
@@ -156,8 +157,8 @@ def check_threads(policy: Any, world: Any, rounds: int) -> None:
         assert at is None, f"{THREADS} threads got the {name}s {numbers[at or 0 :][:2]}, one after the other"
     left = list(getattr(policy, "open_tickets", ()))
     assert not left, f"the tickets {left[:5]} stayed open though all were told"
-    promise: Any = getattr(policy, "promise", None)
-    if hasattr(promise, "kept") and getattr(policy, "kept", "at every round") == "at every round":
+    promise: Any = traits_of(policy).promise
+    if hasattr(promise, "kept") and traits_of(policy).kept == "at every round":
         pulls = [0] * len(promise.arms)
         for t, ticket in enumerate(tickets, 1):
             pulls[ticket.index] += 1

@@ -13,6 +13,7 @@ from evenhand.kernels.packing import flat
 from evenhand.policy import KernelPolicy
 from evenhand.simulation.loop import replicate, runs_compiled
 from evenhand.simulation.world import KernelWorld
+from evenhand.traits import traits_of
 
 __all__ = ["check_labels", "check_learns", "check_numbers", "check_one_kernel"]
 
@@ -33,7 +34,7 @@ def check_one_kernel(policy: Any, world: Any, rounds: int) -> None:
         "checkpoints": kept,
         "stop": lambda done: None,
     }
-    promise = getattr(policy, "promise", None)
+    promise = traits_of(policy).promise
     fast = replicate(policy, world, promise, **seeds)
     slow = replicate(policy, world, promise, **seeds, compiled=False)
     world.reset(SEED)
@@ -53,17 +54,17 @@ def check_learns(policy: Any, world: Any, rounds: int) -> None:
 
     With common random numbers, so that a policy that does not look at rewards loses the very same.
     """
-    if not getattr(policy, "learns", True):
+    if not traits_of(policy).learns:
         raise Skip("says of itself that it does not learn")
     if not isinstance(policy, KernelPolicy) or not isinstance(world, KernelWorld):
         raise Skip("does not choose among arms by their rewards alone")
-    if not getattr(policy, "compiled", True):
+    if not traits_of(policy).compiled:
         raise Skip("decides by a learner from elsewhere")
-    promise = getattr(policy, "promise", None)
+    promise = traits_of(policy).promise
     if promise is not None and sum(promise.shares) > FREE:
         raise Skip("promises nearly every round to somebody")
     scores = [number for number, name in enumerate(world.scores) if "regret" in name]
-    length = max(LEARNING_ROUNDS, min(getattr(policy, "horizon", None) or 0, LONGEST_LEARNING))
+    length = max(LEARNING_ROUNDS, min(traits_of(policy).horizon or 0, LONGEST_LEARNING))
     runs = range(LEARNING_RUNS)
     gains = np.array([_lost(policy, world, length, run, -1) - _lost(policy, world, length, run, 1) for run in runs])
     error = gains.std(axis=0, ddof=1) / np.sqrt(LEARNING_RUNS)
@@ -90,7 +91,7 @@ def _lost(policy: Any, world: Any, length: int, run: int, sign: int) -> Any:
 
 def check_labels(policy: Any, world: Any, rounds: int) -> None:
     """See that arms by other names, in the opposite order of the alphabet, lead to the same decisions."""
-    arms = getattr(policy, "arms", None)
+    arms = traits_of(policy).arms
     if not arms or not hasattr(policy, "config") or not isinstance(policy, KernelPolicy):
         raise Skip("has no arms of its own")
     # by the opposite order of the alphabet

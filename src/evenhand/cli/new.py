@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from evenhand.errors import ArgumentError, TableError, wanted
+from evenhand.traits import traits_of
 
 if TYPE_CHECKING:
     from evenhand.studies import Study
@@ -67,7 +68,7 @@ def new(
     study = Study.create(store, policy_from(described, bounded=False), name=name, expire_after=after)
     with study:
         made = study.bare_policy
-        labels = list(getattr(made, "arms", None) or getattr(made, "groups", None) or [])
+        labels = list(traits_of(made).labels)
         if json:
             seeded = getattr(made, "seed", None)
             as_json({"name": study.name, "policy": study.policy_name, "arms": labels, "seed": seeded})
@@ -80,13 +81,13 @@ def new(
 
 
 def _sees_contexts(policy: Any) -> bool:
-    return "contexts" in inspect.signature(policy.ask).parameters and getattr(policy, "contextual", True)
+    return "contexts" in inspect.signature(policy.ask).parameters and traits_of(policy).contextual is not False
 
 
 def _told(study: Study) -> str:
     """Return how the shell tells what this study's decisions bring."""
-    kinds = {"sampling": "--rows FILE --label COLUMN", "interventions": "--samples FILE"}
-    return kinds.get(study.policy_name.split("/")[0], "REWARD")
+    told = {"rows": "--rows FILE --label COLUMN", "samples": "--samples FILE", "reward": "REWARD"}
+    return told[traits_of(study.bare_policy).feedback]
 
 
 def _described(path: Path) -> dict[str, Any]:

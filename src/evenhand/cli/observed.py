@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from evenhand.errors import ContextError, RewardError, TableError, UnknownArmError, VerdictError, wanted
+from evenhand.traits import traits_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,7 +44,7 @@ def _table_of_contexts(path: str, study: Study) -> list[list[float]]:
     features = [numbers(frame, str(name)) for name in frame.columns if name != "arm"]
     order = list(range(len(frame)))
     if "arm" in frame.columns:
-        arms = {str(arm): place for place, arm in enumerate(getattr(study.bare_policy, "arms", None) or ())}
+        arms = {str(arm): place for place, arm in enumerate(traits_of(study.bare_policy).arms or ())}
         rows = [str(label) for label in column(frame, "arm")]
         for label in [*rows, *arms]:
             if label not in arms or rows.count(label) != 1:

@@ -186,6 +186,7 @@ class Grouped(Base):
 
     contextual = True
     reward_range = (-math.inf, math.inf)
+    work = "squares"
     membership: Groups
     groups: dict[Label, Label]
 

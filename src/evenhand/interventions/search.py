@@ -65,7 +65,8 @@ class Search(Conversation):
     """
 
     apart = True
-    _handed = Allocation
+    hands_out = Allocation
+    feedback = "samples"
     _kin = "search"
 
     def __init__(

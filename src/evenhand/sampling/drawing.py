@@ -15,7 +15,8 @@ __all__ = ["Drawing"]
 class Drawing(Conversation):
     """A conversation that hands out draws and remembers of each what it says."""
 
-    _handed = Draw
+    hands_out = Draw
+    feedback = "rows"
     groups: tuple[Label, ...]
 
     def _draw(self, round: int, index: int, count: int, why: str) -> Draw:

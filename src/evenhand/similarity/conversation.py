@@ -80,6 +80,7 @@ class Lipschitz(Conversation):
 
     apart = True
     audited = True
+    work = "pairs"
     """Whether it is told an auditor's verdicts beside rewards."""
 
     def __init__(

@@ -12,6 +12,7 @@ from evenhand.learners.adapter import Adapter
 from evenhand.protocol import Decision
 from evenhand.simulation.loop import foreign_learner
 from evenhand.simulation.world import KernelWorld
+from evenhand.traits import traits_of
 
 __all__ = ["check_fit"]
 
@@ -29,23 +30,23 @@ def check_fit(name: str, policy: Any, world: Any) -> None:
         raise ArgumentError(wanted(name, what, got, mend))
 
     own, place = type(policy).__name__, type(world).__name__
-    handed = getattr(policy, "_handed", Decision)
-    if not issubclass(handed, Decision):
+    traits = traits_of(policy)
+    if not issubclass(traits.hands_out, Decision):
         mend = "talk to it with ask() and tell(), round by round"
-        refuse("a policy that chooses among arms", f"a {own}, which hands out a {handed.__name__}", mend)
+        refuse("a policy that chooses among arms", f"a {own}, which hands out a {traits.hands_out.__name__}", mend)
     if hasattr(world, "check_policy"):
         world.check_policy(name, policy)
-    elif getattr(policy, "audited", False):
+    elif traits.audited:
         refuse(f"a policy for arms, as {place} has", f"a {own}, which is told an auditor's verdicts as well")
     shown, told = _shown(world), 2 if hasattr(world, "replicate") else 1
     if shown is None:
         return
-    contextual = getattr(policy, "contextual", None)
+    contextual = traits.contextual
     if contextual is not None and bool(contextual) != bool(shown):
         shows = f"contexts of {world.dimension} numbers an arm" if hasattr(world, "dimension") else "contexts"
         what = f"a policy that takes {shows}, which {place} shows" if shown else "a policy that needs no contexts"
         refuse(what, f"a {own}, which takes none" if shown else f"a {own}, which needs some; {place} shows none")
-    known = getattr(policy, "dimension", None)
+    known = traits.dimension
     if contextual and known is not None and known != getattr(world, "dimension", known):
         refuse(f"contexts of {world.dimension} numbers an arm, as {place} shows", f"a {own} for {known}")
     _check_calls(refuse, policy, place, shown, told)
@@ -71,7 +72,7 @@ def _check_calls(refuse: Callable[..., None], policy: Any, place: str, shown: in
     calls = {policy.ask: shown, policy.tell: 1 + told} if hasattr(policy, "ask") else {}
     learner = foreign_learner(policy)
     if learner is not None and (learner is not policy or not calls):
-        seen = shown if learner is policy else int(bool(getattr(policy, "contextual", False)))
+        seen = shown if learner is policy else int(bool(traits_of(policy).contextual))
         if isinstance(learner, Adapter):
             calls |= {learner._choose: 1 + seen, learner._update: 3 + seen}
         else:
@@ -87,7 +88,7 @@ def _check_calls(refuse: Callable[..., None], policy: Any, place: str, shown: in
 
 
 def _check_rewards(refuse: Callable[..., None], policy: Any, world: Any) -> None:
-    pays, takes = getattr(world, "reward_range", None), getattr(policy, "reward_range", None)
+    pays, takes = getattr(world, "reward_range", None), traits_of(policy).reward_range
     if pays is not None and takes is not None and not (takes[0] <= pays[0] and pays[1] <= takes[1]):
         got = f"a {type(policy).__name__}, which takes rewards from {takes[0]:g} to {takes[1]:g}"
         mend = "scale the rewards, or take another policy"
@@ -96,7 +97,7 @@ def _check_rewards(refuse: Callable[..., None], policy: Any, world: Any) -> None
 
 def _check_groups(refuse: Callable[..., None], policy: Any, world: Any) -> None:
     """Groups may have other names, and either side may tell apart what the other does not."""
-    mine, theirs = getattr(policy, "groups", None), getattr(world, "groups", None)
+    mine, theirs = traits_of(policy).groups, getattr(world, "groups", None)
     if not isinstance(mine, Mapping) or not isinstance(theirs, Mapping) or set(mine) != set(theirs):
         return
     pairs = {(mine[arm], theirs[arm]) for arm in mine}

@@ -17,6 +17,7 @@ from evenhand.policy import KernelPolicy, Ticket, is_forced
 from evenhand.protocol import Decision
 from evenhand.rng import child
 from evenhand.simulation.world import KernelWorld
+from evenhand.traits import traits_of
 
 __all__ = ["Trace", "foreign_learner", "replicate", "runs_compiled"]
 
@@ -143,13 +144,13 @@ def replicate(
 
 def runs_compiled(policy: Any, world: Any) -> bool:
     """Say whether policy and world both have kernels."""
-    return isinstance(policy, KernelPolicy) and isinstance(world, KernelWorld) and getattr(policy, "compiled", True)
+    return isinstance(policy, KernelPolicy) and isinstance(world, KernelWorld) and traits_of(policy).compiled
 
 
 def foreign_learner(policy: Any) -> Any:
     """Return the learner from elsewhere that the policy is or is built on, or None; such a one is copied as it is."""
     while hasattr(policy, "fresh"):
-        policy = getattr(policy, "learner", None)
+        policy = traits_of(policy).learner
     return policy
 
 

@@ -20,6 +20,7 @@ from evenhand.simulation.history import Variables, assemble
 from evenhand.simulation.loop import foreign_learner, runs_compiled
 from evenhand.simulation.store import Store, remembered_seed, signature
 from evenhand.simulation.tasks import IN_PROCESS, Halt, chunks, interruptible, run_chunk, workers
+from evenhand.traits import traits_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -209,7 +210,7 @@ def _check_world(world: Any) -> None:
 
 def _check_arms(named: dict[str, Any], world: Any) -> None:
     for name, policy in named.items():
-        arms = getattr(policy, "arms", None)
+        arms = traits_of(policy).arms
         if arms is not None and tuple(arms) != tuple(world.arms):
             both = len(arms) == len(world.arms)
             got = f"{list(arms)[:5]}" if both else f"{len(arms)} arms"
@@ -250,7 +251,7 @@ def _checkpoints(checkpoints: int | Sequence[int], spacing: str, rounds: int) ->
 
 
 def _promises(named: dict[str, Any]) -> dict[str, Any]:
-    own = {name: getattr(policy, "promise", None) for name, policy in named.items()}
+    own = {name: traits_of(policy).promise for name, policy in named.items()}
     made = [promise for promise in own.values() if promise is not None]
     common = made[0] if made and all(promise == made[0] for promise in made) else None
     return {name: common if promise is None else promise for name, promise in own.items()}

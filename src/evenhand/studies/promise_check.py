@@ -12,6 +12,7 @@ from evenhand.kernels.compose import entry
 from evenhand.metrics.shares import Tally, tally, worst
 from evenhand.protocol import Label
 from evenhand.quotas.audit import follow
+from evenhand.traits import traits_of
 
 __all__ = ["PromiseCheck"]
 
@@ -27,9 +28,10 @@ class PromiseCheck:
     """
 
     def __init__(self, policy: Any) -> None:
-        self.promise: Any = getattr(policy, "promise", None)
-        self.when: str | None = getattr(policy, "kept", None) if self.promise is not None else None
-        self._horizon: int | None = getattr(policy, "horizon", None)
+        traits = traits_of(policy)
+        self.promise: Any = traits.promise
+        self.when: str | None = traits.kept
+        self._horizon: int | None = traits.horizon
         self._labels: list[Label] = list(policy.arms) if self.promise is not None else []
         self._books = tally(self.promise, max(len(self._labels), 1))
         self._worst_rounds, self._summary = np.zeros(max(len(self._labels), 1), np.int64), np.zeros(3, np.int64)

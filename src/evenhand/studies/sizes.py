@@ -6,7 +6,9 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+from evenhand import registry
 from evenhand.errors import ArgumentError, wanted
+from evenhand.traits import traits_of
 
 __all__ = ["checked_pairs", "checked_shown", "checked_sizes"]
 
@@ -36,7 +38,7 @@ def checked_sizes(name: str, arguments: dict[str, Any]) -> None:
     """
     for label in ("arms", "groups", "shares"):
         _most(label, _count(arguments.get(label)), MOST_ARMS)
-    if name.startswith("similarity/") and ("dimension" in arguments or "theta" in arguments):
+    if "dimension" in arguments or "theta" in arguments:
         dimension = _count(arguments.get("dimension", arguments.get("theta")))
         individuals = _count(arguments.get("individuals"))
         _most("individuals", individuals, MOST_INDIVIDUALS)
@@ -47,8 +49,7 @@ def checked_sizes(name: str, arguments: dict[str, Any]) -> None:
         sizes = [_count(states) for states in arguments["states"].values()]
         _most("candidates", _count(arguments["candidates"]), MOST_CANDIDATES)
         _most("states (combinations, by candidates)", math.prod(sizes) * _count(arguments["candidates"]), LARGEST_TABLE)
-    if name.startswith("interventions/"):
-        _most("budget", _count(arguments.get("budget")), LARGEST_BUDGET)
+    _most("budget", _count(arguments.get("budget")), LARGEST_BUDGET)
 
 
 def checked_shown(name: str, asks: Iterable[dict[str, Any]]) -> None:
@@ -64,17 +65,17 @@ def checked_shown(name: str, asks: Iterable[dict[str, Any]]) -> None:
     ArgumentError
         If one decision is shown too much, or all together are.
     """
-    numbers = pairs = 0
+    work, numbers, pairs = traits_of(registry.get(name).cls).work, 0, 0
     for shown in asks:
         contexts = shown.get("contexts")
         if not contexts:
             continue
         rows, own = len(contexts), sum(map(len, contexts))
         _most("contexts: numbers in one decision", own, MOST_SHOWN)
-        if name.startswith("similarity/"):
+        if work == "pairs":
             _most("contexts: individuals", rows, MOST_INDIVIDUALS)
             pairs += rows * rows
-        if name.startswith("groups/"):
+        if work == "squares":
             _most("contexts: arms by the square of their features", rows * len(contexts[0]) ** 2, LARGEST_FIT)
         numbers += own
     _most("contexts: numbers in one request", numbers, MOST_TOGETHER)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from evenhand.errors import ArgumentError
 from evenhand.studies.trail import RECENT, Trail
+from evenhand.traits import traits_of
 
 if TYPE_CHECKING:
     from evenhand.studies.study import Study
 
 __all__ = ["outline", "standing"]
-
-GROUPED = ("groups/", "quotas/")
-"""Policies that may know groups, of their own or of their learner."""
 
 
 def outline(study: Study, trail: Trail) -> dict[str, Any]:
@@ -40,9 +39,7 @@ def standing(study: Study, trail: Trail | None = None) -> dict[str, Any]:
     rows of `group`, `reference`, `feature`, `bias`, `low`, `high`. `groups`: `label`, `share`.
     """
     trail = study.trail() if trail is None else trail
-    policy = study.bare_policy if study.policy_name.startswith(GROUPED) else None
-    grouped = next((p for p in (policy, getattr(policy, "learner", None)) if hasattr(p, "membership")), None)
-    membership = getattr(grouped, "membership", None)
+    traits = traits_of(study.bare_policy)
     return {
         "name": study.name,
         "policy": study.policy_name,
@@ -52,12 +49,12 @@ def standing(study: Study, trail: Trail | None = None) -> dict[str, Any]:
         "told": trail.told,
         "forgotten": trail.forgotten,
         "open": len(trail.open),
-        "arms": _arms(trail, membership),
+        "arms": _arms(trail, traits.membership),
         "promise": _promise(trail),
         "reward": None
         if trail.reward is None
         else {"mean": trail.reward[0], "recent": trail.reward[1], "window": RECENT},
-        "bias": _bias(grouped),
+        "bias": _bias(traits.bias),
         "groups": _groups(trail),
     }
 
@@ -97,12 +94,12 @@ def _promise(trail: Trail) -> dict[str, Any] | None:
     }
 
 
-def _bias(policy: Any) -> list[dict[str, Any]] | None:
+def _bias(bias: Callable[[], Any] | None) -> list[dict[str, Any]] | None:
     """Return the learned bias; None for policies that learn none, or have been told nothing yet."""
-    if not hasattr(policy, "bias"):
+    if bias is None:
         return None
     try:
-        rows: list[dict[str, Any]] = policy.bias().to_dict("records")
+        rows: list[dict[str, Any]] = bias().to_dict("records")
     except ArgumentError:
         return None
     return rows

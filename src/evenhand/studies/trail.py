@@ -18,6 +18,7 @@ from evenhand.protocol import Label
 from evenhand.studies.chain import Entry
 from evenhand.studies.promise_check import PromiseCheck
 from evenhand.studies.records import loaded, reason_code, revived
+from evenhand.traits import traits_of
 
 __all__ = ["Moment", "Trail"]
 
@@ -59,17 +60,15 @@ class Trail:
     """
 
     def __init__(self, policy: Any) -> None:
-        labels = getattr(policy, "arms", None) or getattr(policy, "groups", None) or ()
-        self.labels: list[Label] = list(labels)
+        traits = traits_of(policy)
+        self.labels: list[Label] = list(traits.labels)
         self.check = PromiseCheck(policy)
         self.sequence = self.rounds = self.told = self.forgotten = self.forced = 0
         k = len(self.labels)
         self.counts, self.last_owed = np.zeros(k, np.int64), np.zeros(k, np.int64)
         self.rewards, self.rewarded = np.zeros(k), np.zeros(k, np.int64)
         self.open: dict[int, tuple[tuple[int, ...], int]] = {}
-        self._membership = getattr(policy, "membership", None) or getattr(
-            getattr(policy, "learner", None), "membership", None
-        )
+        self._membership = traits.membership
         self.groups: list[Label] = [] if self._membership is None else list(self._membership.names)
         self.group_counts = np.zeros(len(self.groups), np.int64)
         self.last_arms: deque[int] = deque(maxlen=WATCHED)

@@ -1,0 +1,88 @@
+"""What a policy states about itself, read at one place: nobody else asks an object for names that it may lack.
+
+A policy writes a trait as an attribute of its class or of the object, under the name that it has here; what it leaves
+out has the default. So evenhand's own policies and everybody's are described alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from evenhand.protocol import Decision, Label
+
+__all__ = ["Feedback", "Traits", "Work", "traits_of"]
+
+Feedback = Literal["reward", "rows", "samples"]
+Work = Literal["numbers", "pairs", "squares"]
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What a policy is, promises, and is told.
+
+    Attributes
+    ----------
+    arms : the labels of its arms; None where it has none, or does not know them yet.
+    labels : whom its decisions are for: its arms, or the groups of a sampler; () where rounds bring their own.
+    promise : the shares that it promises, None where it promises none.
+    kept : when it keeps the promise, "at every round", "at the horizon" or "in the long run"; None without one.
+    horizon : the round up to which it decides, or keeps its promise; None for no end.
+    learner : the learner that it is built on, None where it has none.
+    membership : the groups of its arms, its own or its learner's; None where it knows none.
+    bias : its method that returns what it learned about society's bias, or its learner's; None where it learns none.
+    groups : the groups as users read them, arm -> group, or a sampler's groups; None where there are none.
+    contextual : whether it sees contexts; None where it does not say.
+    dimension : of the contexts, None before it is known.
+    reward_range : the least and the largest reward that it takes; None where it does not say.
+    feedback : what a decision is told: "reward", "rows" of data, or "samples" of a causal model.
+    audited : whether an auditor's verdicts are told beside the reward.
+    compiled : whether all of it runs in kernels, where it has kernels.
+    learns : whether it is meant to do better for what it is told.
+    work : how the work for a decision grows with what is shown: with its "numbers", with the "pairs" of its rows, or
+        with its rows by the "squares" of its columns.
+    hands_out : the type of its tickets.
+    """
+
+    arms: tuple[Label, ...] | None = None
+    labels: tuple[Label, ...] = ()
+    promise: Any = None
+    kept: str | None = None
+    horizon: int | None = None
+    learner: Any = None
+    membership: Any = None
+    bias: Callable[[], Any] | None = None
+    groups: Any = None
+    contextual: bool | None = None
+    dimension: int | None = None
+    reward_range: tuple[float, float] | None = None
+    feedback: Feedback = "reward"
+    audited: bool = False
+    compiled: bool = True
+    learns: bool = True
+    work: Work = "numbers"
+    hands_out: type[Any] = Decision
+
+
+STATED = tuple(name for name in Traits.__dataclass_fields__ if name != "labels")
+
+
+def traits_of(policy: Any) -> Traits:
+    """Return the traits of a policy, a learner, or a class of either.
+
+    >>> import evenhand as eh
+    >>> traits = traits_of(eh.quotas.FairUCB({"ads": 0.2, "news": 0.3}))
+    >>> traits.labels, traits.kept, traits.feedback
+    (('ads', 'news'), 'at every round', 'reward')
+    """
+    stated = {name: getattr(policy, name) for name in STATED if hasattr(policy, name)}
+    learner = stated.get("learner")
+    for name in ("membership", "bias"):
+        stated.setdefault(name, getattr(learner, name, None))
+    if stated.get("promise") is None:
+        stated["kept"] = None
+    else:
+        stated.setdefault("kept", "at every round")
+    labels = () if isinstance(policy, type) else stated.get("arms") or stated.get("groups") or ()
+    return Traits(labels=tuple(labels), **stated)

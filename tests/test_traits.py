@@ -1,0 +1,63 @@
+"""What policies state about themselves, evenhand's and everybody's, with defaults for what they leave out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import evenhand as eh
+from evenhand import registry
+from evenhand.checks import examples
+from evenhand.learners import UCB1
+from evenhand.traits import Traits, traits_of
+
+
+class Plain:
+    """A policy that states nothing."""
+
+    def ask(self):
+        return eh.Decision(1, 1, "a", 0, None, "always")
+
+    def tell(self, decision, reward): ...
+
+
+class OnSale(Plain):
+    """One that states a few things."""
+
+    arms = ("a", "b")
+    contextual = True
+    reward_range = (0.0, 5.0)
+
+
+def test_who_states_nothing_has_the_defaults():
+    assert traits_of(Plain()) == Traits()
+
+
+def test_what_is_stated_is_read():
+    traits = traits_of(OnSale())
+    assert (traits.arms, traits.labels, traits.contextual, traits.reward_range) == (("a", "b"), ("a", "b"), True, (0, 5))
+    assert traits.promise is traits.kept is traits.bias is None
+
+
+def test_groups_and_bias_are_the_learners_where_the_policy_has_none():
+    groups = {"ann": "F", "bob": "M", "eve": "F"}
+    learner = eh.groups.GroupFairTopInterval(groups, seed=1)
+    policy = eh.quotas.DeadlineLearn(learner, {"ann": 0.2, "bob": 0.2, "eve": 0.1})
+    assert traits_of(policy).membership.names == learner.membership.names
+    for t in range(20):
+        policy.tell(policy.ask(np.eye(3)[:, :2] + t / 20), 1.0)
+    assert len(traits_of(policy).bias()) > 0
+    assert traits_of(UCB1(arms=2)).membership is None
+
+
+@pytest.mark.parametrize("name", [entry.name for entry in registry.entries("policy")])
+def test_every_registered_policy_states_its_traits(name):
+    cls = registry.get(name).cls
+    for policy, _ in examples(cls):
+        traits = traits_of(policy)
+        problem = name.split("/")[0]
+        assert traits.feedback == {"sampling": "rows", "interventions": "samples"}.get(problem, "reward")
+        assert traits.work == traits_of(cls).work == {"similarity": "pairs", "groups": "squares"}.get(problem, "numbers")
+        assert traits.audited == (problem == "similarity")
+        assert (traits.promise is not None) == (traits.kept is not None) == (problem == "quotas")
+        assert traits.hands_out.__name__ == {"sampling": "Draw", "interventions": "Allocation"}.get(problem, "Decision")
