@@ -35,7 +35,8 @@ def test_who_states_nothing_has_the_defaults():
 
 def test_what_is_stated_is_read():
     traits = traits_of(OnSale())
-    assert (traits.arms, traits.labels, traits.contextual, traits.reward_range) == (("a", "b"), ("a", "b"), True, (0, 5))
+    assert traits.arms == traits.labels == ("a", "b")
+    assert (traits.contextual, traits.reward_range) == (True, (0.0, 5.0))
     assert traits.promise is traits.kept is traits.bias is None
 
 
@@ -57,7 +58,8 @@ def test_every_registered_policy_states_its_traits(name):
         traits = traits_of(policy)
         problem = name.split("/")[0]
         assert traits.feedback == {"sampling": "rows", "interventions": "samples"}.get(problem, "reward")
-        assert traits.work == traits_of(cls).work == {"similarity": "pairs", "groups": "squares"}.get(problem, "numbers")
+        work = {"similarity": "pairs", "groups": "squares"}.get(problem, "numbers")
+        assert traits.work == traits_of(cls).work == work
         assert traits.audited == (problem == "similarity")
         assert (traits.promise is not None) == (traits.kept is not None) == (problem == "quotas")
         assert traits.hands_out.__name__ == {"sampling": "Draw", "interventions": "Allocation"}.get(problem, "Decision")
