@@ -127,7 +127,7 @@ def checked_scores(model: CausalModel, outcome: str, values: Mapping[Any, float]
     states = model.states[outcome]
     what = f"a number for each state of {outcome!r}: {list(states)}"
     mend = f"such as {{{states[0]!r}: 1.0, ...}}"
-    given: Any = dict(zip(states, states, strict=True)) if values is None else by_label(values, "values", what)
+    given: Any = {state: _read(state) for state in states} if values is None else by_label(values, "values", what)
     if not isinstance(given, dict) or set(given) - set(states):
         raise ArgumentError(wanted("values", what, values, mend))
     named = [given.get(state) for state in states]
@@ -138,6 +138,14 @@ def checked_scores(model: CausalModel, outcome: str, values: Mapping[Any, float]
     if not np.isfinite(numbers).all() or low == high or not math.isfinite(high - low):
         raise ArgumentError(wanted("values", "finite numbers that differ", numbers.tolist()))
     return (numbers - low) / (high - low), low, high
+
+
+def _read(state: Any) -> Any:
+    """Return the number that a state is written as: in files, states are texts."""
+    try:
+        return float(state) if isinstance(state, str) else state
+    except ValueError:
+        return state
 
 
 def cell_density(model: CausalModel, structure: Structure, candidates: Floats) -> Floats:
