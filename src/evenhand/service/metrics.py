@@ -52,6 +52,7 @@ class Metrics:
             "forget": Counter("evenhand_forgotten", "Tickets forgotten.", ["study"], registry=self.registry),
         }
         self._request_child, self._seconds_child = cache(self._requests.labels), cache(self._seconds.labels)
+        self._did_child = cache(lambda kind, study: self._did[kind].labels(study))
         self._studies: set[str] = set()
 
     def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
@@ -66,7 +67,7 @@ class Metrics:
     def count(self, kind: str, study: str, count: int) -> None:
         """Count new decisions, reports or closed tickets of a study."""
         if count:
-            self._did[kind].labels(self._label(study)).inc(count)
+            self._did_child(kind, self._label(study)).inc(count)
 
     def exposition(self, standings: Callable[[], Sequence[Standing]]) -> bytes:
         """Return the text that Prometheus reads, with the present state of each study."""

@@ -134,7 +134,7 @@ class TellBody(Body):
         ArgumentError
             If the columns of `samples` differ in length, or more pairs are named than any round has.
         """
-        told = {name: value for name, value in self if name != "ticket" and value is not None}
+        told = {name: value for name, value in vars(self).items() if name != "ticket" and value is not None}
         if self.samples is not None:
             if len({len(column) for column in self.samples.values()}) > 1:
                 raise ArgumentError(wanted("samples", EXPECTED["samples"][1], self.samples))

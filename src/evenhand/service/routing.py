@@ -98,7 +98,8 @@ class Endpoint:
                 content = await read_body(
                     request.receive, header(request.scope, b"content-length"), request.app.state.max_body
                 )
-                found[kind] = await off_loop(len(content) > LARGE, partial(self._body, request, content))
+                read = partial(self._body, request, content)
+                found[kind] = await asyncio.to_thread(read) if len(content) > LARGE else read()
             else:
                 model = self.models[kind][0]
                 found[kind] = parse(model, _texts(request, kind, model))
