@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -23,6 +23,7 @@ __all__ = [
     "Label",
     "Learner",
     "Policy",
+    "ReplicatingWorld",
     "SavedText",
     "World",
     "arm_labels",
@@ -127,7 +128,16 @@ class Policy(Protocol):
 
 @runtime_checkable
 class World(Protocol):
-    """Whatever answers decisions: `policy.tell(d := policy.ask(*world.observe()), *world.respond(d))` is one round."""
+    """Whatever answers decisions: `policy.tell(d := policy.ask(*world.observe()), *world.respond(d))` is one round.
+
+    For `eh.simulate` it has these attributes as well:
+
+    Attributes
+    ----------
+    arms : the labels of the arms.
+    scores : the names of what it adds up over the rounds, such as ("regret",); history variables of a simulation.
+    totals : those sums since `reset`, as many as there are scores.
+    """
 
     def reset(self, seed: int) -> None:
         """Start anew from a seed."""
@@ -139,6 +149,35 @@ class World(Protocol):
 
     def respond(self, ticket: Any) -> tuple[Any, ...]:
         """Return what `tell` is told about the ticket of the round that was observed last."""
+        ...
+
+
+@runtime_checkable
+class ReplicatingWorld(Protocol):
+    """A world with a simulation of its own, for rounds that are more than one arm and one reward.
+
+    Attributes
+    ----------
+    arms : the labels of the arms.
+    """
+
+    arms: Sequence[Label]
+
+    def check_policy(self, name: str, policy: Any) -> None:
+        """Raise ArgumentError if a policy, called `name`, cannot be played here."""
+        ...
+
+    def replicate(
+        self, policy: Any, *, policy_seed: int, world_seed: int, checkpoints: Any, stop: Callable[[int], None]
+    ) -> dict[str, tuple[tuple[str, ...], Any]]:
+        """Play a fresh copy of the policy from these seeds to the last checkpoint.
+
+        Returns
+        -------
+        dict
+            Of each history variable its dimensions, "round" first, and its values at the checkpoints. `stop` is called
+            now and then with the rounds done, and may raise to end the replication.
+        """
         ...
 
 

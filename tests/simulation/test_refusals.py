@@ -59,6 +59,23 @@ def test_a_world_that_is_none(world):
         play(world=world)
 
 
+def test_a_world_that_lacks_something_is_told_what():
+    class Silent(Armless):
+        arms = (0, 1)
+        respond = property()
+
+    with pytest.raises(ArgumentError, match=r"it lacks respond; see evenhand\.protocol\.World"):
+        play(world=Silent())
+
+
+def test_a_world_whose_totals_are_not_its_scores():
+    class Uncounted(Armless):
+        arms, scores = (0, 1), ("regret",)
+
+    with pytest.raises(ArgumentError, match="world: wanted one whose totals after reset are 1 numbers"):
+        play(world=Uncounted())
+
+
 def test_a_world_without_gaps_has_no_fair_regret():
     class Plain:
         arms, scores, totals = (0, 1), (), ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import warnings
 from collections.abc import Mapping, Sequence
@@ -20,6 +21,7 @@ from evenhand.simulation.history import Variables, assemble
 from evenhand.simulation.loop import foreign_learner, runs_compiled
 from evenhand.simulation.store import Store, remembered_seed, signature
 from evenhand.simulation.tasks import IN_PROCESS, Halt, chunks, interruptible, run_chunk, workers
+from evenhand.simulation.world import KernelWorld
 from evenhand.traits import traits_of
 
 if TYPE_CHECKING:
@@ -29,6 +31,9 @@ __all__ = ["simulate"]
 
 MOST = {"rounds": 2**53, "replications": 10**7, "checkpoints": 10**7, "jobs": 10**4}
 """The largest numbers that are taken."""
+REPLICATING = ("arms", "check_policy", "replicate")
+STEPPED = ("arms", "scores", "reset", "observe", "respond")
+"""What a world has that is simulated, see `evenhand.protocol`."""
 ROUNDS_A_TASK = 1_000_000
 """Short replications are handed out together, long ones alone, so that an interruption loses little."""
 
@@ -201,11 +206,19 @@ def _named(policies: Any) -> dict[str, Any]:
 
 
 def _check_world(world: Any) -> None:
-    needs = ("arms", "replicate") if hasattr(world, "replicate") else ("arms", "scores", "reset", "observe", "respond")
-    if isinstance(world, type) or not all(hasattr(world, name) for name in needs):
+    needs = REPLICATING if hasattr(world, "replicate") else STEPPED
+    lacks = [name for name in needs if not hasattr(world, name)]
+    if lacks or isinstance(world, type):
         what = f"an object with {', '.join(needs[:-1])} and {needs[-1]}"
-        mend = "make one of that class" if isinstance(world, type) else ""
+        is_class = "make one of that class" if isinstance(world, type) else ""
+        mend = is_class or f"it lacks {', '.join(lacks)}; see evenhand.protocol.World"
         raise ArgumentError(wanted("world", what, world, mend))
+    if needs is STEPPED and not isinstance(world, KernelWorld):
+        trial = copy.deepcopy(world)
+        trial.reset(0)
+        if len(getattr(trial, "totals", ())) != len(world.scores):
+            what = f"one whose totals after reset are {len(world.scores)} numbers, one for each of {list(world.scores)}"
+            raise ArgumentError(wanted("world", what, getattr(trial, "totals", "no totals")))
 
 
 def _check_arms(named: dict[str, Any], world: Any) -> None:
