@@ -20,4 +20,4 @@ def test_the_contract_holds(entry):
             assert check_world(example)
         else:
             skipped = {check.name for check in check_policy(*example, rounds=40) if check.skipped}
-            assert skipped == {"one kernel", "promise"}
+            assert skipped == {"one kernel", "promise", "learns", "labels", "numbers"}

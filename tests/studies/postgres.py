@@ -16,6 +16,8 @@ def binaries() -> Path | None:
     found = shutil.which("initdb")
     if found:
         return Path(found).resolve().parent
+    if os.geteuid() == 0 and not shutil.which("runuser"):
+        return None  # a server does not run as root
     debian = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
     return debian[-1].parent if debian else None
 

@@ -388,7 +388,8 @@ def test_eight_threads_on_one_study_and_on_two_of_one_store(kind, tmp_path):
             trail = study.trail()
             assert trail.rounds == trail.counts.sum() == len(trail.last_arms)
             assert trail.told + len(trail.open) == trail.rounds
-            assert study.policy.round >= len(study.open_tickets)
+            waiting = len(study.open_tickets)
+            assert study.policy.round >= waiting
             assert study.verify().problems == ()
             for event in study.events():
                 assert study.record(event.ticket).ticket == event.ticket

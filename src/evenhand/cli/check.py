@@ -25,9 +25,9 @@ def check(
     failed = False
     for one in named or [registry.get(name).name]:
         try:
-            rows += _promise(one)
             for example, checks in check_registered(one).items():
                 rows += [(example, c.name, f"skipped: {c.skipped}" if c.skipped else "passed") for c in checks]
+            rows += _promise(one)
         except ContractError as error:
             failed = True
             rows.append((one, "contract", f"FAILED: {error}"))
@@ -49,4 +49,4 @@ def _promise(name: str) -> list[tuple[str, str, str]]:
     if not takes_shares or getattr(policy_class, "kept", None) in (None, "in the long run"):
         return []
     report = check_promise(policy_class)
-    return [(name, "any promise", f"kept in {report.conversations:,} conversations, {report.rounds:,} rounds")]
+    return [(f"{name} #0", f"promise, {report.conversations:,} conversations", "passed")]
