@@ -223,4 +223,4 @@ class FairUCB(UnderQuota, KernelPolicy):
     @classmethod
     def examples(cls) -> Iterator[tuple[FairUCB, Any]]:
         yield cls([0.2, 0.3, 0.25]), BernoulliArms([0.7, 0.5, 0.4])
-        yield cls([0.1] * 10, tolerance=3), BernoulliArms([0.05 * i for i in range(10)])
+        yield cls([0.08] * 10, tolerance=3), BernoulliArms([0.05 * i for i in range(10)])
