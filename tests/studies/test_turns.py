@@ -72,6 +72,18 @@ def test_a_store_s_writers_come_in_order(tmp_path, monkeypatch):
     assert (tmp_path / "ads.evenhand-queue").stat().st_mode & 0o777 == 0o600
 
 
+def test_one_process_writes_on_for_a_slice_and_then_draws_a_number_again(path, monkeypatch):
+    monkeypatch.setattr("evenhand.studies.turns.SLICE", 3600.0)
+    for _ in range(3):
+        with queued(str(path), PATIENCE):
+            assert drawn(path) == 1
+    monkeypatch.setattr("evenhand.studies.turns.slices", {})
+    monkeypatch.setattr("evenhand.studies.turns.SLICE", 0.0)
+    for number in (2, 3):
+        with queued(str(path), PATIENCE):
+            assert drawn(path) == number
+
+
 def holder(path):
     process = subprocess.Popen([sys.executable, "-c", HOLDING, str(path)], stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "in\n"

@@ -26,6 +26,13 @@ NAP = 0.0003
 COUNTER = struct.Struct("<Q")
 """The beginning of the file: the number that was drawn last. The bytes behind it stand for the numbers."""
 NUMBERS = 2**62
+WRITING = COUNTER.size + NUMBERS
+"""The byte that the one who writes holds."""
+SLICE = 0.002
+"""Seconds after its turn for which a process may write again at once, if nobody else writes at that moment. Others wait
+a little longer, and far less time goes into handing over and into reading what the others wrote."""
+slices: dict[str, float] = {}
+"""Store -> when, on the clock of `monotonic`, the slice of this process ends."""
 LOCK = struct.Struct("hhqqi0q")
 """`struct flock` on Linux: the kind of lock, 0, the first byte, how many bytes, 0."""
 
@@ -46,15 +53,25 @@ if sys.platform == "linux":
     def _turn(store: str, deadline: float) -> Iterator[None]:
         file = _opened(store)
         try:
-            before, number = _drawn(file, deadline)
-            try:
-                while _in_use(file, before) and time.monotonic() < deadline:
-                    time.sleep(NAP)
-                yield
-            finally:
-                _lock(file, fcntl.F_UNLCK, COUNTER.size + number)
+            if time.monotonic() >= slices.get(store, 0.0) or not _won(file):
+                _wait(file, deadline)
+                slices[store] = time.monotonic() + SLICE
+            yield
         finally:
-            os.close(file)
+            os.close(file)  # lets go of its locks
+
+    def _wait(file: int, deadline: float) -> None:
+        """Draw a number and wait until it is its turn and nobody writes."""
+        before = _drawn(file, deadline)
+        while (_in_use(file, before) or not _won(file)) and time.monotonic() < deadline:
+            time.sleep(NAP)
+
+    def _won(file: int) -> bool:
+        """Become the one who writes, if nobody is."""
+        with suppress(BlockingIOError, PermissionError):
+            _lock(file, fcntl.F_WRLCK, WRITING)
+            return True
+        return False
 
     def _opened(store: str) -> int:
         """Open the file with the numbers, which has the mode of the store."""
@@ -65,8 +82,8 @@ if sys.platform == "linux":
                 os.fchmod(file, mode)
         return file
 
-    def _drawn(file: int, deadline: float) -> tuple[int, int]:
-        """Return the last number and the next one, which is in use from now on."""
+    def _drawn(file: int, deadline: float) -> int:
+        """Draw the next number, which is in use from now on; return the one before."""
         while True:
             try:
                 _lock(file, fcntl.F_WRLCK, 0, COUNTER.size)
@@ -81,7 +98,7 @@ if sys.platform == "linux":
             number = (before + 1) % NUMBERS
             _lock(file, fcntl.F_WRLCK, COUNTER.size + number)
             os.pwrite(file, COUNTER.pack(number), 0)
-            return before, number
+            return before
         finally:
             _lock(file, fcntl.F_UNLCK, 0, COUNTER.size)
 
