@@ -19,7 +19,7 @@ from evenhand.quotas import DeadlineLearn, FairLearn, FairUCB
 from evenhand.sampling import Certification, Draw, LogisticModel, OptimisticSampler, UniformSampler
 from evenhand.similarity import LipschitzUCB
 from evenhand.state import from_bytes, to_bytes
-from evenhand.studies.records import as_decided, decision_from, dumped, loaded
+from evenhand.studies.codec import as_decided, decision_from, dumped, loaded
 
 SHARES = {"a": 0.3, "b": 0.3}
 NAMES = [entry.name for entry in registry.entries("policy")]

@@ -13,7 +13,7 @@ import pytest
 
 from evenhand.service import response_schemas as models
 from evenhand.studies import Store
-from evenhand.studies.trail import Trail
+from evenhand.studies.statistics import Trail
 
 OWED = "owed its share"
 

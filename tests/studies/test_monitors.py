@@ -10,8 +10,8 @@ from evenhand.errors import ArgumentError
 from evenhand.protocol import Decision
 from evenhand.quotas.problem import Promise
 from evenhand.studies import Operation, Store, Study, monitors
-from evenhand.studies.measures import measured
-from evenhand.studies.trail import WATCHED
+from evenhand.studies.metrics import measured
+from evenhand.studies.statistics import WATCHED
 from tests.naming import named
 from tests.studies.worker import nursery
 

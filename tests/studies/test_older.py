@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import delete
 
 from evenhand.studies import Study
-from evenhand.studies.records import decision_from
+from evenhand.studies.codec import decision_from
 from evenhand.studies.schema import SNAPSHOTS
 from tests.studies.older.make import conversations
 

@@ -6,7 +6,7 @@ from evenhand import registry
 from evenhand.checks import examples
 from evenhand.errors import EvenhandError
 from evenhand.state import from_bytes, to_bytes
-from evenhand.studies.records import as_decided, dumped, loaded, plain, revived
+from evenhand.studies.codec import as_decided, dumped, loaded, plain, revived
 
 APART = [entry.name for entry in registry.entries("policy") if getattr(entry.cls, "apart", False)]
 SHOWN = ("contexts", "groups")

@@ -9,7 +9,7 @@ from evenhand.quotas.problem import Promise
 from evenhand.state import to_bytes
 from evenhand.studies import Study
 from evenhand.studies.chain import Entry, digest_of, genesis
-from evenhand.studies.records import dumped, loaded
+from evenhand.studies.codec import dumped, loaded
 from evenhand.studies.schema import EVENTS, SNAPSHOTS, STUDIES
 from tests.naming import named
 

@@ -155,7 +155,7 @@ def _tell_many(study: Study, file: str, json: bool) -> None:
 
 def _shown(study: Study, decision: Any) -> dict[str, Any]:
     """Return a decision as the shell shows it: its signed ticket first."""
-    from evenhand.studies.records import as_decided
+    from evenhand.studies.codec import as_decided
 
     fields = {name: value for name, value in as_decided(decision).items() if name not in ("type", "plan")}
     if "frame" in fields:

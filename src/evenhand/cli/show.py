@@ -36,7 +36,7 @@ def show(
     """Show how a study stands: shares against promises, open tickets, learned bias, the last decisions with reasons."""
     from evenhand.cli.output import as_json, folder
     from evenhand.studies import Study
-    from evenhand.studies.standing import standing
+    from evenhand.studies.summary import standing
 
     with Study.open(store, study) as running:
         if decision:

@@ -11,7 +11,7 @@ def studies(store: STORE, json: JSON = False) -> None:
     """List the studies of a store."""
     from evenhand.cli.output import as_json, cell, say, table
     from evenhand.studies import Store, Study
-    from evenhand.studies.standing import outline
+    from evenhand.studies.summary import outline
 
     place = Store.at(store)
     rows = []

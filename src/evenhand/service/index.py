@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from evenhand.protocol import find_label
-from evenhand.studies.records import reason_code
+from evenhand.studies.codec import reason_code
 
 if TYPE_CHECKING:
     from evenhand.studies import Study

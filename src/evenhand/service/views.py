@@ -12,7 +12,7 @@ import numpy as np
 from evenhand.service.metrics import Standing
 from evenhand.service.sessions import Session, Sessions
 from evenhand.studies import Study, monitors
-from evenhand.studies.standing import outline, standing
+from evenhand.studies.summary import outline, standing
 
 __all__ = [
     "alert_mark",

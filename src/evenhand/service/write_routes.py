@@ -30,8 +30,8 @@ from evenhand.service.responses import as_json
 from evenhand.service.routing import Endpoint, off_loop, parse
 from evenhand.service.sessions import Session, Sessions
 from evenhand.studies import Operation, Study
-from evenhand.studies.records import as_decided
-from evenhand.studies.sizes import checked_shown
+from evenhand.studies.codec import as_decided
+from evenhand.studies.limits import checked_shown
 from evenhand.studies.specification import policy_from
 
 __all__ = ["WRITE_ENDPOINTS"]

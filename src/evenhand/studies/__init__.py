@@ -5,7 +5,7 @@ Nothing that was acknowledged is lost, every decision can be explained, and the 
 
 from evenhand.studies import monitors
 from evenhand.studies.export import bandit_feedback, bandit_frame
-from evenhand.studies.fold import Operation
+from evenhand.studies.operations import Operation
 from evenhand.studies.store import Store
 from evenhand.studies.study import Study
 

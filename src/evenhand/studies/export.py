@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.errors import ArgumentError
+from evenhand.studies.codec import loaded, moment
 from evenhand.studies.log import CLOSED
-from evenhand.studies.records import loaded, moment
 from evenhand.studies.request_keys import shown_key
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple, get_args
 from sqlalchemy import insert, select, update
 
 from evenhand.errors import ArgumentError, wanted
-from evenhand.studies.records import moment
+from evenhand.studies.codec import moment
 from evenhand.studies.schema import KEYS
 from evenhand.studies.store import Store
 

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, exists, func, select
 from sqlalchemy.sql import ColumnElement
 
 from evenhand.studies.chain import Entry
-from evenhand.studies.records import Event, loaded, moment
+from evenhand.studies.codec import Event, loaded, moment
 from evenhand.studies.request_keys import shown_key
 from evenhand.studies.schema import EVENTS
 from evenhand.studies.store import Store

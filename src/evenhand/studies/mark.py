@@ -11,8 +11,8 @@ import orjson
 
 from evenhand.errors import ArgumentError, wanted
 from evenhand.studies.chain import Entry
+from evenhand.studies.codec import loaded, plain, revived
 from evenhand.studies.promise_check import PromiseCheck
-from evenhand.studies.records import loaded, plain, revived
 
 __all__ = ["Count", "Mark"]
 

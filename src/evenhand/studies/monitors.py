@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sqlalchemy import Connection, Select, insert, select, update
 
 from evenhand.errors import ArgumentError, wanted
-from evenhand.studies.measures import METRICS, Monitor, check, measured, passed
-from evenhand.studies.records import moment, now
+from evenhand.studies.codec import moment, now
+from evenhand.studies.metrics import METRICS, Monitor, check, measured, passed
 from evenhand.studies.schema import ALERTS, MONITORS
 
 if TYPE_CHECKING:

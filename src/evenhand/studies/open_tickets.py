@@ -12,8 +12,8 @@ from typing import Any
 from sqlalchemy import Connection
 
 from evenhand.studies.chain import Entry
+from evenhand.studies.codec import arguments_of, loaded
 from evenhand.studies.log import Log
-from evenhand.studies.records import arguments_of, loaded
 
 __all__ = ["OpenTickets", "alone", "take_up"]
 

@@ -12,10 +12,10 @@ from sqlalchemy import Connection
 from evenhand.errors import EvenhandError, ReplayError
 from evenhand.state import from_bytes, to_bytes
 from evenhand.studies.chain import Entry, linked
-from evenhand.studies.fold import Arguments, Operation, replayed, taken
+from evenhand.studies.codec import loaded, revived
 from evenhand.studies.log import Log
 from evenhand.studies.open_tickets import OpenTickets, alone, take_up
-from evenhand.studies.records import loaded, revived
+from evenhand.studies.operations import Arguments, Operation, replayed, taken
 from evenhand.studies.versions import policy_version
 
 __all__ = ["Fold"]

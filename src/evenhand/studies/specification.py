@@ -20,7 +20,7 @@ import numpy as np
 
 from evenhand import registry
 from evenhand.errors import ArgumentError, EvenhandError, wanted
-from evenhand.studies.sizes import checked_sizes
+from evenhand.studies.limits import checked_sizes
 
 __all__ = ["policy_from"]
 

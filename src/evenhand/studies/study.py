@@ -26,23 +26,23 @@ from evenhand.errors import (
     wanted,
 )
 from evenhand.studies.chain import genesis
+from evenhand.studies.codec import Event, moment, now
 from evenhand.studies.creation import name_of_new, opened, state_of_new
 from evenhand.studies.expiry import read_expiry
-from evenhand.studies.fold import Arguments, Operation
 from evenhand.studies.log import Log, Record, as_event, record_of
-from evenhand.studies.records import Event, moment, now
+from evenhand.studies.operations import Arguments, Operation
 from evenhand.studies.replay import Fold
 from evenhand.studies.schema import STUDIES
+from evenhand.studies.signing import new_secret, number_of, signed
 from evenhand.studies.snapshots import cross, keep, latest, write_snapshot
 from evenhand.studies.store import Store
-from evenhand.studies.tickets import new_secret, number_of, signed
 from evenhand.studies.transaction import Transaction
 from evenhand.studies.versions import policy_version
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from evenhand.studies.trail import Trail
+    from evenhand.studies.statistics import Trail
     from evenhand.studies.verify import Verification
 
 __all__ = ["Study"]
@@ -350,7 +350,7 @@ class Study:
 
     def trail(self) -> Trail:
         """Return shares, shortfalls and rewards over time, as far as the log goes now."""
-        from evenhand.studies.trail import Trail
+        from evenhand.studies.statistics import Trail
 
         with self._turn:
             if self._trail is None:

@@ -12,10 +12,10 @@ from sqlalchemy import Connection
 from evenhand.errors import ArgumentError, ClosedTicketError, ContradictionError, EvenhandError, wanted
 from evenhand.protocol import composed
 from evenhand.studies.chain import Entry, digest_of
+from evenhand.studies.codec import decision_from, dumped, first_random_state, now, random_state, revived
 from evenhand.studies.expiry import duration
-from evenhand.studies.fold import Operation, decided_text, taken
 from evenhand.studies.log import Log, record_of
-from evenhand.studies.records import decision_from, dumped, first_random_state, now, random_state, revived
+from evenhand.studies.operations import Operation, decided_text, taken
 from evenhand.studies.replay import Fold
 from evenhand.studies.request_keys import LONGEST, texts_of
 

@@ -14,9 +14,9 @@ from evenhand.errors import EvenhandError, ReplayError, StoreError
 from evenhand.protocol import Label
 from evenhand.state import from_bytes, to_bytes
 from evenhand.studies.chain import Entry, genesis, linked
-from evenhand.studies.fold import replayed
 from evenhand.studies.integrity import damages
 from evenhand.studies.mark import Count, Mark
+from evenhand.studies.operations import replayed
 from evenhand.studies.request_keys import shown_key
 from evenhand.studies.schema import EVENTS, SNAPSHOTS, STUDIES
 from evenhand.studies.snapshots import first, fold_at, same_state

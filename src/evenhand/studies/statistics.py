@@ -16,8 +16,8 @@ import numpy as np
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.protocol import Label
 from evenhand.studies.chain import Entry
+from evenhand.studies.codec import loaded, reason_code, revived
 from evenhand.studies.promise_check import PromiseCheck
-from evenhand.studies.records import loaded, reason_code, revived
 from evenhand.traits import traits_of
 
 __all__ = ["Moment", "Trail"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evenhand.errors import ArgumentError
-from evenhand.studies.sizes import checked_pairs, checked_shown
+from evenhand.studies.limits import checked_pairs, checked_shown
 
 
 def shown(rows, features):

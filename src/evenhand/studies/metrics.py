@@ -22,7 +22,7 @@ import numpy as np
 from evenhand.errors import ArgumentError, wanted
 from evenhand.labels import label_texts
 from evenhand.protocol import find_label
-from evenhand.studies.trail import WATCHED, Trail
+from evenhand.studies.statistics import WATCHED, Trail
 
 __all__ = ["METRICS", "Monitor", "check", "measured", "passed"]
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from evenhand.errors import ArgumentError, ReplayError, wanted
 from evenhand.studies.chain import Entry
-from evenhand.studies.records import arguments_of, as_decided, dumped, loaded, plain
+from evenhand.studies.codec import arguments_of, as_decided, dumped, loaded, plain
 
 __all__ = ["Arguments", "Operation", "replayed", "taken"]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from evenhand.errors import ArgumentError
-from evenhand.studies.trail import RECENT, Trail
+from evenhand.studies.statistics import RECENT, Trail
 from evenhand.traits import traits_of
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from evenhand.errors import ArgumentError
 from evenhand.protocol import Decision
 from evenhand.quotas.problem import Promise
 from evenhand.studies import Operation, Study
-from evenhand.studies.standing import standing
-from evenhand.studies.trail import MOMENTS, Trail
+from evenhand.studies.statistics import MOMENTS, Trail
+from evenhand.studies.summary import standing
 from tests.reference.studies import shown
 from tests.strategies import any_shares
 

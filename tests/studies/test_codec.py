@@ -17,7 +17,7 @@ from evenhand.errors import ArgumentError, ClosedTicketError, ContextError, Cont
 from evenhand.kernels.packing import flat
 from evenhand.studies import Operation, Study
 from evenhand.studies.chain import Entry, digest_of, genesis
-from evenhand.studies.records import as_decided, decision_from, dumped, loaded, plain, revived
+from evenhand.studies.codec import as_decided, decision_from, dumped, loaded, plain, revived
 from evenhand.studies.schema import STUDIES
 from tests.naming import named
 
