@@ -114,7 +114,7 @@ def test_a_description_that_is_no_object_is_refused(tmp_path):
 
 
 def test_a_study_that_is_there_is_refused_by_name(store):
-    refused(ArgumentError, "has a study of that name", "new", store, *NEW)
+    refused(ArgumentError, "already exists; choose another name", "new", store, *NEW)
     assert "ask" in answer("new", store, *NEW, "--name", "other")
     refused(UnknownStudyError, "there: ads, other", "ask", store)
     refused(UnknownStudyError, "no study is named 'third'; there: ads, other", "ask", store, "--study", "third")

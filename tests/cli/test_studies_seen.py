@@ -16,7 +16,7 @@ from tests.cli.shell import answer, asked, call, refused
 def test_show_tells_how_a_study_stands(played, tmp_path):
     said = answer("show", played, "--out", tmp_path / "out")
     assert "60 decisions, 57 told, 1 forgotten, 2 open" in said
-    assert "The promise, at every round, was kept" in said
+    assert "The promise was kept at every round" in said
     assert "Open tickets: 40, 60." in said
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"arms.csv", "shares.png", "shortfall.png"}
     body = json.loads(answer("show", played, "--json"))

@@ -428,7 +428,7 @@ def test_a_study_that_cannot_be_had_leaves_no_connection_open(shared, monkeypatc
     closed = []
     monkeypatch.setattr(Store, "close", lambda store: closed.append(store) or store._engine.dispose())
     Study.create(shared, policy(), name="ads").close()
-    with pytest.raises(ArgumentError, match="has a study of that name"):
+    with pytest.raises(ArgumentError, match="already exists; choose another name"):
         Study.create(shared, policy(), name="ads")
     with pytest.raises(StoreError, match="no study is named 'loans'"):
         Study.open(shared, "loans")

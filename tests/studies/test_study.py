@@ -274,7 +274,7 @@ def test_names_are_found_again(store, study):
         Study.open(store)
     with pytest.raises(UnknownStudyError, match="no study is named 'adz'; there: ads, loans"):
         Study.open(store, "adz")
-    with pytest.raises(ArgumentError, match="has a study of that name"):
+    with pytest.raises(ArgumentError, match="already exists; choose another name"):
         Study.create(store, fair(), name="ads")
     for bad in ("", "a b", "a.b", "ä", "x" * 101, "../x", 7):
         with pytest.raises(ArgumentError, match="name: wanted up to 100 letters"):

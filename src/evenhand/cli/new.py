@@ -74,7 +74,7 @@ def new(
             as_json({"name": study.name, "policy": study.policy_name, "arms": labels, "seed": seeded})
             return
         other = "" if len(study.store.names()) == 1 else f" --study {study.name}"
-        say(f"{study.name}: {study.policy_name} is in {store}")
+        say(f"Created study {study.name!r} ({study.policy_name}) in {store}")
         shown = " --contexts FILE" if _sees_contexts(made) else ""
         place = shlex.quote(store)
         say(f"next: evenhand ask {place}{other}{shown}    then: evenhand tell {place}{other} TICKET {_told(study)}")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.console import Console
 
-__all__ = ["as_json", "cell", "folder", "line", "number", "picture", "say", "table"]
+__all__ = ["as_json", "cell", "folder", "line", "number", "picture", "promised", "say", "table"]
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
@@ -49,6 +49,17 @@ def cell(value: Any) -> Any:
 def say(line: str) -> None:
     """Print a line for people."""
     _console().print(line, soft_wrap=True)
+
+
+def promised(when: str, kept: bool | None, worst_shortfall: float, arm: Any, at: Any) -> str:
+    """Return the sentence that says whether a study kept its promise."""
+    if when == "in the long run":
+        verdict = "The promise is for the long run: no single round can break it"
+    elif kept is None:
+        verdict = f"The promise {when} is not due yet"
+    else:
+        verdict = f"The promise was kept {when}" if kept else f"The promise {when} was BROKEN"
+    return f"{verdict}; worst shortfall {worst_shortfall:.4g}, arm {arm}, round {at}."
 
 
 def as_json(body: Any) -> None:

@@ -176,14 +176,13 @@ def _rows(title: str, rows: list[dict[str, Any]], without: str = "") -> None:
 
 
 def _sentences(found: dict[str, Any], every: bool) -> list[str]:
+    from evenhand.cli.output import promised
+
     lines = []
     promise = found["promise"]
     if promise is not None and promise["worst_arm"] is not None:
-        held = {True: "was kept", False: "was BROKEN", None: "is not due yet"}[promise["kept"]]
-        lines.append(
-            f"The promise, {promise['when']}, {held}; worst shortfall {promise['worst_shortfall']:.4g}, "
-            f"arm {promise['worst_arm']}, round {promise['worst_round']}."
-        )
+        worst = promise["worst_shortfall"], promise["worst_arm"], promise["worst_round"]
+        lines.append(promised(promise["when"], promise["kept"], *worst))
     tickets = found["open_tickets"]
     if tickets:
         shown = tickets if every else tickets[:12]

@@ -30,7 +30,7 @@ def verify(
     json: JSON = False,
 ) -> None:
     """Replay a study from the start and check the promise at every round; exit code 1 when something is wrong."""
-    from evenhand.cli.output import as_json, say
+    from evenhand.cli.output import as_json, promised, say
     from evenhand.state import write
     from evenhand.studies import Study
 
@@ -63,13 +63,8 @@ def verify(
         elif found.ok:
             say(f"The log is whole; {found.replayed} of its {new} entries were replayed, to the same decisions.")
         if found.worst_shortfall is not None:
-            held = {True: "was kept", False: "was BROKEN", None: "is not due yet"}[found.promise_kept]
-            if found.promise == "in the long run":
-                held = "is not one that a round can break"
-            say(
-                f"The promise, {found.promise}, {held}; worst shortfall {found.worst_shortfall:.4g}, "
-                f"arm {found.worst_arm}, round {found.worst_round}."
-            )
+            worst = found.worst_shortfall, found.worst_arm, found.worst_round
+            say(promised(str(found.promise), found.promise_kept, *worst))
         say(f"Last digest: {found.digest or 'none'}")
     if not found.ok:
         raise typer.Exit(1)

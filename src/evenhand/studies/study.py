@@ -124,8 +124,7 @@ class Study:
                         log = Log(place, number)
                         Transaction(connection, log, latest(connection, log), int).set({"expire_after": after})
             except IntegrityError as error:
-                mend = f"{place.url} has a study of that name"
-                raise ArgumentError(wanted("name", "a new one", name, mend)) from error
+                raise ArgumentError(f"{place.url}: study {name!r} already exists; choose another name") from error
             return cls(place, name)
 
     @classmethod
