@@ -160,7 +160,8 @@ class Lipschitz(Conversation):
                 self.metric.record_fact(shown[i], shown[j], pair)
         said = (self.round, *self._who(ticket))
         number = self._hand_out((said, ticket))
-        decision = Decision(number, *said, ticket.probabilities.copy(), DRAWN if first >= 0 else NOBODY)
+        why = (DRAWN, "drawn") if first >= 0 else (NOBODY, "other")
+        decision = Decision(number, *said, ticket.probabilities.copy(), *why)
         decision.token = self._token
         return decision
 
