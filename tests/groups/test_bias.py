@@ -8,6 +8,8 @@ from scipy.stats import binom
 
 from evenhand.groups import BiasedLinearArms, GroupFairTopInterval
 
+pytestmark = pytest.mark.slow
+
 RUNS, ROUNDS, LEVEL = 150, 250, 0.9
 
 
@@ -37,7 +39,6 @@ def targets(world, rows):
     return {"pulls": bias + weighted(member) - weighted(~member), "arms": bias + plain}
 
 
-@pytest.mark.slow
 def test_coverage():
     world = BiasedLinearArms(arms=6, sensitive=3, dimension=2, noise=3.0)
     tries = RUNS * world.dimension

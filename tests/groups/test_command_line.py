@@ -12,6 +12,8 @@ from typer.testing import CliRunner
 from evenhand.cli import app
 from evenhand.errors import EvenhandError
 
+pytestmark = pytest.mark.slow
+
 SHORT = ["--rounds", "300", "--replications", "2", "--seed", "1", "--jobs", "1"]
 
 

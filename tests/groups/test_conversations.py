@@ -23,6 +23,8 @@ from evenhand.quotas import DeadlineLearn, FairLearn
 from evenhand.registry import entries
 from evenhand.state import from_bytes, to_bytes
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("name", [e.name for e in entries(prefix="groups/")])
 def test_contract(name):

@@ -11,6 +11,8 @@ from evenhand.experiments.interventions.hepar import hepar2_problem
 from evenhand.experiments.interventions.instances import Conditions, instance
 from evenhand.interventions import CausalModel, SimulatedTrial
 
+pytestmark = pytest.mark.slow
+
 SETTINGS = {name: getattr(constraints, name) for name in ("NONE", "LOOSE", "TIGHT", "NO_FAIR")}
 for family, (outcome, gap) in divergence.RANGES.items():
     SETTINGS[family] = Conditions(family=family, outcome_divergence=outcome, gap_divergence=gap, **divergence.SETTINGS)

@@ -10,6 +10,8 @@ from typer.testing import CliRunner
 from evenhand.experiments.framework import Runner, find
 from evenhand.sampling import ArrayPool
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def data(data_folder, monkeypatch):

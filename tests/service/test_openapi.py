@@ -19,6 +19,8 @@ from evenhand.studies import Store
 from tests.fuzzing import many
 from tests.service.conftest import Served
 
+pytestmark = pytest.mark.slow
+
 MANY = str(many(6))
 SIGNS = st.characters(codec="utf-8")
 CELLS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(SIGNS)

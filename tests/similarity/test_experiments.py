@@ -8,6 +8,8 @@ from evenhand.experiments.framework import Runner, find
 from evenhand.experiments.similarity.settings import Grid, Single
 from evenhand.similarity import regret_bound, violations_bound
 
+pytestmark = pytest.mark.slow
+
 
 def tiny(settings):
     if isinstance(settings, Grid):

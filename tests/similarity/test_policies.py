@@ -23,6 +23,8 @@ from evenhand.similarity import (
 )
 from tests.naming import named
 
+pytestmark = pytest.mark.slow
+
 A = np.array([[0.4, 0.1], [0.0, 0.3]])
 THETA = np.array([0.7, 0.4])
 PAIR = [[1.0, 0.0], [0.0, 1.0]]

@@ -12,6 +12,8 @@ import evenhand as eh
 from evenhand.studies import Store, Study
 from tests.studies.worker import SHARES, nursery, work
 
+pytestmark = pytest.mark.slow
+
 KILLS = int(os.environ.get("EVENHAND_KILLS", "8"))
 CONVERSATIONS = int(os.environ.get("EVENHAND_CONVERSATIONS", "600"))
 PATIENCE = 300
