@@ -38,7 +38,12 @@ def test_what_the_trunk_and_quotas_bring_is_registered():
     }
 
 
-@pytest.mark.parametrize("name", NAMES)
+def timed(name):
+    """Return a name as a parameter; those whose kernels compile for long are in the long tests."""
+    return name if name.startswith(("learners/", "quotas/")) else pytest.param(name, marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize("name", map(timed, NAMES))
 def test_what_is_registered_keeps_the_contract(name):
     outcome = check_registered(name)
     assert outcome

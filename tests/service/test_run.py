@@ -24,6 +24,8 @@ from evenhand.studies import Store, Study
 from evenhand.studies.keys import list_keys, new_key
 from tests.service.conftest import POLICY
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = """
 import sys
 from evenhand.service.run import serve
