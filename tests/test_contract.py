@@ -43,7 +43,7 @@ def timed(name):
     return name if name.startswith(("learners/", "quotas/")) else pytest.param(name, marks=pytest.mark.slow)
 
 
-@pytest.mark.parametrize("name", map(timed, NAMES))
+@pytest.mark.parametrize("name", [timed(name) for name in NAMES])
 def test_what_is_registered_keeps_the_contract(name):
     outcome = check_registered(name)
     assert outcome
