@@ -159,7 +159,7 @@ def test_a_study_with_decomposed_labels_goes_on_as_it_was(older, made, tmp_path)
         assert not isinstance(decided, Exception)
         assert str(decided) == str(expected.ask(**shown))
         assert again.verify().ok
-        assert json.dumps(again.trail().labels)
+        assert json.dumps(again.statistics().labels)
         again.frame()
     with Study.open(path) as third:
         assert third.verify().ok

@@ -13,7 +13,7 @@ import pytest
 
 from evenhand.service import response_schemas as models
 from evenhand.studies import Store
-from evenhand.studies.statistics import Trail
+from evenhand.studies.statistics import Statistics
 
 OWED = "owed its share"
 
@@ -61,6 +61,19 @@ def test_the_outline_of_all_studies(lively):
         (one["name"], one["policy"], one["decisions"], one["open"], one["promise"]) for one in studies["studies"]
     ]
     assert outline == [("ads", "quotas/fair-ucb", 40, 10, "kept"), ("other", "learners/ucb1", 0, 0, None)]
+
+
+@pytest.mark.parametrize(
+    ("policy", "feedback"),
+    [
+        ({"policy": "learners/ucb1", "arms": 2}, "reward"),
+        ({"policy": "sampling/optimistic", "groups": ["u", "v"]}, "rows"),
+    ],
+)
+def test_the_state_says_what_decisions_are_told(serving, policy, feedback):
+    served = serving()
+    served.create("one", policy)
+    assert served.read("/studies/one")["feedback"] == feedback
 
 
 def test_learned_bias_and_groups_are_in_the_state(serving):
@@ -232,14 +245,14 @@ def test_a_long_look_holds_up_no_decision(serving, tmp_path, monkeypatch):
     served.create()
     served.ask()
     looking, free = threading.Event(), threading.Event()
-    advance = Trail.advance
+    advance = Statistics.advance
 
-    def slow(trail, rows):
+    def slow(statistics, rows):
         looking.set()
         free.wait()
-        advance(trail, rows)
+        advance(statistics, rows)
 
-    monkeypatch.setattr(Trail, "advance", slow)
+    monkeypatch.setattr(Statistics, "advance", slow)
     with ThreadPoolExecutor(1) as pool:
         state = pool.submit(served.read, "/studies/ads/series")
         looking.wait()

@@ -158,7 +158,7 @@ def alerted(store, name, *addresses):
         monitors.add(study, "reward", threshold=0.5, window=2, webhook=address)
     for _ in range(2):
         study.tell(study.ask(), 0.1)
-    study.trail()
+    study.statistics()
     return study
 
 

@@ -17,7 +17,7 @@ from evenhand.errors import ArgumentError, ClosedTicketError, ContextError, Cont
 from evenhand.kernels.packing import flat
 from evenhand.studies import Operation, Study
 from evenhand.studies.chain import Entry, digest_of, genesis
-from evenhand.studies.codec import as_decided, decision_from, dumped, loaded, plain, revived
+from evenhand.studies.codec import as_decided, decision_from, from_text, plain, revive, to_text
 from evenhand.studies.schema import STUDIES
 from tests.naming import named
 
@@ -35,7 +35,7 @@ values = st.recursive(
 
 def kept(value):
     """What comes out of the log for what goes in."""
-    return revived(loaded(dumped(plain(value))))
+    return revive(from_text(to_text(plain(value))))
 
 
 def same(one, other):
@@ -131,7 +131,7 @@ def test_what_a_log_cannot_keep_is_refused_by_name(value):
 @pytest.mark.parametrize("value", [2**64, -(2**63) - 1, [10**30], "\ud800", {"\udfff": 1}], ids=named)
 def test_numbers_too_large_and_texts_that_are_none_are_refused(value):
     with pytest.raises(ArgumentError, match=re.escape("given: wanted numbers below 2^63 and text in UTF-8")):
-        dumped(value)
+        to_text(value)
 
 
 ENTRY = Entry(*"xxxxxxxxxxx")
@@ -235,7 +235,7 @@ def test_every_kind_of_ticket_comes_back_under_its_key():
     decided = chosen.ask(contexts, key="k")
     assert isinstance(decided.arm, tuple)
     assert chosen.ask(contexts, key="k") == decided
-    assert as_decided(decision_from(loaded(dumped(as_decided(decided))))) == as_decided(decided)
+    assert as_decided(decision_from(from_text(to_text(as_decided(decided))))) == as_decided(decided)
     with pytest.raises(ArgumentError, match="decision: wanted a Decision, a Draw or an Allocation"):
         decision_from({"type": "int"})
 
@@ -259,7 +259,7 @@ def test_a_ticket_of_any_kind_comes_back_as_it_was(home):
     policy, world = next(iter(examples(registry.get(home).cls)))
     world.reset(seed=1)
     ticket = policy.ask(*world.observe())
-    again = decision_from(loaded(dumped(as_decided(ticket))))
+    again = decision_from(from_text(to_text(as_decided(ticket))))
     assert type(again) is type(ticket)
     if home == "interventions/csr":
         pd.testing.assert_frame_equal(again.frame, ticket.frame, check_dtype=False)

@@ -61,8 +61,8 @@ def test_the_next_ask_closes_what_was_open_for_too_long(place, clock):
     assert study.forget(3) == "already forgotten"
     assert study.tell(2, 1.0) == "already told"
     assert study.frame()["status"].tolist() == ["expired", "told", "expired", "open", "open"]
-    trail = study.trail()
-    assert (trail.told, trail.forgotten, sorted(trail.open)) == (1, 2, [4, 5])
+    statistics = study.statistics()
+    assert (statistics.told, statistics.forgotten, sorted(statistics.open)) == (1, 2, [4, 5])
     found = study.verify()
     assert (found.problems, found.told, found.forgotten, found.open) == ((), 1, 2, 2)
 

@@ -212,7 +212,7 @@ def test_propensities_of_a_fair_distribution():
 
 def test_an_individual_that_was_never_drawn_has_its_columns():
     study = similar(2, lambda contexts: contexts.sum(axis=1), individuals=6, seed=0)
-    assert len(study.trail().labels) < 6
+    assert len(study.statistics().labels) < 6
     table = bandit_frame(study)
     assert [name for name in table if name.startswith("context_")][-1] == "context_5_1"
     assert bandit_feedback(study)["n_actions"] == 6
@@ -224,7 +224,7 @@ def test_an_inverse_propensity_estimate_is_unbiased():
     study = similar(400, lambda contexts: contexts[:, 0], individuals=3)
     feedback = bandit_feedback(study)
     hit = feedback["action"] == 0
-    rounds = study.trail().rounds
+    rounds = study.statistics().rounds
     weighted = np.zeros(rounds)
     weighted[: len(hit)] = hit * feedback["reward"] / feedback["pscore"]
     truth = np.mean([event.given["contexts"][0][0] for event in study.events() if event.kind == "ask"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evenhand.errors import ArgumentError
-from evenhand.studies.limits import checked_pairs, checked_shown
+from evenhand.studies.limits import check_pairs, check_shown
 
 
 def shown(rows, features):
@@ -25,19 +25,19 @@ def shown(rows, features):
 )
 def test_what_would_cost_too_much_is_refused(policy, asks, words):
     with pytest.raises(ArgumentError) as refusal:
-        checked_shown(policy, asks)
+        check_shown(policy, asks)
     assert words in str(refusal.value)
 
 
 def test_what_is_just_not_too_much_passes():
-    checked_shown("similarity/lipschitz-ucb", [shown(200, 1)] * 100)
-    checked_shown("groups/naive-fair", [shown(1000, 63)])
-    checked_shown("learners/ucb1", [shown(1, 100_000)] * 40)
-    checked_shown("learners/ucb1", [{}, {"contexts": []}])
-    checked_pairs({"reward": 1.0, "violations": [[0, 1]] * 20_000})
+    check_shown("similarity/lipschitz-ucb", [shown(200, 1)] * 100)
+    check_shown("groups/naive-fair", [shown(1000, 63)])
+    check_shown("learners/ucb1", [shown(1, 100_000)] * 40)
+    check_shown("learners/ucb1", [{}, {"contexts": []}])
+    check_pairs({"reward": 1.0, "violations": [[0, 1]] * 20_000})
 
 
 @pytest.mark.parametrize("name", ["violations", "acceptable"])
 def test_more_pairs_than_a_round_has_are_refused(name):
     with pytest.raises(ArgumentError, match=f"{name}: pairs: wanted at most 20,000, got 20001"):
-        checked_pairs({name: [[0, 1]] * 20_001})
+        check_pairs({name: [[0, 1]] * 20_001})

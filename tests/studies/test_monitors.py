@@ -10,7 +10,7 @@ from evenhand.errors import ArgumentError
 from evenhand.protocol import Decision
 from evenhand.quotas.problem import Promise
 from evenhand.studies import Operation, Store, Study, monitors
-from evenhand.studies.metrics import measured
+from evenhand.studies.metrics import measure
 from evenhand.studies.statistics import WATCHED
 from tests.naming import named
 from tests.studies.worker import nursery
@@ -76,7 +76,7 @@ def told(study, *rewards):
 
 
 def value(study, monitor, at=0):
-    return measured(monitor, study.trail(), at)
+    return measure(monitor, study.statistics(), at)
 
 
 def seen(study):
@@ -244,11 +244,11 @@ def test_a_monitor_that_is_removed_while_it_is_measured_raises_nothing(study, mo
     monitor = monitors.add(study, "reward", threshold=0.5, window=1)
     told(study, 0.0)
 
-    def overtaken(one, trail, at):
+    def overtaken(one, statistics, at):
         monitors.remove(study, monitor.id)
         return 0.0
 
-    monkeypatch.setattr(monitors, "measured", overtaken)
+    monkeypatch.setattr(monitors, "measure", overtaken)
     assert monitors.watch(study) == []
     assert monitors.alerts(study) == []
 
@@ -307,7 +307,7 @@ def test_threads_that_watch_raise_one_alert(tmp_path, scripted):
 
 def look(place, gate):
     study = Study.open(place, "ads")
-    study.trail()
+    study.statistics()
     gate.wait(60)
     monitors.watch(study)
     study.close()

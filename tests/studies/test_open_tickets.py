@@ -6,7 +6,7 @@ from evenhand import registry
 from evenhand.checks import examples
 from evenhand.errors import EvenhandError
 from evenhand.state import from_bytes, to_bytes
-from evenhand.studies.codec import as_decided, dumped, loaded, plain, revived
+from evenhand.studies.codec import as_decided, from_text, plain, revive, to_text
 
 APART = [entry.name for entry in registry.entries("policy") if getattr(entry.cls, "apart", False)]
 SHOWN = ("contexts", "groups")
@@ -45,24 +45,24 @@ def test_tickets_that_are_laid_aside_are_taken_up_again_from_the_log(name):
     apart = from_bytes(to_bytes(policy))
     whole, log = [], {}
     for kind, ticket, _ in conversation(policy, world):
-        whole.append((kind, dumped(as_decided(ticket))))
+        whole.append((kind, to_text(as_decided(ticket))))
     seen = []
     for kind, ticket, shown in conversation(apart, world):
-        seen.append((kind, dumped(as_decided(ticket))))
+        seen.append((kind, to_text(as_decided(ticket))))
         if kind == "asked":
             decided = {**as_decided(ticket), **apart.noted(ticket.id)}
             given = dict(zip(SHOWN, shown, strict=False))
-            log[ticket.id] = dumped(decided), dumped(plain(given))
+            log[ticket.id] = to_text(decided), to_text(plain(given))
             apart.lay_aside(0)
             assert not apart.remembers(ticket.id)
         else:
             decided, given = log[ticket.id]
-            apart.take_up(ticket.id, loaded(decided), revived(loaded(given)))
+            apart.take_up(ticket.id, from_text(decided), revive(from_text(given)))
     assert seen == whole
     assert len(seen) > 2
     for number in policy.open_tickets:
         decided, given = log[number]
-        apart.take_up(number, loaded(decided), revived(loaded(given)))
+        apart.take_up(number, from_text(decided), revive(from_text(given)))
     assert to_bytes(apart) == to_bytes(policy)
 
 

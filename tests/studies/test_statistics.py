@@ -1,4 +1,4 @@
-"""The trail against its slow twin; what it remembers, for every kind of policy."""
+"""The statistics against its slow twin; what it remembers, for every kind of policy."""
 
 import threading
 
@@ -13,8 +13,8 @@ from evenhand.errors import ArgumentError
 from evenhand.protocol import Decision
 from evenhand.quotas.problem import Promise
 from evenhand.studies import Operation, Study
-from evenhand.studies.statistics import MOMENTS, Trail
-from evenhand.studies.summary import standing
+from evenhand.studies.statistics import MOMENTS, Statistics
+from evenhand.studies.summary import summarize
 from tests.reference.studies import shown
 from tests.strategies import any_shares
 
@@ -65,23 +65,23 @@ def scripted(scratch_registry):
     return Scripted
 
 
-def compared(study, trail, promise=None):
-    """See that a trail shows what its twin finds in the events."""
+def compared(study, statistics, promise=None):
+    """See that a statistics shows what its twin finds in the events."""
     policy = study.policy
     labels = getattr(policy, "arms", None) or getattr(policy, "groups", None) or ()
     shares, slack = (None, 0) if promise is None else (promise.shares, promise.slack)
     twin = shown(list(study.events()), list(labels), shares, slack)
-    assert {name: getattr(trail, name) for name in FIELDS} == {name: twin[name] for name in FIELDS}
-    assert {name: getattr(trail, name).tolist() for name in ARRAYS} == {name: twin[name] for name in ARRAYS}
-    assert {ticket: indices for ticket, (indices, _) in trail.open.items()} == twin["open"]
-    assert list(trail.last_rewards) == twin["last_rewards"]
-    assert trail.rewards.tolist() == pytest.approx(twin["rewards"])
-    assert trail.reward == (None if twin["reward"] is None else pytest.approx(twin["reward"]))
+    assert {name: getattr(statistics, name) for name in FIELDS} == {name: twin[name] for name in FIELDS}
+    assert {name: getattr(statistics, name).tolist() for name in ARRAYS} == {name: twin[name] for name in ARRAYS}
+    assert {ticket: indices for ticket, (indices, _) in statistics.open.items()} == twin["open"]
+    assert list(statistics.last_rewards) == twin["last_rewards"]
+    assert statistics.rewards.tolist() == pytest.approx(twin["rewards"])
+    assert statistics.reward == (None if twin["reward"] is None else pytest.approx(twin["reward"]))
     if promise is not None:
-        assert (trail.violations, trail.first_violation) == (twin["violations"], twin["first_violation"])
-        assert trail.kept is (twin["violations"] == 0)
-        assert trail.owed.tolist() == pytest.approx(twin["owed"])
-        worst = trail.worst
+        assert (statistics.violations, statistics.first_violation) == (twin["violations"], twin["first_violation"])
+        assert statistics.kept is (twin["violations"] == 0)
+        assert statistics.owed.tolist() == pytest.approx(twin["owed"])
+        worst = statistics.worst
         assert (worst is None) == (twin["worst"] is None)
         if worst is not None:
             assert worst[0] == pytest.approx(float(twin["worst"]), abs=1e-9)
@@ -110,7 +110,7 @@ def test_any_conversation_is_followed(shares, tolerance, steps):
         patched.setattr(eh.registry, "_entries", entries)
         eh.register("quotas/broken")(Scripted)
         study = Study.create(":memory:", Scripted(shares, tolerance), name="any")
-        operations, looks = [], [Trail(study.policy)]
+        operations, looks = [], [Statistics(study.policy)]
         for step, number in steps:
             if step == "ask":
                 reason = "forced" if number % 3 == 0 else "other"
@@ -120,13 +120,13 @@ def test_any_conversation_is_followed(shares, tolerance, steps):
             else:
                 study.perform(operations)
                 operations.clear()
-                looks.append(study.trail())
+                looks.append(study.statistics())
         study.perform(operations)
-        compared(study, study.trail(), study.policy.promise)
-        whole = Trail(study.policy)
+        compared(study, study.statistics(), study.policy.promise)
+        whole = Statistics(study.policy)
         with study.store.reading() as connection:
             whole.advance(study._log.rows(connection))
-        again = study.trail()
+        again = study.statistics()
         assert (whole.worst, whole.violations, whole.kept) == (again.worst, again.violations, again.kept)
         assert [moment.round for moment in whole.moments] == [moment.round for moment in again.moments]
         assert [look.sequence for look in looks] == sorted(look.sequence for look in looks)
@@ -135,11 +135,11 @@ def test_any_conversation_is_followed(shares, tolerance, steps):
 def test_a_trail_that_was_handed_out_does_not_change():
     study = Study.create(":memory:", eh.quotas.FairUCB([0.3, 0.3], seed=1))
     study.tell(study.ask(), 1.0)
-    before = study.trail()
+    before = study.statistics()
     for _ in range(5):
         study.tell(study.ask(), 0.0)
     study.ask()
-    now = study.trail()
+    now = study.statistics()
     assert (before.rounds, before.counts.sum(), before.open, before.reward) == (1, 1, {}, (1.0, 1.0))
     assert (len(before.moments), list(before.last_rewards), len(before.last_arms)) == (1, [1.0], 1)
     assert (now.rounds, now.counts.sum(), list(now.open)) == (7, 7, [7])
@@ -152,7 +152,7 @@ def test_long_logs_are_thinned_and_keep_their_ends(scripted):
     for upto in (1, 2, 799, 800, 801, 1601, 2500, 3333):
         study.perform([Operation("ask", given={"index": t % 2}) for t in range(asked, upto)])
         asked = upto
-        moments = study.trail().moments
+        moments = study.statistics().moments
         rounds = [moment.round for moment in moments]
         assert (rounds[0], rounds[-1]) == (1, upto)
         assert rounds == sorted(set(rounds))
@@ -163,7 +163,7 @@ def test_long_logs_are_thinned_and_keep_their_ends(scripted):
         for t, counts, owed, *_ in moments:
             assert counts.tolist() == [(t + 1) // 2, t // 2]
             assert owed.tolist() == pytest.approx([t / 2 - (t + 1) // 2, t / 4 - t // 2])
-    compared(study, study.trail(), study.policy.promise)
+    compared(study, study.statistics(), study.policy.promise)
 
 
 def test_rewards_of_each_moment_and_the_recent_ones(scripted):
@@ -172,9 +172,9 @@ def test_rewards_of_each_moment_and_the_recent_ones(scripted):
         asks = [Operation("ask", given={"index": 0})] * 100
         tells = [Operation("tell", start + n + 1, {"reward": float(start >= 300)}) for n in range(100)]
         study.perform([one for pair in zip(asks, tells, strict=True) for one in pair])
-    trail = study.trail()
-    assert trail.reward == (0.5, 1.0)
-    at = {moment.round: moment[3:5] for moment in trail.moments}
+    statistics = study.statistics()
+    assert statistics.reward == (0.5, 1.0)
+    at = {moment.round: moment[3:5] for moment in statistics.moments}
     assert np.isnan(at[1]).all()
     assert at[301] == (0.0, 0.0)
     assert at[401] == (0.25, 0.5)
@@ -187,10 +187,10 @@ def test_a_promise_is_checked_between_all_moments(scripted):
     arms[4322:4324] = [0, 2]
     study = Study.create(":memory:", scripted(["1/3", "1/3", "1/3"]), name="long")
     study.perform([Operation("ask", given={"index": arm}) for arm in arms])
-    trail = study.trail()
-    assert (trail.violations, trail.first_violation, trail.kept) == (1, (4323, 2), False)
-    assert trail.worst == (pytest.approx(1.0), 2, 4323)
-    assert 4323 not in [moment.round for moment in trail.moments]
+    statistics = study.statistics()
+    assert (statistics.violations, statistics.first_violation, statistics.kept) == (1, (4323, 2), False)
+    assert statistics.worst == (pytest.approx(1.0), 2, 4323)
+    assert 4323 not in [moment.round for moment in statistics.moments]
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_late_and_forgotten_reports(policy):
     study.perform([Operation("tell", ticket, {"reward": ticket / 12}) for ticket in (12, 3, 7, 1)])
     study.perform([Operation("forget", ticket) for ticket in (2, 11)])
     study.perform([Operation("ask")] * 3)
-    twin = compared(study, study.trail(), getattr(policy, "promise", None))
+    twin = compared(study, study.statistics(), getattr(policy, "promise", None))
     assert (twin["told"], twin["forgotten"], len(twin["open"])) == (4, 2, 9)
 
 
@@ -228,14 +228,14 @@ def test_similarity_draws_nobody_one_or_several(select):
             study.tell(decision, [] if select == "many" else None)
         else:
             study.tell(decision, [rewards[i] for i in decision.arm] if select == "many" else rewards[decision.index])
-    trail = study.trail()
-    twin = compared(study, trail)
+    statistics = study.statistics()
+    twin = compared(study, statistics)
     sizes = [len(event.decision["arm"]) for event in study.events() if event.kind == "ask"] if select == "many" else []
-    assert sum(twin["counts"]) == (sum(sizes) if select == "many" else trail.rounds - nobody(study))
+    assert sum(twin["counts"]) == (sum(sizes) if select == "many" else statistics.rounds - nobody(study))
     assert select == "one" or max(sizes) > 1
-    assert trail.worst is trail.owed is trail.kept is trail.first_violation is None
-    assert {moment.counts.size for moment in trail.moments} == {len(trail.labels)}
-    assert [moment.round for moment in trail.moments] == list(range(1, 31))
+    assert statistics.worst is statistics.owed is statistics.kept is statistics.first_violation is None
+    assert {moment.counts.size for moment in statistics.moments} == {len(statistics.labels)}
+    assert [moment.round for moment in statistics.moments] == list(range(1, 31))
 
 
 def nobody(study):
@@ -253,9 +253,9 @@ def test_rounds_with_nobody_are_rounds(scripted, monkeypatch):
     study = Study.create(":memory:", Scripted(), name="nobody")
     for index in (-1, -1, 2, -1):
         study.ask(index)
-    trail = study.trail()
-    assert (trail.rounds, trail.labels, trail.counts.tolist()) == (4, [0, 1, 2], [0, 0, 1])
-    assert [(moment.round, moment.counts.tolist()) for moment in trail.moments] == [
+    statistics = study.statistics()
+    assert (statistics.rounds, statistics.labels, statistics.counts.tolist()) == (4, [0, 1, 2], [0, 0, 1])
+    assert [(moment.round, moment.counts.tolist()) for moment in statistics.moments] == [
         (1, [0, 0, 0]),
         (2, [0, 0, 0]),
         (3, [0, 0, 1]),
@@ -276,11 +276,11 @@ def test_samplers_draw_groups(name):
     for _ in range(6):
         draw = study.ask(*world.observe())
         study.tell(draw, *world.respond(draw))
-    trail = study.trail()
-    twin = compared(study, trail)
+    statistics = study.statistics()
+    twin = compared(study, statistics)
     assert twin["labels"] == list(sampler.groups)
     assert sum(twin["counts"]) == 6
-    assert (trail.reward, trail.groups) == (None, [])
+    assert (statistics.reward, statistics.groups) == (None, [])
 
 
 def test_allocations_are_rounds_of_no_arm():
@@ -288,10 +288,10 @@ def test_allocations_are_rounds_of_no_arm():
     study = Study.create(":memory:", search, name="search")
     world.reset(seed=1)
     study.tell(allocation := study.ask(*world.observe()), *world.respond(allocation))
-    trail = study.trail()
-    compared(study, trail)
-    assert (trail.rounds, trail.told, trail.open, int(trail.counts.sum())) == (1, 1, {}, 0)
-    assert [moment.round for moment in trail.moments] == [1]
+    statistics = study.statistics()
+    compared(study, statistics)
+    assert (statistics.rounds, statistics.told, statistics.open, int(statistics.counts.sum())) == (1, 1, {}, 0)
+    assert [moment.round for moment in statistics.moments] == [1]
 
 
 GROUPS = {"a": ("F", "x"), "b": ("M", "y"), "c": ("F", "y")}
@@ -300,7 +300,7 @@ GROUPS = {"a": ("F", "x"), "b": ("M", "y"), "c": ("F", "y")}
 def test_groups_are_those_of_the_round():
     study = Study.create(":memory:", eh.groups.TopInterval(GROUPS, seed=1))
     contexts = np.eye(3, 2)
-    assert study.trail().groups == ["F & x", "M & y", "F & y"]
+    assert study.statistics().groups == ["F & x", "M & y", "F & y"]
     expected = dict.fromkeys(["F & x", "M & y", "F & y"], 0)
     homes = [None, {"a": ("F", "y")}, {"b": ["F", "x"], "c": ("M", "y")}, [("M", "y"), ("M", "y"), "F & x"]]
     for t in range(12):
@@ -314,10 +314,10 @@ def test_groups_are_those_of_the_round():
             elif isinstance(home, list):
                 own[place] = home[place] if isinstance(home[place], str) else " & ".join(home[place])
         expected[own[decision.index]] += 1
-    trail = study.trail()
-    assert dict(zip(trail.groups, trail.group_counts.tolist(), strict=True)) == expected
-    assert [trail.groups[code] for code in trail.last_groups].count("F & y") == expected["F & y"]
-    assert {row["label"]: row["share"] * 12 for row in standing(study)["groups"]} == pytest.approx(expected)
+    statistics = study.statistics()
+    assert dict(zip(statistics.groups, statistics.group_counts.tolist(), strict=True)) == expected
+    assert [statistics.groups[code] for code in statistics.last_groups].count("F & y") == expected["F & y"]
+    assert {row["label"]: row["share"] * 12 for row in summarize(study)["groups"]} == pytest.approx(expected)
     assert study.verify().problems == ()
     again = Study.open(study.store)
     assert again.ask(contexts, {"a": ("F", "y")}, key="k") == study.ask(contexts, {"a": ["F", "y"]}, key="k")
@@ -327,7 +327,7 @@ def test_labels_that_are_numbers_take_groups_by_number():
     study = Study.create(":memory:", eh.groups.TopInterval(["F", "M"], seed=1))
     assert study.ask(np.eye(2), {0: "M"}).id == 1
     assert study.record(1).given["groups"] == {"$items": [[0, "M"]]}
-    assert study.trail().group_counts.sum() == 1
+    assert study.statistics().group_counts.sum() == 1
     assert study.verify().problems == ()
 
 
@@ -336,10 +336,10 @@ def test_a_quota_around_a_group_policy_counts_both():
     study = Study.create(":memory:", eh.quotas.FairLearn(inner, {"a": 0.4, "b": 0.4}, seed=1))
     for _ in range(8):
         study.tell(study.ask(np.eye(2)), 0.5)
-    trail = study.trail()
-    assert trail.groups == ["F", "M"]
-    assert trail.group_counts.tolist() == trail.counts.tolist()
-    assert trail.kept
+    statistics = study.statistics()
+    assert statistics.groups == ["F", "M"]
+    assert statistics.group_counts.tolist() == statistics.counts.tolist()
+    assert statistics.kept
 
 
 # ---------------------------------------------------------------------- threads
@@ -385,9 +385,9 @@ def test_eight_threads_on_one_study_and_on_two_of_one_store(kind, tmp_path):
 
     def look():
         for study in (first, second, other) * 6:
-            trail = study.trail()
-            assert trail.rounds == trail.counts.sum() == len(trail.last_arms)
-            assert trail.told + len(trail.open) == trail.rounds
+            statistics = study.statistics()
+            assert statistics.rounds == statistics.counts.sum() == len(statistics.last_arms)
+            assert statistics.told + len(statistics.open) == statistics.rounds
             waiting = len(study.open_tickets)
             assert study.policy.round >= waiting
             assert study.verify().problems == ()

@@ -462,7 +462,7 @@ def test_a_transaction_of_a_server_that_fails_late_leaves_no_trace(database, mon
     decision = study.ask()
     with monkeypatch.context() as patched:
         patched.setattr("evenhand.studies.replay.policy_version", lambda policy: "too long " * 20)
-        study._fold = None
+        study._replay = None
         with pytest.raises(StoreError, match="value too long"):
             study.tell(decision, 1.0)
     assert study.tell(decision, 0.5) == "told"

@@ -10,7 +10,7 @@ import pytest
 
 import evenhand as eh
 from evenhand.studies import Store, Study
-from evenhand.studies.turns import COUNTER, queued
+from evenhand.studies.turns import COUNTER, wait_turn
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere writers wait as SQLite has them wait")
 PATIENCE = 60
@@ -25,8 +25,8 @@ def path(tmp_path):
 
 HOLDING = """
 import sys, time
-from evenhand.studies.turns import queued
-with queued(sys.argv[1], 60):
+from evenhand.studies.turns import wait_turn
+with wait_turn(sys.argv[1], 60):
     print("in", flush=True)
     time.sleep(600)
 """
@@ -60,7 +60,7 @@ def in_order(store, enter, writers=6):
 
 
 def test_writers_come_in_the_order_in_which_they_asked(path):
-    assert in_order(path, lambda: queued(str(path), PATIENCE)) == list(range(6))
+    assert in_order(path, lambda: wait_turn(str(path), PATIENCE)) == list(range(6))
 
 
 def test_a_store_s_writers_come_in_order(tmp_path, monkeypatch):
@@ -75,12 +75,12 @@ def test_a_store_s_writers_come_in_order(tmp_path, monkeypatch):
 def test_one_process_writes_on_for_a_slice_and_then_draws_a_number_again(path, monkeypatch):
     monkeypatch.setattr("evenhand.studies.turns.SLICE", 3600.0)
     for _ in range(3):
-        with queued(str(path), PATIENCE):
+        with wait_turn(str(path), PATIENCE):
             assert drawn(path) == 1
     monkeypatch.setattr("evenhand.studies.turns.slices", {})
     monkeypatch.setattr("evenhand.studies.turns.SLICE", 0.0)
     for number in (2, 3):
-        with queued(str(path), PATIENCE):
+        with wait_turn(str(path), PATIENCE):
             assert drawn(path) == number
 
 
@@ -95,7 +95,7 @@ def test_who_dies_lets_the_next_one_in(path):
     entered = threading.Event()
 
     def wait():
-        with queued(str(path), PATIENCE):
+        with wait_turn(str(path), PATIENCE):
             entered.set()
 
     waiting = threading.Thread(target=wait)
@@ -109,23 +109,23 @@ def test_who_dies_lets_the_next_one_in(path):
 
 
 def test_who_hangs_is_waited_for_no_longer_than_patience_lasts(path):
-    with queued(str(path), PATIENCE):
+    with wait_turn(str(path), PATIENCE):
         began = time.monotonic()
-        with queued(str(path), 0.1):
+        with wait_turn(str(path), 0.1):
             assert 0.1 <= time.monotonic() - began < PATIENCE / 2
     began = time.monotonic()
-    with queued(str(path), PATIENCE):
+    with wait_turn(str(path), PATIENCE):
         assert time.monotonic() - began < PATIENCE / 2
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff" * 8, b"x", b"\xff" * 64])
 def test_whatever_the_file_holds_there_is_a_turn(path, content):
     path.with_name("ads.evenhand-queue").write_bytes(content)
-    assert in_order(path, lambda: queued(str(path), PATIENCE), writers=3) == [0, 1, 2]
+    assert in_order(path, lambda: wait_turn(str(path), PATIENCE), writers=3) == [0, 1, 2]
 
 
 def test_without_a_place_for_a_queue_writers_go_on(tmp_path):
-    with queued(str(tmp_path / "nowhere" / "ads.evenhand"), PATIENCE):
+    with wait_turn(str(tmp_path / "nowhere" / "ads.evenhand"), PATIENCE):
         pass
     assert not (tmp_path / "nowhere").exists()
 
@@ -133,6 +133,6 @@ def test_without_a_place_for_a_queue_writers_go_on(tmp_path):
 def test_what_fails_in_its_turn_is_raised_and_lets_the_next_one_in(path):
     open_files = len(os.listdir("/proc/self/fd"))
     for _ in range(3):
-        with pytest.raises(OSError, match="the disk is full"), queued(str(path), PATIENCE):
+        with pytest.raises(OSError, match="the disk is full"), wait_turn(str(path), PATIENCE):
             raise OSError("the disk is full")
     assert len(os.listdir("/proc/self/fd")) == open_files

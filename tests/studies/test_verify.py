@@ -9,7 +9,7 @@ from evenhand.quotas.problem import Promise
 from evenhand.state import to_bytes
 from evenhand.studies import Study
 from evenhand.studies.chain import Entry, digest_of, genesis
-from evenhand.studies.codec import dumped, loaded
+from evenhand.studies.codec import from_text, to_text
 from evenhand.studies.schema import EVENTS, SNAPSHOTS, STUDIES
 from tests.naming import named
 
@@ -238,7 +238,7 @@ def test_a_study_that_goes_on_during_the_check_is_no_problem(study):
 
 def test_a_state_in_memory_that_is_not_the_log_s_is_found(study):
     study.ask()
-    study._fold.policy.ask()
+    study._replay.policy.ask()
     assert study.verify().problems == ("the state that the study works with is not the replay's",)
 
 
@@ -285,7 +285,7 @@ def test_a_broken_promise_is_reported_with_its_first_round_and_arm(scratch_regis
     assert finding.problems == ("the promise was broken: first at round 4 to 'news' (3 rounds in all)",)
     assert (finding.promise_kept, finding.first_violation, finding.rounds_in_violation) == (False, (4, "news"), 3)
     assert (finding.worst_shortfall, finding.worst_arm, finding.worst_round) == (1.5, "news", 6)
-    assert study.trail().kept is False
+    assert study.statistics().kept is False
 
 
 def test_a_promise_at_the_horizon_is_judged_there():
@@ -334,4 +334,6 @@ def test_progress_changes_nothing(study, capsys):
 
 
 def test_the_log_says_what_was_written(study):
-    assert [dumped(loaded(entry["given"])) for entry in entries(study)] == [entry["given"] for entry in entries(study)]
+    assert [to_text(from_text(entry["given"])) for entry in entries(study)] == [
+        entry["given"] for entry in entries(study)
+    ]

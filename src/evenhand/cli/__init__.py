@@ -17,7 +17,7 @@ from evenhand.cli.audit import audit
 from evenhand.cli.audit_pairs import audit_pairs
 from evenhand.cli.check import check
 from evenhand.cli.command import Command
-from evenhand.cli.converse import NUMBERS, ask, forget, tell
+from evenhand.cli.conversation import NUMBERS, ask, forget, tell
 from evenhand.cli.demo import demo
 from evenhand.cli.export import export
 from evenhand.cli.keys import keys

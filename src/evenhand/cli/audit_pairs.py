@@ -44,12 +44,13 @@ def audit_pairs(
     and is then as if it had never been given.
     """
     from evenhand.arguments import real, whole
-    from evenhand.cli.auditing import Audit
+    from evenhand.cli.inputs import names_of
+    from evenhand.cli.pair_audit import Audit
     from evenhand.rng import child
     from evenhand.similarity import LipschitzUCB, MahalanobisOracle, MomentDistance, TableIndividuals
     from evenhand.tables import read_table
 
-    names = [name.strip() for name in features.split(",") if name.strip()]
+    names = names_of(features)
     frame = read_table(table)
     given = {
         "features": names,

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from evenhand.cli.converse import STORE, STUDY
+from evenhand.cli.conversation import STORE, STUDY
 from evenhand.errors import ArgumentError, wanted
 
 __all__ = ["export"]
@@ -27,7 +27,7 @@ def export(
     """Write the decisions to a file, a row each."""
     from evenhand.cli.output import say
     from evenhand.studies import Study
-    from evenhand.studies.export import bandit_frame, frame
+    from evenhand.studies.export import bandit_frame
     from evenhand.studies.files import flat
     from evenhand.tables import write_csv
 
@@ -37,7 +37,7 @@ def export(
     if out != "-" and not parquet and not out.lower().endswith((".csv", ".csv.gz")):
         raise ArgumentError(wanted("--out", "a file ending in .csv, .csv.gz or .parquet, or -", out))
     with Study.open(store, study) as running:
-        table = (frame if form == "log" else bandit_frame)(running)
+        table = running.frame() if form == "log" else bandit_frame(running)
     written = flat(table)
     if out == "-":
         write_csv(written, sys.stdout)

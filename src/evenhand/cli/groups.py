@@ -9,10 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["POLICIES", "columns_of", "group_settings", "learned_bias", "show_bias", "table_world", "write_bias"]
-
-POLICIES = ("group-fair-top-interval", "top-interval", "interval-chaining", "naive-fair")
-"""What is compared where the world has groups and no policy is named."""
+__all__ = ["learned_bias", "show_bias", "table_world", "write_bias"]
 
 ENOUGH = 20_000
 """Rounds after which the bias is shown; a conversation from Python takes a second for these."""
@@ -20,21 +17,17 @@ ENOUGH = 20_000
 
 def table_world(frame: pd.DataFrame, arm: str, group: str, reward: str, features: str, sensitive: str) -> Any:
     """Return the arms of a user's table; `arm`, `group` and `features` are columns separated by commas."""
+    from evenhand.cli.inputs import names_of
     from evenhand.groups import TableArms
 
     return TableArms(
         frame,
-        columns_of(arm),
-        group=columns_of(group),
+        names_of(arm),
+        group=names_of(group),
         reward=reward,
-        features=columns_of(features) or None,
+        features=names_of(features) or None,
         sensitive=_label(frame, group, sensitive) if sensitive else None,
     )
-
-
-def columns_of(text: str) -> list[str]:
-    """Read names of columns separated by commas."""
-    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def _label(frame: pd.DataFrame, group: str, sensitive: str) -> Any:
@@ -44,25 +37,13 @@ def _label(frame: pd.DataFrame, group: str, sensitive: str) -> Any:
     return known.get(sensitive, sensitive)
 
 
-def group_settings(cls: Any, world: Any, horizon: int) -> dict[str, Any]:
-    """Return the settings that a policy class of this problem takes from the world."""
-    takes = inspect.signature(cls).parameters
-    settings: dict[str, Any] = {"groups": world.groups}
-    two = len(set(world.groups.values())) == 2
-    if "sensitive" in takes and two and getattr(world, "sensitive", None) is not None:
-        settings["sensitive"] = world.sensitive
-    if "horizon" in takes:
-        settings["horizon"] = horizon
-    if "cold_start" in takes:
-        settings["cold_start"] = "minimum_norm"
-    return settings
-
-
 def learned_bias(world: Any, rounds: int, seed: int) -> pd.DataFrame:
     """Return what GroupFairTopInterval has learned after one conversation of at most 20,000 rounds."""
+    from evenhand.cli.policies import group_settings
     from evenhand.groups import GroupFairTopInterval
 
-    policy = GroupFairTopInterval(**group_settings(GroupFairTopInterval, world, rounds), seed=seed)
+    takes = inspect.signature(GroupFairTopInterval).parameters
+    policy = GroupFairTopInterval(**group_settings(takes, world, rounds), seed=seed)
     world.reset(seed)
     for _ in range(min(rounds, ENOUGH)):
         decision = policy.ask(*world.observe())

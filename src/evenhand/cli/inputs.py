@@ -1,19 +1,18 @@
-"""What users type, read once: shares, policies with their learners."""
+"""What users type or name a file for, read once: shares, JSON objects, numbers, names of columns."""
 
 from __future__ import annotations
 
-import difflib
-import inspect
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from evenhand import registry
-from evenhand.errors import ArgumentError, RegistryError, SharesError, TableError, wanted
+from evenhand.errors import ArgumentError, SharesError, TableError, wanted
 from evenhand.protocol import Label
 
-__all__ = ["chosen_policies", "named_shares", "numbers_of", "registered", "shares_of"]
+__all__ = ["named_shares", "names_of", "numbers_of", "read_object", "read_texts", "shares_of"]
+
+Pairs = Iterable[tuple[str, Any]]
 
 
 def shares_of(text: str, arms: Sequence[Label]) -> dict[Label, Any]:
@@ -39,9 +38,9 @@ def named_shares(text: str, option: str = "--shares") -> dict[str, Any] | None:
         If it cannot be read, a cell of a file is empty, or an arm is named twice.
     """
     if text.lstrip().startswith("{"):
-        return _object(text, option)
+        return _parse(text, option, lambda pairs: _shares(pairs, option))
     if text.lower().endswith(".json"):
-        return _json(Path(text))
+        return _parse(_read(Path(text)), text, lambda pairs: _shares(pairs, text))
     if "=" in text:
         pairs = []
         for part in text.split(","):
@@ -49,18 +48,18 @@ def named_shares(text: str, option: str = "--shares") -> dict[str, Any] | None:
             if not name.strip() or not share.strip():
                 raise SharesError(wanted(option, "ARM=SHARE,ARM=SHARE", part))
             pairs.append((name.strip(), share.strip()))
-        return _once(pairs, option)
+        return _shares(pairs, option)
     if text.lower().endswith((".csv", ".csv.gz", ".parquet", ".pq")):
         from evenhand.tables import cells, column, read_table
 
         frame = read_table(text, text=["arm", "share"])
         if "arm" not in frame.columns or "share" not in frame.columns:
             raise TableError(f"{text}: wanted the columns 'arm' and 'share', got {[str(c) for c in frame.columns]}")
-        return _once(zip(map(str, column(frame, "arm")), cells(frame, "share").tolist(), strict=True), text)
+        return _shares(zip(map(str, column(frame, "arm")), cells(frame, "share").tolist(), strict=True), text)
     return None
 
 
-def _once(pairs: Iterable[tuple[str, Any]], source: str) -> dict[str, Any]:
+def _shares(pairs: Pairs, source: str) -> dict[str, Any]:
     """Return what is given by name, each name once and at least one."""
     given: dict[str, Any] = {}
     for name, value in pairs:
@@ -72,114 +71,61 @@ def _once(pairs: Iterable[tuple[str, Any]], source: str) -> dict[str, Any]:
     return given
 
 
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        raise TableError(f"{path}: cannot be read as JSON: {error}") from error
-    return _object(text, str(path))
-
-
-def _object(text: str, source: str) -> dict[str, Any]:
-    try:
-        body = json.loads(text, object_pairs_hook=lambda pairs: _once(pairs, source))
-    except SharesError:
-        raise
-    except ValueError as error:
-        raise TableError(f"{source}: cannot be read as JSON: {error}") from error
-    if not isinstance(body, dict):
-        raise TableError(f'{source}: wanted an object {{"arm": share}}, got a {type(body).__name__}')
-    return body
-
-
-def chosen_policies(
-    specs: Sequence[str], world: Any, shares: dict[Label, Any] | None, tolerance: float, horizon: int
-) -> dict[str, Any]:
-    """Build the policies named by `--policy`: a registered name, its last part, or RULE+LEARNER such as fair-
-    learn+thompson."""
-    if not specs:
-        specs = _for_groups(shares) if hasattr(world, "groups") else _default(shares, tolerance)
-    return {spec: _policy(spec, world, shares, tolerance, horizon) for spec in specs}
-
-
-def _for_groups(shares: dict[Label, Any] | None) -> list[str]:
-    from evenhand.cli.groups import POLICIES
-
-    return [*POLICIES, *(["deadline-learn+group-fair-top-interval"] if shares is not None else [])]
-
-
-def _default(shares: dict[Label, Any] | None, tolerance: float) -> list[str]:
-    if shares is None:
-        return ["ucb1", "thompson"]
-    from evenhand.quotas import FairUCB, Promise
-
-    promise = Promise.read(shares, tolerance)
-    try:
-        FairUCB(shares)
-    except SharesError:
-        if sum(promise.shares) <= 1:
-            return ["deadline-learn+ucb1", "deadline-learn+thompson", "ucb1", "thompson"]
-        raise
-    return ["fair-ucb", "deadline-learn+thompson", "ucb1", "thompson"]
-
-
-def _policy(spec: str, world: Any, shares: dict[Label, Any] | None, tolerance: float, horizon: int) -> Any:
-    rule, _, learner = spec.partition("+")
-    cls = registered(rule).cls
-    takes = inspect.signature(cls).parameters
-    settings: dict[str, Any] = {}
-    if "learner" in takes:
-        settings["learner"] = _learner(learner or "ucb1", world, horizon)
-    elif learner:
-        raise ArgumentError(wanted("--policy", f"{rule!r} alone, it takes no learner", spec))
-    if "shares" in takes:
-        if shares is None:
-            raise ArgumentError(f"--policy {rule}: needs --shares, such as 0.02 or a=0.2,b=0.3 or shares.csv")
-        settings["shares"] = shares
-    if "tolerance" in takes:
-        settings["tolerance"] = tolerance
-    if rule.endswith("horizon-fair-ucb"):
-        settings["horizon"] = horizon
-    if "arms" in takes and "shares" not in takes:
-        settings["arms"] = list(world.arms)
-    if "groups" in takes:
-        settings |= _grouped(spec, cls, world, horizon)
-    return cls(**settings)
-
-
-def _learner(name: str, world: Any, horizon: int) -> Any:
-    cls = registered(name).cls
-    return cls(**_grouped(name, cls, world, horizon)) if "groups" in inspect.signature(cls).parameters else cls()
-
-
-def _grouped(spec: str, cls: Any, world: Any, horizon: int) -> dict[str, Any]:
-    from evenhand.cli.groups import group_settings
-
-    if not hasattr(world, "groups"):
-        raise ArgumentError(wanted("--policy", "one for arms without groups, or --group COLUMN", spec))
-    return group_settings(cls, world, horizon)
-
-
-def registered(name: str, option: str = "--policy", prefix: str = "") -> registry.Entry:
-    """Return the policy of that name, or of that last part: fair-ucb is quotas/fair-ucb.
+def read_object(path: Path) -> dict[str, Any]:
+    """Return the object in a JSON file.
 
     Raises
     ------
-    RegistryError
-        If there is none below `prefix`, or several have that last part.
+    TableError
+        If the file cannot be read, is no JSON object, or an object in it has a name twice.
     """
-    known = registry.entries("policy", prefix)
-    matches = [e for e in known if e.name == name] or [e for e in known if e.name.endswith("/" + name)]
-    if len(matches) > 1 and option == "--learner":
-        matches = [e for e in matches if e.name.startswith("learners/")] or matches
-    if len(matches) > 1:
-        raise RegistryError(f"{option}: {name!r} may be {' or '.join(e.name for e in matches)}; say which")
-    if not matches:
-        ends = {e.name.split("/")[-1]: e.name for e in known}
-        near = [ends[end] for end in difflib.get_close_matches(name.split("/")[-1], ends, n=3)]
-        names = f"near it: {', '.join(near)}" if near else f"there are: {', '.join(e.name for e in known)}"
-        raise RegistryError(f"{option}: no policy is named {name!r}; {names}")
-    return matches[0]
+    return _parse(_read(path), str(path), _each_once)
+
+
+def _each_once(pairs: Pairs) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"{name!r} stands there twice")
+        found[name] = value
+    return found
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise TableError(f"{path}: cannot be read as JSON: {error}") from error
+
+
+def _parse(text: str, source: str, hook: Callable[[Pairs], dict[str, Any]]) -> dict[str, Any]:
+    try:
+        body = json.loads(text, object_pairs_hook=hook)
+    except SharesError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise TableError(f"{source}: cannot be read as JSON: {error}") from error
+    if not isinstance(body, dict):
+        raise TableError(wanted(source, 'an object {"name": value}', type(body).__name__))
+    return body
+
+
+def read_texts(path: Path) -> Any:
+    """Return a CSV as a table of texts, such as the states of a BIF file.
+
+    Raises
+    ------
+    TableError
+        If there is no such file, or it is no CSV.
+    """
+    import pandas as pd
+
+    if not path.is_file():
+        raise TableError(f"{path}: no such file")
+    try:
+        return pd.read_csv(path, dtype=str, keep_default_na=False)
+    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
+        raise TableError(f"{path}: cannot be read as CSV: {error}") from error
 
 
 def numbers_of(text: str, name: str) -> list[float]:
@@ -188,3 +134,8 @@ def numbers_of(text: str, name: str) -> list[float]:
         return [float(part) for part in text.split(",")]
     except ValueError as error:
         raise ArgumentError(wanted(name, "numbers separated by commas", text)) from error
+
+
+def names_of(text: str) -> list[str]:
+    """Read names separated by commas."""
+    return [name.strip() for name in text.split(",") if name.strip()]

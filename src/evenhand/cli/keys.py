@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from evenhand.cli.converse import JSON, STORE
+from evenhand.cli.conversation import JSON, STORE
 from evenhand.errors import ArgumentError, wanted
 
 __all__ = ["keys"]

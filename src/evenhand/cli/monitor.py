@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from evenhand.cli.converse import JSON, STORE, STUDY
+from evenhand.cli.conversation import JSON, STORE, STUDY
 from evenhand.errors import ArgumentError, wanted
 
 __all__ = ["monitor"]

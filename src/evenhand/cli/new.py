@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from evenhand.errors import ArgumentError, TableError, wanted
+from evenhand.errors import ArgumentError, wanted
 from evenhand.traits import traits_of
 
 if TYPE_CHECKING:
@@ -47,13 +47,14 @@ def new(
 ) -> None:
     """Put a policy into a store: from then on it is asked and told there, and nothing is lost."""
     from evenhand.cli.output import as_json, say
+    from evenhand.cli.policies import describe, put
     from evenhand.studies import Study
     from evenhand.studies.expiry import read_expiry
     from evenhand.studies.specification import policy_from
 
     described = {} if spec is None else _described(spec)
     if policy:
-        named = _named(policy, learner)
+        named = describe(policy, learner)
         described = named | described | (named if learner or "+" in policy else {"policy": named["policy"]})
     elif learner:
         raise ArgumentError(wanted("--learner", "a learner beside --policy", learner))
@@ -62,7 +63,7 @@ def new(
     given = {"tolerance": tolerance, "seed": seed} | _labels(arms, shares, groups, sensitive)
     for option, value in given.items():
         if value is not None:
-            _put(described, option, value)
+            put(described, option, value)
     described |= _settings(settings or [])
     after = read_expiry(expire_after, "--expire-after")
     study = Study.create(store, policy_from(described, bounded=False), name=name, expire_after=after)
@@ -92,12 +93,9 @@ def _told(study: Study) -> str:
 
 def _described(path: Path) -> dict[str, Any]:
     """Read the policy's description; the causal model of a search may be named by its BIF file."""
-    try:
-        body = json_.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise TableError(f"{path}: cannot be read as JSON: {error}") from error
-    if not isinstance(body, dict):
-        raise TableError(wanted(str(path), 'an object {"policy": NAME, ...}', type(body).__name__))
+    from evenhand.cli.inputs import read_object
+
+    body = read_object(path)
     problem = body.get("problem")
     if isinstance(problem, dict) and isinstance(problem.get("model"), str):
         from evenhand.interventions import CausalModel
@@ -106,21 +104,6 @@ def _described(path: Path) -> dict[str, Any]:
         tables = {node: table.tolist() for node, table in model.tables.items()}
         problem["model"] = {"states": model.states, "parents": model.parents, "tables": tables}
     return body
-
-
-def _named(policy: str, learner: str) -> dict[str, Any]:
-    """Return the description that short names stand for."""
-    from evenhand.cli.inputs import registered
-
-    rule, _, inner = policy.partition("+")
-    entry = registered(rule)
-    described: dict[str, Any] = {"policy": entry.name}
-    if "learner" in inspect.signature(entry.cls).parameters:
-        named = registered(learner or inner or "ucb1", "--learner")
-        described["learner"] = {"policy": named.name}
-    elif learner or inner:
-        raise ArgumentError(wanted("--policy", f"{rule!r} alone, it takes no learner", learner or policy))
-    return described
 
 
 def _labels(arms: str, shares: str, groups: str, sensitive: str) -> dict[str, Any]:
@@ -149,21 +132,6 @@ def _arms(text: str) -> Any:
         return json_.loads(text)
     except ValueError as error:
         raise ArgumentError(wanted("--arms", 'labels a,b,c or ["a", "b"] as JSON', text)) from error
-
-
-def _put(described: dict[str, Any], option: str, value: Any) -> None:
-    """Give an option to the policy, or to its learner where that takes it and the policy does not."""
-    from evenhand import registry
-
-    def takes(spec: Any) -> bool:
-        known = isinstance(spec, dict) and isinstance(spec.get("policy"), str)
-        return known and option in inspect.signature(registry.get(spec["policy"], "policy").cls).parameters
-
-    inner = described.get("learner")
-    if isinstance(inner, dict) and takes(inner) and not takes(described):
-        inner[option] = value
-    else:
-        described[option] = value
 
 
 def _settings(pairs: list[str]) -> dict[str, Any]:

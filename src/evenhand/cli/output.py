@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.console import Console
 
-__all__ = ["as_json", "cell", "folder", "line", "number", "picture", "promised", "say", "table"]
+__all__ = ["as_json", "cell", "folder", "line", "number", "picture", "promise_sentence", "say", "table"]
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
@@ -51,7 +51,7 @@ def say(line: str) -> None:
     _console().print(line, soft_wrap=True)
 
 
-def promised(when: str, kept: bool | None, worst_shortfall: float, arm: Any, at: Any) -> str:
+def promise_sentence(when: str, kept: bool | None, worst_shortfall: float, arm: Any, at: Any) -> str:
     """Return the sentence that says whether a study kept its promise."""
     if when == "in the long run":
         verdict = "The promise is for the long run: no single round can break it"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -60,6 +59,7 @@ def recommend(
     """Name the best candidate among the fair ones. With --ask, --tell or --log it guides a real trial, else it
     simulates one."""
     from evenhand import state
+    from evenhand.cli.inputs import read_texts
 
     real = ask is not None or tell is not None or log is not None
     if real and trial is None:
@@ -86,11 +86,11 @@ def recommend(
     if not real and trial is None:
         seed = _simulate(running, seed)
     if log is not None:
-        running.tell(None, _samples(log))
+        running.tell(None, read_texts(log))
     if tell is not None:
         if not running.open_tickets:
             raise ArgumentError(wanted("--tell", "results of an open allocation", "none is open", "use --ask first"))
-        running.tell(running.open_tickets[0], _samples(tell))
+        running.tell(running.open_tickets[0], read_texts(tell))
     if ask is not None and not running.finished:
         allocation = running.allocation(running.open_tickets[0]) if running.open_tickets else running.ask()
         try:
@@ -112,6 +112,7 @@ def _search(
 ) -> Search:
     """Build the search that the options describe."""
     from evenhand import registry
+    from evenhand.cli.inputs import read_object
     from evenhand.interventions import CausalModel, Problem
 
     missing = [option for option, value in (*asked.items(), ("--budget", budget)) if not value]
@@ -122,7 +123,7 @@ def _search(
     if name not in SEARCHES:
         raise ArgumentError(wanted("--search", f"one of {', '.join(SEARCHES)}", name))
     model = CausalModel.from_bif(asked["MODEL"])
-    body = _json(asked["--candidates"])
+    body = read_object(asked["--candidates"])
     study = body if isinstance(body.get("candidates"), dict) else {"candidates": body}
     unknown = sorted(set(study) - {"candidates", "values", "costs"})
     if unknown:
@@ -241,37 +242,6 @@ def compact(rows: Any) -> tuple[list[str], list[list[str]]]:
         dropped = row["verdict"] == "dropped"
         lines.append([*cells, f"dropped in phase {row['phase']}: {row['reason']}" if dropped else row["verdict"]])
     return header, lines
-
-
-def _samples(path: Path) -> Any:
-    """Read what was observed, every cell as text, as the states of a BIF file are."""
-    import pandas as pd
-
-    if not path.is_file():
-        raise TableError(f"{path}: no such file")
-    try:
-        return pd.read_csv(path, dtype=str, keep_default_na=False)
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
-        raise TableError(f"{path}: cannot be read as CSV: {error}") from error
-
-
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        body = json_.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_once)
-    except (OSError, ValueError, RecursionError) as error:
-        raise TableError(f"{path}: cannot be read as JSON: {error}") from error
-    if not isinstance(body, dict):
-        raise TableError(wanted(str(path), 'an object {"label": table}', type(body).__name__))
-    return body
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object of JSON, each name of which stands there once."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        twice = next(name for name, _ in pairs if [other for other, _ in pairs].count(name) > 1)
-        raise ValueError(f"{twice!r} stands there twice")
-    return found
 
 
 def _values(text: str) -> dict[str, float]:

@@ -35,7 +35,7 @@ def sample(
     json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
     """Choose rows of a pool so that the worst-off group's risk gets low; write them, the mixture and a picture."""
-    from evenhand.cli.inputs import named_shares
+    from evenhand.cli.inputs import named_shares, names_of
     from evenhand.cli.output import as_json, folder, number, picture, say, table
     from evenhand.plots.sampling import plot_collection
     from evenhand.plots.style import figure
@@ -43,8 +43,7 @@ def sample(
     from evenhand.state import save
     from evenhand.tables import read_table, write_csv
 
-    columns = [name.strip() for name in features.split(",")] if features else None
-    groups = [name.strip() for name in group.split(",")]
+    columns, groups = names_of(features) or None, names_of(group)
     frame = read_table(pool, text=[name for name in groups if name not in (columns or ())])
     world = TablePool(frame, group=groups, label=label, features=columns)
     _checked_groups(world)

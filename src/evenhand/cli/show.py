@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from evenhand.cli.converse import JSON, STORE, STUDY
+from evenhand.cli.conversation import JSON, STORE, STUDY
 
 if TYPE_CHECKING:
     from evenhand.studies import Study
@@ -36,13 +36,13 @@ def show(
     """Show how a study stands: shares against promises, open tickets, learned bias, the last decisions with reasons."""
     from evenhand.cli.output import as_json, folder
     from evenhand.studies import Study
-    from evenhand.studies.summary import standing
+    from evenhand.studies.summary import summarize
 
     with Study.open(store, study) as running:
         if decision:
             _one(running, decision, json)
             return
-        found = standing(running)
+        found = summarize(running)
         found["open_tickets"] = running.open_tickets
         found["latest"] = _latest(running)
         found |= _tables(running.bare_policy)
@@ -76,7 +76,7 @@ def bars(rows: Sequence[dict[str, Any]], blocks: str = "█│", width: int = 48
 
 
 def _one(study: Study, ticket: str, json: bool) -> None:
-    from evenhand.cli.observed import ticket_of
+    from evenhand.cli.observations import ticket_of
     from evenhand.cli.output import as_json, say
 
     found = study.record(ticket_of(ticket))._asdict()
@@ -176,13 +176,13 @@ def _rows(title: str, rows: list[dict[str, Any]], without: str = "") -> None:
 
 
 def _sentences(found: dict[str, Any], every: bool) -> list[str]:
-    from evenhand.cli.output import promised
+    from evenhand.cli.output import promise_sentence
 
     lines = []
     promise = found["promise"]
     if promise is not None and promise["worst_arm"] is not None:
         worst = promise["worst_shortfall"], promise["worst_arm"], promise["worst_round"]
-        lines.append(promised(promise["when"], promise["kept"], *worst))
+        lines.append(promise_sentence(promise["when"], promise["kept"], *worst))
     tickets = found["open_tickets"]
     if tickets:
         shown = tickets if every else tickets[:12]
@@ -203,24 +203,24 @@ def _write(study: Study, found: dict[str, Any], out: Path) -> list[Path]:
 
     write_csv(pd.DataFrame(found["arms"]), out / "arms.csv")
     written = [out / "arms.csv"]
-    trail = study.trail()
-    moments, k, promise = trail.moments, len(trail.labels), trail.promise
+    statistics = study.statistics()
+    moments, k, promise = statistics.moments, len(statistics.labels), statistics.promise
     if moments and k:
         rounds = [moment.round for moment in moments]
         counts = np.array([moment.counts for moment in moments])
         drawn, axes = figure()
-        plot_course(rounds, counts, trail.labels, None if promise is None else promise.floats(), axes)
+        plot_course(rounds, counts, statistics.labels, None if promise is None else promise.floats(), axes)
         written.append(picture(drawn, out, "shares"))
     owed = [] if promise is None else [arm for arm, share in enumerate(promise.shares) if share]
     if moments and promise is not None and owed:
-        limit = promise.slack + 1.0 if trail.when == "at every round" else None
+        limit = promise.slack + 1.0 if statistics.when == "at every round" else None
         stretches = np.array_split(np.arange(len(moments)), min(STRETCHES, len(moments)))
         behind = np.array([moment.owed for moment in moments])[:, owed]
         drawn, axes = figure()
         plot_owed(
             [moments[stretch[-1]].round for stretch in stretches],
             np.array([behind[stretch].max(axis=0) for stretch in stretches]),
-            [trail.labels[arm] for arm in owed],
+            [statistics.labels[arm] for arm in owed],
             limit,
             axes,
         )

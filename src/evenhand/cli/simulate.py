@@ -43,15 +43,16 @@ def simulate(
 ) -> None:
     """Simulate policies and show what was promised, what held, and what it cost."""
     import evenhand as eh
-    from evenhand.cli.inputs import chosen_policies, shares_of
+    from evenhand.cli.inputs import shares_of
     from evenhand.cli.output import folder
+    from evenhand.cli.policies import policies_of
 
     if data is not None and group:
         played = _grouped(world or means, data, arm, group, reward, features, sensitive)
     else:
         played = _world(world, data, arm, reward, means)
     owed = shares_of(shares, played.arms) if shares else None
-    policies = chosen_policies(policy or [], played, owed, tolerance, rounds)
+    policies = policies_of(policy or [], played, owed, tolerance, rounds)
     history = eh.simulate(
         policies,
         played,
@@ -71,13 +72,14 @@ def simulate(
 
 
 def _grouped(other: str, data: Path, arm: str, group: str, reward: str, features: str, sensitive: str) -> Any:
-    from evenhand.cli.groups import columns_of, table_world
+    from evenhand.cli.groups import table_world
+    from evenhand.cli.inputs import names_of
     from evenhand.errors import ArgumentError, wanted
     from evenhand.tables import read_table
 
     if other:
         raise ArgumentError(wanted("WORLD", "a world or --data, not both", other))
-    text = {*columns_of(arm), *columns_of(group)} - {*columns_of(features)}
+    text = {*names_of(arm), *names_of(group)} - {*names_of(features)}
     return table_world(read_table(data, text=sorted(text)), arm, group, reward, features, sensitive)
 
 

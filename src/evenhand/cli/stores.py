@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evenhand.cli.converse import JSON, STORE, STUDY
+from evenhand.cli.conversation import JSON, STORE, STUDY
 
 __all__ = ["snapshot", "studies", "upgrade"]
 
@@ -17,7 +17,7 @@ def studies(store: STORE, json: JSON = False) -> None:
     rows = []
     for name in place.names():
         study = Study.open(place, name)
-        rows.append(outline(study, study.trail()))
+        rows.append(outline(study, study.statistics()))
     place.close()
     if json:
         as_json(rows)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from evenhand.cli.converse import JSON, STORE, STUDY
+from evenhand.cli.conversation import JSON, STORE, STUDY
 from evenhand.errors import ArgumentError
 
 __all__ = ["verify"]
@@ -30,7 +30,7 @@ def verify(
     json: JSON = False,
 ) -> None:
     """Replay a study from the start and check the promise at every round; exit code 1 when something is wrong."""
-    from evenhand.cli.output import as_json, promised, say
+    from evenhand.cli.output import as_json, promise_sentence, say
     from evenhand.state import write
     from evenhand.studies import Study
 
@@ -64,7 +64,7 @@ def verify(
             say(f"The log is whole; {found.replayed} of its {new} entries were replayed, to the same decisions.")
         if found.worst_shortfall is not None:
             worst = found.worst_shortfall, found.worst_arm, found.worst_round
-            say(promised(str(found.promise), found.promise_kept, *worst))
+            say(promise_sentence(str(found.promise), found.promise_kept, *worst))
         say(f"Last digest: {found.digest or 'none'}")
     if not found.ok:
         raise typer.Exit(1)

@@ -9,7 +9,7 @@ import orjson
 
 from evenhand.service.arrow import MEDIA_TYPE
 from evenhand.studies import Study
-from evenhand.studies.export import bandit_frame, frame
+from evenhand.studies.export import bandit_frame
 from evenhand.studies.files import flat
 from evenhand.tables import write_csv
 
@@ -38,7 +38,7 @@ def export_log(study: Study, format: Format, form: Literal["log", "bandit"]) -> 
     ArgumentError
         If the log is not bandit feedback.
     """
-    table = frame(study) if form == "log" else bandit_frame(study)
+    table = study.frame() if form == "log" else bandit_frame(study)
     if format == "json":
         rows = table.astype(object).where(table.notna(), None).to_dict("records")
         return orjson.dumps(rows, default=_plain, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_UTC_Z), KINDS[format]

@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, generate_la
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 
-__all__ = ["Metrics", "Standing"]
+__all__ = ["Metrics", "StudyGauges"]
 
 MOST = 100
 """Studies with a label of their own; further ones are counted under "other"."""
@@ -25,7 +25,7 @@ GAUGES = {
 }
 
 
-class Standing(NamedTuple):
+class StudyGauges(NamedTuple):
     """The present state of a study, by its gauges."""
 
     study: str
@@ -69,13 +69,13 @@ class Metrics:
         if count:
             self._did_child(kind, self._label(study)).inc(count)
 
-    def exposition(self, standings: Callable[[], Sequence[Standing]]) -> bytes:
+    def exposition(self, gauges: Callable[[], Sequence[StudyGauges]]) -> bytes:
         """Return the text that Prometheus reads, with the present state of each study."""
         registry = self.registry
         if os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
             registry = CollectorRegistry()
             MultiProcessCollector(registry)
-        return generate_latest(registry) + generate_latest(_Gauges(standings()[:MOST]))
+        return generate_latest(registry) + generate_latest(_Gauges(gauges()[:MOST]))
 
     def _label(self, study: str) -> str:
         if study not in self._studies:
@@ -88,15 +88,15 @@ class Metrics:
 class _Gauges:
     """A registry of the gauges of all studies at one moment."""
 
-    def __init__(self, standings: Sequence[Standing]) -> None:
-        self._standings = standings
+    def __init__(self, studies: Sequence[StudyGauges]) -> None:
+        self._studies = studies
 
     def collect(self) -> Iterator[Metric]:
         """Yield the gauges."""
         gauges = {name: GaugeMetricFamily(f"evenhand_{name}", text, labels=["study"]) for name, text in GAUGES.items()}
-        for standing in self._standings:
+        for study in self._studies:
             for name, gauge in gauges.items():
-                value = getattr(standing, name)
+                value = getattr(study, name)
                 if value is not None:
-                    gauge.add_metric([standing.study], float(value))
+                    gauge.add_metric([study.study], float(value))
         yield from gauges.values()

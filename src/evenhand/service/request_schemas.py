@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from evenhand.errors import ArgumentError, ContextError, TicketError, wanted
-from evenhand.studies.limits import checked_pairs
+from evenhand.studies.limits import check_pairs
 
 __all__ = [
     "EXPECTED", "AskBatch", "AskBody", "AskHeaders", "AskRow", "CreateBody", "DecisionPath", "DecisionsQuery",
@@ -141,7 +141,7 @@ class TellBody(Body):
             import pandas as pd
 
             told["samples"] = pd.DataFrame(self.samples)
-        checked_pairs(told)
+        check_pairs(told)
         return told
 
 

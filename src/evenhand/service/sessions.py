@@ -33,11 +33,11 @@ class Session:
 
     @contextmanager
     def reading(self) -> Iterator[tuple[Any, Index]]:
-        """Provide the study's trail and index as of now, to one reader at a time."""
+        """Provide the study's statistics and index as of now, to one reader at a time."""
         with self._turn:
-            trail = self.reader.trail()
+            statistics = self.reader.statistics()
             self._index.advance(self.reader)
-            yield trail, self._index
+            yield statistics, self._index
 
     def audit(self) -> Any:
         """Verify the study, once as long as its log does not grow."""

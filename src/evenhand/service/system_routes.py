@@ -45,7 +45,7 @@ async def health(request: Request) -> Response:
 def metrics(request: Request) -> Response:
     """Return metrics for Prometheus: counters, times, and how each study keeps its promise."""
     state = request.app.state
-    text = state.metrics.exposition(lambda: views.standings(state.sessions))
+    text = state.metrics.exposition(lambda: views.gauges_of(state.sessions))
     return Response(text, media_type=CONTENT_TYPE_LATEST, headers={"Cache-Control": "no-store"})
 
 

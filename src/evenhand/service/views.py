@@ -9,19 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.service.metrics import Standing
+from evenhand.service.metrics import StudyGauges
 from evenhand.service.sessions import Session, Sessions
 from evenhand.studies import Study, monitors
-from evenhand.studies.summary import outline, standing
+from evenhand.studies.summary import outline, summarize
 
 __all__ = [
     "alert_mark",
     "audit_of",
     "decisions_of",
+    "gauges_of",
     "owed_of",
     "record_of",
     "series_of",
-    "standings",
     "state_of",
     "studies_of",
 ]
@@ -35,8 +35,10 @@ def studies_of(sessions: Sessions) -> dict[str, Any]:
     """Return the outline of every study."""
     rows = []
     for session in sessions.all():
-        with session.reading() as (trail, _):
-            rows.append({**outline(session.study, trail), "alerts": len(monitors.alerts(session.study, standing=True))})
+        with session.reading() as (statistics, _):
+            rows.append(
+                {**outline(session.study, statistics), "alerts": len(monitors.alerts(session.study, standing=True))}
+            )
     return {"studies": rows}
 
 
@@ -46,21 +48,23 @@ def alert_mark(session: Session) -> str:
     return f"{zlib.crc32(repr(known).encode()):08x}"
 
 
-def standings(sessions: Sessions) -> list[Standing]:
+def gauges_of(sessions: Sessions) -> list[StudyGauges]:
     """Return the state of every study for the metrics."""
     found = []
     for session in sessions.all():
-        with session.reading() as (trail, _):
-            worst = trail.worst
-            found.append(Standing(session.study.name, len(trail.open), worst[0] if worst else None, trail.kept))
+        with session.reading() as (statistics, _):
+            worst = statistics.worst
+            found.append(
+                StudyGauges(session.study.name, len(statistics.open), worst[0] if worst else None, statistics.kept)
+            )
     return found
 
 
 def state_of(session: Session) -> dict[str, Any]:
     """Return the present state of a study."""
     study = session.study
-    with session.reading() as (trail, _):
-        return {**standing(study, trail), "alerts": _alerts(study), "monitors": _monitors(study)}
+    with session.reading() as (statistics, _):
+        return {**summarize(study, statistics), "alerts": _alerts(study), "monitors": _monitors(study)}
 
 
 def _alerts(study: Study) -> list[dict[str, Any]]:
@@ -81,8 +85,13 @@ def series_of(session: Session, points: int) -> dict[str, Any]:
 
     The last point is the present, with all reports so far.
     """
-    with session.reading() as (trail, _):
-        labels, promise, moments, reward = list(trail.labels), trail.promise, trail.moments, trail.reward
+    with session.reading() as (statistics, _):
+        labels, promise, moments, reward = (
+            list(statistics.labels),
+            statistics.promise,
+            statistics.moments,
+            statistics.reward,
+        )
     if moments and reward is not None:
         moments[-1] = moments[-1]._replace(reward_mean=reward[0], reward_recent=reward[1])
     points = max(2, min(points, SERIES // max(1, len(labels))))

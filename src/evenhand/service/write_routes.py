@@ -31,7 +31,7 @@ from evenhand.service.routing import Endpoint, off_loop, parse
 from evenhand.service.sessions import Session, Sessions
 from evenhand.studies import Operation, Study
 from evenhand.studies.codec import as_decided
-from evenhand.studies.limits import checked_shown
+from evenhand.studies.limits import check_shown
 from evenhand.studies.specification import policy_from
 
 __all__ = ["WRITE_ENDPOINTS"]
@@ -137,7 +137,7 @@ def _operations(study: Study, rows: Sequence[AskBody], key: str | None, actor: s
             Operation("ask", given=dict(shown), key=own or key, number=0 if own else i, actor=actor)
             for i in range(len(operations), len(operations) + count)
         ]
-    checked_shown(study.policy_name, (operation.given for operation in operations))
+    check_shown(study.policy_name, (operation.given for operation in operations))
     return operations
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from evenhand.errors import ReplayError
 
-__all__ = ["Entry", "digest_of", "genesis", "linked"]
+__all__ = ["Entry", "check_link", "digest_of", "genesis"]
 
 BIRTH = ("name", "policy", "secret", "created_at")
 """What the digest before the first entry covers."""
@@ -54,7 +54,7 @@ def genesis(study: Any) -> str:
     return hashlib.sha256("\x1f".join(["", *(str(values[name]) for name in BIRTH)]).encode()).hexdigest()
 
 
-def linked(before: int, digest: str, entry: Entry) -> None:
+def check_link(before: int, digest: str, entry: Entry) -> None:
     """Check that an entry follows the one numbered `before` with that digest, and is what was written.
 
     Raises

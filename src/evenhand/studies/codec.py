@@ -24,15 +24,15 @@ __all__ = [
     "arguments_of",
     "as_decided",
     "decision_from",
-    "dumped",
     "first_random_state",
-    "loaded",
+    "from_text",
     "moment",
     "now",
     "plain",
     "random_state",
     "reason_code",
-    "revived",
+    "revive",
+    "to_text",
 ]
 
 Kind = Literal["ask", "tell", "forget", "expire", "set"]
@@ -129,34 +129,34 @@ def _column(table: Any, label: Any, name: str) -> list[Any]:
     ]
 
 
-def revived(value: Any) -> Any:
+def revive(value: Any) -> Any:
     """Return what policies are given for a value of the log's form."""
     if isinstance(value, dict):
         if "$table" in value:
             import pandas as pd
 
-            columns = {label: revived(column) for label, column in value["$table"].items()}
-            return pd.DataFrame(columns, index=revived(value.get("$index")))
+            columns = {label: revive(column) for label, column in value["$table"].items()}
+            return pd.DataFrame(columns, index=revive(value.get("$index")))
         if "$series" in value:
             import pandas as pd
 
-            return pd.Series(revived(value["$series"]), index=revived(value["$index"]))
+            return pd.Series(revive(value["$series"]), index=revive(value["$index"]))
         if "$float" in value:
             return float(value["$float"])
         if "$items" in value:
-            return {_key(key): revived(item) for key, item in value["$items"]}
-        return {key: revived(item) for key, item in value.items()}
+            return {_key(key): revive(item) for key, item in value["$items"]}
+        return {key: revive(item) for key, item in value.items()}
     if isinstance(value, list) and not NESTED.isdisjoint(map(type, value)):
-        return [revived(item) for item in value]
+        return [revive(item) for item in value]
     return value
 
 
 def _key(key: Any) -> Any:
     """Return what was the key of a dict: lists cannot be."""
-    return tuple(map(_key, key)) if isinstance(key, list) else revived(key)
+    return tuple(map(_key, key)) if isinstance(key, list) else revive(key)
 
 
-def dumped(value: Any) -> str:
+def to_text(value: Any) -> str:
     """Return the text that the log keeps; equal values are equal texts."""
     try:
         return orjson.dumps(value).decode()
@@ -164,7 +164,7 @@ def dumped(value: Any) -> str:
         raise ArgumentError(wanted("given", "numbers below 2^63 and text in UTF-8", value)) from error
 
 
-def loaded(text: str | None) -> Any:
+def from_text(text: str | None) -> Any:
     """Return the value behind a text of the log."""
     return None if text is None else orjson.loads(text)
 
@@ -173,8 +173,8 @@ def arguments_of(text: str) -> dict[str, Any]:
     """Return what policies are given for a text of the log."""
     if text == "{}":
         return {}
-    given = loaded(text)
-    return revived(given) if "$" in text else given
+    given = from_text(text)
+    return revive(given) if "$" in text else given
 
 
 def as_decided(decision: Any) -> dict[str, Any]:
@@ -234,7 +234,7 @@ def random_state(policy: Any) -> str | None:
             held.extend(one.values())
         elif hasattr(one, "snapshot"):
             held.append(one.snapshot())
-    return dumped(words) if words else None
+    return to_text(words) if words else None
 
 
 def first_random_state(policy: Any) -> str | None:

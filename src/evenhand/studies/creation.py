@@ -13,7 +13,7 @@ from evenhand.errors import ArgumentError, wanted
 from evenhand.state import to_bytes
 from evenhand.studies.store import Store
 
-__all__ = ["NAME", "name_of_new", "opened", "state_of_new"]
+__all__ = ["NAME", "name_of_new", "open_store", "state_of_new"]
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 """What a study may be called: its name stands in addresses and tickets."""
@@ -54,7 +54,7 @@ def name_of_new(name: str | None, store: Store | str | os.PathLike[str]) -> str:
 
 
 @contextmanager
-def opened(store: Store | str | os.PathLike[str], *, create: bool = False) -> Iterator[Store]:
+def open_store(store: Store | str | os.PathLike[str], *, create: bool = False) -> Iterator[Store]:
     """Give the store at a place, let go of again where that leads to nothing."""
     place = Store.at(store, create=create)
     try:

@@ -1,4 +1,4 @@
-"""A study's log as tables: a row a decision, and logged bandit feedback that off-policy estimators read."""
+"""A study's log as logged bandit feedback, which off-policy estimators read."""
 
 from __future__ import annotations
 
@@ -7,65 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.errors import ArgumentError
-from evenhand.studies.codec import loaded, moment
-from evenhand.studies.log import CLOSED
-from evenhand.studies.request_keys import shown_key
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from evenhand.studies.study import Study
 
-__all__ = ["bandit_feedback", "bandit_frame", "frame"]
-
-COLUMNS = ["ticket", "round", "at", "arm", "index", "reason", "probabilities", "given", "status", "told_at", "reward"]
-RECORD = ["told", "decision", "version", "random_state", "key", "actor", "digest"]
-
-
-def frame(study: Study) -> pd.DataFrame:
-    """Return the decisions, a row each, in the order in which they were taken.
-
-    Columns: `ticket`, `round`, `at` (UTC), `arm` (the group of a draw, nothing for an allocation), `index`, `reason`,
-    `probabilities` (a list, or None), `given` (what was shown), `status` ("open", "told", "forgotten" or
-    "expired"), `told_at`,
-    `reward` (None where none was told), `told` (all that was told), `decision` (all that was decided), `version`,
-    `random_state`, `key`, `actor`, `digest` (of the entry in the log).
-    """
-    import pandas as pd
-
-    rows: dict[int, dict[str, Any]] = {}
-    with study.store.reading() as connection:
-        for entry in study._log.rows(connection):
-            given, decision = loaded(entry.given), loaded(entry.decision)
-            if entry.kind == "ask":
-                rows[entry.ticket or 0] = {
-                    "ticket": entry.ticket,
-                    "round": decision.get("round", decision.get("phase")),
-                    "at": moment(entry.at),
-                    "arm": _label(decision.get("arm", decision.get("group"))),
-                    "index": decision.get("index"),
-                    "reason": decision.get("reason"),
-                    "probabilities": decision.get("probabilities"),
-                    "given": given,
-                    "status": "open",
-                    "told_at": None,
-                    "reward": None,
-                    "told": None,
-                    "decision": {name: value for name, value in decision.items() if name != "type"},
-                    "version": entry.version,
-                    "random_state": loaded(entry.random_state),
-                    "key": shown_key(entry.key),
-                    "actor": entry.actor,
-                    "digest": entry.digest,
-                }
-            elif entry.ticket is not None and entry.ticket in rows:
-                rows[entry.ticket]["status"] = CLOSED[entry.kind]
-                if entry.kind == "tell":
-                    rows[entry.ticket] |= {"told_at": moment(entry.at), "told": given, "reward": given.get("reward")}
-    table = pd.DataFrame(list(rows.values()), columns=[*COLUMNS, *RECORD])
-    for name in ("at", "told_at"):
-        table[name] = pd.to_datetime(table[name], utc=True)
-    return table
+__all__ = ["bandit_feedback", "bandit_frame"]
 
 
 def bandit_frame(study: Study) -> pd.DataFrame:
@@ -87,10 +35,10 @@ def bandit_frame(study: Study) -> pd.DataFrame:
     """
     import pandas as pd
 
-    table = frame(study)
+    table = study.frame()
     told = table[table["status"].eq("told") & table["index"].notna()]
     told = told[told["index"] >= 0]
-    labels = study.trail().labels
+    labels = study.statistics().labels
     single = all(isinstance(reward, (int, float)) for reward in told["reward"])
     if (len(told) < len(table[table["status"].eq("told")]) and not len(told)) or not single:
         raise ArgumentError(f"bandit feedback: wanted decisions for one arm each, got those of {study.policy_name}")
@@ -135,7 +83,7 @@ def bandit_feedback(study: Study) -> dict[str, Any]:
     contexts = [name for name in table.columns if name.startswith("context_")]
     return {
         "n_rounds": len(table),
-        "n_actions": int(table["n_actions"].iloc[0]) if len(table) else len(study.trail().labels),
+        "n_actions": int(table["n_actions"].iloc[0]) if len(table) else len(study.statistics().labels),
         "context": table[contexts].to_numpy() if contexts else np.zeros((len(table), 1)),
         "action_context": None,
         "action": table["action"].to_numpy(),
@@ -144,7 +92,3 @@ def bandit_feedback(study: Study) -> dict[str, Any]:
         "pscore": table["propensity"].to_numpy(),
         "pi_b": None,
     }
-
-
-def _label(arm: Any) -> Any:
-    return tuple(arm) if isinstance(arm, list) else arm

@@ -10,7 +10,7 @@ from evenhand import registry
 from evenhand.errors import ArgumentError, wanted
 from evenhand.traits import traits_of
 
-__all__ = ["checked_pairs", "checked_shown", "checked_sizes"]
+__all__ = ["check_pairs", "check_shown", "check_sizes"]
 
 MOST_ARMS = 1_000
 MOST_CANDIDATES = 100
@@ -28,7 +28,7 @@ MOST_PAIRS = 20_000
 """Pairs of individuals that one report may name."""
 
 
-def checked_sizes(name: str, arguments: dict[str, Any]) -> None:
+def check_sizes(name: str, arguments: dict[str, Any]) -> None:
     """Refuse arguments, as plain data, of a policy that would not fit beside others in a server's memory.
 
     Raises
@@ -52,7 +52,7 @@ def checked_sizes(name: str, arguments: dict[str, Any]) -> None:
     _most("budget", _count(arguments.get("budget")), LARGEST_BUDGET)
 
 
-def checked_shown(name: str, asks: Iterable[dict[str, Any]]) -> None:
+def check_shown(name: str, asks: Iterable[dict[str, Any]]) -> None:
     """Refuse contexts, lists of rows, for which a policy would need much time or memory, or the log much room.
 
     Parameters
@@ -82,7 +82,7 @@ def checked_shown(name: str, asks: Iterable[dict[str, Any]]) -> None:
     _most("contexts: pairs of individuals in one request", pairs, MOST_TOGETHER)
 
 
-def checked_pairs(told: dict[str, Any]) -> None:
+def check_pairs(told: dict[str, Any]) -> None:
     """Refuse a report that names more pairs of individuals than any round has.
 
     Raises

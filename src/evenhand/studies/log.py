@@ -12,7 +12,7 @@ from sqlalchemy import Connection, exists, func, select
 from sqlalchemy.sql import ColumnElement
 
 from evenhand.studies.chain import Entry
-from evenhand.studies.codec import Event, loaded, moment
+from evenhand.studies.codec import Event, from_text, moment
 from evenhand.studies.request_keys import shown_key
 from evenhand.studies.schema import EVENTS
 from evenhand.studies.store import Store
@@ -182,7 +182,7 @@ class Log:
         every = self._mine, EVENTS.c.ticket.is_(None), EVENTS.c.kind == "set"
         rows = connection.execute(select(EVENTS.c.sequence, EVENTS.c.given).where(*every))
         _, text = max(((sequence, given) for sequence, given in rows if sequence <= up_to), default=(0, "{}"))
-        return dict(loaded(text))
+        return dict(from_text(text))
 
     def of_keys(self, connection: Connection, keys: Sequence[str]) -> dict[str, Event]:
         """Return the entries of the asks that stand under these keys, by key."""
@@ -202,7 +202,7 @@ def _driver(connection: Connection) -> Any:
 def as_event(entry: Entry) -> Event:
     """Return a stored entry as an event."""
     decoded = {"at": moment(entry.at), "key": shown_key(entry.key)} | {
-        name: loaded(getattr(entry, name)) for name in ("given", "decision", "random_state")
+        name: from_text(getattr(entry, name)) for name in ("given", "decision", "random_state")
     }
     return Event(**{**entry._asdict(), **decoded})
 

@@ -11,7 +11,7 @@ import orjson
 
 from evenhand.errors import ArgumentError, wanted
 from evenhand.studies.chain import Entry
-from evenhand.studies.codec import loaded, plain, revived
+from evenhand.studies.codec import from_text, plain, revive
 from evenhand.studies.promise_check import PromiseCheck
 
 __all__ = ["Count", "Mark"]
@@ -45,7 +45,7 @@ class Count:
             self.decisions += 1
             self.open += 1
             if self.check.promise is not None:
-                self.check.decided(loaded(entry.decision)["index"])
+                self.check.decided(from_text(entry.decision)["index"])
             return
         self.open -= entry.ticket is not None
         if entry.kind == "tell":
@@ -117,7 +117,7 @@ class Mark(NamedTuple):
         try:
             fields = orjson.loads(text)
             state = base64.b64decode(fields["state"])
-            mark = cls(**{**fields, "check": revived(fields["check"]), "state": state})
+            mark = cls(**{**fields, "check": revive(fields["check"]), "state": state})
         except (orjson.JSONDecodeError, binascii.Error, LookupError, TypeError) as error:
             raise ArgumentError(wanted("since", WHAT, "another version's", "verify the whole log")) from error
         if mark.study != study:

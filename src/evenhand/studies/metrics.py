@@ -1,4 +1,4 @@
-"""What monitors measure: four figures of a trail, each with its window.
+"""What monitors measure: four figures of a study's statistics, each with its window.
 
     shortfall   the promise is at risk: an arm is more than `threshold` pulls behind its share, tolerance taken off
     drift       a group (or an arm, where there are no groups) had another part of the last `window` decisions than of
@@ -22,9 +22,9 @@ import numpy as np
 from evenhand.errors import ArgumentError, wanted
 from evenhand.labels import label_texts
 from evenhand.protocol import find_label
-from evenhand.studies.statistics import WATCHED, Trail
+from evenhand.studies.statistics import WATCHED, Statistics
 
-__all__ = ["METRICS", "Monitor", "check", "measured", "passed"]
+__all__ = ["METRICS", "Monitor", "check", "exceeds", "measure"]
 
 METRICS = {
     "shortfall": "pulls behind a promised share",
@@ -55,28 +55,28 @@ class Monitor(NamedTuple):
     webhook: str | None
 
 
-def measured(monitor: Monitor, trail: Trail, at: int) -> float | None:
+def measure(monitor: Monitor, statistics: Statistics, at: int) -> float | None:
     """Return the metric's value now, None where it cannot be judged yet; `at` is the time in microseconds."""
     if monitor.metric == "shortfall":
-        return _shortfall(monitor, trail)
+        return _shortfall(monitor, statistics)
     if monitor.metric == "drift":
-        return _drift(monitor, trail)
+        return _drift(monitor, statistics)
     if monitor.metric == "reward":
-        last = _last(trail.last_rewards, monitor.window)
+        last = _last(statistics.last_rewards, monitor.window)
         return None if last is None else math.fsum(last) / len(last)
     late = at - monitor.window * 1_000_000
-    return float(sum(asked < late for _, asked in trail.open.values()))
+    return float(sum(asked < late for _, asked in statistics.open.values()))
 
 
-def passed(monitor: Monitor, value: float | None) -> bool:
+def exceeds(monitor: Monitor, value: float | None) -> bool:
     """Say whether a value calls for an alert."""
     if value is None:
         return False
     return value < monitor.threshold if monitor.metric == "reward" else value > monitor.threshold
 
 
-def check(trail: Trail, metric: str, threshold: Any, window: Any, subject: Any, webhook: Any) -> None:
-    """Refuse what cannot be watched in a study with this trail.
+def check(statistics: Statistics, metric: str, threshold: Any, window: Any, subject: Any, webhook: Any) -> None:
+    """Refuse what cannot be watched in a study with these statistics.
 
     Raises
     ------
@@ -91,7 +91,7 @@ def check(trail: Trail, metric: str, threshold: Any, window: Any, subject: Any, 
     if metric == "shortfall":
         if window != 0:
             raise ArgumentError(wanted("window", "none for shortfall, which is judged at every round", window))
-        if trail.promise is None:
+        if statistics.promise is None:
             raise ArgumentError(wanted("metric", "another one: this policy promises no shares", metric))
     elif not whole or not 1 <= window <= (WATCHED if metric != "overdue" else 10**9):
         unit = {
@@ -101,7 +101,7 @@ def check(trail: Trail, metric: str, threshold: Any, window: Any, subject: Any, 
         }
         raise ArgumentError(wanted("window", f"a whole number of {unit[metric]}", window))
     if subject is not None:
-        known = _subjects(trail, metric)
+        known = _subjects(statistics, metric)
         if find_label(str(subject), known) is None:
             raise ArgumentError(wanted("subject", f"one of {known}" if known else f"none for {metric}", subject))
     if webhook is not None:
@@ -129,35 +129,39 @@ def _check_address(webhook: Any) -> None:
         raise ArgumentError(wanted("webhook", "an address that begins with http:// or https://", webhook))
 
 
-def _subjects(trail: Trail, metric: str) -> list[str]:
+def _subjects(statistics: Statistics, metric: str) -> list[str]:
     if metric == "shortfall":
-        return label_texts(trail.labels)
+        return label_texts(statistics.labels)
     if metric == "drift":
-        return label_texts(trail.groups or trail.labels)
+        return label_texts(statistics.groups or statistics.labels)
     return []
 
 
-def _shortfall(monitor: Monitor, trail: Trail) -> float | None:
-    if trail.owed is None or trail.promise is None or not trail.rounds:
+def _shortfall(monitor: Monitor, statistics: Statistics) -> float | None:
+    if statistics.owed is None or statistics.promise is None or not statistics.rounds:
         return None
-    behind = trail.owed - trail.promise.slack
-    return float(behind.max() if monitor.subject is None else behind[_position(monitor, trail)])
+    behind = statistics.owed - statistics.promise.slack
+    return float(behind.max() if monitor.subject is None else behind[_position(monitor, statistics)])
 
 
-def _drift(monitor: Monitor, trail: Trail) -> float | None:
+def _drift(monitor: Monitor, statistics: Statistics) -> float | None:
     """Compare the last decisions with all before them."""
-    codes, counts = (trail.last_groups, trail.group_counts) if trail.groups else (trail.last_arms, trail.counts)
+    codes, counts = (
+        (statistics.last_groups, statistics.group_counts)
+        if statistics.groups
+        else (statistics.last_arms, statistics.counts)
+    )
     last = _last(codes, monitor.window)
     before = int(counts.sum()) - monitor.window
     if last is None or before < monitor.window:
         return None
     recent = np.bincount(last, minlength=len(counts))
     moved = np.abs(recent / monitor.window - (counts - recent) / before)
-    return float(moved.max() if monitor.subject is None else moved[_position(monitor, trail)])
+    return float(moved.max() if monitor.subject is None else moved[_position(monitor, statistics)])
 
 
-def _position(monitor: Monitor, trail: Trail) -> int:
-    position = find_label(str(monitor.subject), _subjects(trail, monitor.metric))
+def _position(monitor: Monitor, statistics: Statistics) -> int:
+    position = find_label(str(monitor.subject), _subjects(statistics, monitor.metric))
     assert position is not None
     return position
 

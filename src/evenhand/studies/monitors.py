@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Select, insert, select, update
 
 from evenhand.errors import ArgumentError, wanted
 from evenhand.studies.codec import moment, now
-from evenhand.studies.metrics import METRICS, Monitor, check, measured, passed
+from evenhand.studies.metrics import METRICS, Monitor, check, exceeds, measure
 from evenhand.studies.schema import ALERTS, MONITORS
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def add(
         If there is no such metric, the threshold is no finite number, the window does not fit the metric, the subject
         is no arm or group of the study, or the webhook is no http address.
     """
-    check(study.trail(), metric, threshold, window, subject, webhook)
+    check(study.statistics(), metric, threshold, window, subject, webhook)
     row: dict[str, Any] = {
         "study": study._number,
         "metric": metric,
@@ -132,9 +132,9 @@ def watch(study: Study) -> list[Alert]:
     monitors = listed(study)
     if not monitors:
         return []
-    trail, at = study.trail(), now()
-    values = {monitor: measured(monitor, trail, at) for monitor in monitors}
-    calling = {monitor.id for monitor, value in values.items() if passed(monitor, value)}
+    statistics, at = study.statistics(), now()
+    values = {monitor: measure(monitor, statistics, at) for monitor in monitors}
+    calling = {monitor.id for monitor, value in values.items() if exceeds(monitor, value)}
     if calling == {alert.monitor.id for alert in alerts(study, standing=True, limit=len(monitors))}:
         return []
     changed = []
@@ -146,7 +146,7 @@ def watch(study: Study) -> list[Alert]:
             mine = ALERTS.c.monitor == monitor.id, ALERTS.c.cleared_at.is_(None)
             number = connection.scalar(select(ALERTS.c.id).where(*mine))
             if monitor.id in calling and number is None:
-                row = {"monitor": monitor.id, "value": value, "sequence": trail.sequence, "raised_at": at}
+                row = {"monitor": monitor.id, "value": value, "sequence": statistics.sequence, "raised_at": at}
                 number = connection.scalar(insert(ALERTS).values(row).returning(ALERTS.c.id))
             elif number is not None and monitor.id not in calling:
                 connection.execute(update(ALERTS).where(*mine).values(cleared_at=at, delivered_at=None))

@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from evenhand.studies.chain import Entry
-from evenhand.studies.codec import arguments_of, loaded
+from evenhand.studies.codec import arguments_of, from_text
 from evenhand.studies.log import Log
 
 __all__ = ["OpenTickets", "alone", "take_up"]
@@ -124,4 +124,4 @@ def alone(policy: Any, tickets: Collection[int] = ()) -> AbstractContextManager[
 def take_up(policy: Any, ask: Entry) -> None:
     """Have a policy remember an open ticket, from the entry of its ask."""
     assert ask.ticket is not None
-    policy.take_up(ask.ticket, loaded(ask.decision), arguments_of(ask.given))
+    policy.take_up(ask.ticket, from_text(ask.decision), arguments_of(ask.given))

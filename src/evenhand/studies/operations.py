@@ -1,4 +1,4 @@
-"""The policy's state as a fold of the log: how one entry is taken, live and in replay alike."""
+"""Operations on a policy: what users ask for, and how one entry of the log is applied, live and in replay alike."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any, Literal, NamedTuple
 
 from evenhand.errors import ArgumentError, ReplayError, wanted
 from evenhand.studies.chain import Entry
-from evenhand.studies.codec import arguments_of, as_decided, dumped, loaded, plain
+from evenhand.studies.codec import arguments_of, as_decided, from_text, plain, to_text
 
-__all__ = ["Arguments", "Operation", "replayed", "taken"]
+__all__ = ["Arguments", "Operation", "apply", "replay_entry"]
 
 
 class Operation(NamedTuple):
@@ -80,7 +80,7 @@ class Arguments:
         return {name: v for name, v in kept.items() if name not in silent or v != plain(takes[name], name)}
 
 
-def taken(policy: Any, kind: str, ticket: Any, arguments: dict[str, Any]) -> Any:
+def apply(policy: Any, kind: str, ticket: Any, arguments: dict[str, Any]) -> Any:
     """Do what an entry says; return what `ask` decided."""
     if kind == "ask":
         return policy.ask(**arguments)
@@ -89,13 +89,13 @@ def taken(policy: Any, kind: str, ticket: Any, arguments: dict[str, Any]) -> Any
     return None if kind == "set" else policy.forget(ticket)
 
 
-def decided_text(policy: Any, decision: Any) -> str:
+def decision_text(policy: Any, decision: Any) -> str:
     """Return a decision just taken as the log keeps it, with what the policy notes of its ticket."""
     noted = policy.noted(decision.id) if getattr(policy, "apart", False) else None
-    return dumped(as_decided(decision) | noted if noted else as_decided(decision))
+    return to_text(as_decided(decision) | noted if noted else as_decided(decision))
 
 
-def replayed(policy: Any, entry: Entry, version: str) -> bool:
+def replay_entry(policy: Any, entry: Entry, version: str) -> bool:
     """Do what a stored entry says, and check that the policy decides as it did.
 
     Parameters
@@ -113,16 +113,16 @@ def replayed(policy: Any, entry: Entry, version: str) -> bool:
         If it decides otherwise, or fails at what it took before.
     """
     try:
-        decided = taken(policy, entry.kind, entry.ticket, arguments_of(entry.given))
+        decided = apply(policy, entry.kind, entry.ticket, arguments_of(entry.given))
     except Exception as error:
         raise ReplayError(f"entry {entry.sequence}, {entry.kind} {entry.ticket}: refused in replay: {error}") from error
     if entry.kind != "ask":
         return False
-    again = decided_text(policy, decided)
+    again = decision_text(policy, decided)
     if again == entry.decision:
         return False
     if entry.version != version:
-        before, now = loaded(entry.decision) or {}, loaded(again)
+        before, now = from_text(entry.decision) or {}, from_text(again)
         if {name: now.get(name) for name in before} | {"reason": None} == before | {"reason": None}:
             return bool(now.get("reason") != before.get("reason"))
     raise ReplayError(

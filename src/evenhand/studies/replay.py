@@ -11,14 +11,14 @@ from sqlalchemy import Connection
 
 from evenhand.errors import EvenhandError, ReplayError
 from evenhand.state import from_bytes, to_bytes
-from evenhand.studies.chain import Entry, linked
-from evenhand.studies.codec import loaded, revived
+from evenhand.studies.chain import Entry, check_link
+from evenhand.studies.codec import from_text, revive
 from evenhand.studies.log import Log
 from evenhand.studies.open_tickets import OpenTickets, alone, take_up
-from evenhand.studies.operations import Arguments, Operation, replayed, taken
+from evenhand.studies.operations import Arguments, Operation, apply, replay_entry
 from evenhand.studies.versions import policy_version
 
-__all__ = ["Fold"]
+__all__ = ["Replay"]
 
 ENTRIES = 1_000
 SECONDS = 0.5
@@ -27,7 +27,7 @@ LEAST = 10
 LAST = 2**63 - 1
 
 
-class Fold:
+class Replay:
     """A policy and how far into the log it has come.
 
     Attributes
@@ -45,7 +45,7 @@ class Fold:
         self.tickets = OpenTickets(policy, log, floor)
         self.expire_after: int | None = None
         self._rehearsed: set[str] = set()
-        self.rested()
+        self.reset_work()
 
     def take_in(self, connection: Connection, entries: Sequence[Entry]) -> None:
         """Replay stored entries.
@@ -59,24 +59,24 @@ class Fold:
         closed = {entry.ticket for entry in entries if entry.kind != "ask" and entry.ticket} - asked
         self.tickets.fetch(connection, [number for number in closed if number], self.sequence)
         for entry in entries:
-            linked(self.sequence, self.digest, entry)
-            self._replay(entry)
+            check_link(self.sequence, self.digest, entry)
+            self._follow(entry)
         self.tickets.asked(len(asked))
 
-    def _replay(self, entry: Entry) -> None:
+    def _follow(self, entry: Entry) -> None:
         started = perf_counter()
         try:
-            replayed(self.policy, entry, self.version)
+            replay_entry(self.policy, entry, self.version)
         except ReplayError as error:
             if entry.version == self.version:
                 raise
             mend = f"take a snapshot with version {entry.version} first: `evenhand snapshot`, or Study.snapshot()"
             raise ReplayError(f"{error}; this is version {self.version}: {mend}") from error
         if entry.kind == "set":
-            self.settle(loaded(entry.given))
-        self.took(entry, started)
+            self.settle(from_text(entry.given))
+        self.advance_to(entry, started)
 
-    def took(self, entry: Entry, started: float) -> None:
+    def advance_to(self, entry: Entry, started: float) -> None:
         """Note that the policy has taken an entry, and since when on the clock of `perf_counter`."""
         self.sequence, self.digest, self.writer = entry.sequence, entry.digest, entry.version
         self._entries += 1
@@ -93,11 +93,11 @@ class Fold:
         """Whether enough was taken since the last snapshot."""
         return self._entries >= ENTRIES or (self._entries >= LEAST and self._seconds >= SECONDS)
 
-    def rested(self) -> None:
+    def reset_work(self) -> None:
         """Note that a snapshot was taken."""
         self._entries, self._seconds = 0, 0.0
 
-    def unrehearsed(self, operations: Sequence[Operation]) -> dict[str, Operation]:
+    def new_kinds(self, operations: Sequence[Operation]) -> dict[str, Operation]:
         """Return an operation of each kind that was not done yet."""
         return {operation.kind: operation for operation in operations if operation.kind not in self._rehearsed}
 
@@ -109,7 +109,7 @@ class Fold:
                 number = getattr(operation.ticket, "id", operation.ticket)
                 if kind != "ask" and type(number) is int:
                     OpenTickets(copy, self._log, 0).fetch(connection, [number], self.sequence)
-                taken(copy, kind, operation.ticket, revived(self.arguments.checked(kind, operation.given)))
+                apply(copy, kind, operation.ticket, revive(self.arguments.checked(kind, operation.given)))
         self._rehearsed.update(operations)
 
     def bytes(self) -> bytes:

@@ -9,7 +9,7 @@ import secrets
 
 from evenhand.errors import ForeignTicketError, wanted
 
-__all__ = ["new_secret", "number_of", "signed"]
+__all__ = ["new_secret", "number_of", "sign_ticket"]
 
 FORM = re.compile(r"(?P<study>.+)\.(?P<number>[1-9][0-9]{0,17})\.(?P<mark>[0-9a-f]{16})")
 LOOK = "a ticket as ask returned it, such as 'ads.17.5f0c2a9d41b7e683'"
@@ -20,10 +20,10 @@ def new_secret() -> str:
     return secrets.token_hex(32)
 
 
-def signed(study: str, secret: str, number: int) -> str:
+def sign_ticket(study: str, secret: str, number: int) -> str:
     """Return the ticket of this number in the study of this name.
 
-    >>> signed("ads", "00", 17)
+    >>> sign_ticket("ads", "00", 17)
     'ads.17.0fac83b50550207f'
     """
     return f"{study}.{number}.{_mark(study, secret, number)}"

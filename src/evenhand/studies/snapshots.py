@@ -11,10 +11,18 @@ from evenhand.registry import register
 from evenhand.state import from_bytes, to_bytes
 from evenhand.studies.log import Log
 from evenhand.studies.open_tickets import alone
-from evenhand.studies.replay import Fold
+from evenhand.studies.replay import Replay
 from evenhand.studies.schema import SNAPSHOTS
 
-__all__ = ["cross", "first", "fold_at", "keep", "latest", "same_state", "write_snapshot"]
+__all__ = [
+    "first_replay",
+    "latest_replay",
+    "mark_version",
+    "replay_at",
+    "same_state",
+    "take_snapshot",
+    "write_snapshot",
+]
 
 KEPT = 2
 """How many snapshots stay beside the first of each version."""
@@ -49,22 +57,22 @@ class State:
         return found if isinstance(found, State) else State(found, 0)
 
 
-def keep(fold: Fold, connection: Connection, study: int, at: int) -> None:
-    """Write a snapshot of where a fold is now."""
-    fold.tickets.rise(connection)
-    with alone(fold.policy, fold.tickets.held):
-        state = to_bytes(State(fold.policy, fold.tickets.floor))
-    write_snapshot(connection, study, fold.sequence, fold.digest, at, fold.version, state)
-    fold.rested()
+def take_snapshot(replay: Replay, connection: Connection, study: int, at: int) -> None:
+    """Write a snapshot of where a replay is now."""
+    replay.tickets.rise(connection)
+    with alone(replay.policy, replay.tickets.held):
+        state = to_bytes(State(replay.policy, replay.tickets.floor))
+    write_snapshot(connection, study, replay.sequence, replay.digest, at, replay.version, state)
+    replay.reset_work()
 
 
-def cross(fold: Fold, connection: Connection, study: int, at: int) -> None:
+def mark_version(replay: Replay, connection: Connection, study: int, at: int) -> None:
     """Where other code wrote the last entry, keep the state that this code begins with."""
-    if fold.writer != fold.version:
-        mine = SNAPSHOTS.c.study == study, SNAPSHOTS.c.version == fold.version
+    if replay.writer != replay.version:
+        mine = SNAPSHOTS.c.study == study, SNAPSHOTS.c.version == replay.version
         if connection.scalar(select(SNAPSHOTS.c.sequence).where(*mine).limit(1)) is None:
-            keep(fold, connection, study, at)
-        fold.writer = fold.version
+            take_snapshot(replay, connection, study, at)
+        replay.writer = replay.version
 
 
 def write_snapshot(
@@ -82,23 +90,23 @@ def write_snapshot(
     connection.execute(delete(SNAPSHOTS).where(mine, SNAPSHOTS.c.sequence.not_in(kept)))
 
 
-def latest(connection: Connection, log: Log) -> Fold:
-    """Return the fold at the last snapshot."""
+def latest_replay(connection: Connection, log: Log) -> Replay:
+    """Return the replay at the last snapshot."""
     last = SNAPSHOTS.c.sequence.desc(), SNAPSHOTS.c.at.desc()
     newest = select(SNAPSHOTS).where(SNAPSHOTS.c.study == log.study).order_by(*last).limit(1)
-    fold = fold_at(log, connection.execute(newest).first())
-    fold.settle(log.setting(connection, fold.sequence))
-    return fold
+    replay = replay_at(log, connection.execute(newest).first())
+    replay.settle(log.setting(connection, replay.sequence))
+    return replay
 
 
-def first(connection: Connection, log: Log) -> Fold:
-    """Return the fold before the first entry."""
+def first_replay(connection: Connection, log: Log) -> Replay:
+    """Return the replay before the first entry."""
     oldest = select(SNAPSHOTS).where(SNAPSHOTS.c.study == log.study).order_by(SNAPSHOTS.c.sequence, SNAPSHOTS.c.at)
-    return fold_at(log, connection.execute(oldest.limit(1)).first())
+    return replay_at(log, connection.execute(oldest.limit(1)).first())
 
 
-def fold_at(log: Log, snapshot: Row[Any] | None) -> Fold:
-    """Return the fold that a stored snapshot was taken of.
+def replay_at(log: Log, snapshot: Row[Any] | None) -> Replay:
+    """Return the replay that begins at a stored snapshot.
 
     Raises
     ------
@@ -108,7 +116,7 @@ def fold_at(log: Log, snapshot: Row[Any] | None) -> Fold:
     if snapshot is None:
         raise StateFileError("the study has no snapshot left, not even its first: the store was tampered with")
     state = State.read(snapshot.state, f"snapshot {snapshot.sequence}")
-    return Fold(state.policy, log, int(snapshot.sequence), snapshot.digest, snapshot.version, floor=state.floor)
+    return Replay(state.policy, log, int(snapshot.sequence), snapshot.digest, snapshot.version, floor=state.floor)
 
 
 def same_state(policy: Any, state: bytes) -> bool:

@@ -20,9 +20,9 @@ import numpy as np
 
 from evenhand import registry
 from evenhand.errors import ArgumentError, EvenhandError, wanted
-from evenhand.studies.limits import checked_sizes
+from evenhand.studies.limits import check_sizes
 
-__all__ = ["policy_from"]
+__all__ = ["build", "policy_from"]
 
 OBJECTS = {"learner": "policy", "inner": "policy", "metric": "part", "model": "part"}
 """Arguments that take an object, and of which kind it is."""
@@ -65,10 +65,15 @@ def policy_from(spec: Any, *, bounded: bool = True) -> Any:
     >>> policy_from({"policy": "quotas/fair-ucb", "shares": {"ads": 0.2, "news": "1/3"}, "seed": 1})
     FairUCB(shares={'ads': Fraction(1, 5), 'news': Fraction(1, 3)}, tolerance=0.0, arms=('ads', 'news'))
     """
-    policy = _made(_plain(spec, "policy"), "policy", "", 1, bounded)
+    policy = build(_plain(spec, "policy"), bounded=bounded)
     if getattr(policy, "arms", ()) is None:
         raise ArgumentError(wanted("arms", "a number of arms or a list of labels", None, 'such as "arms": ["a", "b"]'))
     return policy
+
+
+def build(described: dict[str, Any], *, bounded: bool = False) -> Any:
+    """Return the policy of a description whose labels are Python's own; see `policy_from`."""
+    return _made(described, "policy", "", 1, bounded)
 
 
 def _made(spec: Any, kind: registry.Kind, where: str, depth: int, bounded: bool) -> Any:
@@ -85,7 +90,7 @@ def _made(spec: Any, kind: registry.Kind, where: str, depth: int, bounded: bool)
     given = {name: value for name, value in spec.items() if name != kind}
     arguments = _arguments(entry, given, where, depth, bounded)
     if bounded:
-        checked_sizes(entry.name, arguments)
+        check_sizes(entry.name, arguments)
     for name, labels in LABELLED.items():
         if isinstance(arguments.get(name), dict):
             arguments[name] = _relabelled(arguments[name], arguments.get(labels))
@@ -124,7 +129,7 @@ def _problem(spec: Any, where: str, bounded: bool) -> Any:
         if not isinstance(part, dict):
             raise ArgumentError(wanted(f"{where}.{name}", "an object", part))
     if bounded:
-        checked_sizes("problem", {**tables, "candidates": parts["candidates"]})
+        check_sizes("problem", {**tables, "candidates": parts["candidates"]})
     model = _called(where, CausalModel.from_tables, tables)
     own = model.tables.get(parts["intervene"]) if isinstance(parts["intervene"], str) else None
     parts["candidates"] = {label: own if table is None else table for label, table in parts["candidates"].items()}

@@ -1,4 +1,4 @@
-"""The trail of a study: shares, shortfalls and rewards over time, taken from the log entry by entry.
+"""The statistics of a study: shares, shortfalls and rewards over time, taken from the log entry by entry.
 
 It remembers at most a few hundred moments however long the log grows, and misses nothing between them: the promise is
 checked at every round, in the exact integers of an audit.
@@ -16,11 +16,11 @@ import numpy as np
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.protocol import Label
 from evenhand.studies.chain import Entry
-from evenhand.studies.codec import loaded, reason_code, revived
+from evenhand.studies.codec import from_text, reason_code, revive
 from evenhand.studies.promise_check import PromiseCheck
 from evenhand.traits import traits_of
 
-__all__ = ["Moment", "Trail"]
+__all__ = ["Moment", "Statistics"]
 
 MOMENTS = 400
 RECENT = 200
@@ -30,8 +30,9 @@ WATCHED = 10_000
 
 
 class Moment(NamedTuple):
-    """One moment of a trail: after which round; decisions for each label (n_labels,), r_i t - N_i(t) (n_labels,), the
-    mean reward of all and of the last 200 reports (nan before the first), and decisions that were forced so far."""
+    """The statistics at the end of one round: its number; the decisions for each label (n_labels,); r_i t - N_i(t)
+    (n_labels,); the mean reward of all and of the last 200 reports (nan before the first); the forced decisions so
+    far."""
 
     round: int
     counts: Ints
@@ -41,7 +42,7 @@ class Moment(NamedTuple):
     forced: int
 
 
-class Trail:
+class Statistics:
     """What a log shows so far; every figure is about the decisions of the log alone.
 
     Attributes
@@ -78,16 +79,15 @@ class Trail:
         self._every = 1
         self._moments: list[Moment] = []
 
-    def advanced(self, rows: Iterable[Entry]) -> Trail:
-        """Return the trail with the entries that follow the last one taken; this one stays as it is, for whoever reads
-        it in another thread."""
-        trail = copy.copy(self)
+    def copy_with(self, rows: Iterable[Entry]) -> Statistics:
+        """Return statistics that include the entries after the last one; these stay as they are for other threads."""
+        statistics = copy.copy(self)
         for name, value in vars(self).items():
             if isinstance(value, (np.ndarray, deque, dict, list)):
-                setattr(trail, name, value.copy())
-        trail.check = self.check.copy()
-        trail.advance(rows)
-        return trail
+                setattr(statistics, name, value.copy())
+        statistics.check = self.check.copy()
+        statistics.advance(rows)
+        return statistics
 
     def advance(self, rows: Iterable[Entry]) -> None:
         """Take in stored entries, those that follow the last one taken."""
@@ -99,10 +99,10 @@ class Trail:
         """Take in one stored entry."""
         self.sequence = row.sequence
         if row.kind == "ask":
-            self._decided(row, loaded(row.decision))
+            self._decided(row, from_text(row.decision))
         elif row.kind == "tell":
             self.told += 1
-            self._rewarded(self.open.pop(row.ticket or 0, ((), 0))[0], loaded(row.given).get("reward"))
+            self._rewarded(self.open.pop(row.ticket or 0, ((), 0))[0], from_text(row.given).get("reward"))
         elif row.kind != "set":
             self.forgotten += 1
             self.open.pop(row.ticket or 0, None)
@@ -181,8 +181,8 @@ class Trail:
         self.counts[index] += 1
         self.last_arms.append(index)
         if self._membership is not None:
-            shown = loaded(row.given).get("groups")
-            codes = self._membership.codes if shown is None else self._membership.of_round(revived(shown))
+            shown = from_text(row.given).get("groups")
+            codes = self._membership.codes if shown is None else self._membership.of_round(revive(shown))
             self.group_counts[int(codes[index])] += 1
             self.last_groups.append(int(codes[index]))
 

@@ -23,7 +23,7 @@ from sqlalchemy.pool import StaticPool
 
 from evenhand.errors import ArgumentError, MissingExtraError, StoreError, wanted
 from evenhand.studies.schema import KEYS, REVISION, REVISIONS, STUDIES
-from evenhand.studies.turns import queued
+from evenhand.studies.turns import wait_turn
 
 if TYPE_CHECKING:
     from sqlalchemy import URL
@@ -116,7 +116,7 @@ class Store:
         ----------
         begin : False if the block executes BEGIN itself, together with its first statement.
         """
-        queue = nullcontext() if self._file is None else queued(self._file, PATIENCE)
+        queue = nullcontext() if self._file is None else wait_turn(self._file, PATIENCE)
         engine = self._writer if begin else self._idle
         with self._reached(), self._turn, queue, engine.begin() as connection:
             yield connection

@@ -1,8 +1,8 @@
 """A study: a policy that lives in a store, asked and told by anybody, losing nothing.
 
 Each call is one transaction: the store's other writers wait, the policy takes in what they did meanwhile, does what it
-is asked, and the entry is on disk before the caller hears of it. The policy in memory is only ever a fold of the log;
-when a transaction fails, that fold is thrown away and made again from the last snapshot.
+is asked, and the entry is on disk before the caller hears of it. The policy in memory is always a replay of the log;
+when a transaction fails, that replay is dropped and made again from the last snapshot.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from evenhand.errors import (
 )
 from evenhand.studies.chain import genesis
 from evenhand.studies.codec import Event, moment, now
-from evenhand.studies.creation import name_of_new, opened, state_of_new
+from evenhand.studies.creation import name_of_new, open_store, state_of_new
 from evenhand.studies.expiry import read_expiry
 from evenhand.studies.log import Log, Record, as_event, record_of
 from evenhand.studies.operations import Arguments, Operation
-from evenhand.studies.replay import Fold
+from evenhand.studies.replay import Replay
 from evenhand.studies.schema import STUDIES
-from evenhand.studies.signing import new_secret, number_of, signed
-from evenhand.studies.snapshots import cross, keep, latest, write_snapshot
+from evenhand.studies.signing import new_secret, number_of, sign_ticket
+from evenhand.studies.snapshots import latest_replay, mark_version, take_snapshot, write_snapshot
 from evenhand.studies.store import Store
 from evenhand.studies.transaction import Transaction
 from evenhand.studies.versions import policy_version
@@ -42,7 +42,7 @@ from evenhand.studies.versions import policy_version
 if TYPE_CHECKING:
     import pandas as pd
 
-    from evenhand.studies.statistics import Trail
+    from evenhand.studies.statistics import Statistics
     from evenhand.studies.verify import Verification
 
 __all__ = ["Study"]
@@ -79,9 +79,9 @@ class Study:
         self.birth = genesis(row)
         self._log = Log(store, self._number)
         self._turn = threading.RLock()
-        self._fold: Fold | None = None
+        self._replay: Replay | None = None
         self._added = False
-        self._trail: Trail | None = None
+        self._statistics: Statistics | None = None
 
     @classmethod
     def create(
@@ -114,7 +114,7 @@ class Study:
         name, after = name_of_new(name, store), read_expiry(expire_after)
         at = now()
         row = {"name": name, "policy": registry.name_of(policy), "secret": new_secret(), "created_at": at}
-        with opened(store, create=True) as place:
+        with open_store(store, create=True) as place:
             try:
                 with place.writing() as connection:
                     number = connection.scalar(insert(STUDIES).values(row).returning(STUDIES.c.id))
@@ -122,7 +122,7 @@ class Study:
                     write_snapshot(connection, number, 0, genesis(row), at, policy_version(policy), state)
                     if after is not None:
                         log = Log(place, number)
-                        Transaction(connection, log, latest(connection, log), int).set({"expire_after": after})
+                        Transaction(connection, log, latest_replay(connection, log), int).set({"expire_after": after})
             except IntegrityError as error:
                 raise ArgumentError(f"{place.url}: study {name!r} already exists; choose another name") from error
             return cls(place, name)
@@ -138,7 +138,7 @@ class Study:
         StoreError
             If the store is not there or cannot be reached.
         """
-        with opened(store) as place:
+        with open_store(store) as place:
             if name is None:
                 names = place.names()
                 if len(names) != 1:
@@ -171,7 +171,7 @@ class Study:
             return self._do(Operation("ask", None, given, key))
         if not isinstance(count, int) or isinstance(count, bool) or count < 1:
             raise ArgumentError(wanted("count", "a whole number >= 1", count))
-        return self._performed([Operation("ask", None, given, key, None, i) for i in range(count)], whole=True)
+        return self._perform_all([Operation("ask", None, given, key, None, i) for i in range(count)], whole=True)
 
     def tell(
         self, ticket: Any, *happened: Any, violations: Any = None, acceptable: Any = None
@@ -210,25 +210,25 @@ class Study:
             For each operation what the single call would return, or the EvenhandError that it would raise: one that is
             refused changes nothing and holds up no other.
         """
-        return self._performed(operations)
+        return self._perform_all(operations)
 
-    def _performed(self, operations: Sequence[Operation], *, whole: bool = False) -> list[Any]:
+    def _perform_all(self, operations: Sequence[Operation], *, whole: bool = False) -> list[Any]:
         """Do many things in one transaction; with `whole`, a refusal of one is raised and undoes all."""
         with self._turn:
             self._rehearse(operations)
-            with self._written() as (connection, last):
-                fold = self._fold
-                if fold is None or fold.sequence < last:
-                    fold = self._folded(connection)
-                cross(fold, connection, self._number, now())
-                transaction = Transaction(connection, self._log, fold, self._ticket)
+            with self._transaction() as (connection, last):
+                replay = self._replay
+                if replay is None or replay.sequence < last:
+                    replay = self._follow(connection)
+                mark_version(replay, connection, self._number, now())
+                transaction = Transaction(connection, self._log, replay, self._ticket)
                 outcomes = transaction.done(operations)
                 refusal = next((one for one in outcomes if isinstance(one, EvenhandError)), None)
                 if whole and refusal is not None:
                     raise refusal
-                self._added = self._added or fold.sequence > last
-                if fold.wants_snapshot:
-                    keep(fold, connection, self._number, now())
+                self._added = self._added or replay.sequence > last
+                if replay.wants_snapshot:
+                    take_snapshot(replay, connection, self._number, now())
                     self._added = False
                 transaction.commit()
                 return outcomes
@@ -240,19 +240,19 @@ class Study:
         or the policy's own code, is replaced, if a process may have been killed since: the new code then goes on from
         here even where it would have decided otherwise before.
         """
-        with self._turn, self._written() as (connection, _):
-            keep(self._folded(connection), connection, self._number, now())
+        with self._turn, self._transaction() as (connection, _):
+            take_snapshot(self._follow(connection), connection, self._number, now())
             self._added = False
 
     def rest(self) -> None:
         """Take a snapshot if this object added anything since the last one, and the state is small; never fails."""
         with self._turn, suppress(EvenhandError):
-            if self._added and self._fold is not None and len(self._fold.bytes()) <= SMALL:
+            if self._added and self._replay is not None and len(self._replay.bytes()) <= SMALL:
                 self.snapshot()
 
     def sign(self, number: int) -> str:
         """Return the text of a ticket that can be handed to others: it names the study and cannot be made up."""
-        return signed(self.name, self._secret, number)
+        return sign_ticket(self.name, self._secret, number)
 
     def number(self, ticket: str) -> int:
         """Return the number of a signed ticket.
@@ -274,7 +274,7 @@ class Study:
     @property
     def expire_after(self) -> timedelta | None:
         """How long a ticket may stay open; None where tickets never expire."""
-        after = self._now_or_before().expire_after
+        after = self._now_or_earlier().expire_after
         return None if after is None else timedelta(microseconds=after)
 
     @property
@@ -286,8 +286,8 @@ class Study:
     @property
     def policy(self) -> Any:
         """A copy of the policy as it is now; what is asked of the copy does not count."""
-        with self._turn, self._read() as (connection, fold):
-            return fold.whole_copy(connection)
+        with self._turn, self._read() as (connection, replay):
+            return replay.whole_copy(connection)
 
     @property
     def bare_policy(self) -> Any:
@@ -299,8 +299,8 @@ class Study:
     @property
     def open_tickets(self) -> list[int]:
         """The numbers that were handed out and neither told nor forgotten, and have not expired."""
-        with self._turn, self._read() as (connection, fold):
-            return self._log.open_tickets(connection, fold.tickets.floor)
+        with self._turn, self._read() as (connection, replay):
+            return self._log.open_tickets(connection, replay.tickets.floor)
 
     def events(self, after: int = 0) -> Iterator[Event]:
         """Yield the log's entries behind the one numbered `after`, as far as it goes now."""
@@ -343,26 +343,34 @@ class Study:
         ArgumentError
             If `since` is no mark of a verification of this study.
         """
-        from evenhand.studies.verify import verify
+        from evenhand.studies.mark import Mark
+        from evenhand.studies.verify import Verification, verify
 
-        return verify(self, known=known, since=since, progress=progress)
+        given = since.mark if isinstance(since, Verification) else since
+        mark = None if since is None else Mark.from_bytes(given, self.birth)
+        return verify(
+            self.store, self._log, self.birth, self._now, self._turn, known=known, mark=mark, progress=progress
+        )
 
-    def trail(self) -> Trail:
+    def statistics(self) -> Statistics:
         """Return shares, shortfalls and rewards over time, as far as the log goes now."""
-        from evenhand.studies.statistics import Trail
+        from evenhand.studies.statistics import Statistics
 
         with self._turn:
-            if self._trail is None:
-                self._trail = Trail(self.bare_policy)
+            if self._statistics is None:
+                self._statistics = Statistics(self.bare_policy)
             with self.store.reading() as connection:
-                self._trail = self._trail.advanced(self._log.rows(connection, self._trail.sequence))
-            return self._trail
+                self._statistics = self._statistics.copy_with(self._log.rows(connection, self._statistics.sequence))
+            return self._statistics
+
+    trail = statistics
+    """The former name of `statistics`."""
 
     def frame(self) -> pd.DataFrame:
-        """Return the decisions as a table, a row each; see `evenhand.studies.export`."""
-        from evenhand.studies.export import frame
+        """Return the decisions as a table, a row each; see `evenhand.studies.table.log_table`."""
+        from evenhand.studies.table import log_table
 
-        return frame(self)
+        return log_table(self.store, self._log)
 
     def close(self) -> None:
         """Keep the state for the next who opens the study, and let go of the store; nothing is lost without it."""
@@ -387,50 +395,50 @@ class Study:
         return outcome
 
     def _arguments(self) -> Arguments:
-        return self._now_or_before().arguments
+        return self._now_or_earlier().arguments
 
-    def _now_or_before(self) -> Fold:
+    def _now_or_earlier(self) -> Replay:
         with self._turn:
-            return self._fold or self._now()
+            return self._replay or self._now()
 
     def _rehearse(self, operations: Sequence[Operation]) -> None:
-        new = self._now_or_before().unrehearsed(operations)
+        new = self._now_or_earlier().new_kinds(operations)
         if new:
-            with self._read() as (connection, fold):
-                fold.rehearse(connection, new)
+            with self._read() as (connection, replay):
+                replay.rehearse(connection, new)
 
-    def _now(self) -> Fold:
-        """Return the fold of the whole log, taking in what others did."""
-        with self._turn, self._read() as (_, fold):
-            return fold
+    def _now(self) -> Replay:
+        """Return the replay of the whole log, with what others did."""
+        with self._turn, self._read() as (_, replay):
+            return replay
 
     @contextmanager
-    def _read(self) -> Iterator[tuple[Connection, Fold]]:
-        """Give a connection that sees one state of the store, and the fold of the log as it is there."""
+    def _read(self) -> Iterator[tuple[Connection, Replay]]:
+        """Give a connection that sees one state of the store, and the replay of the log as it is there."""
         try:
             with self.store.reading() as connection:
-                yield connection, self._folded(connection)
+                yield connection, self._follow(connection)
         except BaseException:
-            self._fold = None
+            self._replay = None
             raise
 
     @contextmanager
-    def _written(self) -> Iterator[tuple[Connection, int]]:
+    def _transaction(self) -> Iterator[tuple[Connection, int]]:
         """Give a transaction that keeps other writers out, and the last entry's position; where it fails, forget the
-        fold, which may be ahead of the log."""
+        replay, which may be ahead of the log."""
         try:
             with self._log.writing() as written:
                 yield written
         except BaseException:
-            self._fold = None
+            self._replay = None
             raise
 
-    def _folded(self, connection: Connection) -> Fold:
-        fold = self._fold or latest(connection, self._log)
-        for page in self._log.pages(connection, fold.sequence):
-            fold.take_in(connection, page)
-        self._fold = fold
-        return fold
+    def _follow(self, connection: Connection) -> Replay:
+        replay = self._replay or latest_replay(connection, self._log)
+        for page in self._log.pages(connection, replay.sequence):
+            replay.take_in(connection, page)
+        self._replay = replay
+        return replay
 
     def _ticket(self, ticket: Any) -> int:
         if isinstance(ticket, str):

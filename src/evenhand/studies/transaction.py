@@ -12,11 +12,11 @@ from sqlalchemy import Connection
 from evenhand.errors import ArgumentError, ClosedTicketError, ContradictionError, EvenhandError, wanted
 from evenhand.protocol import composed
 from evenhand.studies.chain import Entry, digest_of
-from evenhand.studies.codec import decision_from, dumped, first_random_state, now, random_state, revived
+from evenhand.studies.codec import decision_from, first_random_state, now, random_state, revive, to_text
 from evenhand.studies.expiry import duration
 from evenhand.studies.log import Log, record_of
-from evenhand.studies.operations import Operation, decided_text, taken
-from evenhand.studies.replay import Fold
+from evenhand.studies.operations import Operation, apply, decision_text
+from evenhand.studies.replay import Replay
 from evenhand.studies.request_keys import LONGEST, texts_of
 
 __all__ = ["Transaction"]
@@ -25,10 +25,10 @@ DONE = {"tell": "told", "forget": "forgotten"}
 
 
 class Transaction:
-    """The operations of one transaction, on a fold that is up to date and that nobody else can overtake."""
+    """The operations of one transaction, on a replay that is up to date and that nobody else can overtake."""
 
-    def __init__(self, connection: Connection, log: Log, fold: Fold, number_of: Callable[[Any], int]) -> None:
-        self._connection, self._log, self._fold, self._number_of = connection, log, fold, number_of
+    def __init__(self, connection: Connection, log: Log, replay: Replay, number_of: Callable[[Any], int]) -> None:
+        self._connection, self._log, self._replay, self._number_of = connection, log, replay, number_of
         self._entries: list[Entry] = []
         self._named: dict[str, tuple[dict[str, Any], Any]] = {}
         """The decisions under the keys of these operations: what was given and what was decided."""
@@ -42,7 +42,7 @@ class Transaction:
                 outcomes.append(self._done(operation))
             except EvenhandError as refusal:
                 outcomes.append(refusal)
-        self._fold.tickets.asked(sum(operation.kind == "ask" for operation in operations))
+        self._replay.tickets.asked(sum(operation.kind == "ask" for operation in operations))
         return outcomes
 
     def commit(self) -> None:
@@ -51,8 +51,8 @@ class Transaction:
 
     def set(self, setting: dict[str, Any]) -> None:
         """Change a setting of the study, and write it to the log."""
-        self._fold.settle(setting)
-        self._enter("set", None, dumped(setting), time.perf_counter())
+        self._replay.settle(setting)
+        self._enter("set", None, to_text(setting), time.perf_counter())
         self._flush()
 
     def _prepare(self, operations: Sequence[Operation]) -> None:
@@ -66,27 +66,27 @@ class Transaction:
                     numbers.append(self._number_of(operation.ticket))
         for text, event in self._log.of_keys(self._connection, texts).items():
             self._named[text] = event.given, decision_from(event.decision or {})
-        fold, at = self._fold, now()
-        fold.tickets.fetch(self._connection, numbers, fold.sequence)
-        after = fold.expire_after
+        replay, at = self._replay, now()
+        replay.tickets.fetch(self._connection, numbers, replay.sequence)
+        after = replay.expire_after
         if after is not None:
-            due = fold.tickets.expired(self._connection, at, after)
+            due = replay.tickets.expired(self._connection, at, after)
             for ask in [*due, *self._log.late(self._connection, numbers, at - after)]:
                 with suppress(ClosedTicketError):
                     self._expire(ask, after)
 
     def _expire(self, ask: Entry, after: int) -> None:
         started = time.perf_counter()
-        drawn_from = random_state(self._fold.policy)
-        taken(self._fold.policy, "expire", ask.ticket, {})
-        self._enter("expire", ask.ticket, dumped({"after": after / 1e6}), started, random_state=drawn_from)
+        drawn_from = random_state(self._replay.policy)
+        apply(self._replay.policy, "expire", ask.ticket, {})
+        self._enter("expire", ask.ticket, to_text({"after": after / 1e6}), started, random_state=drawn_from)
 
     def _done(self, operation: Operation) -> Any:
         kind, ticket, given, key, actor, _ = operation
-        fold = self._fold
+        replay = self._replay
         _check_name("actor", actor, 100)
         texts = _texts(operation)
-        given = fold.arguments.checked(kind, given)
+        given = replay.arguments.checked(kind, given)
         number = None if kind == "ask" or (ticket is None and kind == "tell") else self._number_of(ticket)
         if key is not None and kind != "ask":
             raise ArgumentError(wanted("key", f"none: {kind} counts once without one", key))
@@ -95,11 +95,11 @@ class Transaction:
             if before[0] != given:
                 raise ContradictionError(f"key {key!r} was used before, for another ask; take a new key")
             return before[1]
-        begun = getattr(fold.policy, "dimension", 0) is not None
-        drawn_from, text = random_state(fold.policy), dumped(given)
+        begun = getattr(replay.policy, "dimension", 0) is not None
+        drawn_from, text = random_state(replay.policy), to_text(given)
         started = time.perf_counter()
         try:
-            decided = taken(fold.policy, kind, ticket if hasattr(ticket, "id") else number, revived(given))
+            decided = apply(replay.policy, kind, ticket if hasattr(ticket, "id") else number, revive(given))
         except ClosedTicketError as closed:
             assert number is not None
             return self._closed_before(closed, kind, number, given)
@@ -107,9 +107,9 @@ class Transaction:
             self._enter(kind, number, text, started, random_state=drawn_from, actor=actor)
             return DONE[kind]
         if not begun:
-            drawn_from = first_random_state(fold.policy)
+            drawn_from = first_random_state(replay.policy)
         name = texts[0] if texts else None
-        words = decided_text(fold.policy, decided)
+        words = decision_text(replay.policy, decided)
         self._enter(kind, decided.id, text, started, decision=words, random_state=drawn_from, key=name, actor=actor)
         if name is not None:
             self._named[name] = given, decided
@@ -128,11 +128,11 @@ class Transaction:
         actor: str | None = None,
     ) -> None:
         """Add an entry to the log, for what the policy has just taken."""
-        fold = self._fold
-        fields = ticket, now(), given, decision, fold.version, random_state, key, actor
-        entry = Entry(fold.sequence + 1, kind, *fields, digest="")
-        entry = entry._replace(digest=digest_of(fold.digest, entry))
-        fold.took(entry, started)
+        replay = self._replay
+        fields = ticket, now(), given, decision, replay.version, random_state, key, actor
+        entry = Entry(replay.sequence + 1, kind, *fields, digest="")
+        entry = entry._replace(digest=digest_of(replay.digest, entry))
+        replay.advance_to(entry, started)
         self._entries.append(entry)
 
     def _closed_before(self, closed: ClosedTicketError, kind: str, number: int, given: dict[str, Any]) -> str:

@@ -19,7 +19,7 @@ from contextlib import ExitStack, contextmanager, suppress
 if sys.platform == "linux":
     import fcntl
 
-__all__ = ["queued"]
+__all__ = ["wait_turn"]
 
 NAP = 0.0003
 """Seconds between two looks at whether it is one's turn."""
@@ -38,7 +38,7 @@ LOCK = struct.Struct("hhqqi0q")
 
 
 @contextmanager
-def queued(store: str, patience: float) -> Iterator[None]:
+def wait_turn(store: str, patience: float) -> Iterator[None]:
     """Wait for one's turn to write to a store, at most `patience` seconds, and keep it while the block runs."""
     with ExitStack() as held:
         if sys.platform == "linux":

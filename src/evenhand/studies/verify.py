@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import Connection, Row, func, select
 
 from evenhand.errors import EvenhandError, ReplayError, StoreError
 from evenhand.protocol import Label
 from evenhand.state import from_bytes, to_bytes
-from evenhand.studies.chain import Entry, genesis, linked
+from evenhand.studies.chain import Entry, check_link, genesis
 from evenhand.studies.integrity import damages
+from evenhand.studies.log import Log
 from evenhand.studies.mark import Count, Mark
-from evenhand.studies.operations import replayed
+from evenhand.studies.operations import replay_entry
+from evenhand.studies.replay import Replay
 from evenhand.studies.request_keys import shown_key
 from evenhand.studies.schema import EVENTS, SNAPSHOTS, STUDIES
-from evenhand.studies.snapshots import first, fold_at, same_state
-
-if TYPE_CHECKING:
-    from evenhand.studies.study import Study
+from evenhand.studies.snapshots import first_replay, replay_at, same_state
+from evenhand.studies.store import Store
 
 __all__ = ["Verification", "verify"]
 
@@ -80,9 +81,23 @@ class Verification:
 
 
 def verify(
-    study: Study, *, known: str | None = None, since: Verification | bytes | None = None, progress: bool = False
+    store: Store,
+    log: Log,
+    birth: str,
+    now: Callable[[], Replay],
+    turn: AbstractContextManager[Any],
+    *,
+    known: str | None,
+    mark: Mark | None,
+    progress: bool,
 ) -> Verification:
     """Replay a study's log from the start, or from where an earlier verification ended; see `Verification`.
+
+    Parameters
+    ----------
+    birth : the digest before the study's first entry.
+    now, turn : returns the replay that the study works with, and keeps it as it is.
+    known, mark, progress : see `Study.verify`; `mark` is where an earlier verification ended.
 
     What is checked: the database itself is sound, and no key was used twice; every entry is there and is what was
     written (a chain of digests); the policy, started from the first snapshot, decides as the log says, entry by entry;
@@ -91,36 +106,33 @@ def verify(
     and, where no snapshot was taken after them, cannot be missed here; nor can what was rewritten with all its digests
     and still replays: whoever must notice that keeps the last `digest` elsewhere and gives it as `known`.
 
-    With `since`, the entries up to the mark are not read again: that they still are what they were is assumed, but for
+    With a mark, the entries up to the mark are not read again: that they still are what they were is assumed, but for
     the last of them, whose digest must be the mark's. The mark vouches for the state after it, so keep it where those
     who can write to the store cannot.
     """
-    mark = None
-    if since is not None:
-        mark = Mark.from_bytes(since.mark if isinstance(since, Verification) else since, study.birth)
     problems: list[str] = []
     notes: list[str] = []
-    replay, count = None, Count(None)
+    verifier, count = None, Count(None)
     try:
-        with study.store.reading() as connection:
-            problems += [*damages(connection), *_twice(connection, study._number)]
-            if known is not None and not _holds(connection, study._number, known):
+        with store.reading() as connection:
+            problems += [*damages(connection), *_duplicate_keys(connection, log.study)]
+            if known is not None and not _holds(connection, log.study, known):
                 problems.append(f"no entry has the digest {known}: entries were cut off, or written anew")
             try:
-                replay = _Replay(connection, study, mark, notes)
-                count = replay.count
+                verifier = _Verifier(connection, log, birth, mark, notes)
+                count = verifier.count
             except EvenhandError as error:
                 problems.append(str(error))
-            last, _ = study._log.last(connection)
-            entries = study._log.rows(connection, count.sequence, up_to=last)
-            shown = _shown(entries, last - count.sequence) if progress else entries
-            problems += _followed(shown, replay, count)
-            problems += _missing(connection, study._number, last, count.sequence)
+            last, _ = log.last(connection)
+            entries = log.rows(connection, count.sequence, up_to=last)
+            shown = _track(entries, last - count.sequence) if progress else entries
+            problems += _follow(shown, verifier, count)
+            problems += _missing(connection, log.study, last, count.sequence)
     except StoreError as error:
         problems.append(str(error))
-    if replay is not None:
-        replay.remark()
-        problems += [] if problems else replay.compared(study)
+    if verifier is not None:
+        verifier.note_words()
+        problems += [] if problems else verifier.compare(now, turn)
     check = count.check
     if check.kept is False:
         at = "" if check.first_violation is None else " first at round {} to {!r}".format(*check.first_violation)
@@ -129,7 +141,7 @@ def verify(
     return Verification(
         entries=count.sequence,
         digest=count.digest if count.sequence else "",
-        replayed=0 if replay is None else replay.replayed,
+        replayed=0 if verifier is None else verifier.replayed,
         decisions=count.decisions,
         told=count.told,
         forgotten=count.forgotten,
@@ -145,26 +157,26 @@ def verify(
         problems=tuple(problems),
         notes=tuple(notes),
         since=0 if mark is None else mark.sequence,
-        mark=None if problems or replay is None else replay.mark(study.birth),
+        mark=None if problems or verifier is None else verifier.mark(birth),
     )
 
 
-def _followed(entries: Iterable[Entry], replay: _Replay | None, count: Count) -> Iterator[str]:
+def _follow(entries: Iterable[Entry], verifier: _Verifier | None, count: Count) -> Iterator[str]:
     """Replay and count entries, and yield what is wrong; what cannot be replayed is still counted."""
     for entry in entries:
-        if replay is not None:
+        if verifier is not None:
             try:
-                replay.take(entry)
+                verifier.take(entry)
             except EvenhandError as error:
                 yield str(error)
-                replay = None
+                verifier = None
         try:
             count.take(entry)
         except (AttributeError, EvenhandError, LookupError, TypeError, ValueError) as error:
             yield f"entry {entry.sequence} cannot be read: {error}"
 
 
-def _twice(connection: Connection, study: int) -> Iterator[str]:
+def _duplicate_keys(connection: Connection, study: int) -> Iterator[str]:
     """Yield the keys under which there are several decisions, which a damaged index has let pass."""
     keyed = select(EVENTS.c.key, func.count()).with_hint(EVENTS, "NOT INDEXED", "sqlite")
     mine = keyed.where(EVENTS.c.study == study, EVENTS.c.key.is_not(None))
@@ -186,36 +198,36 @@ def _holds(connection: Connection, study: int, digest: str) -> bool:
     return connection.scalar(there) is not None
 
 
-class _Replay:
+class _Verifier:
     """The log taken in again, from the first snapshot or from a mark on.
 
     Entries that other versions of the code wrote and this one decides otherwise are not judged: the replay is taken up
     again where this version began.
     """
 
-    def __init__(self, connection: Connection, study: Study, mark: Mark | None, notes: list[str]) -> None:
-        born = connection.execute(select(STUDIES).where(STUDIES.c.id == study._number)).one()
-        begun = first(connection, study._log)
-        if begun.sequence or not genesis(born) == begun.digest == study.birth:
+    def __init__(self, connection: Connection, log: Log, birth: str, mark: Mark | None, notes: list[str]) -> None:
+        born = connection.execute(select(STUDIES).where(STUDIES.c.id == log.study)).one()
+        begun = first_replay(connection, log)
+        if begun.sequence or not genesis(born) == begun.digest == birth:
             parts = "the study's name, policy, secret and time of creation"
             raise ReplayError(f"{parts} are not those that the first snapshot was taken with: one of them was changed")
-        self._connection, self._log, self._notes = connection, study._log, notes
+        self._connection, self._log, self._notes = connection, log, notes
         self.replayed = self._reworded = 0
         self._policy: Any = begun.policy
         self._version = begun.version
         self.count = Count(begun.policy, begun.digest)
         if mark is not None:
             self._policy, self.count = from_bytes(mark.state, "since"), mark.resumed(begun.policy)
-            if study._log.digest(connection, mark.sequence) != mark.digest:
+            if log.digest(connection, mark.sequence) != mark.digest:
                 raise ReplayError(f"entry {mark.sequence} is not the one that the earlier verification ended with")
             notes.append(f"entries 1 to {mark.sequence} were not read: an earlier verification found them sound")
-        later = SNAPSHOTS.c.study == study._number, SNAPSHOTS.c.sequence >= self.count.sequence
+        later = SNAPSHOTS.c.study == log.study, SNAPSHOTS.c.sequence >= self.count.sequence
         self._kept: dict[int, list[Row[Any]]] = defaultdict(list)
         for row in connection.execute(select(SNAPSHOTS).where(*later)):
             self._kept[row.sequence].append(row)
-        own = SNAPSHOTS.c.study == study._number, SNAPSHOTS.c.version == self._version
+        own = SNAPSHOTS.c.study == log.study, SNAPSHOTS.c.version == self._version
         self._began = connection.scalar(select(func.min(SNAPSHOTS.c.sequence)).where(*own)) or 0
-        last, _ = study._log.last(connection)
+        last, _ = log.last(connection)
         if self._kept and max(self._kept) > last:
             after = max(self._kept)
             raise ReplayError(f"the log ends with entry {last}, but a snapshot was taken after entry {after}")
@@ -228,10 +240,10 @@ class _Replay:
         ReplayError
             If it does not follow, or the policy decides otherwise.
         """
-        linked(self.count.sequence, self.count.digest, entry)
+        check_link(self.count.sequence, self.count.digest, entry)
         if self._policy is not None:
             try:
-                self._reworded += replayed(self._policy, entry, self._version)
+                self._reworded += replay_entry(self._policy, entry, self._version)
                 self.replayed += 1
             except ReplayError:
                 if entry.version == self._version:
@@ -256,34 +268,35 @@ class _Replay:
         if digest != kept.digest or (own and not same and not (began or self._policy is None)):
             raise ReplayError(f"the snapshot after entry {kept.sequence} is not the state that replay comes to")
         if own and not same:
-            self._policy = fold_at(self._log, kept).whole_copy(self._connection)
+            self._policy = replay_at(self._log, kept).whole_copy(self._connection)
             self._notes.append(f"version {self._version} began after entry {kept.sequence}: replayed from there")
 
-    def remark(self) -> None:
-        """Note what was replayed in other words."""
+    def note_words(self) -> None:
+        """Note which reasons have other words in the log."""
         if self._reworded:
             self._notes.append(f"{self._reworded} reasons were worded otherwise by the version that wrote them")
 
-    def compared(self, study: Study) -> list[str]:
-        """Compare the replay's state with the one that the study works with, if nothing was added meanwhile."""
-        with study._turn:
+    def compare(self, now: Callable[[], Replay], turn: AbstractContextManager[Any]) -> list[str]:
+        """Compare the state reached with the one that the study works with, if nothing was added meanwhile."""
+        with turn:
             try:
-                live = study._now()
+                live = now()
             except EvenhandError as error:
                 return [str(error)]
-            if self._policy is None or live.sequence != self.count.sequence or same_state(self._policy, live.bytes()):
+            newer = self._policy is None or live.sequence != self.count.sequence
+            if newer or same_state(self._policy, live.bytes()):
                 return []
-            if live.origin != self._version:
-                self._notes.append(f"the state goes back to version {live.origin}, and is not what this one comes to")
-                return []
+        if live.origin != self._version:
+            self._notes.append(f"the state goes back to version {live.origin}, and is not what this one comes to")
+            return []
         return ["the state that the study works with is not the replay's"]
 
-    def mark(self, study: str) -> bytes | None:
+    def mark(self, birth: str) -> bytes | None:
         """Return the mark of what was reached, None where this version of the code could not get there."""
-        return None if self._policy is None else Mark.of(study, to_bytes(self._policy), self.count).to_bytes()
+        return None if self._policy is None else Mark.of(birth, to_bytes(self._policy), self.count).to_bytes()
 
 
-def _shown(entries: Iterable[Entry], total: int) -> Iterable[Entry]:
+def _track(entries: Iterable[Entry], total: int) -> Iterable[Entry]:
     from rich.progress import track
 
     return track(entries, description="replaying", total=total)

@@ -32,7 +32,7 @@ class Played:
         self.name, self.shares, self.more = name, shares, more
         self.pulls = dict.fromkeys(shares, 0)
         self.log: list[dict[str, Any]] = []
-        self.trail: list[tuple[tuple[int, ...], float | None, float | None, int]] = []
+        self.statistics: list[tuple[tuple[int, ...], float | None, float | None, int]] = []
         self.rewards: list[float] = []
         self.owed_so_far = 0
         for _ in range(decisions):
@@ -53,7 +53,9 @@ class Played:
         if status == "told":
             reward = round(((now * 7919) % 100) / 100 * (0.4 + 0.5 * index / len(self.shares)), 2)
             self.rewards.append(reward)
-        self.trail.append((tuple(self.pulls.values()), mean(self.rewards), mean(self.rewards[-100:]), self.owed_so_far))
+        self.statistics.append(
+            (tuple(self.pulls.values()), mean(self.rewards), mean(self.rewards[-100:]), self.owed_so_far)
+        )
         self.log.append(
             {
                 "id": now,
@@ -107,6 +109,7 @@ class Played:
         state = {
             "name": self.name,
             "policy": "quotas/fair-ucb",
+            "feedback": "reward",
             "created": BEGAN.isoformat(),
             "sequence": now + len(told),
             "decisions": now,
@@ -132,7 +135,7 @@ class Played:
 
     def series(self) -> dict[str, Any]:
         rounds = sorted({1 + (len(self.log) - 1) * k // 399 for k in range(400)}) if self.log else []
-        moments = [self.trail[t - 1] for t in rounds]
+        moments = [self.statistics[t - 1] for t in rounds]
         counts = [moment[0] for moment in moments]
         return {
             "round": rounds,

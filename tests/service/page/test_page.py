@@ -149,7 +149,7 @@ def test_a_broken_promise_bias_groups_and_alerts_are_told_in_words(visitor, fake
 
 
 def test_groups_are_called_groups_where_samples_are_drawn(visitor, fake):
-    fake.studies["ads"].more = {"policy": "sampling/optimistic", "promise": None}
+    fake.studies["ads"].more = {"feedback": "rows", "promise": None}
     visitor.watch("ads")
     assert "1,234 decisions; this policy promises no shares" in visitor.text("#headline")
     assert visitor.text("#arms h2") == "3 groups"

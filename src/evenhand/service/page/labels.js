@@ -52,13 +52,11 @@ export const command = (verb, { name }, rest = "") => `evenhand ${verb} STORE --
 export const STORE = "STORE is the file or address that is being served";
 
 /** How the shell tells what a decision of this study brought. */
-export function told({ policy }) {
-  if (policy.startsWith("sampling/")) return "--rows FILE --label COLUMN";
-  return policy.startsWith("interventions/") ? "--samples FILE" : "REWARD";
-}
+export const told = ({ feedback }) => FEEDBACK[feedback] ?? "REWARD";
+const FEEDBACK = { rows: "--rows FILE --label COLUMN", samples: "--samples FILE" };
 
 /** What decisions are about: arms, and groups where the next sample is chosen. */
-export const noun = ({ policy }) => (policy.startsWith("sampling/") ? "group" : "arm");
+export const noun = ({ feedback }) => (feedback === "rows" ? "group" : "arm");
 
 /** What a monitor watches for, as a clause. */
 export function watched({ metric, subject, threshold, window }) {

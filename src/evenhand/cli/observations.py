@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from evenhand.studies import Study
 
-__all__ = ["contexts_of", "pairs_of", "reward_of", "rows_of", "samples_of", "ticket_of", "told_in"]
+__all__ = ["contexts_of", "pairs_of", "read_rewards", "reward_of", "rows_of", "samples_of", "ticket_of"]
 
 
 def contexts_of(text: str, study: Study) -> Any:
@@ -99,15 +99,9 @@ def rows_of(path: str, label: str) -> dict[str, Any]:
 
 def samples_of(path: str, study: Study) -> pd.DataFrame:
     """Read trials, every cell as text, and give each node's states their own labels back."""
-    import pandas as pd
+    from evenhand.cli.inputs import read_texts
 
-    file = Path(path)
-    if not file.is_file():
-        raise TableError(f"{file}: no such file")
-    try:
-        frame = pd.read_csv(file, dtype=str, keep_default_na=False)
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
-        raise TableError(f"{file}: cannot be read as CSV: {error}") from error
+    frame: pd.DataFrame = read_texts(Path(path))
     problem = getattr(study.bare_policy, "problem", None)
     for node, states in ({} if problem is None else problem.model.states).items():
         own = {str(state): state for state in states}
@@ -117,7 +111,7 @@ def samples_of(path: str, study: Study) -> pd.DataFrame:
     return frame
 
 
-def told_in(path: str) -> list[tuple[str, Any]]:
+def read_rewards(path: str) -> list[tuple[str, Any]]:
     """Read a table of tickets and rewards; in the place of a reward that cannot be read stands its refusal."""
     from evenhand.tables import cells, column
 

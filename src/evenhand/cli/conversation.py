@@ -35,7 +35,7 @@ def ask(
     ] = None,
 ) -> None:
     """Take a decision: on disk, with its reason, before it is printed as one line of JSON."""
-    from evenhand.cli.observed import contexts_of
+    from evenhand.cli.observations import contexts_of
     from evenhand.cli.output import line
     from evenhand.studies import Operation, Study
 
@@ -67,7 +67,7 @@ def tell(
     json: JSON = False,
 ) -> None:
     """Bring back what a decision brought; on disk before it says "told", and counted once however often it is told."""
-    from evenhand.cli.observed import pairs_of, reward_of, rows_of, samples_of, ticket_of
+    from evenhand.cli.observations import pairs_of, reward_of, rows_of, samples_of, ticket_of
     from evenhand.cli.output import line, say
     from evenhand.studies import Operation, Study
 
@@ -106,7 +106,7 @@ def forget(
     json: JSON = False,
 ) -> None:
     """Close a ticket of which nothing will ever be told; the decision still counts as taken."""
-    from evenhand.cli.observed import ticket_of
+    from evenhand.cli.observations import ticket_of
     from evenhand.cli.output import line, say
     from evenhand.studies import Operation, Study
 
@@ -128,11 +128,11 @@ def _done(study: Study, operation: Operation) -> str:
 
 def _tell_many(study: Study, file: str, json: bool) -> None:
     """Tell a table of rewards in one transaction; a row that is refused holds up no other."""
-    from evenhand.cli.observed import ticket_of, told_in
+    from evenhand.cli.observations import read_rewards, ticket_of
     from evenhand.cli.output import as_json, say
     from evenhand.studies import Operation
 
-    given = told_in(file)
+    given = read_rewards(file)
     readable = [(text, reward) for text, reward in given if not isinstance(reward, EvenhandError)]
     done = iter(study.perform([Operation("tell", ticket_of(text), {"reward": reward}) for text, reward in readable]))
     outcomes = [reward if isinstance(reward, EvenhandError) else next(done) for _, reward in given]

@@ -1,0 +1,124 @@
+"""Policies from the words of a command line: short names become a description, and a description a policy."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from evenhand import registry
+from evenhand.errors import ArgumentError, RegistryError, wanted
+from evenhand.protocol import Label
+
+__all__ = ["describe", "find_policy", "group_settings", "parameters_of", "policies_of", "put"]
+
+FOR_GROUPS = ("group-fair-top-interval", "top-interval", "interval-chaining", "naive-fair")
+"""What is compared where the world has groups and no policy is named."""
+
+
+def describe(policy: str, learner: str = "") -> dict[str, Any]:
+    """Return the description of a policy by a registered name, its last part, or RULE+LEARNER: fair-learn+thompson.
+
+    Raises
+    ------
+    RegistryError
+        If a name is unknown, or may mean several policies.
+    ArgumentError
+        If a learner is named for a policy that takes none.
+    """
+    rule, _, inner = policy.partition("+")
+    described: dict[str, Any] = {"policy": find_policy(rule).name}
+    if "learner" in parameters_of(described):
+        described["learner"] = {"policy": find_policy(learner or inner or "ucb1", "--learner").name}
+    elif learner or inner:
+        raise ArgumentError(wanted("--policy", f"{rule!r} alone, it takes no learner", learner or policy))
+    return described
+
+
+def put(described: dict[str, Any], option: str, value: Any) -> None:
+    """Give an option to the policy, or to its learner if that alone takes it."""
+    learner = described.get("learner")
+    if isinstance(learner, dict) and option in parameters_of(learner) and option not in parameters_of(described):
+        learner[option] = value
+    else:
+        described[option] = value
+
+
+def parameters_of(described: dict[str, Any]) -> Mapping[str, inspect.Parameter]:
+    """Return the parameters of the described policy's constructor; none where no policy is named."""
+    name = described.get("policy")
+    return inspect.signature(registry.get(name, "policy").cls).parameters if isinstance(name, str) else {}
+
+
+def policies_of(
+    specs: Sequence[str], world: Any, shares: dict[Label, Any] | None, tolerance: float, horizon: int
+) -> dict[str, Any]:
+    """Return the policies named by `--policy`, for this world; some that fit it where none is named."""
+    from evenhand.studies.specification import build
+
+    found = {}
+    for spec in specs or _default(world, shares, tolerance):
+        described = describe(spec)
+        takes, learner = parameters_of(described), described.get("learner", {})
+        if "shares" in takes:
+            if shares is None:
+                needed = "--shares, such as 0.02 or a=0.2,b=0.3 or shares.csv"
+                raise ArgumentError(f"--policy {spec.partition('+')[0]}: needs {needed}")
+            described["shares"] = shares
+        elif "arms" in takes:
+            described["arms"] = list(world.arms)
+        if "tolerance" in takes:
+            described["tolerance"] = tolerance
+        if "horizon" in takes and takes["horizon"].default is inspect.Parameter.empty:
+            described["horizon"] = horizon
+        for part in (described, learner):
+            if "groups" in parameters_of(part):
+                if not hasattr(world, "groups"):
+                    raise ArgumentError(wanted("--policy", "one for arms without groups, or --group COLUMN", spec))
+                part |= group_settings(parameters_of(part), world, horizon)
+        found[spec] = build(described)
+    return found
+
+
+def group_settings(takes: Mapping[str, Any], world: Any, horizon: int) -> dict[str, Any]:
+    """Return the settings for a world with groups, of those that a policy takes."""
+    offered: dict[str, Any] = {"groups": world.groups, "horizon": horizon, "cold_start": "minimum_norm"}
+    if len(set(world.groups.values())) == 2 and getattr(world, "sensitive", None) is not None:
+        offered["sensitive"] = world.sensitive
+    return {name: value for name, value in offered.items() if name in takes}
+
+
+def _default(world: Any, shares: dict[Label, Any] | None, tolerance: float) -> Sequence[str]:
+    """Return the policies to compare where none is named."""
+    if hasattr(world, "groups"):
+        return FOR_GROUPS if shares is None else (*FOR_GROUPS, "deadline-learn+group-fair-top-interval")
+    if shares is None:
+        return "ucb1", "thompson"
+    from evenhand.quotas import Promise
+
+    promise = Promise.read(shares, tolerance)
+    equal = max(promise.shares) * len(promise.arms) <= 1
+    return "fair-ucb" if equal else "deadline-learn+ucb1", "deadline-learn+thompson", "ucb1", "thompson"
+
+
+def find_policy(name: str, option: str = "--policy") -> registry.Entry:
+    """Return the policy of that name, or of that last part: fair-ucb is quotas/fair-ucb.
+
+    Raises
+    ------
+    RegistryError
+        If there is none, or several have that last part.
+    """
+    known = registry.entries("policy")
+    matches = [e for e in known if e.name == name] or [e for e in known if e.name.endswith("/" + name)]
+    if len(matches) > 1 and option == "--learner":
+        matches = [e for e in matches if e.name.startswith("learners/")] or matches
+    if len(matches) > 1:
+        raise RegistryError(f"{option}: {name!r} may be {' or '.join(e.name for e in matches)}; say which")
+    if not matches:
+        ends = {e.name.split("/")[-1]: e.name for e in known}
+        near = [ends[end] for end in difflib.get_close_matches(name.split("/")[-1], ends, n=3)]
+        names = f"near it: {', '.join(near)}" if near else f"there are: {', '.join(e.name for e in known)}"
+        raise RegistryError(f"{option}: no policy is named {name!r}; {names}")
+    return matches[0]

@@ -1,0 +1,66 @@
+"""A study's log as a table, a row a decision."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from evenhand.studies.codec import from_text, moment
+from evenhand.studies.log import CLOSED, Log
+from evenhand.studies.request_keys import shown_key
+from evenhand.studies.store import Store
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["log_table"]
+
+COLUMNS = [
+    "ticket", "round", "at", "arm", "index", "reason", "probabilities", "given", "status", "told_at", "reward",
+    "told", "decision", "version", "random_state", "key", "actor", "digest",
+]  # fmt: skip
+
+
+def log_table(store: Store, log: Log) -> pd.DataFrame:
+    """Return the decisions, a row each, in the order in which they were taken.
+
+    Columns: `ticket`, `round`, `at` (UTC), `arm` (the group of a draw, nothing for an allocation), `index`, `reason`,
+    `probabilities` (a list, or None), `given` (what was shown), `status` ("open", "told", "forgotten" or
+    "expired"), `told_at`, `reward` (None where none was told), `told` (all that was told), `decision` (all
+    that was decided), `version`, `random_state`, `key`, `actor`, `digest` (of the entry in the log).
+    """
+    import pandas as pd
+
+    rows: dict[int, dict[str, Any]] = {}
+    with store.reading() as connection:
+        for entry in log.rows(connection):
+            given, decision = from_text(entry.given), from_text(entry.decision)
+            if entry.kind == "ask":
+                arm = decision.get("arm", decision.get("group"))
+                rows[entry.ticket or 0] = {
+                    "ticket": entry.ticket,
+                    "round": decision.get("round", decision.get("phase")),
+                    "at": moment(entry.at),
+                    "arm": tuple(arm) if isinstance(arm, list) else arm,
+                    "index": decision.get("index"),
+                    "reason": decision.get("reason"),
+                    "probabilities": decision.get("probabilities"),
+                    "given": given,
+                    "status": "open",
+                    "told_at": None,
+                    "reward": None,
+                    "told": None,
+                    "decision": {name: value for name, value in decision.items() if name != "type"},
+                    "version": entry.version,
+                    "random_state": from_text(entry.random_state),
+                    "key": shown_key(entry.key),
+                    "actor": entry.actor,
+                    "digest": entry.digest,
+                }
+            elif entry.ticket is not None and entry.ticket in rows:
+                rows[entry.ticket]["status"] = CLOSED[entry.kind]
+                if entry.kind == "tell":
+                    rows[entry.ticket] |= {"told_at": moment(entry.at), "told": given, "reward": given.get("reward")}
+    table = pd.DataFrame(list(rows.values()), columns=COLUMNS)
+    for name in ("at", "told_at"):
+        table[name] = pd.to_datetime(table[name], utc=True)
+    return table
