@@ -272,7 +272,7 @@ def test_simulate_on_a_registered_world_prints_tables():
     ("arguments", "words"),
     [
         (["quotas/nothing"], "no world is named 'quotas/nothing'"),
-        ([], "WORLD: wanted a registered world, or --data FILE"),
+        ([], "WORLD: name a world or pass --data FILE"),
         (["quotas/bernoulli-arms", "--means", "0.5,much"], "--means: wanted numbers separated by commas"),
         (["quotas/bernoulli-arms", "--means", "0.5,2"], "wanted a probability in [0, 1]"),
         (["quotas/bernoulli-arms", "-p", "fair-ucb"], "needs --shares"),
@@ -280,6 +280,9 @@ def test_simulate_on_a_registered_world_prints_tables():
         (["quotas/bernoulli-arms", "-p", "ucb1+thompson"], "'ucb1' alone, it takes no learner"),
         (["quotas/bernoulli-arms", "--shares", "0.6"], "sum to 1.8"),
         (["quotas/bernoulli-arms", "--rounds", "0"], "rounds: wanted a whole number >= 1"),
+        (["quotas/bernoulli-arms", "--replications", "0"], "replications: wanted a whole number >= 1"),
+        (["quotas/bernoulli-arms", "--shares", "nan"], "shares[0]: wanted numbers from 0 to 1, got 'nan'"),
+        (["quotas/bernoulli-arms", "--shares", "0.1", "--tolerance", "nan"], "tolerance: wanted a finite number"),
         (["quotas/bernoulli-arms", "--data", "x.csv"], "a world or --data, not both"),
         (["--data", "nowhere.csv"], "nowhere.csv: no such file"),
     ],

@@ -79,7 +79,7 @@ def test_a_learner_that_is_named_goes_before_the_files(tmp_path):
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ([], ArgumentError, "--policy: wanted a policy, such as fair-ucb, or --spec FILE"),
+        ([], ArgumentError, "--policy: name a policy, such as fair-ucb, or pass --spec FILE"),
         (["--learner", "ucb1"], ArgumentError, "--learner: wanted a learner beside --policy"),
         (["-p", "nonsense"], RegistryError, "--policy: no policy is named 'nonsense'"),
         (["-p", "epsilon-greedy"], RegistryError, "may be learners/epsilon-greedy or sampling/epsilon-greedy"),
@@ -95,6 +95,9 @@ def test_a_learner_that_is_named_goes_before_the_files(tmp_path):
         (["-p", "ucb1"], ArgumentError, "arms: wanted a number of arms or a list of labels"),
         (["-p", "top-interval", "--groups", "men"], ArgumentError, "--groups: wanted ARM=GROUP,ARM=GROUP"),
         ([*NEW, "--groups", "a=x,b=y"], ArgumentError, "wanted arguments among shares, tolerance, arms, seed"),
+        (["-p", "fair-ucb", "--shares", "a=nan,b=0.3"], ArgumentError, r"shares\['a'\]: wanted numbers from 0 to 1"),
+        ([*NEW, "--tolerance", "nan"], ArgumentError, "tolerance: wanted a finite number, got nan"),
+        (["-p", "horizon-fair-ucb", "--shares", "a=0.1", "--set", "horizon=0"], ArgumentError, "horizon: wanted a number"),
         ([*NEW, "--seed", "-1"], ArgumentError, "seed: wanted a whole number from 0 to 2^63 - 1"),
         ([*NEW, "--set", "horizon"], ArgumentError, "--set: wanted NAME=VALUE"),
         ([*NEW, "--set", "horizon=3"], ArgumentError, "quotas/fair-ucb: wanted arguments among"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 
 import pytest
 from sqlalchemy import select
@@ -11,7 +12,7 @@ from evenhand.errors import UnknownStudyError
 from evenhand.groups import LinearThompson
 from evenhand.quotas import FairUCB
 from evenhand.service.sessions import Session, Sessions, warm_up
-from evenhand.service.views import SERIES, series_of
+from evenhand.service.views import SERIES, gauges_of, series_of, studies_of
 from evenhand.studies import Operation, Store, Study
 from evenhand.studies.schema import SNAPSHOTS
 from evenhand.studies.specification import policy_from
@@ -75,3 +76,15 @@ def test_a_name_that_no_study_can_have_never_reaches_the_store(store, monkeypatc
     monkeypatch.setattr(Study, "open", None)
     with pytest.raises(UnknownStudyError, match="no study is named"):
         Sessions(store).open(name)
+
+
+def test_reading_many_studies_starts_no_thread(store):
+    for number in range(20):
+        Study.create(store, FairUCB({"a": 0.2, "b": 0.3}, seed=1), name=f"n{number}")
+    sessions, before = Sessions(store), threading.active_count()
+    assert len(studies_of(sessions)["studies"]) == len(gauges_of(sessions)) == 20
+    assert threading.active_count() == before
+    asyncio.run(sessions.open("n3").writer.perform([Operation("ask")]))
+    assert threading.active_count() == before + 1
+    sessions.stop()
+    assert threading.active_count() == before

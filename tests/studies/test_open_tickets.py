@@ -1,11 +1,14 @@
 """Open tickets live in the log: the policy is saved without them, and takes one up again when it is told."""
 
 import pytest
+from sqlalchemy import event
 
 from evenhand import registry
 from evenhand.checks import examples
 from evenhand.errors import EvenhandError
+from evenhand.quotas import FairUCB
 from evenhand.state import from_bytes, to_bytes
+from evenhand.studies import Study
 from evenhand.studies.codec import as_decided, from_text, plain, revive, to_text
 
 APART = [entry.name for entry in registry.entries("policy") if getattr(entry.cls, "apart", False)]
@@ -84,3 +87,17 @@ def test_a_policy_is_saved_without_its_tickets_and_goes_on(name):
     assert again.open_tickets == kept
     again.lay_aside(0)
     assert again.open_tickets == []
+
+
+def test_a_server_without_statistics_looks_each_ticket_up(database):
+    """A join would read the log once for each ticket: seconds, in a database that was never analysed."""
+    statements = []
+    with Study.create(database, FairUCB({"a": 0.2, "b": 0.3}, seed=1)) as study:
+        study.tell(study.ask(count=300)[0], 1.0)
+        event.listen(study.store._engine, "before_cursor_execute", lambda *given: statements.append(given[2:4]))
+        with study.store.reading() as connection:
+            assert [ask.ticket for ask in study._log.open_asks(connection, 0, 300, 2)] == [2, 3]
+            statement, parameters = statements[-1]
+            plan = "\n".join(connection.exec_driver_sql(f"EXPLAIN {statement}", parameters).scalars())
+    assert "ticket = events.ticket" in plan
+    assert "Join" not in plan

@@ -59,7 +59,7 @@ def new(
     elif learner:
         raise ArgumentError(wanted("--learner", "a learner beside --policy", learner))
     if not described:
-        raise ArgumentError(wanted("--policy", "a policy, such as fair-ucb, or --spec FILE", "neither"))
+        raise ArgumentError("--policy: name a policy, such as fair-ucb, or pass --spec FILE")
     given = {"tolerance": tolerance, "seed": seed} | _labels(arms, shares, groups, sensitive)
     for option, value in given.items():
         if value is not None:

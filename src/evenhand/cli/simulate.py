@@ -94,7 +94,7 @@ def _world(name: str, data: Path | None, arm: str, reward: str, means: str) -> A
             raise ArgumentError(wanted("WORLD", "a world or --data, not both", name or means))
         return quotas.LoggedArms(read_table(data, text=[arm]), arm=arm, reward=reward)
     if not name:
-        raise ArgumentError(wanted("WORLD", "a registered world, or --data FILE", "neither", "see `evenhand list`"))
+        raise ArgumentError("WORLD: name a world or pass --data FILE; `evenhand list` shows the worlds")
     cls = registry.get(name, "world").cls
     if cls is quotas.BernoulliArms:
         return cls(numbers_of(means or "0.7,0.5,0.4", "--means"))

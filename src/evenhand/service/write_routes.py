@@ -119,7 +119,9 @@ def _create(sessions: Sessions, body: CreateBody) -> Any:
         if isinstance(error.__cause__, IntegrityError):
             raise Refusal(409, f"study {body.name!r} already exists; choose another name") from error
         raise
-    return views.state_of(sessions.open(body.name))
+    session = sessions.open(body.name)
+    session.writer.start()
+    return views.state_of(session)
 
 
 def _operations(study: Study, rows: Sequence[AskBody], key: str | None, actor: str, most: int) -> list[Operation]:

@@ -29,7 +29,7 @@ class _Waiting(NamedTuple):
 
 
 class Writer:
-    """The one thread that writes to a study.
+    """The one thread that writes to a study; it starts with the first operations, so that reading needs none.
 
     Parameters
     ----------
@@ -49,7 +49,12 @@ class Writer:
         self._change = threading.Condition()
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="evenhand writer", daemon=True)
-        self._thread.start()
+
+    def start(self) -> None:
+        """Start the thread, if it has not been started."""
+        with self._change:
+            if self._thread.ident is None and not self._stopping:
+                self._thread.start()
 
     async def perform(self, operations: Sequence[Any]) -> list[Any]:
         """Return the outcomes of the operations once they are committed.
@@ -59,6 +64,7 @@ class Writer:
         Refusal
             503 if too many operations wait, or the service is stopping.
         """
+        self.start()
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[list[Any]] = loop.create_future()
         with self._change:
@@ -85,7 +91,8 @@ class Writer:
         with self._change:
             self._stopping = True
             self._change.notify()
-        self._thread.join(timeout)
+        if self._thread.ident is not None:
+            self._thread.join(timeout)
 
     def _run(self) -> None:
         if self._first is not None:
