@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from evenhand.labels import label_texts
-from evenhand.plots.style import SHADES, figure, finish, looks, plain, style
+from evenhand.plots.style import DASHED, SHADES, bars, curve, figure, finish, looks, plain, style
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,10 +21,6 @@ LABEL = 30
 """Signs of a label that are shown."""
 
 
-def _axes(axes: Axes | None) -> Axes:
-    return figure()[1] if axes is None else axes
-
-
 def plot_bias(table: pd.DataFrame, axes: Axes | None = None) -> Axes:
     """Draw the learned bias of each group, feature by feature, with its confidence interval.
 
@@ -32,7 +28,7 @@ def plot_bias(table: pd.DataFrame, axes: Axes | None = None) -> Axes:
     ----------
     table : what `GroupFairTopInterval.bias` returns.
     """
-    axes = _axes(axes)
+    axes = figure()[1] if axes is None else axes
     groups, features = list(dict.fromkeys(table["group"])), list(dict.fromkeys(table["feature"]))
     with style():
         undetermined = False
@@ -47,7 +43,7 @@ def plot_bias(table: pd.DataFrame, axes: Axes | None = None) -> Axes:
                 once = None if undetermined else "not determined yet"
                 axes.plot(own["bias"][~known], at[~known], "x", color="black", label=once)
                 undetermined = True
-        axes.axvline(0.0, color="black", linewidth=1.0, linestyle=(0, (2, 2)))
+        axes.axvline(0.0, **DASHED)
         axes.set_yticks(range(len(features)), [plain(feature, LABEL) for feature in features])
         axes.set_ylim(len(features) - 0.5, -0.5)
         axes.grid(axis="y", visible=False)
@@ -57,21 +53,12 @@ def plot_bias(table: pd.DataFrame, axes: Axes | None = None) -> Axes:
 
 def plot_group_share(history: xr.Dataset, axes: Axes | None = None) -> Axes:
     """Draw each group's share of the pulls at the end beside its share of the arms: mean over replications."""
-    axes = _axes(axes)
+    axes = figure()[1] if axes is None else axes
     last = history.isel(round=-1)
-    names = [str(name) for name in history.policy.values]
-    across, width = np.arange(history.sizes["group"]), 0.8 / len(names)
-    patterns = ("", "///", "...", "xxx", "\\\\\\", "+++")
+    shares = {str(n): last.group_share.sel(policy=n).mean("replication").values for n in history.policy.values}
     with style():
-        for i, (name, look) in enumerate(looks(names).items()):
-            share = last.group_share.sel(policy=name).mean("replication")
-            at = across - 0.4 + width * (i + 0.5)
-            dressed = {"color": look["color"], "alpha": 0.75, "hatch": patterns[i % 6], "edgecolor": "white"}
-            axes.bar(at, share, width, label=name, **dressed)
-        own = history.arm_share.values
-        axes.hlines(own, across - 0.45, across + 0.45, color="black", linewidth=2.0, label="share of the arms")
+        across = bars(axes, shares, history.arm_share.values, "share of the arms")
         axes.set_xticks(across, label_texts(history.group.values.tolist()))
-        axes.grid(axis="x", visible=False)
         return finish(axes, "Shares of the pulls against shares of the arms", "group", "share of the pulls")
 
 
@@ -92,21 +79,19 @@ def plot_sweep(
     measures : which measures, each with its dash; the first is named in the legend, the others share its colour.
     across, up, title : labels.
     """
-    axes = _axes(axes)
+    axes = figure()[1] if axes is None else axes
     names = list(dict.fromkeys(table["policy"]))
     with style():
         for measure, dash in measures.items():
             for name, look in looks(names).items():
                 own = table[(table["policy"] == name) & (table["measure"] == measure)]
                 first = measure == next(iter(measures))
-                line = look | {"linestyle": look["linestyle"] if len(measures) == 1 else dash}
-                axes.plot(own["value"], own["mean"], label=name if first else None, **line)
-                low, high = own["mean"] - 2 * own["error"], own["mean"] + 2 * own["error"]
-                axes.fill_between(own["value"], low, high, color=look["color"], alpha=0.15, linewidth=0)
+                line = look["linestyle"] if len(measures) == 1 else dash
+                label = name if first else None
+                curve(axes, own["value"], own["mean"], own["error"], look, linestyle=line, label=label)
         if "arm_share" in table:
             own = table.drop_duplicates("value")
-            dashed: dict[str, Any] = {"color": "black", "linewidth": 1.0, "linestyle": (0, (2, 2))}
-            axes.plot(own["value"], own["arm_share"], label="share of the arms", **dashed)
+            axes.plot(own["value"], own["arm_share"], label="share of the arms", **DASHED)
         if len(measures) > 1:
             for measure, dash in measures.items():
                 axes.plot([], [], color=SHADES[-1], linestyle=dash, label=measure)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.plots.style import SHADES, figure, finish, looks, style
+from evenhand.plots.style import DASHED, SHADES, figure, finish, looks, style
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,7 +45,7 @@ def plot_gaps(recommendation: Recommendation, *, tolerance: float, axes: Axes | 
     with style():
         axes.axvspan(-tolerance, tolerance, color="#dddddd", zorder=0)
         for edge in (-tolerance, tolerance):
-            axes.axvline(edge, color="black", linewidth=1.0, linestyle=(0, (2, 2)))
+            axes.axvline(edge, **DASHED)
         for number, name in enumerate(gaps):
             shift = 0.6 * (number - (len(gaps) - 1) / 2) / max(len(gaps), 1)
             low, high = (table[name.replace("gap[", f"gap_{end}[")] for end in ("low", "high"))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.labels import label_texts
-from evenhand.plots.style import SHADES, figure, finish, looks, style
+from evenhand.plots.style import DASHED, HATCHES, SHADES, bars, curve, figure, finish, looks, over_replications, style
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -19,10 +19,6 @@ if TYPE_CHECKING:
 __all__ = ["plot_audit", "plot_cost", "plot_regret", "plot_shares", "plot_shortfall"]
 
 
-def _axes(axes: Axes | None) -> Axes:
-    return figure()[1] if axes is None else axes
-
-
 def _lines(history: xr.Dataset, variable: str, axes: Axes, *, over: str = "mean") -> None:
     names = [str(name) for name in history.policy.values]
     rounds = history["round"].values
@@ -31,17 +27,14 @@ def _lines(history: xr.Dataset, variable: str, axes: Axes, *, over: str = "mean"
         values = history[variable].sel(policy=name)
         if bool(np.isnan(values).all()):
             continue
-        middle = values.mean("replication") if over == "mean" else values.max("replication")
-        axes.plot(rounds, middle, label=name, markevery=(offset * every // max(1, len(names)), every), **look)
-        if over == "mean" and history.sizes["replication"] > 1:
-            spread = values.std("replication", ddof=1) / np.sqrt(history.sizes["replication"])
-            low, high = middle - 2 * spread, middle + 2 * spread
-            axes.fill_between(rounds, low, high, color=look["color"], alpha=0.15, linewidth=0)
+        middle, error = over_replications(values) if over == "mean" else (values.max("replication"), None)
+        markers = offset * every // max(1, len(names)), every
+        curve(axes, rounds, middle, error, look, label=name, markevery=markers)
 
 
 def plot_regret(history: xr.Dataset, axes: Axes | None = None, *, variable: str = "regret", log: bool = False) -> Axes:
     """Draw regret (or `variable="r_regret"`) over time: mean over replications, band of two standard errors."""
-    axes = _axes(axes)
+    axes = figure()[1] if axes is None else axes
     with style():
         _lines(history, variable, axes)
         if log:
@@ -54,29 +47,18 @@ def plot_regret(history: xr.Dataset, axes: Axes | None = None, *, variable: str 
 
 
 def plot_shares(history: xr.Dataset, axes: Axes | None = None) -> Axes:
-    """Draw each arm's share of the rounds at the end beside the share that it is owed."""
-    axes = _axes(axes)
+    """Draw each arm's share of the rounds at the end beside its promised share."""
+    axes = figure()[1] if axes is None else axes
     last = history.isel(round=-1)
-    names = [str(name) for name in history.policy.values]
-    across = np.arange(history.sizes["arm"])
-    width = 0.8 / len(names)
-    patterns = ("", "///", "...", "xxx", "\\\\\\", "+++")
+    pulls = last.pulls.mean("replication") / float(last["round"])
+    promised = history.share.max("policy").values if "share" in history.coords else None
     with style():
-        for i, (name, look) in enumerate(looks(names).items()):
-            share = (last.pulls.sel(policy=name) / float(last["round"])).mean("replication")
-            at = across - 0.4 + width * (i + 0.5)
-            axes.bar(
-                at, share, width, label=name, color=look["color"], alpha=0.75, hatch=patterns[i % 6], edgecolor="white"
-            )
-        if "share" in history.coords:
-            owed = history.share.max("policy").values
-            axes.hlines(owed, across - 0.45, across + 0.45, color="black", linewidth=2.0, label="owed")
+        across = bars(axes, {str(n): pulls.sel(policy=n).values for n in history.policy.values}, promised, "promised")
         labels = label_texts(history.arm.values.tolist())
         crowded = len(labels) > 12 or max(map(len, labels)) > 6
         axes.set_xticks(across, labels, rotation=90 if crowded else 0, fontsize=8 if crowded else 9)
-        axes.grid(axis="x", visible=False)
         axes.margins(y=0.35)
-        return finish(axes, "Shares of the rounds against what is owed", "arm", "share of the rounds")
+        return finish(axes, "Shares of the rounds and promised shares", "arm", "share of the rounds")
 
 
 def plot_shortfall(history: xr.Dataset, axes: Axes | None = None, *, variable: str = "worst_shortfall") -> Axes:
@@ -84,7 +66,7 @@ def plot_shortfall(history: xr.Dataset, axes: Axes | None = None, *, variable: s
 
     A dashed line stands where the promise would be broken.
     """
-    axes = _axes(axes)
+    axes = figure()[1] if axes is None else axes
     with style():
         _lines(history, variable, axes, over="max")
         limits = sorted({float(np.floor(t)) + 1 for t in history.tolerance.values if np.isfinite(t)})
@@ -100,7 +82,7 @@ def plot_shortfall(history: xr.Dataset, axes: Axes | None = None, *, variable: s
 
 def plot_audit(finding: Audit, axes: Axes | None = None) -> Axes:
     """Draw the shortfall of the arm furthest behind, round by round, of an audited log."""
-    axes = _axes(axes)
+    axes = figure()[1] if axes is None else axes
     with style():
         axes.plot(finding.timeline["round"], finding.timeline["shortfall"], color=SHADES[0], linewidth=1.4)
         axes.plot([max(1, finding.worst_round)], [finding.worst_shortfall], "o", color="black", markersize=5)
@@ -120,7 +102,7 @@ def plot_audit(finding: Audit, axes: Axes | None = None) -> Axes:
 
 def _forbid(axes: Axes, limits: list[float]) -> None:
     for limit in limits:
-        axes.axhline(limit, color="black", linewidth=1.0, linestyle=(0, (2, 2)))
+        axes.axhline(limit, **DASHED)
         axes.annotate(
             "above this line the promise is broken",
             (0.99, limit),
@@ -136,7 +118,7 @@ def plot_cost(history: xr.Dataset, axes: Axes | None = None, *, against: Any = N
 
     Without `against` it is the loss against the best of the policies, whatever they promise.
     """
-    axes = _axes(axes)
+    axes = figure()[1] if axes is None else axes
     names = [str(name) for name in history.policy.values]
     last = history.isel(round=-1)
     losses = {n: last.regret.sel(policy=n).mean("replication").item() / float(last["round"]) for n in names}
@@ -144,14 +126,7 @@ def plot_cost(history: xr.Dataset, axes: Axes | None = None, *, against: Any = N
     base = losses[reference]
     with style():
         for i, (name, look) in enumerate(looks(names).items()):
-            axes.barh(
-                i,
-                losses[name] - base,
-                color=look["color"],
-                alpha=0.75,
-                hatch=("", "///", "...", "xxx")[i % 4],
-                height=0.6,
-            )
+            axes.barh(i, losses[name] - base, color=look["color"], alpha=0.75, hatch=HATCHES[i % 4], height=0.6)
             axes.annotate(f" {losses[name] - base:+.4f}", (losses[name] - base, i), va="center", fontsize=8.5)
         axes.set_yticks(range(len(names)), names)
         axes.invert_yaxis()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.labels import label_texts
-from evenhand.plots.style import finish, looks, plain, style
+from evenhand.plots.style import DASHED, HATCHES, curve, finish, looks, plain, style
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,8 +26,7 @@ def _over_trials(axes: Axes, frame: pd.DataFrame, value: str, x: str) -> None:
     for name, look in looks(names).items():
         grouped = frame[frame["scheme"] == name].groupby(x)[value]
         mean, error = grouped.mean(), grouped.sem().fillna(0.0)
-        axes.plot(mean.index, mean, label=name, markevery=max(1, len(mean) // 8), **look)
-        axes.fill_between(mean.index, mean - 2 * error, mean + 2 * error, color=look["color"], alpha=0.15, linewidth=0)
+        curve(axes, mean.index, mean, error, look, label=name, markevery=max(1, len(mean) // 8))
 
 
 def plot_mixture(frame: pd.DataFrame, axes: Axes, *, group: Any, fair: float | None = None) -> Axes:
@@ -38,7 +37,7 @@ def plot_mixture(frame: pd.DataFrame, axes: Axes, *, group: Any, fair: float | N
     with style():
         _over_trials(axes, frame[frame["group"] == group], "share", "round")
         if fair is not None:
-            axes.axhline(fair, color="black", linewidth=1.0, linestyle=(0, (2, 2)), label="fair mixture")
+            axes.axhline(fair, **DASHED, label="fair mixture")
         axes.set_ylim(0, 1)
         return finish(axes, f"Share of group {group} in the training set", "round", "share")
 
@@ -60,10 +59,9 @@ def plot_risk_curves(frame: pd.DataFrame, axes: Axes, *, fair: float, title: str
     with style():
         for name, look in looks(names).items():
             part = frame[frame["group"] == name]
-            line = {**look, "marker": ""}
-            axes.plot(part["share"], part["exact"], label=f"group {name}", **line)
+            axes.plot(part["share"], part["exact"], label=f"group {name}", **{**look, "marker": ""})
             axes.plot(part["share"], part["measured"], **{**look, "linestyle": ""})
-        axes.axvline(fair, color="black", linewidth=1.0, linestyle=(0, (2, 2)), label="fair mixture")
+        axes.axvline(fair, **DASHED, label="fair mixture")
         return finish(axes, title, f"share of group {names[0]}", "risk")
 
 
@@ -88,10 +86,9 @@ def plot_collection(frame: pd.DataFrame, across: Any) -> None:
         [*(way["color"] for way in ways), "#bbbbbb"],
     )
     parts = len(shown) + (others > 0)
-    hatches = ("", "///", "...", "xxx", "\\\\\\", "+++")
     with style():
         stacks = left.stackplot(shares.index, stacked[:parts], labels=labels[:parts], colors=colors[:parts], alpha=0.75)
-        for stack, hatch in zip(stacks, hatches * len(stacks), strict=False):
+        for stack, hatch in zip(stacks, HATCHES * len(stacks), strict=False):
             stack.set_hatch(hatch)
             stack.set_edgecolor("white")
         left.set_ylim(0, 1)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.plots.style import figure, finish, looks, style
+from evenhand.plots.style import curve, figure, finish, looks, over_replications, style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,12 +26,8 @@ def plot_total(history: Any, variable: str, *, log: bool = False) -> Figure:
     rounds = history["round"].values
     with style():
         for name, look in looks([str(name) for name in history.policy.values]).items():
-            values = history[variable].sel(policy=name)
-            middle = values.mean("replication").values
-            axes.plot(rounds, middle, label=name, markevery=max(1, len(rounds) // 8), **look)
-            if history.sizes["replication"] > 1:
-                error = 2 * values.std("replication", ddof=1).values / np.sqrt(history.sizes["replication"])
-                axes.fill_between(rounds, middle - error, middle + error, color=look["color"], alpha=0.15, linewidth=0)
+            middle, error = over_replications(history[variable].sel(policy=name))
+            curve(axes, rounds, middle, error, look, label=name, markevery=max(1, len(rounds) // 8))
         if log:
             axes.set_xscale("log")
             axes.set_yscale("symlog", linthresh=1.0)

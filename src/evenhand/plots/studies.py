@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from evenhand.plots.style import figure, finish, looks, plain, style
+from evenhand.plots.style import DASHED, figure, finish, looks, plain, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,7 +18,6 @@ __all__ = ["plot_course", "plot_owed"]
 
 SHOWN = 6
 """Lines that can be told apart without colour; of more arms the rest is grey."""
-PROMISE = (0, (2, 2))
 LABEL = 20
 """Signs of a label that are shown."""
 GAP = 0.06
@@ -50,7 +49,7 @@ def plot_course(
     with style():
         drawn = _lines(axes, times, shares, np.abs(shares[-1] - owed))
         for share in {float(owed[arm]) for arm in drawn} - {0.0}:
-            axes.axhline(share, color="black", linewidth=0.9, linestyle=PROMISE, zorder=1)
+            axes.axhline(share, **DASHED, zorder=1)
         settled = max(shares[len(times) // 10 :].max(), owed.max())
         axes.set_ylim(0.0, min(1.15 * settled, 1.02) or 1.0)
         texts = {}
@@ -82,7 +81,7 @@ def plot_owed(
         room = max(limit or 1.0, float(behind.max()))
         axes.set_ylim(-2.0 * room, 1.3 * room)
         if limit is not None:
-            axes.axhline(limit, color="black", linewidth=1.0, linestyle=PROMISE)
+            axes.axhline(limit, **DASHED)
             axes.annotate(
                 "from this line on the promise is broken",
                 (0.01, limit),

@@ -8,14 +8,20 @@ from contextlib import contextmanager
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 if TYPE_CHECKING:
+    import xarray as xr
     from matplotlib.axes import Axes
 
-__all__ = ["figure", "finish", "looks", "plain", "style"]
+__all__ = ["DASHED", "HATCHES", "bars", "curve", "figure", "finish", "looks", "over_replications", "plain", "style"]
 
 SHADES = ("#1b4f8f", "#c8651b", "#2f7d4f", "#7a3b8f", "#8a6d1d", "#555555")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)))
 MARKERS = ("o", "s", "^", "D", "v", "P")
+HATCHES = ("", "///", "...", "xxx", "\\\\\\", "+++")
+DASHED: dict[str, Any] = {"color": "black", "linewidth": 1.0, "linestyle": (0, (2, 2))}
+"""A line that is no curve: a limit, a target, zero."""
 
 
 def looks(names: list[str]) -> dict[str, dict[str, Any]]:
@@ -58,6 +64,34 @@ def figure(width: float = 6.2, height: float = 3.8, columns: int = 1) -> Any:
         drawn = Figure(figsize=(width, height))
         FigureCanvasAgg(drawn)
         return drawn, drawn.subplots(1, columns)
+
+
+def curve(axes: Axes, x: Any, middle: Any, error: Any, look: dict[str, Any], **line: Any) -> None:
+    """Draw a line, and a band of two of its errors around it where these are known."""
+    axes.plot(x, middle, **{**look, **line})
+    if error is not None:
+        axes.fill_between(x, middle - 2 * error, middle + 2 * error, color=look["color"], alpha=0.15, linewidth=0)
+
+
+def over_replications(values: xr.DataArray) -> tuple[Any, Any]:
+    """Return the mean over replications and its standard error, None where there is one replication."""
+    runs = values.sizes["replication"]
+    error = values.std("replication", ddof=1) / np.sqrt(runs) if runs > 1 else None
+    return values.mean("replication"), error
+
+
+def bars(axes: Axes, heights: dict[str, Any], target: Any, target_name: str) -> Any:
+    """Draw a group of bars for each position, one bar a name, and a mark at each target; return the positions."""
+    width = 0.8 / len(heights)
+    across = np.arange(len(next(iter(heights.values()))))
+    for i, (name, look) in enumerate(looks(list(heights)).items()):
+        at = across - 0.4 + width * (i + 0.5)
+        dressed = {"color": look["color"], "alpha": 0.75, "hatch": HATCHES[i % 6], "edgecolor": "white"}
+        axes.bar(at, heights[name], width, label=name, **dressed)
+    if target is not None:
+        axes.hlines(target, across - 0.45, across + 0.45, color="black", linewidth=2.0, label=target_name)
+    axes.grid(axis="x", visible=False)
+    return across
 
 
 def plain(label: object, most: int) -> str:
