@@ -29,8 +29,8 @@ from evenhand.errors import ArgumentError, ContextError, RewardError, wanted
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import OPEN, Gradual, bind, entry, interpreted, kernel
 from evenhand.kernels.packing import flat, names, packer
-from evenhand.labels import in_columns, in_order
-from evenhand.protocol import Decision, Label, arm_labels
+from evenhand.labels import by_label, in_columns, in_order
+from evenhand.protocol import Decision, Label, arm_labels, composed
 from evenhand.rng import Seed, draw_seed, stream
 from evenhand.saved import fill, item, refused, whole
 
@@ -107,6 +107,7 @@ class _Kernels(NamedTuple):
     choose: Any
     update: Any
     probability: Any
+    rank: Any
 
 
 class Kernels(_Kernels):
@@ -117,14 +118,17 @@ class Kernels(_Kernels):
     choose, update : its kernels.
     probability : `probability(params, state, index)`, with which the last `choose` picked an arm: `certain`, `unknown`,
         or `drawn` where the state keeps the distribution in a field `probabilities`.
+    rank : `rank(params, state, contexts, round, waiting, scores) -> reason`, which fills scores (n_arms,) so that the
+        arm that `choose` would take comes first; None for a policy that only knows the best. Where arms are not on
+        offer, or several are played in a round, it is asked in place of `choose`.
     """
 
     __slots__ = ()
 
-    def __new__(cls, choose: Any, update: Any, probability: Any = certain) -> Self:
+    def __new__(cls, choose: Any, update: Any, probability: Any = certain, rank: Any = None) -> Self:
         if update.function.__code__.co_argcount == 5:
             update = bind(_without_ticket, learn=update)
-        return super().__new__(cls, choose, update, probability)
+        return super().__new__(cls, choose, update, probability, rank)
 
 
 def reason(text: str, code: ReasonCode = "other") -> int:
@@ -194,6 +198,8 @@ class KernelPolicy(Conversation):
     kernels: Kernels
     reward_range: tuple[float, float] = (0.0, 1.0)
     contextual: bool = False
+    plays: int = 1
+    """How many arms are played in a round, none twice."""
     arms: tuple[Label, ...] | None
     dimension: int | None
     _told = False
@@ -234,26 +240,41 @@ class KernelPolicy(Conversation):
 
     # ------------------------------------------------------------------ the conversation
 
-    def ask(self, contexts: Any = None) -> Decision:
+    def ask(self, contexts: Any = None, *, available: Any = None) -> Decision:
         """Take the next decision and hand out its ticket.
+
+        Parameters
+        ----------
+        contexts : a row an arm, for a contextual policy.
+        available : the labels of the arms that are on offer in this round, where not all are.
 
         Raises
         ------
+        ArgumentError
+            If no arm is available, one is unknown or named twice, or the policy takes every arm to be on offer.
         ContextError
             If `contexts` are missing, not wanted, of another shape, or not finite, or a data frame whose rows are not
             the arms or whose columns are not those of earlier rounds.
         """
         with self._lock:
             shown = self._checked_contexts(contexts) if self.contextual or contexts is not None else NO_CONTEXTS
+            if available is not None:
+                self._offer(self._positions(available))
             index, why, probability = self._choose(shown)
             number = self._next
             self._next = number + 1
             label = self._labels[index]
-            self._open[number] = (self.round, label, index), shown, probability
-            self._waiting[index] += 1
             decision = Decision._make((number, self.round, label, index, self.distribution(why), REASONS[why]))
             decision.reason_code = CODES[why >> CODE_BITS]
             decision.token = self._token
+            if self.plays == 1:
+                self._open[number] = (self.round, label, index), shown, probability
+                self._waiting[index] += 1
+            else:
+                indexes = self._slate()
+                decision.slate = tuple(self._labels[i] for i in indexes), indexes
+                self._open[number] = (self.round, label, index), shown, probability, indexes
+                self._waiting[list(indexes)] += 1
             return decision
 
     def distribution(self, why: int) -> Floats | None:
@@ -262,8 +283,10 @@ class KernelPolicy(Conversation):
             return None
         return np.array([self._probability(index) for index in range(len(self._labels))])
 
-    def tell(self, decision: Decision | int, reward: float) -> None:
-        """Bring back the reward of a ticket, given as the decision or its id; late and out of order is fine.
+    def tell(self, decision: Decision | int, reward: Any) -> None:
+        """Record the reward of a ticket, given as the decision or its id; late and out of order is fine.
+
+        Where several arms were played, `reward` is a list in the order of `decision.arms`, or a dict arm -> reward.
 
         Raises
         ------
@@ -273,22 +296,38 @@ class KernelPolicy(Conversation):
             If the ticket was never handed out, was told or forgotten before, or is another policy's.
         """
         with self._lock:
-            number, ((round, _, index), shown, probability) = self._ticket(decision)
-            reward = self._checked_reward(reward)
-            self._update(shown, index, reward, (round or 0, probability))
-            self._waiting[index] -= 1
+            number, ((round, _, index), shown, probability, *slate) = self._ticket(decision)
+            if slate:
+                self._tell_all(slate[0], reward, shown, (round or 0, probability))
+            else:
+                reward = self._checked_reward(reward)
+                self._update(shown, index, reward, (round or 0, probability))
+                self._waiting[index] -= 1
             del self._open[number]
+
+    def _tell_all(self, indexes: tuple[int, ...], reward: Any, shown: Floats, ticket: tuple[int, float]) -> None:
+        """Learn the rewards of all arms of a round, or refuse them all."""
+        labels = [self._labels[index] for index in indexes]
+        what = "a list in the order of decision.arms, or a dict arm -> reward"
+        given = by_label(reward, "reward", what, refusal=RewardError)
+        if len(given) != len(labels) or (isinstance(given, dict) and set(given) != set(labels)):
+            raise RewardError(wanted("reward", f"one for each of the arms {labels}", reward))
+        ordered = [given[label] for label in labels] if isinstance(given, dict) else list(given)
+        for index, checked in [(i, self._checked_reward(one)) for i, one in zip(indexes, ordered, strict=True)]:
+            self._update(shown, index, checked, ticket)
+            self._waiting[index] -= 1
 
     @locked
     def forget(self, decision: Decision | int) -> None:
         """Close a ticket whose reward will never come; the decision itself still counts as taken."""
-        number, ((_, _, index), _, _) = self._ticket(decision)
-        self._waiting[index] -= 1
+        number, ((_, _, index), _, _, *slate) = self._ticket(decision)
+        self._waiting[list(slate[0]) if slate else index] -= 1
         del self._open[number]
 
     @locked
     def choose(self, contexts: Any = None) -> int:
-        """Take the next decision without a ticket and return the arm's index."""
+        """Take the next decision without a ticket and return the arm's index, that of the best where several are
+        played."""
         return self._choose(self._checked_contexts(contexts))[0]
 
     @locked
@@ -361,6 +400,7 @@ class KernelPolicy(Conversation):
                 raise refused("dimension", "a whole number, as rounds were played", None)
             return policy
         policy.begin(whole(snapshot, "dimension", 1 if policy.contextual else 0))
+        policy._take_form(snapshot)
         policy.round = whole(snapshot, "round", 0, 2**62)
         own, saved = flat(policy._state), item(snapshot, "state")
         if not isinstance(saved, list) or len(saved) != len(own):
@@ -382,22 +422,23 @@ class KernelPolicy(Conversation):
             policy._resume({"next": snapshot["next"], "open": rows})
         if policy._next - 1 > policy.round:
             raise refused("next", f"at most {policy.round + 1}, one more than the rounds", policy._next)
-        arms = np.array([index for (_, _, index), _, _ in policy._open.values()], np.int64)
-        at_hand = np.bincount(arms, minlength=len(policy._labels))
+        arms = [i for (_, _, index), _, _, *slate in policy._open.values() for i in (slate[0] if slate else [index])]
+        at_hand = np.bincount(np.array(arms, np.int64), minlength=len(policy._labels))
         policy._waiting[:] = at_hand
         if "waiting" in snapshot:
             fill(policy._waiting, snapshot["waiting"], "waiting")
-            if (policy._waiting < at_hand).any() or policy._waiting.sum() >= policy._next:
+            if (policy._waiting < at_hand).any() or policy._waiting.sum() > (policy._next - 1) * policy.plays:
                 raise refused("waiting", "the open tickets of each arm", policy._waiting.tolist())
         return policy
 
     def _kept(self, remembered: Any) -> tuple[Any, ...]:
-        (round, _, index), shown, probability = remembered
-        return round or 0, index, shown, probability
+        (round, _, index), shown, probability, *slate = remembered
+        return round or 0, np.array(slate[0]) if slate else index, shown, probability
 
     def _remembered(self, number: int, *kept: Any) -> tuple[Any, ...]:
         round, index, shown, probability = (*kept, self._told_probability())[:4]
-        if type(index) is not int or not 0 <= index < len(self._labels):
+        slate = index.tolist() if isinstance(index, np.ndarray) and self.plays > 1 else [index]
+        if not slate or not all(type(arm) is int and 0 <= arm < len(self._labels) for arm in slate):
             raise refused(f"ticket {number}", f"the index of an arm, below {len(self._labels)}", index)
         if type(round) is not int or not 0 <= round <= self.round:
             raise refused(f"ticket {number}", f"a round up to {self.round}", round)
@@ -406,7 +447,8 @@ class KernelPolicy(Conversation):
             raise refused(f"ticket {number}", "the contexts of a round, finite numbers, a row an arm", shown)
         if type(probability) is not float or not (0.0 < probability <= 1.0 or math.isnan(probability)):
             raise refused(f"ticket {number}", "a probability above 0, or nan", probability)
-        return (round or None, self._labels[index], index), shown, probability
+        said = (round or None, self._labels[slate[0]], slate[0]), shown, probability
+        return said if self.plays == 1 else (*said, tuple(slate))
 
     def _told_probability(self) -> float:
         """Return the probability of decisions of which it was not written down."""
@@ -424,6 +466,30 @@ class KernelPolicy(Conversation):
             return copy.deepcopy({name: value for name, value in self.__dict__.items() if name not in _COMPILED})
 
     # ------------------------------------------------------------------ inside
+
+    def _positions(self, available: Any) -> list[int]:
+        """Return the positions of the arms that are on offer."""
+        known = {label: i for i, label in enumerate(self.arms or ())}
+        given = [available] if isinstance(available, (str, int)) else available
+        try:
+            found = [known[composed(label)] for label in given]
+        except (TypeError, KeyError):
+            raise ArgumentError(wanted("available", f"labels of the arms {list(known)}", available)) from None
+        if not found or len(set(found)) < len(found):
+            raise ArgumentError(wanted("available", "at least one arm, each named once", available))
+        return found
+
+    def _offer(self, available: list[int]) -> None:
+        """Have the next decision taken among these arms alone."""
+        what = f"None: {type(self).__name__} takes every arm to be on offer"
+        raise ArgumentError(wanted("available", what, "a list", "DeadlineLearn takes arms that are not"))
+
+    def _take_form(self, snapshot: dict[str, Any]) -> None:
+        """Take the form that the state of a snapshot has, where there are several."""
+
+    def _slate(self) -> tuple[int, ...]:
+        """Return the positions of the arms of the last round, where several are played."""
+        raise NotImplementedError
 
     @property
     def _begun(self) -> bool:

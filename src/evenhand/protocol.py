@@ -62,12 +62,16 @@ class Decision(_Decision):
     reason : why this arm, in words.
     reason_code : the kind of the reason, for programs: "forced" by a promise, "untried", "explored", "greedy", ...; see
         `evenhand.policy.reason`. It is no field of the tuple, which has six as ever, but stands in `_asdict()`.
+    arms, indexes : all arms of the round and their positions, the best first; one of each but where several arms are
+        played in a round.
     token : which policy decided it, so that no other takes it for its own; None where the decision was made of plain
         data. What is compared, unpacked and logged is what was decided, without it.
     """
 
     reason_code: str = "other"
     token: str | None = None
+    slate: tuple[tuple[Label, ...], tuple[int, ...]] | None = None
+    """The labels and positions of all arms, where a round has several."""
 
     def __new__(
         cls,
@@ -83,15 +87,25 @@ class Decision(_Decision):
         decision.reason_code = reason_code
         return decision
 
+    @property
+    def arms(self) -> tuple[Label, ...]:
+        return (self.arm,) if self.slate is None else self.slate[0]
+
+    @property
+    def indexes(self) -> tuple[int, ...]:
+        return (self.index,) if self.slate is None else self.slate[1]
+
     def _asdict(self) -> dict[str, Any]:
-        return {**super()._asdict(), "reason_code": self.reason_code}
+        several = {} if self.slate is None else {"arms": list(self.arms)}
+        return {**super()._asdict(), "reason_code": self.reason_code, **several}
 
     def __eq__(self, other: object) -> bool:
         """Say whether all fields are equal, probabilities entry by entry."""
         if not isinstance(other, Decision):
             return NotImplemented
         same = np.array_equal(self.probabilities, other.probabilities)  # type: ignore[arg-type]
-        return same and self._replace(probabilities=None)[:] == other._replace(probabilities=None)[:]
+        alike = self._replace(probabilities=None)[:] == other._replace(probabilities=None)[:]
+        return same and alike and self.slate == other.slate
 
     def __ne__(self, other: object) -> bool:
         return not self == other

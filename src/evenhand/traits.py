@@ -33,6 +33,7 @@ class Traits:
     membership : the groups of its arms, its own or its learner's; None where it knows none.
     bias : its method that returns what it learned about society's bias, or its learner's; None where it learns none.
     groups : the groups as users read them, arm -> group, or a sampler's groups; None where there are none.
+    plays : how many arms it plays in a round.
     contextual : whether it sees contexts; None where it does not say.
     dimension : of the contexts, None before it is known.
     reward_range : the least and the largest reward that it takes; None where it does not say.
@@ -54,6 +55,7 @@ class Traits:
     membership: Any = None
     bias: Callable[[], Any] | None = None
     groups: Any = None
+    plays: int = 1
     contextual: bool | None = None
     dimension: int | None = None
     reward_range: tuple[float, float] | None = None

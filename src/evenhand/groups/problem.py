@@ -190,7 +190,7 @@ class Grouped(Base):
     membership: Groups
     groups: dict[Label, Label]
 
-    def ask(self, contexts: Any = None, groups: Membership | None = None) -> Decision:
+    def ask(self, contexts: Any = None, groups: Membership | None = None, *, available: Any = None) -> Decision:
         """Take the next decision and hand out its ticket.
 
         Parameters
@@ -198,6 +198,7 @@ class Grouped(Base):
         contexts : what each arm shows, numbers (n_arms, d).
         groups : the arms' groups in this round, where they differ from the policy's: a list, or a dict of the arms
             that differ.
+        available : None; every arm is on offer.
 
         Raises
         ------
@@ -208,7 +209,7 @@ class Grouped(Base):
         ArgumentError
             If the policy's horizon is over; simulations go on, with t in place of the horizon.
         """
-        return super().ask(contexts if groups is None else Shown(contexts, groups))
+        return super().ask(contexts if groups is None else Shown(contexts, groups), available=available)
 
     def begin(self, dimension: int) -> None:
         """Make ready for contexts (n_arms, dimension).

@@ -6,6 +6,7 @@ in R. Sutton, A. Barto, "Reinforcement Learning", MIT Press 1998, section 2.2.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -17,7 +18,7 @@ from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.random import below, uniform
 from evenhand.kernels.ties import tried, untried
-from evenhand.learners.ucb1 import UNSEEN, UNTRIED
+from evenhand.learners.optimism import UNSEEN, UNTRIED
 from evenhand.policy import KernelPolicy, Kernels, reason, unknown
 from evenhand.protocol import Label
 from evenhand.registry import register
@@ -54,6 +55,23 @@ def choose(params: GreedyParams, state: GreedyState, contexts: Floats, round: in
 
 
 @kernel
+def rank(params: GreedyParams, state: GreedyState, contexts: Floats, round: int, waiting: Ints, scores: Floats) -> int:
+    explores = uniform(state.stream) < params.epsilon
+    why = EXPLORED if explores else BEST_MEAN
+    for i in range(state.pulls.size):
+        if explores:
+            scores[i] = uniform(state.stream)
+        elif state.pulls[i] > 0:
+            scores[i] = state.sums[i] / state.pulls[i]
+        elif waiting[i] > 0:
+            scores[i] = -1.0 - waiting[i]
+        else:
+            scores[i] = math.inf
+            why = UNTRIED
+    return why
+
+
+@kernel
 def update(params: GreedyParams, state: GreedyState, contexts: Floats, index: int, reward: float) -> None:
     state.pulls[index] += 1
     state.sums[index] += reward
@@ -85,7 +103,7 @@ class EpsilonGreedy(KernelPolicy):
     Source: Sutton and Barto (1998), section 2.2.
     """
 
-    kernels = Kernels(choose, update, unknown)
+    kernels = Kernels(choose, update, unknown, rank)
 
     def __init__(self, epsilon: float = 0.1, *, arms: int | Sequence[Label] | None = None, seed: Seed = None) -> None:
         self.epsilon = as_float(epsilon)

@@ -13,9 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from evenhand.kernels.arrays import Floats, Ints
-from evenhand.kernels.compose import kernel
-from evenhand.kernels.ties import tried, untried
-from evenhand.learners.ucb1 import HIGHEST, UNSEEN, UNTRIED
+from evenhand.kernels.compose import bind, kernel
+from evenhand.learners.optimism import choose_highest, rank_by_index
 from evenhand.policy import KernelPolicy, Kernels
 from evenhand.protocol import Label
 from evenhand.registry import register
@@ -60,19 +59,9 @@ def upper(mean: float, level: float, precision: float) -> float:
 
 
 @kernel
-def choose(params: KLUCBParams, state: KLUCBState, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
-    arm = untried(state.pulls, waiting)
-    if arm >= 0:
-        return arm, UNSEEN if tried(state.pulls, waiting, round, arm) else UNTRIED
-    best, highest = 0, -1.0
-    level = math.log(round)
-    for i in range(state.pulls.size):
-        n = state.pulls[i]
-        if n > 0:
-            index = upper(min(1.0, state.sums[i] / n), level / n, params.precision)
-            if index > highest:
-                best, highest = i, index
-    return best, HIGHEST
+def index(params: KLUCBParams, state: KLUCBState, round: int, arm: int) -> float:
+    pulls = state.pulls[arm]
+    return upper(min(1.0, state.sums[arm] / pulls), math.log(round) / pulls, params.precision)
 
 
 @kernel
@@ -107,7 +96,7 @@ class KLUCB(KernelPolicy):
     Source: Garivier and Cappé (2011), Theorem 2: regret at most (1 + o(1)) sum_i Delta_i ln T / d(mu_i, mu*).
     """
 
-    kernels = Kernels(choose, update)
+    kernels = Kernels(bind(choose_highest, index=index), update, rank=bind(rank_by_index, index=index))
 
     def __init__(self, *, arms: int | Sequence[Label] | None = None, seed: Seed = None) -> None:
         super().__init__(arms, seed)

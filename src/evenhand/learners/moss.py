@@ -16,10 +16,9 @@ import numpy as np
 from evenhand.arguments import is_whole
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints
-from evenhand.kernels.compose import kernel
+from evenhand.kernels.compose import bind, kernel
 from evenhand.kernels.pace import NEVER
-from evenhand.kernels.ties import tried, untried
-from evenhand.learners.ucb1 import HIGHEST, UNSEEN, UNTRIED
+from evenhand.learners.optimism import choose_highest, rank_by_index
 from evenhand.policy import KernelPolicy, Kernels
 from evenhand.protocol import Label
 from evenhand.registry import register
@@ -41,22 +40,12 @@ class MOSSState(NamedTuple):
 
 
 @kernel
-def choose(params: MOSSParams, state: MOSSState, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
-    arm = untried(state.pulls, waiting)
-    if arm >= 0:
-        return arm, UNSEEN if tried(state.pulls, waiting, round, arm) else UNTRIED
-    arms = state.pulls.size
-    horizon, scale = params.horizon, 1.0
+def index(params: MOSSParams, state: MOSSState, round: int, arm: int) -> float:
+    pulls, horizon, scale = state.pulls[arm], params.horizon, 1.0
     if horizon == 0:
         horizon, scale = round, ANYTIME
-    best, highest = 0, -1.0
-    for i in range(arms):
-        n = state.pulls[i]
-        if n > 0:
-            index = state.sums[i] / n + math.sqrt(scale * max(0.0, math.log(horizon / (arms * n))) / n)
-            if index > highest:
-                best, highest = i, index
-    return best, HIGHEST
+    level = scale * max(0.0, math.log(horizon / (state.pulls.size * pulls)))
+    return state.sums[arm] / pulls + math.sqrt(level / pulls)
 
 
 @kernel
@@ -90,7 +79,7 @@ class MOSS(KernelPolicy):
     Source: Audibert and Bubeck (2009), Theorem 5: regret at most 49 sqrt(k T).
     """
 
-    kernels = Kernels(choose, update)
+    kernels = Kernels(bind(choose_highest, index=index), update, rank=bind(rank_by_index, index=index))
 
     def __init__(
         self, horizon: int | None = None, *, arms: int | Sequence[Label] | None = None, seed: Seed = None

@@ -21,7 +21,7 @@ from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.random import draw
 from evenhand.kernels.ties import tried, untried
-from evenhand.learners.ucb1 import UNSEEN, UNTRIED
+from evenhand.learners.optimism import UNSEEN, UNTRIED
 from evenhand.policy import KernelPolicy, Kernels, drawn, reason
 from evenhand.protocol import Label
 from evenhand.registry import register

@@ -47,6 +47,15 @@ def choose(
 
 
 @kernel
+def rank(
+    params: ThompsonParams, state: ThompsonState, contexts: Floats, round: int, waiting: Ints, scores: Floats
+) -> int:
+    for i in range(state.successes.size):
+        scores[i] = beta(state.stream, params.prior + state.successes[i], params.prior + state.failures[i])
+    return SAMPLED
+
+
+@kernel
 def update(params: ThompsonParams, state: ThompsonState, contexts: Floats, index: int, reward: float) -> None:
     success = reward >= 1.0
     if 0.0 < reward < 1.0:
@@ -85,7 +94,7 @@ class Thompson(KernelPolicy):
     Source: Agrawal and Goyal (2012), Algorithm 2.
     """
 
-    kernels = Kernels(choose, update, unknown)
+    kernels = Kernels(choose, update, unknown, rank)
 
     def __init__(self, *, arms: int | Sequence[Label] | None = None, seed: Seed = None) -> None:
         super().__init__(arms, seed)

@@ -17,18 +17,16 @@ from typing import NamedTuple
 import numpy as np
 
 from evenhand.kernels.arrays import Floats, Ints
-from evenhand.kernels.compose import kernel
+from evenhand.kernels.compose import bind, kernel
 from evenhand.kernels.ties import tried, untried
-from evenhand.policy import KernelPolicy, Kernels, reason
+from evenhand.learners.optimism import HIGHEST, UNSEEN, UNTRIED, rank_by_index
+from evenhand.policy import KernelPolicy, Kernels
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed
 
 __all__ = ["UCB1"]
 
-UNTRIED = reason("never tried before", "untried")
-UNSEEN = reason("no reward seen yet", "untried")
-HIGHEST = reason("highest upper confidence bound", "optimistic")
 MARGIN = 1.0 + 1e-9
 """By which factor the leader must win for the shortcut to count: far above rounding: decisions are the plain rule's."""
 
@@ -99,6 +97,11 @@ def compare(params: UCB1Params, state: UCB1State, round: int, waiting: Ints) -> 
 
 
 @kernel
+def index(params: UCB1Params, state: UCB1State, round: int, arm: int) -> float:
+    return state.means[arm] + params.scale * math.sqrt(math.log(round)) * state.widths[arm]
+
+
+@kernel
 def update(params: UCB1Params, state: UCB1State, contexts: Floats, index: int, reward: float) -> None:
     state.pulls[index] += 1
     state.sums[index] += reward
@@ -140,7 +143,7 @@ class UCB1(KernelPolicy):
     8 sum_i ln T / Delta_i + (1 + pi^2/3) sum_i Delta_i for rewards in [0, 1].
     """
 
-    kernels = Kernels(choose, update)
+    kernels = Kernels(choose, update, rank=bind(rank_by_index, index=index))
 
     def __init__(self, *, arms: int | Sequence[Label] | None = None, seed: Seed = None) -> None:
         super().__init__(arms, seed)

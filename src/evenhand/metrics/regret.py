@@ -21,7 +21,7 @@ def regret(pulls: NDArray[Any], gaps: Floats) -> Floats:
     return np.asarray(pulls @ gaps, dtype=np.float64)
 
 
-def fair_regret(pulls: NDArray[Any], gaps: Floats, promise: Any, rounds: Ints) -> Floats:
+def fair_regret(pulls: NDArray[Any], gaps: Floats, promise: Any, rounds: Ints, plays: int = 1) -> Floats:
     """Return the r-regret sum_i Delta_i (N_i(t) - max(0, floor(r_i t) - alpha)), the loss against the best policy that
     keeps the promise.
 
@@ -33,6 +33,8 @@ def fair_regret(pulls: NDArray[Any], gaps: Floats, promise: Any, rounds: Ints) -
     gaps : Delta_i (n_arms,).
     promise : `shares` as fractions and `tolerance`; alpha enters as it was given, not rounded.
     rounds : t (n_rounds,).
+    plays : how many arms are played in a round: the best policy fills what is not owed with the best arms, each once a
+        round.
 
     Source: Patil, Ghalme, Nair, Narahari (2021), Definition 4.
     """
@@ -42,4 +44,9 @@ def fair_regret(pulls: NDArray[Any], gaps: Floats, promise: Any, rounds: Ints) -
             for t in rounds.tolist()
         ]
     )
+    left = plays * rounds - owed.sum(axis=1)
+    for arm in np.argsort(gaps, kind="stable") if plays > 1 else ():
+        more = np.minimum(left, rounds - owed[:, arm])
+        owed[:, arm] += more
+        left = left - more
     return regret(pulls - owed, gaps)

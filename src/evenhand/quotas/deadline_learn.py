@@ -26,12 +26,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from evenhand.arguments import whole
+from evenhand.conversation import locked
 from evenhand.errors import ArgumentError, wanted
-from evenhand.kernels.arrays import Ints
+from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.deadlines import EARLIEST, PATIENCE, deadline, may_play, only_one, outlook, played
 from evenhand.kernels.pace import NEVER
@@ -39,7 +42,8 @@ from evenhand.learners.thompson import Thompson
 from evenhand.learners.ucb1 import UCB1
 from evenhand.policy import KernelPolicy
 from evenhand.protocol import Label
-from evenhand.quotas.under_quota import Rule, Shares, UnderQuota, read_promise
+from evenhand.quotas.ranked import RANKING, RankedParams, RankedState, ranked_parameters, ranked_state
+from evenhand.quotas.under_quota import Ranking, Rule, Shares, UnderQuota, read_promise
 from evenhand.quotas.worlds import BernoulliArms
 from evenhand.registry import register
 from evenhand.rng import Seed
@@ -101,16 +105,20 @@ class DeadlineLearn(UnderQuota, KernelPolicy):
         reward)`; forced pulls feed it too.
     shares : the share r_i of the rounds owed to each arm: a list, a dict arm -> share, or one number with `arms`.
     tolerance : alpha >= 0, by how many pulls an arm may be behind.
+    plays : m, how many arms are played in a round, none twice; the shares may sum to m.
+    caps : c_i for some arms, a dict arm -> cap, or one number for all: N_i(t) <= ceil(c_i t) + floor(cap_tolerance).
+    cap_tolerance : by how many pulls an arm may be ahead of its cap.
     arms : labels, where `shares` has none.
     seed : seed of the learner's random choices.
 
     Raises
     ------
     SharesError
-        If a share is not in [0, 1], there is not one an arm, or they sum to more than one.
+        If a share is not in [0, 1], there is not one an arm, or they sum to more than the plays of a round; if a cap is
+        below its share, the caps sum to less than one, or there are caps beside several plays.
     ArgumentError
-        If the tolerance is negative or beyond any conversation, or the learner has decided before or cannot choose and
-        update.
+        If the tolerance is negative or beyond any conversation, there are more plays than arms, or the learner has
+        decided before, cannot choose and update, or cannot rank the arms where several are played.
 
     Warns
     -----
@@ -127,25 +135,45 @@ class DeadlineLearn(UnderQuota, KernelPolicy):
     >>> policy.promise.kept(list(policy.pulls.values()), 20)
     True
 
+    Three places a round, of which "d" is always owed one half, while some arms are not on offer:
+
+    >>> policy = DeadlineLearn(UCB1(), {"a": 0, "b": 0, "c": 0, "d": "1/2", "e": 0}, plays=3)
+    >>> decision = policy.ask()
+    >>> decision.arms
+    ('a', 'b', 'c')
+    >>> policy.tell(decision, {"a": 1.0, "b": 0.0, "c": 0.0})
+    >>> policy.ask(available=["a", "d", "e"]).arms
+    ('d', 'e', 'a')
+
     Source: the head of this module.
     """
 
-    rule = Rule(forced, granted, count)
+    rule: Rule | Ranking = Rule(forced, granted, count)
 
     def __init__(
         self,
         learner: Any,
         shares: Shares | Any,
         tolerance: float = 0.0,
+        plays: int = 1,
+        caps: Any = None,
+        cap_tolerance: float = 0.0,
         *,
         arms: int | Sequence[Label] | None = None,
         seed: Seed = None,
     ) -> None:
-        promise = read_promise(shares, tolerance, arms, learner)
+        self.plays = whole("plays", plays, low=1)
+        promise = read_promise(shares, tolerance, arms, learner, self.plays)
+        if caps is not None:
+            promise = promise.capped(caps, cap_tolerance)
+        if self.plays > len(promise.arms):
+            raise ArgumentError(wanted("plays", f"at most {len(promise.arms)}, the number of arms", plays))
+        if caps is not None or self.plays > 1:
+            self.rule = RANKING
         if (promise.slack + 1) * len(promise.arms) >= NEVER:
             raise ArgumentError(wanted("tolerance", f"less than 2^61 / {len(promise.arms)} pulls", tolerance))
         numerators, denominator = promise.fixed_point()
-        if sum(numerators) == denominator and 0 in numerators:
+        if sum(numerators) == self.plays * denominator and 0 in numerators and self.plays == 1:
             never = promise.arms[numerators.index(0)]
             warnings.warn(
                 f"the shares sum to 1 exactly and arm {never!r} has share 0: it will be pulled at most "
@@ -153,14 +181,74 @@ class DeadlineLearn(UnderQuota, KernelPolicy):
                 stacklevel=2,
             )
         self._set_up(learner, promise, seed)
+        if self.plays > 1 and self.compiled and self.learner.kernels.rank is None:
+            what = "a learner that ranks the arms, as several are played"
+            raise ArgumentError(wanted("learner", what, type(self.learner).__name__, "UCB1 and Thompson do"))
 
-    def quota_parameters(self, learner: Any) -> DeadlineParams:
+    @property
+    def caps(self) -> dict[Label, Fraction | None] | None:
+        """The cap of each arm, exactly as it was read; None where no arm has one."""
+        caps = self.promise.caps
+        return None if caps is None else dict(zip(self.promise.arms, caps, strict=True))
+
+    @property
+    def cap_tolerance(self) -> float:
+        """By how many pulls an arm may be ahead of its cap."""
+        return self.promise.cap_tolerance
+
+    def quota_parameters(self, learner: Any) -> DeadlineParams | RankedParams:
+        if self.rule is RANKING:
+            return ranked_parameters(self.promise, learner)
         return DeadlineParams(*self.promise.pace(), self.promise.fixed_point()[1], learner)
 
-    def quota_memory(self, learner: Any) -> DeadlineState:
+    def quota_memory(self, learner: Any) -> DeadlineState | RankedState:
+        if self.rule is RANKING:
+            return ranked_state(self.promise, learner)
         arms = len(self.promise.arms)
         position = self.promise.position(self.promise.slack + 1)
         return DeadlineState(np.zeros(arms, np.int64), *position, *outlook(arms), learner)
+
+    def _offer(self, available: list[int]) -> None:
+        if self.promise.caps is not None:
+            mend = "leave the caps out, or offer every arm"
+            raise ArgumentError(wanted("available", "None beside caps: no rule can promise both", available, mend))
+        self._rank()
+        on_offer = np.zeros(len(self._labels), np.int64)
+        on_offer[available] = 1
+        self._state.offered[:] = on_offer
+
+    def _choose(self, shown: Floats) -> tuple[int, int, float]:
+        try:
+            return UnderQuota._choose(self, shown)
+        finally:
+            if self.rule is RANKING:
+                self._state.offered[:] = 1
+
+    def _slate(self) -> tuple[int, ...]:
+        return tuple(arm for arm in self._state.chosen.tolist() if arm >= 0)
+
+    def _rank(self) -> None:
+        """Go over to the rule that looks at rankings, which takes arms that are not on offer; nothing is forgotten."""
+        if self.rule is RANKING:
+            return
+        before, self.rule = self._state, RANKING
+        after = ranked_state(self.promise, before.learner)
+        for name in ("pulls", "whole", "rest"):
+            getattr(after, name)[:] = getattr(before, name)
+        self._params, self._state = ranked_parameters(self.promise, self._params.learner), after
+        if self.compiled:
+            self.kernels = self._bound(self.learner.kernels)
+        for name in ("_ask_kernel", "_tell_kernel", "_arrays"):
+            self.__dict__.pop(name, None)
+
+    def _take_form(self, snapshot: dict[str, Any]) -> None:
+        if snapshot.get("ranked") is True:
+            self._rank()
+
+    @locked
+    def snapshot(self) -> dict[str, Any]:
+        """Return everything that `restored` needs to continue exactly here."""
+        return super().snapshot() | ({"ranked": True} if self.rule is RANKING else {})
 
     def call_work(self) -> int:
         numerators, denominator = self.promise.fixed_point()
@@ -172,7 +260,7 @@ class DeadlineLearn(UnderQuota, KernelPolicy):
     def restored(cls, snapshot: dict[str, Any]) -> DeadlineLearn:
         """Return the policy that `snapshot` was taken of; the outlook of version 0.1.0 is looked up anew."""
         state = snapshot.get("state")
-        if isinstance(state, list) and len(state) > 5 and np.shape(state[3]) == (3,):
+        if isinstance(state, list) and len(state) > 5 and np.shape(state[3]) == (3,) and "ranked" not in snapshot:
             snapshot = snapshot | {"state": [*state[:3], *outlook(len(state[0])), *state[6:]]}
         return super().restored(snapshot)
 
@@ -180,3 +268,5 @@ class DeadlineLearn(UnderQuota, KernelPolicy):
     def examples(cls) -> Iterator[tuple[DeadlineLearn, Any]]:
         yield cls(UCB1(), {"a": 0.7, "b": 0.1, "c": 0.1}), BernoulliArms({"a": 0.3, "b": 0.8, "c": 0.5})
         yield cls(Thompson(), ["1/2", "1/3", "1/6"], tolerance=1.5), BernoulliArms([0.1, 0.2, 0.9])
+        capped = cls(UCB1(), {"a": 0.3, "b": 0.0, "c": 0.1}, 1.0, caps={"b": 0.4})
+        yield capped, BernoulliArms({"a": 0.3, "b": 0.8, "c": 0.5})

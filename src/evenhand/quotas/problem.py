@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
@@ -122,14 +122,22 @@ class Promise:
     arms : the labels (n_arms,).
     shares : the shares as exact fractions (n_arms,).
     tolerance : alpha >= 0, in pulls.
+    plays : how many arms are played in a round, none twice.
+    caps : c_i for each arm, None for an arm without: N_i(t) <= ceil(c_i t) + floor(cap_tolerance) at every round t.
+    cap_tolerance : by how many pulls an arm may be ahead of its cap.
     """
 
     arms: tuple[Label, ...]
     shares: tuple[Fraction, ...]
     tolerance: float = 0.0
+    plays: int = field(default=1, repr=False)
+    caps: tuple[Fraction | None, ...] | None = field(default=None, repr=False)
+    cap_tolerance: float = field(default=0.0, repr=False)
 
     @classmethod
-    def read(cls, shares: Any, tolerance: Any = 0.0, arms: int | Sequence[Label] | None = None) -> Promise:
+    def read(
+        cls, shares: Any, tolerance: Any = 0.0, arms: int | Sequence[Label] | None = None, plays: int = 1
+    ) -> Promise:
         """Read shares as the user gave them: a list, a dict or Series arm -> share, or with `arms` one number for each
         arm.
 
@@ -140,7 +148,7 @@ class Promise:
         ------
         SharesError
             If a share is not a number from 0 to 1, there is not one for each arm, an arm is named twice, or they sum
-            to more than one.
+            to more than the plays of a round.
         """
         one = isinstance(shares, (str, bytes)) or not hasattr(shares, "__iter__") or getattr(shares, "ndim", 1) == 0
         if one and arms is None:
@@ -166,16 +174,56 @@ class Promise:
         exact = [not isinstance(share, (float, np.floating)) for share in given]
         common = _common([share.denominator for share in read], 1 << MOST_BITS)
         units = [share.numerator * (common // share.denominator) for share in read]
-        excess = Fraction(sum(units) - common, common)
+        excess = Fraction(sum(units) - plays * common, common)
         if 0 < excess <= max(map(_rounding, given)):
             roughest = max(range(len(read)), key=lambda i: (read[i] > excess, read[i].denominator))
             read[roughest] -= excess
         elif excess > 0:
             raise SharesError(
-                f"shares: they sum to {float(1 + excess):.12g}, more than 1 by {float(excess):.3g}; "
-                f"no rule can keep that promise: scale them by {1 / float(1 + excess):.6f} or lower"
+                f"shares: they sum to {float(plays + excess):.12g}, more than {plays} by {float(excess):.3g}; "
+                f"no rule can keep that promise: scale them by {plays / float(plays + excess):.6f} or lower"
             )
-        return cls(labels, tuple(_countable(read, exact)), read_tolerance(tolerance))
+        return cls(labels, tuple(_countable(read, exact, plays)), read_tolerance(tolerance), plays)
+
+    def capped(self, caps: Any, cap_tolerance: Any = 0.0) -> Promise:
+        """Return the promise with caps as the user gave them: a list, a dict or Series arm -> cap, where arms may be
+        left out, or one number for every arm.
+
+        >>> Promise.read({"a": 0.5, "b": 0.2}).capped({"b": "30%"}).caps
+        (None, Fraction(3, 10))
+
+        Raises
+        ------
+        SharesError
+            If a cap is not a number from 0 to 1 or below the arm's share, the caps sum to less than one, or several
+            arms are played in a round.
+        """
+        if self.plays > 1:
+            mend = "use one play a round, or leave the caps out"
+            what = f"None beside plays={self.plays}: no rule is known to keep both"
+            raise SharesError(wanted("caps", what, caps, mend))
+        one = isinstance(caps, (str, bytes)) or not hasattr(caps, "__iter__")
+        given = [caps] * len(self.arms) if one else by_label(caps, "caps", "a dict arm -> cap", refusal=SharesError)
+        by_arm = given if isinstance(given, dict) else dict(zip(self.arms, given, strict=False))
+        unknown = [label for label in by_arm if label not in self.arms]
+        if unknown or (isinstance(given, list) and len(given) != len(self.arms)):
+            got = f"no arm {unknown[0]!r}" if unknown else f"{len(given)} of them"
+            raise SharesError(wanted("caps", f"at most one for each of the arms {list(self.arms)}", got))
+        read = tuple(
+            None if by_arm.get(arm) is None else read_share(by_arm[arm], f"caps[{arm!r}]") for arm in self.arms
+        )
+        for arm, share, cap in zip(self.arms, self.shares, read, strict=True):
+            if cap == 0:
+                raise SharesError(wanted(f"caps[{arm!r}]", "a cap above 0", 0, "leave out an arm that is never played"))
+            if cap is not None and cap < share:
+                mend = "raise the cap or lower the share"
+                raise SharesError(wanted(f"caps[{arm!r}]", f"at least its share {float(share):g}", float(cap), mend))
+        total = sum((Fraction(1) if cap is None else cap) for cap in read)
+        if total < 1:
+            mend = f"raise them by {float(1 - total):g} in all, or leave one arm without"
+            raise SharesError(wanted("caps", "a sum of at least 1, as every round plays an arm", float(total), mend))
+        _common([cap.denominator for cap in read if cap is not None], 1 << 60)
+        return replace(self, caps=read, cap_tolerance=read_tolerance(cap_tolerance))
 
     @property
     def slack(self) -> int:
@@ -193,7 +241,14 @@ class Promise:
         >>> promise.kept([1, 1], 4), promise.kept([2, 1], 4)
         (False, True)
         """
-        return all(n >= owed for n, owed in zip(pulls, self.owed(round), strict=True))
+        enough = all(n >= owed for n, owed in zip(pulls, self.owed(round), strict=True))
+        return enough and all(n <= most for n, most in zip(pulls, self.most(round), strict=True))
+
+    def most(self, round: int) -> list[float]:
+        """Return how many pulls each arm may have at the end of round t, infinity where it has no cap."""
+        caps = self.caps or (None,) * len(self.arms)
+        ahead = math.floor(self.cap_tolerance)
+        return [math.inf if cap is None else -(-cap.numerator * round // cap.denominator) + ahead for cap in caps]
 
     def fixed_point(self) -> tuple[list[int], int]:
         """Return the shares, exactly, as numerators over one common denominator below 2^60."""
@@ -242,12 +297,12 @@ def _common(denominators: Iterable[int], most: int) -> int:
     return common
 
 
-def _countable(shares: list[Fraction], exact: list[bool]) -> list[Fraction]:
+def _countable(shares: list[Fraction], exact: list[bool], plays: int) -> list[Fraction]:
     """Return the shares with a common denominator below 2^60, as kernels count them.
 
     Floating point numbers with long decimals are rounded up to a grid no coarser than 10^-9, and usually 10^-17, which
-    promises more, not less; where that would pass a sum of one, some of them are rounded down. What was written exactly
-    is never touched.
+    promises more, not less; where that would pass the sum of the plays, some of them are rounded down. What was written
+    exactly is never touched.
     """
     if math.lcm(*{share.denominator for share in shares}) < 1 << 60:
         return shares
@@ -255,6 +310,6 @@ def _countable(shares: list[Fraction], exact: list[bool]) -> list[Fraction]:
     common = _common((share.denominator for share, is_exact in sure if is_exact or share.denominator <= 10**6), FINEST)
     grid = common * 10 ** int(math.log10((1 << 60) / common))
     units = [-(-share.numerator * grid // share.denominator) for share in shares]
-    for i in sorted(range(len(units)), key=lambda i: -shares[i].denominator)[: max(0, sum(units) - grid)]:
+    for i in sorted(range(len(units)), key=lambda i: -shares[i].denominator)[: max(0, sum(units) - plays * grid)]:
         units[i] -= 1
     return [Fraction(n, grid) for n in units]

@@ -6,6 +6,10 @@ A rule is three kernels over the quota's own arrays:
     settled(params, state, round, wish) -> the arm that is played when the learner wishes `wish`
     served(params, state, round, arm) -> None, keeps the books
 
+A rule that chooses among rankings, for several arms a round or arms that are not always on offer, is one kernel:
+
+    pick(params, state, now) -> whether an arm of higher rank in `state.scores` had to give way; fills `state.chosen`
+
 Around them stands any learner: ours inside the same compiled function, a foreign one called from Python between the
 kernels.
 """
@@ -27,13 +31,13 @@ from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import OPEN, bind, entry, kernel
 from evenhand.kernels.packing import flat, packer
 from evenhand.learners.adapter import reward_range_of
-from evenhand.policy import FORCED, KernelPolicy, Kernels, Ticket, drawn, reason, unknown
+from evenhand.policy import FORCED, KernelPolicy, Kernels, Ticket, certain, drawn, reason, unknown
 from evenhand.protocol import Label
 from evenhand.quotas.problem import Promise
 from evenhand.rng import Seed, child
 from evenhand.saved import refused
 
-__all__ = ["Kept", "Rule", "Shares", "UnderQuota", "as_wished", "read_promise"]
+__all__ = ["Kept", "Ranking", "Rule", "Shares", "UnderQuota", "as_wished", "read_promise"]
 
 Shares = Sequence[Any] | Mapping[Label, Any]
 Kept = Literal["at every round", "at the horizon", "in the long run"]
@@ -50,7 +54,14 @@ class Rule(NamedTuple):
     served: Any
 
 
+class Ranking(NamedTuple):
+    """The kernel of a rule that chooses among rankings, see the head of this module."""
+
+    pick: Any
+
+
 forced = settled = served = redistributed = learner_choose = learner_update = pack_params = pack_state = OPEN
+pick = learner_rank = OPEN
 split = 0
 
 
@@ -72,6 +83,24 @@ def _choose(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints
     redistributed(params, state, round, must)
     served(params, state, round, arm)
     return arm, why
+
+
+@kernel
+def _choose_ranked(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
+    why = learner_rank(params.learner, state.learner, contexts, round, waiting, state.scores)
+    if pick(params, state, round - 1):
+        why = FORCED
+    return state.chosen[0], why
+
+
+@kernel
+def _rank_wish(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints, scores: Floats) -> int:
+    """Stand for the `rank` of a learner that only knows the best arm."""
+    wish, why = learner_choose(params, state, contexts, round, waiting)
+    for arm in range(scores.size):
+        scores[arm] = -math.inf
+    scores[wish] = 0.0
+    return why
 
 
 @kernel
@@ -121,15 +150,22 @@ def _settle(round: int, wish: int, *arrays: Any) -> int:
     return arm
 
 
+@kernel
+def _pick(round: int, *arrays: Any) -> bool:
+    return pick(pack_params(*arrays[:split]), pack_state(*arrays[split:]), round - 1)
+
+
 NOT_KNOWN = Kernels(as_wished, _update, unknown)
 """Of a learner from elsewhere, which is called between the rule's kernels."""
 
 
-def read_promise(shares: Any, tolerance: Any, arms: int | Sequence[Label] | None, learner: Any = None) -> Promise:
+def read_promise(
+    shares: Any, tolerance: Any, arms: int | Sequence[Label] | None, learner: Any = None, plays: int = 1
+) -> Promise:
     """Read a promise; where neither `shares` nor `arms` name the arms, the learner's labels do."""
     if arms is None and not isinstance(shares, Mapping) and not hasattr(shares, "to_dict"):
         arms = getattr(learner, "arms", None)
-    return Promise.read(shares, tolerance, arms)
+    return Promise.read(shares, tolerance, arms, plays)
 
 
 if TYPE_CHECKING:
@@ -145,7 +181,7 @@ class UnderQuota(Base):
     which return the NamedTuples of its rule, the learner's own as their last field.
     """
 
-    rule: ClassVar[Rule]
+    rule: Rule | Ranking
     kept: ClassVar[Kept] = "at every round"
     compiled: bool
     """Whether the learner has kernels, so that the whole policy runs compiled."""
@@ -159,14 +195,7 @@ class UnderQuota(Base):
             if learner.arms is not None and learner.arms != promise.arms:
                 raise ArgumentError(wanted("learner", f"one for the arms {promise.arms}", learner.arms))
             self.contextual, self.reward_range = learner.contextual, learner.reward_range
-            known = learner.kernels.probability is drawn
-            rule = self.rule._asdict()
-            redistribute = bind(_settle_all, settled=self.rule.settled) if known else _nothing_known
-            self.kernels = Kernels(
-                bind(_choose, learner_choose=learner.kernels.choose, redistributed=redistribute, **rule),
-                bind(_update, learner_update=learner.kernels.update),
-                _drawn_inside if known else learner.kernels.probability,
-            )
+            self.kernels = self._bound(learner.kernels)
         elif isinstance(learner, type):
             raise ArgumentError(wanted("learner", "a learner, not its class", learner, f"write {learner.__name__}()"))
         elif callable(getattr(learner, "choose", None)) and callable(getattr(learner, "update", None)):
@@ -178,6 +207,18 @@ class UnderQuota(Base):
             mend = "wrap it in evenhand.learners.Adapter"
             raise ArgumentError(wanted("learner", "an object with choose() and update(index, reward)", learner, mend))
         super().__init__(promise.arms, seed)
+
+    def _bound(self, learner: Kernels) -> Kernels:
+        """Return the kernels of the learner under the rule."""
+        update = bind(_update, learner_update=learner.update)
+        if isinstance(self.rule, Ranking):
+            rank = learner.rank or bind(_rank_wish, learner_choose=learner.choose)
+            choose = bind(_choose_ranked, learner_rank=rank, pick=self.rule.pick)
+            return Kernels(choose, update, certain if learner.probability is certain else unknown)
+        known, rule = learner.probability is drawn, self.rule._asdict()
+        redistribute = bind(_settle_all, settled=self.rule.settled) if known else _nothing_known
+        choose = bind(_choose, learner_choose=learner.choose, redistributed=redistribute, **rule)
+        return Kernels(choose, update, _drawn_inside if known else learner.probability)
 
     def quota_parameters(self, learner: Any) -> Any:
         """Return the rule's parameters, `learner` last."""
@@ -214,7 +255,7 @@ class UnderQuota(Base):
         """
         policy = super().restored(snapshot)
         pulls = int(policy._state.pulls.sum()) if policy._begun else 0
-        if policy._begun and pulls != policy.round:
+        if policy._begun and not policy.round <= pulls <= policy.round * policy.plays:
             raise refused("round", f"{pulls}, as many as the pulls", policy.round)
         if not policy.compiled and "learner" in snapshot:
             if type(snapshot["learner"]) is not type(policy.learner):
@@ -250,16 +291,33 @@ class UnderQuota(Base):
         if self.compiled:
             return KernelPolicy._choose(self, shown)
         round, why = self.round + 1, FORCED
+        if isinstance(self.rule, Ranking):
+            wishes = self._wishes(shown, round)
+            self._state.scores[:] = -math.inf
+            self._state.scores[wishes] = -np.arange(len(wishes))
+            overruled = self._ask_kernel(round, *self._arrays)
+            self.round = round
+            return int(self._state.chosen[0]), FORCED if overruled else WISH, math.nan
         wish = self._ask_kernel(round, *self._arrays)
         if wish < 0:
-            wish, why = self.learner.choose(*([shown] if self.contextual else [])), WISH
-            if not is_whole(wish) or not 0 <= wish < len(self._labels):
-                raise ArgumentError(wanted("learner.choose()", f"an arm's index below {len(self._labels)}", wish))
-            if self.round + 1 != round:
-                raise ArgumentError(wanted("learner.choose()", "to decide without asking its own policy", "an ask"))
+            (wish,), why = self._wishes(shown, round), WISH
         arm = self._tell_kernel(round, int(wish), *self._arrays)
         self.round = round
         return arm, why if arm == wish else FORCED, math.nan
+
+    def _wishes(self, shown: Floats, round: int) -> list[int]:
+        """Return the arms that a learner from elsewhere wishes to play, the best first."""
+        given = self.learner.choose(*([shown] if self.contextual else []))
+        ranks = isinstance(self.rule, Ranking)
+        wishes = list(given) if ranks and hasattr(given, "__iter__") else [given]
+        arms = len(self._labels)
+        sound = all(is_whole(wish) and 0 <= wish < arms for wish in wishes)
+        if not wishes or not sound or len(set(wishes)) < len(wishes):
+            what = f"an arm's index below {arms}" + (", or a list of them, the best first" if ranks else "")
+            raise ArgumentError(wanted("learner.choose()", what, given))
+        if self.round + 1 != round:
+            raise ArgumentError(wanted("learner.choose()", "to decide without asking its own policy", "an ask"))
+        return [int(wish) for wish in wishes]
 
     def _update(self, shown: Floats, index: int, reward: float, ticket: tuple[int, float]) -> None:
         if self.compiled:
@@ -279,5 +337,5 @@ class UnderQuota(Base):
             **self.rule._asdict(),
         }
         self._arrays = (*flat(params), *flat(state))
-        self._ask_kernel = entry(_forced, **names)
+        self._ask_kernel = entry(_pick if isinstance(self.rule, Ranking) else _forced, **names)
         self._tell_kernel = entry(_settle, **names)

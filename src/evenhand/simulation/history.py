@@ -33,8 +33,11 @@ UNITS = {
 }
 
 
-def variables(trace: Trace, world: Any, promise: Any, rounds: Ints) -> Variables:
-    """Return the history variables of one replication, each with its dimensions after (policy, replication)."""
+def variables(trace: Trace, world: Any, promise: Any, rounds: Ints, plays: int = 1) -> Variables:
+    """Return the history variables of one replication, each with its dimensions after (policy, replication).
+
+    Where several arms are played in a round, regret is measured against the best of them.
+    """
     found: Variables = {
         "pulls": (("round", "arm"), trace.pulls),
         "reward": (("round",), trace.reward),
@@ -52,7 +55,10 @@ def variables(trace: Trace, world: Any, promise: Any, rounds: Ints) -> Variables
     if isinstance(groups, Mapping):
         found["group_share"] = (("round", "group"), group_share(trace.pulls, groups))
     if getattr(world, "gaps", None) is not None:
-        fair = fair_regret(trace.pulls, world.gaps, promise, rounds) if owing else nothing
+        if plays > 1 and "regret" in found:
+            best = np.sort(world.gaps)[:plays].sum() * rounds
+            found["regret"] = (("round",), found["regret"][1] - best)
+        fair = fair_regret(trace.pulls, world.gaps, promise, rounds, plays) if owing else nothing
         found["r_regret"] = (("round",), fair)
     return found
 

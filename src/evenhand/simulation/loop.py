@@ -101,6 +101,44 @@ def play(
     return row
 
 
+@kernel
+def play_slates(
+    params: Any,
+    state: Any,
+    world: Any,
+    world_state: Any,
+    contexts: Floats,
+    waiting: Ints,
+    tally: Tally,
+    running: Running,
+    trace: Trace,
+    checkpoints: Ints,
+    first: int,
+    last: int,
+    row: int,
+) -> int:
+    """Do what `play` does for a policy that plays several arms a round and leaves them in `state.chosen`."""
+    for round in range(first, last + 1):
+        observe(world, world_state, contexts, round)
+        _, why = choose(params, state, contexts, round, waiting)
+        for arm in state.chosen:
+            if arm >= tally.pulls.size:
+                return NO_SUCH_ARM
+            if arm >= 0:
+                ticket = Ticket(round, probability(params, state, arm))
+                reward = respond(world, world_state, contexts, arm)
+                update(params, state, contexts, arm, reward, ticket)
+                score(world, world_state, contexts, arm, reward, running.totals)
+                count(tally, arm, round)
+                running.reward[0] += reward
+        if is_forced(why):
+            running.forced[0] += 1
+        if round == checkpoints[row]:
+            note(trace, row, tally, running, round)
+            row += 1
+    return row
+
+
 def replicate(
     policy: Any,
     world: Any,
@@ -164,7 +202,7 @@ def _play(
     stop: Callable[[int], None],
     compiled: bool,
 ) -> None:
-    function = entry(play, **policy.kernels._asdict(), **world.kernels._asdict())
+    function = entry(play if policy.plays == 1 else play_slates, **policy.kernels._asdict(), **world.kernels._asdict())
     if not compiled:
         function = interpreted(function.uncompiled)
     core = (policy._params, policy._state, *world._core)
@@ -191,24 +229,27 @@ def _step(
     stop: Callable[[int], None],
 ) -> None:
     enter, write = entry(count), entry(note)
-    asks, row = hasattr(policy, "ask"), 0
+    asks, row, slate = hasattr(policy, "ask"), 0, None
     for round in range(1, int(checkpoints[-1]) + 1):
         observed = world.observe()
         if asks:
             decision = policy.ask(*observed)
-            index = _index(policy, decision, getattr(decision, "index", None), world.arms)
+            slate = getattr(decision, "slate", None)
+            given = [getattr(decision, "index", None)] if slate is None else slate[1]
+            indexes = [_index(policy, decision, index, world.arms) for index in given]
         else:
             chosen = policy.choose(*observed)
-            index = _index(policy, chosen, chosen, world.arms)
-            decision = Decision(round, round, world.arms[index], index, None, "")
-        reward = _reward(world, world.respond(decision))
+            indexes = [_index(policy, chosen, chosen, world.arms)]
+            decision = Decision(round, round, world.arms[indexes[0]], indexes[0], None, "")
+        rewards = _rewards(world, world.respond(decision), None if slate is None else len(indexes))
         if asks:
-            policy.tell(decision, reward)
+            policy.tell(decision, rewards[0] if slate is None else rewards)
         else:
-            policy.update(*observed, index, reward)
-        enter(books, index, round)
+            policy.update(*observed, indexes[0], rewards[0])
+        for index in indexes:
+            enter(books, index, round)
         running.forced[0] += getattr(decision, "reason_code", "") == "forced"
-        running.reward[0] += reward
+        running.reward[0] += sum(rewards)
         running.totals[:] = world.totals
         if round == checkpoints[row]:
             write(trace, row, books, running, round)
@@ -225,12 +266,16 @@ def _index(policy: Any, said: Any, index: Any, arms: Any) -> int:
     return int(index)
 
 
-def _reward(world: Any, happened: Any) -> float:
+def _rewards(world: Any, happened: Any, arms: int | None) -> list[float]:
     try:
-        (reward,) = happened
-        if isinstance(reward, bool) or getattr(reward, "dtype", None) == np.bool_:
+        (given,) = happened
+        rewards = [given] if arms is None else list(given)
+        if any(isinstance(reward, bool) or getattr(reward, "dtype", None) == np.bool_ for reward in rewards):
             raise TypeError
-        return float(reward)
+        if len(rewards) != (arms or 1):
+            raise ValueError
+        return [float(reward) for reward in rewards]
     except (TypeError, ValueError, OverflowError) as error:
-        what = "respond to return a tuple of one number, the reward"
+        several = "one number, the reward" if arms is None else f"a list of {arms} numbers, a reward an arm"
+        what = f"respond to return a tuple of {several}"
         raise ContractError(wanted(type(world).__name__, what, happened)) from error

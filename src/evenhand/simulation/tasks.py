@@ -13,6 +13,7 @@ from evenhand.kernels.arrays import Ints
 from evenhand.rng import child
 from evenhand.simulation.history import Variables, variables
 from evenhand.simulation.loop import replicate
+from evenhand.traits import traits_of
 
 __all__ = ["chunks", "interruptible", "run_chunk", "workers"]
 
@@ -49,7 +50,7 @@ def run_chunk(
             results[replication] = world.replicate(policy, **seeds, checkpoints=checkpoints, stop=stop)
         else:
             trace = replicate(policy, world, promise, **seeds, checkpoints=checkpoints, stop=stop)
-            results[replication] = variables(trace, world, promise, checkpoints)
+            results[replication] = variables(trace, world, promise, checkpoints, traits_of(policy).plays)
     return name, results
 
 

@@ -80,7 +80,11 @@ class KernelWorld:
         return (self._shown.copy(),) if self.dimension else ()
 
     def respond(self, ticket: Decision) -> tuple[Any, ...]:
-        """Return the reward of a decision of this round, for `tell`."""
-        reward = entry(self.kernels.respond)(*self._core, self._shown, ticket.index)
-        entry(self.kernels.score)(*self._core, self._shown, ticket.index, reward, self.totals)
-        return (float(reward),)
+        """Return the reward of a decision of this round, for `tell`: a list where several arms were played."""
+        rewards = [self._reward(index) for index in ticket.indexes]
+        return (rewards[0] if ticket.slate is None else rewards,)
+
+    def _reward(self, index: int) -> float:
+        reward = entry(self.kernels.respond)(*self._core, self._shown, index)
+        entry(self.kernels.score)(*self._core, self._shown, index, reward, self.totals)
+        return float(reward)

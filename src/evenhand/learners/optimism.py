@@ -1,0 +1,53 @@
+"""Optimism: try every arm first, then play the one with the highest index; templates for any index.
+
+An index is a kernel `index(params, state, round, arm)` of an arm that has been told about; `state.pulls` counts the
+rewards of each arm.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from evenhand.kernels.arrays import Floats, Ints
+from evenhand.kernels.compose import OPEN, kernel
+from evenhand.kernels.ties import tried, untried
+from evenhand.policy import reason
+
+__all__ = ["HIGHEST", "UNSEEN", "UNTRIED", "choose_highest", "rank_by_index"]
+
+UNTRIED = reason("never tried before", "untried")
+UNSEEN = reason("no reward seen yet", "untried")
+HIGHEST = reason("highest upper confidence bound", "optimistic")
+
+index: Any = OPEN
+
+
+@kernel
+def choose_highest(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
+    """Choose the arm with the highest index, ties by the lowest arm."""
+    arm = untried(state.pulls, waiting)
+    if arm >= 0:
+        return arm, UNSEEN if tried(state.pulls, waiting, round, arm) else UNTRIED
+    best, highest = 0, -1.0
+    for i in range(state.pulls.size):
+        if state.pulls[i] > 0:
+            bound = index(params, state, round, i)
+            if bound > highest:
+                best, highest = i, bound
+    return best, HIGHEST
+
+
+@kernel
+def rank_by_index(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints, scores: Floats) -> int:
+    """Score every arm by its index: first those that were never handed out, last those whose reward is on its way."""
+    why = HIGHEST
+    for i in range(state.pulls.size):
+        if state.pulls[i] > 0:
+            scores[i] = index(params, state, round, i)
+        elif waiting[i] > 0:
+            scores[i] = -1.0 - waiting[i]
+        else:
+            scores[i] = math.inf
+            why = UNTRIED
+    return why

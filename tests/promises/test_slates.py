@@ -1,0 +1,95 @@
+"""The slate that is played is the best after which every promise can still be kept: against a search of games."""
+
+import itertools
+import random
+from fractions import Fraction as F
+
+import pytest
+
+from evenhand.kernels.compose import interpreted
+from evenhand.promises.slates import pick
+from evenhand.quotas.problem import Promise
+from evenhand.quotas.ranked import ranked_parameters, ranked_state
+from tests.reference.promises import Caps, Floors
+
+run = interpreted(pick)
+
+
+def subsets(arms):
+    return [offered for size in range(1, arms + 1) for offered in itertools.combinations(range(arms), size)]
+
+
+def floors():
+    for arms, plays in ((2, 1), (3, 1), (3, 2)):
+        values = [F(0), F(1, 3), F(1, 2), F(1)] if arms == 3 else [F(0), F(1, 4), F(1, 3), F(1, 2), F(2, 3), F(1)]
+        for shares in itertools.combinations_with_replacement(values, arms):
+            if sum(shares) <= plays:
+                yield pytest.param(shares, plays, id=f"{'-'.join(map(str, shares))} of {plays}".replace("/", ":"))
+
+
+def wishes(rng, arms):
+    """Sometimes the same ranking round after round, which presses hardest, sometimes a new one."""
+    return [rng.random() for _ in range(arms)] if rng.random() < 0.5 else [-float(arm) for arm in range(arms)]
+
+
+@pytest.mark.parametrize(("shares", "plays"), list(floors()))
+@pytest.mark.parametrize("tolerance", [0, 1])
+def test_the_slate_is_the_best_that_keeps_every_floor_whatever_is_on_offer(shares, plays, tolerance):
+    arms = len(shares)
+    for offers in (subsets(arms), [tuple(range(arms))]):
+        game = Floors(shares, tolerance, plays, offers)
+        assert game.start in game.safe
+        promise = Promise.read(list(shares), tolerance, plays=plays)
+        params, state = ranked_parameters(promise, ()), ranked_state(promise, ())
+        rng, now = random.Random(7), game.start
+        for round in range(60):
+            offered, scores = rng.choice(offers), wishes(rng, arms)
+            state.offered[:] = [arm in offered for arm in range(arms)]
+            state.scores[:] = scores
+            gave_way = run(params, state, round)
+            played = [arm for arm in state.chosen.tolist() if arm >= 0]
+            allowed = game.may_play(now, offered)
+            best = max(allowed, key=lambda slate: sorted((scores[arm] for arm in slate), reverse=True))
+            assert sorted(played) == sorted(best), (round, offered, scores)
+            wished = sorted(offered, key=lambda arm: -scores[arm])[: len(played)]
+            assert gave_way == (sorted(wished) != sorted(played))
+            now = game.after(now, offered, played)
+
+
+def capped():
+    for shares in itertools.product([F(0), F(1, 4), F(1, 3), F(1, 2)], repeat=2):
+        for caps in itertools.product([F(1, 4), F(1, 2), F(2, 3), F(1)], repeat=2):
+            if sum(shares) <= 1 <= sum(caps) and all(r <= c for r, c in zip(shares, caps, strict=True)):
+                yield shares, caps
+    yield (F(1, 3), F(0), F(1, 6)), (F(1, 3), F(1, 2), F(1, 2))
+    yield (F(0), F(0), F(0)), (F(1, 3), F(1, 3), F(1, 3))
+    yield (F(1, 2), F(1, 4), F(1, 4)), (F(1, 2), F(1, 2), F(1))
+
+
+@pytest.mark.parametrize(("tolerance", "ahead"), [(0, 0), (1, 0), (0, 1)])
+def test_the_arm_is_the_best_that_keeps_every_floor_and_cap(tolerance, ahead):
+    for shares, caps in capped():
+        game = Caps(shares, caps, tolerance, ahead)
+        assert game.start in game.safe
+        promise = Promise.read(list(shares), tolerance).capped(list(caps), ahead)
+        params, state = ranked_parameters(promise, ()), ranked_state(promise, ())
+        rng, now = random.Random(7), game.start
+        for round in range(40):
+            scores = wishes(rng, len(shares))
+            state.scores[:] = scores
+            run(params, state, round)
+            best = max(game.may_play(now), key=lambda arm: scores[arm])
+            assert state.chosen[0] == best, (shares, caps, round, scores)
+            now = game.after(now, best)
+
+
+def test_a_look_that_ends_early_plays_the_earliest_deadlines(monkeypatch):
+    promise = Promise.read(["1/3", "1/3", "1/3"], 0)
+    params, state = ranked_parameters(promise, ()), ranked_state(promise, ())
+    monkeypatch.setitem(__import__("evenhand.promises.slates").promises.slates.__dict__, "PATIENCE", 0)
+    state.scores[:] = [3.0, 2.0, 1.0]
+    played = []
+    for round in range(9):
+        run(params, state, round)
+        played.append(int(state.chosen[0]))
+    assert [played.count(arm) for arm in range(3)] == [3, 3, 3]
