@@ -10,6 +10,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import pytest
 from sqlalchemy import event
@@ -244,7 +245,8 @@ def test_long_reading_holds_up_nothing_else(serving, monkeypatch, path):
         Study.create(store, FairUCB([0.2, 0.3], seed=1), name=name)
     served, free = serving(store), threading.Event()
     first = served.read(f"/studies/ads{path}")
-    monkeypatch.setattr("evenhand.service.views.audit_of", lambda session: free.wait(60) and first)
+    finding = SimpleNamespace(as_dict=lambda: first)
+    monkeypatch.setattr("evenhand.service.sessions.Session.audit", lambda session: free.wait(60) and finding)
     monkeypatch.setattr("evenhand.service.history.export_log", lambda *_: (b"[]", "text") if free.wait(60) else None)
     with ThreadPoolExecutor(60) as pool:
         asked = [pool.submit(served.send, "read", "GET", f"/studies/{name}{path}") for name in ("ads", "news") * 30]

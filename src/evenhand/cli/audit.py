@@ -7,24 +7,26 @@ from typing import Annotated
 
 import typer
 
+from evenhand.cli.options import JSON
+
 __all__ = ["audit"]
 
 
 def audit(
-    log: Annotated[Path, typer.Argument(help="The log, a row a decision: CSV (also .gz) or Parquet.")],
+    log: Annotated[Path, typer.Argument(help="The log, one row per decision: CSV (also .gz) or Parquet.")],
     shares: Annotated[
-        str, typer.Option(help="Share owed to each arm: 0.02, or a=0.2,b=1/3, or a CSV with columns arm, share.")
+        str, typer.Option(help="Promised share of each arm: 0.02, or a=0.2,b=1/3, or a CSV with columns arm, share.")
     ],
-    arm: Annotated[str, typer.Option(help="The column that says for whom each decision was.")] = "arm",
-    tolerance: Annotated[float, typer.Option(help="By how many pulls an arm may be behind.")] = 0.0,
-    order: Annotated[str, typer.Option(help="A column to sort by first, such as a time stamp.")] = "",
+    arm: Annotated[str, typer.Option(help="The column with the arm of each decision.")] = "arm",
+    tolerance: Annotated[float, typer.Option(help="By how many pulls an arm may be behind its share.")] = 0.0,
+    order: Annotated[str, typer.Option(help="A column to sort by first, such as a timestamp.")] = "",
     out: Annotated[Path | None, typer.Option(help="Folder for audit.csv, timeline.csv and the picture.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    json: JSON = False,
 ) -> None:
     """Check a decision log against promised shares; exit code 1 when the promise was broken."""
     from evenhand import quotas
     from evenhand.cli.inputs import named_shares, shares_of
-    from evenhand.cli.output import as_json, folder, number, picture, say, table
+    from evenhand.cli.output import as_json, folder, picture, records, say
     from evenhand.tables import levels, read_table, write_csv
 
     frame = read_table(log, text=[arm])
@@ -51,8 +53,7 @@ def audit(
         as_json(body | {"arms": finding.arms.to_dict("records")})
     else:
         worst = finding.arms.sort_values("worst_shortfall", ascending=False)
-        rows = [[number(v) if isinstance(v, float) else v for v in row] for row in worst.itertuples(index=False)]
-        table(f"{log}: {finding.rounds} decisions", [str(c).replace("_", " ") for c in worst.columns], rows)
+        records(f"{log}: {finding.rounds} decisions", worst.to_dict("records"))
         for name in finding.never_seen:
             say(f"ATTENTION: arm {name} is promised a share and never appears in the log.")
         when = (

@@ -22,21 +22,19 @@ DEFAULTS = {"individuals": 4, "errors": 0.0, "seed": 0}
 
 
 def audit_pairs(
-    table: Annotated[Path, typer.Argument(help="The individuals, a row each: CSV (also .gz) or Parquet.")],
+    table: Annotated[Path, typer.Argument(help="The individuals, one per row: CSV (also .gz) or Parquet.")],
     features: Annotated[str, typer.Option(help="Columns that describe an individual, separated by commas.")],
-    reward: Annotated[str, typer.Option(help="The column with what an individual brings.")],
-    individuals: Annotated[int | None, typer.Option(help="How many are shown a round; 4, or as in --state.")] = None,
-    rounds: Annotated[int, typer.Option(help="After how many rounds to stop.", min=1)] = 10,
-    questions: Annotated[int, typer.Option(help="At most so many pairs are asked about a round.", min=1)] = 3,
+    reward: Annotated[str, typer.Option(help="The column with the reward of each individual.")],
+    individuals: Annotated[int | None, typer.Option(help="Individuals in a round; 4, or as in --state.")] = None,
+    rounds: Annotated[int, typer.Option(help="How many rounds to show.", min=1)] = 10,
+    questions: Annotated[int, typer.Option(help="The most pairs to ask about in a round.", min=1)] = 3,
     errors: Annotated[
-        float | None, typer.Option(help="The share of your own answers that may be wrong; 0, or as in --state.")
+        float | None, typer.Option(help="The share of your answers that may be wrong; 0, or as in --state.")
     ] = None,
     state: Annotated[
-        Path | None, typer.Option(help="File in which the policy lives on; it is saved after each answer.")
+        Path | None, typer.Option(help="File that keeps the policy; it is saved after each answer.")
     ] = None,
-    seed: Annotated[
-        int | None, typer.Option(help="Seed of the rows shown and of the draws; 0, or as in --state.")
-    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the rows and the draws; 0, or as in --state.")] = None,
 ) -> None:
     """Show each round's individuals side by side and ask about the pairs that teach the most.
 

@@ -7,12 +7,14 @@ from typing import Annotated
 
 import typer
 
+from evenhand.cli.options import JSON
+
 __all__ = ["check"]
 
 
 def check(
     name: Annotated[str, typer.Argument(help="A registered name, or the beginning of several, such as quotas/.")],
-    json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    json: JSON = False,
 ) -> None:
     """Run the contract over a registered policy or world, and try to break its promise; exit code 1 if one breaks."""
     from evenhand import registry

@@ -1,4 +1,4 @@
-"""`evenhand ask`, `tell` and `forget`: a study's conversation, one command a sentence."""
+"""`evenhand ask`, `tell` and `forget`: take decisions of a study and record their rewards."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from evenhand.cli.options import JSON, STORE, STUDY
 from evenhand.errors import ArgumentError, EvenhandError, StoreError, wanted
 
 if TYPE_CHECKING:
@@ -14,9 +15,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ask", "forget", "tell"]
 
-STORE = Annotated[str, typer.Argument(help="The store: a file such as ads.evenhand, or a URL.")]
-STUDY = Annotated[str | None, typer.Option(help="The study's name, where the store has several.")]
-JSON = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 NUMBERS = {"ignore_unknown_options": True}
 """A reward may be negative, and look like an option."""
 NAMED = 12
@@ -27,23 +25,25 @@ def ask(
     store: STORE,
     study: STUDY = None,
     contexts: Annotated[
-        str, typer.Option(help="What the round shows, a row an arm: [[1.0, 0.2], ...], a JSON or CSV file, or -.")
+        str,
+        typer.Option(help="The contexts, one row per arm: [[1.0, 0.2], ...], a JSON or CSV file, or -."),
     ] = "",
-    count: Annotated[int, typer.Option(help="How many decisions to take, in one transaction.", min=1)] = 1,
+    count: Annotated[int, typer.Option(help="How many decisions to take in one transaction.", min=1)] = 1,
     key: Annotated[
-        str | None, typer.Option(help="Your own name for this request; the same key returns the same decisions.")
+        str | None,
+        typer.Option(help="Your own name for this request; the same key returns the same decisions again."),
     ] = None,
 ) -> None:
-    """Take a decision: on disk, with its reason, before it is printed as one line of JSON."""
+    """Take a decision. It is saved with its reason before it is printed as one line of JSON."""
     from evenhand.cli.observations import contexts_of
     from evenhand.cli.output import line
     from evenhand.studies import Operation, Study
 
     with Study.open(store, study) as running:
         given = {"contexts": contexts_of(contexts, running)} if contexts else {}
-        taken = running.perform([Operation("ask", given=given, key=key, number=n) for n in range(count)])
+        outcomes = running.perform([Operation("ask", given=given, key=key, number=n) for n in range(count)])
         try:
-            for outcome in taken:
+            for outcome in outcomes:
                 if isinstance(outcome, EvenhandError):
                     raise outcome
                 line(_shown(running, outcome))
@@ -55,26 +55,30 @@ def ask(
 
 def tell(
     store: STORE,
-    ticket: Annotated[str, typer.Argument(help="The decision's number, or its signed ticket.")] = "",
-    reward: Annotated[str, typer.Argument(help="What it brought; [1, 0] for several, null for nobody.")] = "",
+    ticket: Annotated[str, typer.Argument(help="The decision's number or its signed ticket.")] = "",
+    reward: Annotated[str, typer.Argument(help="The reward; [1, 0] for several, null if nobody was chosen.")] = "",
     study: STUDY = None,
-    file: Annotated[str, typer.Option(help="Many at once: CSV or Parquet with the columns ticket, reward; or -.")] = "",
-    violations: Annotated[str, typer.Option(help="Pairs that were treated too differently: 0-1,2-3.")] = "",
-    acceptable: Annotated[str, typer.Option(help="Pairs that were looked at and found acceptable.")] = "",
-    rows: Annotated[str, typer.Option(help="Of a draw: its labelled rows, CSV or Parquet.")] = "",
-    label: Annotated[str, typer.Option(help="Their column of labels; all others are features.")] = "label",
-    samples: Annotated[str, typer.Option(help="Of an allocation: its trials, CSV; logged trials need no ticket.")] = "",
+    file: Annotated[
+        str,
+        typer.Option(help="Many rewards at once: CSV or Parquet with the columns ticket, reward; or -."),
+    ] = "",
+    violations: Annotated[str, typer.Option(help="Pairs that an auditor finds treated unfairly: 0-1,2-3.")] = "",
+    acceptable: Annotated[str, typer.Option(help="Pairs that an auditor finds treated fairly.")] = "",
+    rows: Annotated[str, typer.Option(help="For a draw: its labelled rows, CSV or Parquet.")] = "",
+    label: Annotated[str, typer.Option(help="The column of labels in --rows; all others are features.")] = "label",
+    samples: Annotated[
+        str, typer.Option(help="For an allocation: CSV of its trials; logged trials need no ticket.")
+    ] = "",
     json: JSON = False,
 ) -> None:
-    """Bring back what a decision brought; on disk before it says "told", and counted once however often it is told."""
+    """Record a decision's reward. It is saved before "told" is printed, and counts once even if it is told again."""
     from evenhand.cli.observations import pairs_of, reward_of, rows_of, samples_of, ticket_of
-    from evenhand.cli.output import line, say
     from evenhand.studies import Operation, Study
 
     with Study.open(store, study) as running:
         if file:
             if ticket or reward or violations or acceptable or rows or samples:
-                raise ArgumentError(wanted("--file", "alone, without a ticket and what it brought", ticket or reward))
+                raise ArgumentError(wanted("--file", "alone, without a ticket or a reward", ticket or reward))
             _tell_many(running, file, json)
             return
         if samples:
@@ -88,46 +92,39 @@ def tell(
             if acceptable:
                 given["acceptable"] = pairs_of(acceptable, "--acceptable")
         else:
-            raise ArgumentError(wanted("REWARD", "what the decision brought: a reward, --rows or --samples", "nothing"))
+            raise ArgumentError(wanted("REWARD", "a reward, --rows or --samples", "nothing"))
         if not ticket and not samples:
             raise ArgumentError(wanted("TICKET", "a decision's number or its signed ticket", ticket))
         number = ticket_of(ticket) if ticket else None
-        status = _done(running, Operation("tell", number, given))
-        if json:
-            line({"ticket": number, "status": status})
-        else:
-            say(status)
+        _close(running, Operation("tell", number, given), json)
 
 
 def forget(
     store: STORE,
-    ticket: Annotated[str, typer.Argument(help="The decision's number, or its signed ticket.")],
+    ticket: Annotated[str, typer.Argument(help="The decision's number or its signed ticket.")],
     study: STUDY = None,
     json: JSON = False,
 ) -> None:
-    """Close a ticket of which nothing will ever be told; the decision still counts as taken."""
+    """Close a ticket whose reward will never be known; the decision still counts as taken."""
     from evenhand.cli.observations import ticket_of
-    from evenhand.cli.output import line, say
     from evenhand.studies import Operation, Study
 
     with Study.open(store, study) as running:
-        number = ticket_of(ticket)
-        status = _done(running, Operation("forget", number))
-        if json:
-            line({"ticket": number, "status": status})
-        else:
-            say(status)
+        _close(running, Operation("forget", ticket_of(ticket)), json)
 
 
-def _done(study: Study, operation: Operation) -> str:
-    outcome = study.perform([operation])[0]
-    if isinstance(outcome, EvenhandError):
-        raise outcome
-    return str(outcome)
+def _close(study: Study, operation: Operation, json: bool) -> None:
+    """Close a ticket and print its status."""
+    from evenhand.cli.output import answer
+
+    (status,) = study.perform([operation])
+    if isinstance(status, EvenhandError):
+        raise status
+    answer({"ticket": operation.ticket, "status": status}, status, json)
 
 
 def _tell_many(study: Study, file: str, json: bool) -> None:
-    """Tell a table of rewards in one transaction; a row that is refused holds up no other."""
+    """Tell a table of rewards in one transaction; a refused row does not affect the others."""
     from evenhand.cli.observations import read_rewards, ticket_of
     from evenhand.cli.output import as_json, say
     from evenhand.studies import Operation

@@ -14,7 +14,7 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder for the decision log and the picture.")] = Path("out/demo"),
     seed: Annotated[int, typer.Option(help="Seed of the demonstration.")] = 442,
 ) -> None:
-    """Give away 1,000 places in a programme for 442 diabetes patients, each group owed its share; no download."""
+    """Give away 1,000 places in a programme to 442 diabetes patients, each group with a promised share; no download."""
     from evenhand.cli.output import folder, picture, say, table
     from evenhand.experiments.quotas.programme import GUARANTEE, draw, run
 

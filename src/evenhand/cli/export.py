@@ -1,4 +1,4 @@
-"""`evenhand export`: a study's log as a table, for a spreadsheet or for off-policy estimators."""
+"""`evenhand export`: write a study's log as a table, for a spreadsheet or for off-policy estimators."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from evenhand.cli.conversation import STORE, STUDY
+from evenhand.cli.options import STORE, STUDY
 from evenhand.errors import ArgumentError, wanted
 
 __all__ = ["export"]
@@ -20,11 +20,11 @@ def export(
     store: STORE,
     out: Annotated[str, typer.Option(help="The file: .csv, .csv.gz or .parquet; - for CSV on standard output.")],
     form: Annotated[
-        str, typer.Option(help="log: a row a decision; bandit: logged bandit feedback with propensities.")
+        str, typer.Option(help="log: one row per decision; bandit: logged bandit feedback with propensities.")
     ] = "log",
     study: STUDY = None,
 ) -> None:
-    """Write the decisions to a file, a row each."""
+    """Write the decisions to a file, one per row."""
     from evenhand.cli.output import say
     from evenhand.studies import Study
     from evenhand.studies.export import bandit_frame

@@ -53,11 +53,10 @@ def learned_bias(world: Any, rounds: int, seed: int) -> pd.DataFrame:
 
 def show_bias(found: pd.DataFrame) -> None:
     """Print the learned bias."""
-    from evenhand.cli.output import number, table
+    from evenhand.cli.output import records
 
-    rows = [[number(v) if isinstance(v, float) else v for v in row] for row in found.itertuples(index=False)]
     title = "Learned bias by feature, 95 % intervals (bias plus the difference of the groups' pull-weighted worth)"
-    table(title, list(found.columns), rows)
+    records(title, found.to_dict("records"))
 
 
 def write_bias(found: pd.DataFrame, out: Path) -> list[Path]:

@@ -1,4 +1,4 @@
-"""`evenhand keys`: who may use a store over a network."""
+"""`evenhand keys`: the keys for a store over a network."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from evenhand.cli.conversation import JSON, STORE
+from evenhand.cli.options import JSON, STORE
 from evenhand.errors import ArgumentError, wanted
 
 __all__ = ["keys"]
@@ -18,13 +18,13 @@ ACTIONS = ("list", "add", "revoke")
 def keys(
     store: STORE,
     action: Annotated[str, typer.Argument(help="list, add or revoke.")] = "list",
-    key: Annotated[str, typer.Argument(help="What to revoke: the key's id, as list shows it.")] = "",
-    role: Annotated[str, typer.Option(help="What a new key may do: decide, report or read.")] = "",
-    note: Annotated[str, typer.Option(help="Whose the new key is, or what for.")] = "",
+    key: Annotated[str, typer.Argument(help="The id of the key to revoke, as shown by list.")] = "",
+    role: Annotated[str, typer.Option(help="The role of a new key: decide, report or read.")] = "",
+    note: Annotated[str, typer.Option(help="The owner or the purpose of a new key.")] = "",
     json: JSON = False,
 ) -> None:
-    """Give out, list and revoke the keys of the service; a key is shown once, the store keeps its digest."""
-    from evenhand.cli.output import as_json, cell, say, table
+    """Add, list and revoke the keys of the service. A key is shown only once; the store keeps its digest."""
+    from evenhand.cli.output import answer, as_json, records, say
     from evenhand.studies import Store
     from evenhand.studies.keys import add_key, list_keys, revoke_key
 
@@ -38,10 +38,7 @@ def keys(
         if action == "add":
             given: Any = role
             text = add_key(place, given, note)
-            if json:
-                as_json({"key": text, "role": role})
-            else:
-                say(f"{text}\nThis key may {role}. It is shown this once.")
+            answer({"key": text, "role": role}, f"{text}\nThis key may {role}. It is shown only once.", json)
             return
         status = revoke_key(place, key) if action == "revoke" else ""
         rows = [one._asdict() for one in list_keys(place)]
@@ -50,6 +47,6 @@ def keys(
     elif action == "revoke":
         say(status)
     elif rows:
-        table(store, [*rows[0]], [[cell(value) for value in row.values()] for row in rows])
+        records(store, rows)
     else:
         say(f"{store}: no keys yet")

@@ -1,4 +1,4 @@
-"""`evenhand list`: what there is."""
+"""`evenhand list`: the registered policies, worlds and experiments."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from typing import Annotated
 
 import typer
 
+from evenhand.cli.options import JSON
+
 __all__ = ["list_all"]
 
 
 def list_all(
-    prefix: Annotated[str, typer.Argument(help="Only names that begin so, such as quotas.")] = "",
-    json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    prefix: Annotated[str, typer.Argument(help="Only names that begin with this, such as quotas.")] = "",
+    json: JSON = False,
 ) -> None:
     """List registered policies, worlds and experiments."""
     from evenhand import registry

@@ -1,4 +1,4 @@
-"""`evenhand monitor`: what is watched of a study, and what was seen."""
+"""`evenhand monitor`: the monitors and alerts of a study."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from evenhand.cli.conversation import JSON, STORE, STUDY
+from evenhand.cli.options import JSON, STORE, STUDY
 from evenhand.errors import ArgumentError, wanted
 
 __all__ = ["monitor"]
@@ -17,17 +17,17 @@ ACTIONS = ("list", "add", "remove", "check")
 def monitor(
     store: STORE,
     action: Annotated[str, typer.Argument(help="list, add, remove or check.")] = "list",
-    number: Annotated[int | None, typer.Argument(help="Which monitor to remove: its id, as list shows it.")] = None,
-    metric: Annotated[str, typer.Option(help="To add: shortfall, drift, reward or overdue.")] = "",
-    threshold: Annotated[float | None, typer.Option(help="Where the alert is raised.")] = None,
-    window: Annotated[int, typer.Option(help="Decisions, rewards or, for overdue, seconds that are looked at.")] = 0,
-    subject: Annotated[str | None, typer.Option(help="One arm or group; the worst of all if not given.")] = None,
-    webhook: Annotated[str | None, typer.Option(help="An address to which the service posts alerts.")] = None,
+    number: Annotated[int | None, typer.Argument(help="The id of the monitor to remove, as shown by list.")] = None,
+    metric: Annotated[str, typer.Option(help="The metric of a new monitor: shortfall, drift, reward or overdue.")] = "",
+    threshold: Annotated[float | None, typer.Option(help="The value at which an alert is raised.")] = None,
+    window: Annotated[int, typer.Option(help="Decisions or rewards to look at; for overdue, seconds.")] = 0,
+    subject: Annotated[str | None, typer.Option(help="The arm or group to watch; by default the worst of all.")] = None,
+    webhook: Annotated[str | None, typer.Option(help="The address to which the service posts alerts.")] = None,
     study: STUDY = None,
     json: JSON = False,
 ) -> None:
-    """Watch a study. check measures now, shows what was raised or cleared, and exits with 1 while an alert stands."""
-    from evenhand.cli.output import as_json, say
+    """Watch a study. check measures now, shows the alerts that changed, and exits with 1 while one is active."""
+    from evenhand.cli.output import answer, as_json
     from evenhand.studies import Study, monitors
 
     if action not in ACTIONS:
@@ -39,17 +39,11 @@ def monitor(
     with Study.open(store, study) as running:
         if threshold is not None:
             made = monitors.add(running, metric, threshold=threshold, window=window, subject=subject, webhook=webhook)
-            if json:
-                as_json(made._asdict())
-            else:
-                say(f"monitor {made.id} watches {made.metric}")
+            answer(made._asdict(), f"monitor {made.id} watches {made.metric}", json)
             return
         if number is not None:
             monitors.remove(running, number)
-            if json:
-                as_json({"id": number, "status": "removed"})
-            else:
-                say(f"monitor {number} is removed")
+            answer({"id": number, "status": "removed"}, f"monitor {number} is removed", json)
             return
         changed = monitors.watch(running) if action == "check" else []
         standing = monitors.alerts(running, standing=True)
@@ -67,11 +61,11 @@ def monitor(
 
 
 def _say(name: str, found: dict[str, list[dict[str, Any]]], action: str) -> None:
-    from evenhand.cli.output import cell, say, table
+    from evenhand.cli.output import cell, records, say
 
     rows = found["monitors"]
     if rows and action == "list":
-        table("Monitors", [*rows[0]], [[cell(value) for value in row.values()] for row in rows])
+        records("Monitors", rows)
     for part, title in {"changed": "Raised or cleared just now", "standing": "Alerts that stand"}.items():
         if found[part]:
             say(f"{title}:")

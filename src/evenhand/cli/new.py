@@ -1,4 +1,4 @@
-"""`evenhand new`: a policy goes into a store, and is a study from then on."""
+"""`evenhand new`: create a study, a policy in a store."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from evenhand.cli.options import JSON
 from evenhand.errors import ArgumentError, wanted
 from evenhand.traits import traits_of
 
@@ -25,27 +26,29 @@ def new(
     ],
     policy: Annotated[str, typer.Option("--policy", "-p", help="fair-ucb, fair-learn+thompson, ...")] = "",
     shares: Annotated[
-        str, typer.Option(help="Share owed to each arm: a=0.2,b=1/3, or 0.2 beside --arms, or a CSV or JSON file.")
+        str, typer.Option(help="Promised share of each arm: a=0.2,b=1/3, or 0.2 with --arms, or a CSV or JSON file.")
     ] = "",
-    arms: Annotated[str, typer.Option(help='Labels a,b,c, or a number of arms, or ["a,b", 17] as JSON.')] = "",
-    tolerance: Annotated[float | None, typer.Option(help="By how many pulls an arm may be behind.")] = None,
-    learner: Annotated[str, typer.Option(help="The learner under a rule; UCB1 if none is named.")] = "",
+    arms: Annotated[str, typer.Option(help='Labels a,b,c, or the number of arms, or JSON such as ["a,b", 17].')] = "",
+    tolerance: Annotated[float | None, typer.Option(help="By how many pulls an arm may be behind its share.")] = None,
+    learner: Annotated[str, typer.Option(help="The learner under a quota rule; by default UCB1.")] = "",
     groups: Annotated[str, typer.Option(help="Group of each arm: a=men,b=women, or a JSON file or object.")] = "",
-    sensitive: Annotated[str, typer.Option(help="The group that is corrected; without it, every group.")] = "",
-    seed: Annotated[int | None, typer.Option(help="Seed; drawn if not given.")] = None,
-    name: Annotated[str | None, typer.Option(help="The study's name; the file's name if not given.")] = None,
+    sensitive: Annotated[str, typer.Option(help="The group whose rewards are corrected; by default every group.")] = "",
+    seed: Annotated[int | None, typer.Option(help="The seed; by default drawn at random.")] = None,
+    name: Annotated[str | None, typer.Option(help="The study's name; by default the file's name.")] = None,
     expire_after: Annotated[
-        str | None, typer.Option(help="How long a ticket may stay open: 90s, 12h, 7d; for ever if not given.")
+        str | None, typer.Option(help="How long a ticket may stay open: 90s, 12h, 7d; by default for ever.")
     ] = None,
     settings: Annotated[
-        list[str] | None, typer.Option("--set", help="Another argument of the policy, horizon=1000; repeat it.")
+        list[str] | None,
+        typer.Option("--set", help="Another argument of the policy, horizon=1000; may be repeated."),
     ] = None,
     spec: Annotated[
-        Path | None, typer.Option(help='The policy as JSON, {"policy": "quotas/fair-ucb", ...}; options go before it.')
+        Path | None,
+        typer.Option(help='JSON file with the policy, {"policy": "quotas/fair-ucb", ...}; options override it.'),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    json: JSON = False,
 ) -> None:
-    """Put a policy into a store: from then on it is asked and told there, and nothing is lost."""
+    """Create a study: a policy in a store, where every decision and reward is saved."""
     from evenhand.cli.output import as_json, say
     from evenhand.cli.policies import describe, put
     from evenhand.studies import Study

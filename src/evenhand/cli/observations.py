@@ -1,4 +1,4 @@
-"""What users bring to a conversation, read once: contexts, rewards, pairs, labelled rows, trials."""
+"""The data of decisions and rewards, read from arguments and files: contexts, rewards, pairs, rows, trials."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What commands print: tables for people, JSON for programs, files below --out."""
+"""The output of commands: tables for people, JSON for programs, files in --out."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.console import Console
 
-__all__ = ["as_json", "cell", "folder", "line", "number", "picture", "promise_sentence", "say", "table"]
+__all__ = [
+    "answer", "as_json", "cell", "folder", "line", "number", "picture", "promise_sentence", "records", "say", "table",
+]  # fmt: skip
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
@@ -27,11 +29,26 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> 
 
     drawn = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
     for i, column in enumerate(columns):
-        right = all(isinstance(row[i], (int, float)) or _numeric(row[i]) for row in rows)
+        right = all(row[i] is None or _numeric(row[i]) for row in rows)
         drawn.add_column(column, justify="right" if right else "left", overflow="fold")
     for row in rows:
-        drawn.add_row(*(number(cell) if isinstance(cell, float) else str(cell) for cell in row))
+        drawn.add_row(*(str(cell(value)) for value in row))
     _console().print(drawn)
+
+
+def records(title: str, rows: Sequence[Mapping[Any, Any]], *, empty: bool = True) -> None:
+    """Print rows with the same names as a table; with `empty=False`, without the columns in which nothing stands."""
+    names = [name for name in (rows[0] if rows else ()) if empty or any(row[name] is not None for row in rows)]
+    if names:
+        table(title, [name.replace("_", " ") for name in names], [[row[name] for name in names] for row in rows])
+
+
+def answer(body: Any, words: str, json: bool) -> None:
+    """Print the result of a command on one line: JSON for programs, words for people."""
+    if json:
+        line(body)
+    else:
+        say(words)
 
 
 def number(value: float) -> str:
@@ -73,7 +90,7 @@ def line(body: Any) -> None:
 
 
 def folder(out: Path) -> Path:
-    """Return the folder named by --out, made where it is not there.
+    """Return the folder named by --out, created if missing.
 
     Raises
     ------
@@ -125,4 +142,4 @@ def _clean(value: Any) -> Any:
 
 def _numeric(cell: Any) -> bool:
     text = str(cell).strip("+-%")
-    return bool(text) and text.replace(".", "", 1).replace("e-", "").isdigit()
+    return isinstance(cell, (int, float)) or (bool(text) and text.replace(".", "", 1).replace("e-", "").isdigit())

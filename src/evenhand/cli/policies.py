@@ -14,7 +14,7 @@ from evenhand.protocol import Label
 __all__ = ["describe", "find_policy", "group_settings", "parameters_of", "policies_of", "put"]
 
 FOR_GROUPS = ("group-fair-top-interval", "top-interval", "interval-chaining", "naive-fair")
-"""What is compared where the world has groups and no policy is named."""
+"""The policies to compare in a world with groups if none is named."""
 
 
 def describe(policy: str, learner: str = "") -> dict[str, Any]:

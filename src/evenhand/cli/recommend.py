@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from evenhand.cli.options import JSON
 from evenhand.errors import ArgumentError, TableError, wanted
 
 if TYPE_CHECKING:
@@ -20,43 +21,41 @@ SEARCHES = ("csr", "two-stage-csr", "sris", "one-shot")
 
 def recommend(
     model: Annotated[
-        Path | None, typer.Argument(help="Causal model, a BIF file; not needed once --trial exists.")
+        Path | None, typer.Argument(help="The causal model, a BIF file; not needed once --trial exists.")
     ] = None,
     intervene: Annotated[str, typer.Option(help="The node whose table the candidates replace.")] = "",
-    sensitive: Annotated[list[str] | None, typer.Option(help="A sensitive root; several are allowed.")] = None,
-    outcome: Annotated[str, typer.Option(help="The node to be raised.")] = "",
+    sensitive: Annotated[list[str] | None, typer.Option(help="A sensitive root node; may be repeated.")] = None,
+    outcome: Annotated[str, typer.Option(help="The outcome to maximise.")] = "",
     candidates: Annotated[
         Path | None,
         typer.Option(
-            help='JSON {"label": table, ...}, the deployed one first, null for the model\'s own table; '
+            help='JSON {"label": table, ...}, the deployed candidate first, null for the model\'s own table; '
             'or {"candidates": {...}, "values": {...}, "costs": {...}}.'
         ),
     ] = None,
-    values: Annotated[str, typer.Option(help="Numbers of the outcome's states, such as present=0,absent=1.")] = "",
+    values: Annotated[str, typer.Option(help="Values of the outcome's states, such as present=0,absent=1.")] = "",
     tolerance: Annotated[float | None, typer.Option(help="Largest fair gap, in the outcome's units.")] = None,
-    budget: Annotated[int | None, typer.Option(help="Number of trials.")] = None,
+    budget: Annotated[int | None, typer.Option(help="The number of trials.")] = None,
     search: Annotated[str, typer.Option(help=f"One of {', '.join(SEARCHES)}.")] = "csr",
     pooled: Annotated[
         bool | None,
-        typer.Option(
-            "--pooled/--paper", help="Mixture weights, or the paper's rules and words; csr is pooled unless asked."
-        ),
+        typer.Option("--pooled/--paper", help="Mixture weights, or the paper's rules; csr is pooled by default."),
     ] = None,
     delta: Annotated[
-        float | None, typer.Option(help="How often an answer of csr may be wrong; 0.05 if not given.")
+        float | None, typer.Option(help="The probability with which an answer of csr may be wrong; by default 0.05.")
     ] = None,
-    evidence: Annotated[str, typer.Option(help="What an answer of csr rests on: exact, or normal.")] = "",
-    seed: Annotated[int | None, typer.Option(help="Seed of the simulated trials.")] = None,
-    trial: Annotated[Path | None, typer.Option(help="File that keeps a real trial between commands.")] = None,
+    evidence: Annotated[str, typer.Option(help="The intervals behind an answer of csr: exact or normal.")] = "",
+    seed: Annotated[int | None, typer.Option(help="The seed of the simulated trials.")] = None,
+    trial: Annotated[Path | None, typer.Option(help="The file that keeps a real trial between commands.")] = None,
     log: Annotated[
-        Path | None, typer.Option(help="Logged trials of the deployed candidate, before the first --ask.")
+        Path | None, typer.Option(help="Logged trials of the deployed candidate, told before the first --ask.")
     ] = None,
-    tell: Annotated[Path | None, typer.Option(help="CSV of what was observed of the open allocation.")] = None,
-    ask: Annotated[Path | None, typer.Option(help="CSV to write the next allocation to.")] = None,
+    tell: Annotated[Path | None, typer.Option(help="CSV with the results of the open allocation.")] = None,
+    ask: Annotated[Path | None, typer.Option(help="CSV for the next allocation.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the table and the picture.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    json: JSON = False,
 ) -> None:
-    """Name the best candidate among the fair ones. With --ask, --tell or --log it guides a real trial, else it
+    """Find the best candidate among the fair ones. With --ask, --tell or --log it guides a real trial; otherwise it
     simulates one."""
     from evenhand import state
     from evenhand.cli.inputs import read_texts
@@ -198,12 +197,12 @@ def _show(running: Search, seed: int | None, ask: Path | None, out: Path | None,
     say(in_words(found))
     if seed is not None:
         answer = "no candidate" if body["exact"] is None else body["exact"]
-        say(f"simulated with seed {seed}; exactly, {answer} is the answer")
+        say(f"Simulated with seed {seed}; the exact answer is {answer}")
     if ask is not None:
         say(
-            "the search is over, there is nothing more to try"
+            "The search is over; there is nothing more to try"
             if running.finished
-            else f"the next allocation is in {ask}"
+            else f"The next allocation is in {ask}"
         )
 
 

@@ -8,20 +8,22 @@ from typing import Annotated
 
 import typer
 
+from evenhand.cli.options import JSON
+
 __all__ = ["reproduce"]
 
 
 def reproduce(
-    experiment: Annotated[str, typer.Argument(help="An experiment such as quotas/fig3, or all of a paper: quotas.")],
-    quick: Annotated[bool, typer.Option("--quick", help="Small settings, seconds instead of minutes.")] = False,
+    experiment: Annotated[str, typer.Argument(help="An experiment such as quotas/fig3, or a paper such as quotas.")],
+    quick: Annotated[bool, typer.Option("--quick", help="Use small settings: seconds instead of minutes.")] = False,
     out: Annotated[Path, typer.Option(help="Folder for data, pictures and reports.")] = Path("out"),
-    jobs: Annotated[int, typer.Option(help="Workers, -1 for all cores.")] = -1,
+    jobs: Annotated[int, typer.Option(help="The number of workers; -1 for all cores.")] = -1,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Exit code 1 if a conclusive claim is not reproduced.")
+        bool, typer.Option("--strict", help="Exit with code 1 if a conclusive claim is not reproduced.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    json: JSON = False,
 ) -> None:
-    """Reproduce a paper's figure: data, picture, and a verdict a claim. Interrupted, the same command goes on."""
+    """Reproduce a paper's figure: data, picture, and one verdict per claim. Repeat it after an interruption."""
     import time
 
     from evenhand.cli.output import as_json, folder, say, table

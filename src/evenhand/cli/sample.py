@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from evenhand.cli.options import JSON
+
 if TYPE_CHECKING:
     from evenhand.sampling import Collected, Sampler, TablePool
 
@@ -17,26 +19,26 @@ MOST_NOTES = 10
 
 
 def sample(
-    pool: Annotated[Path, typer.Argument(help="The pool, a row an example: CSV (also .gz) or Parquet.")],
-    group: Annotated[str, typer.Option(help="The column of the groups, or several: sex,race.")],
-    label: Annotated[str, typer.Option(help="The column of the labels, two classes.")],
-    budget: Annotated[float, typer.Option(help="How many labels may be bought, or what they may cost with --costs.")],
+    pool: Annotated[Path, typer.Argument(help="The pool, one example per row: CSV (also .gz) or Parquet.")],
+    group: Annotated[str, typer.Option(help="The column of groups, or several: sex,race.")],
+    label: Annotated[str, typer.Option(help="The column of labels, which has two classes.")],
+    budget: Annotated[float, typer.Option(help="The number of labels to buy, or their total cost with --costs.")],
     scheme: Annotated[
         str, typer.Option(help="optimistic, epsilon-greedy, greedy, uniform or proportional.")
     ] = "optimistic",
-    features: Annotated[str, typer.Option(help="Columns to learn from; all others when left out.")] = "",
-    costs: Annotated[str, typer.Option(help="Cost of a label in each group: a=1,b=3.")] = "",
-    batch: Annotated[int, typer.Option(help="Rows that train in a round; as many validate.")] = 1,
+    features: Annotated[str, typer.Option(help="The columns to learn from; by default all others.")] = "",
+    costs: Annotated[str, typer.Option(help="The cost of a label in each group: a=1,b=3.")] = "",
+    batch: Annotated[int, typer.Option(help="The training rows of a round; as many rows validate.")] = 1,
     loss: Annotated[str, typer.Option(help="zero_one, log, false_negative or false_positive.")] = "zero_one",
-    trend: Annotated[float, typer.Option(help="Weight of the trend term of the optimistic scheme.")] = 0.0,
-    reweighted: Annotated[bool, typer.Option("--reweighted", help="Minimax reweighting as the last step.")] = False,
-    seed: Annotated[int | None, typer.Option(help="Seed; drawn and reported when left out.")] = None,
+    trend: Annotated[float, typer.Option(help="The weight of the trend term in the optimistic scheme.")] = 0.0,
+    reweighted: Annotated[bool, typer.Option("--reweighted", help="Apply minimax reweighting at the end.")] = False,
+    seed: Annotated[int | None, typer.Option(help="The seed; by default drawn and reported.")] = None,
     out: Annotated[Path, typer.Option(help="Folder for the rows, the mixture and the picture.")] = Path("out/sample"),
-    json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    json: JSON = False,
 ) -> None:
-    """Choose rows of a pool so that the worst-off group's risk gets low; write them, the mixture and a picture."""
+    """Choose training rows from a pool so that the risk of the worst-off group is low."""
     from evenhand.cli.inputs import named_shares, names_of
-    from evenhand.cli.output import as_json, folder, number, picture, say, table
+    from evenhand.cli.output import as_json, folder, picture, records, say
     from evenhand.plots.sampling import plot_collection
     from evenhand.plots.style import figure
     from evenhand.sampling import TablePool
@@ -69,10 +71,8 @@ def sample(
         body = {"rounds": finished.rounds, "labels": finished.labels, "cost": finished.cost, "seed": sampler.seed}
         as_json(body | {"groups": risks.to_dict("records"), "notes": sampler.notes, "folder": str(out)})
         return
-    rows = [[number(v) if isinstance(v, float) else v for v in row] for row in risks.itertuples(index=False)]
-    table(
-        f"{finished.rounds} rounds, {finished.labels} labels, seed {sampler.seed}", list(map(str, risks.columns)), rows
-    )
+    title = f"{finished.rounds} rounds, {finished.labels} labels, seed {sampler.seed}"
+    records(title, risks.to_dict("records"))
     for note in sampler.notes[:MOST_NOTES]:
         say(f"- {note}")
     if len(sampler.notes) > MOST_NOTES:

@@ -1,4 +1,4 @@
-"""`evenhand show`: how a study stands, as a table and a picture; one decision with all its reasons."""
+"""`evenhand show`: the state of a study in tables and pictures, or everything about one decision."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from evenhand.cli.conversation import JSON, STORE, STUDY
+from evenhand.cli.options import JSON, STORE, STUDY
 
 if TYPE_CHECKING:
     from evenhand.studies import Study
+    from evenhand.studies.log import Record
 
 __all__ = ["bars", "show"]
 
@@ -28,12 +29,12 @@ MOST = 60
 def show(
     store: STORE,
     study: STUDY = None,
-    decision: Annotated[str, typer.Option(help="One decision instead: its number or its signed ticket.")] = "",
+    decision: Annotated[str, typer.Option(help="Show one decision instead: its number or its signed ticket.")] = "",
     open_: Annotated[bool, typer.Option("--open", help="List all open tickets.")] = False,
     out: Annotated[Path | None, typer.Option(help="Folder for arms.csv and the pictures.")] = None,
     json: JSON = False,
 ) -> None:
-    """Show how a study stands: shares against promises, open tickets, learned bias, the last decisions with reasons."""
+    """Show the state of a study: shares and promises, open tickets, learned bias, the last decisions with reasons."""
     from evenhand.cli.output import as_json, folder
     from evenhand.studies import Study
     from evenhand.studies.summary import summarize
@@ -44,7 +45,7 @@ def show(
             return
         found = summarize(running)
         found["open_tickets"] = running.open_tickets
-        found["latest"] = _latest(running)
+        found["latest"] = [_row(record) for record in running.latest(LATEST)]
         found |= _tables(running.bare_policy)
         written = [] if out is None else _write(running, found, folder(out))
     if json:
@@ -89,28 +90,17 @@ def _one(study: Study, ticket: str, json: bool) -> None:
             say(f"{name.replace('_', ' '):<14}{value}")
 
 
-def _latest(study: Study) -> list[dict[str, Any]]:
-    """Return the last decisions, looked for from the end of the log on."""
-    entries, reach = study.sequence, 20 * LATEST
-    while True:
-        asked = [event for event in study.events(max(0, entries - reach)) if event.kind == "ask"][-LATEST:]
-        if len(asked) == LATEST or reach >= entries:
-            break
-        reach *= 10
-    rows = []
-    for event in asked:
-        record, decided = study.record(event.ticket), event.decision or {}
-        rows.append(
-            {
-                "id": event.ticket,
-                "at": event.at,
-                "arm": decided.get("arm", decided.get("group")),
-                "reason": decided.get("reason"),
-                "status": record.status,
-                "reward": (record.told or {}).get("reward"),
-            }
-        )
-    return rows
+def _row(record: Record) -> dict[str, Any]:
+    """Return a decision as a row of a table."""
+    decided, told = record.decision, record.told or {}
+    return {
+        "id": record.ticket,
+        "at": record.at,
+        "arm": decided.get("arm", decided.get("group")),
+        "reason": decided.get("reason"),
+        "status": record.status,
+        "reward": told.get("reward"),
+    }
 
 
 def _tables(policy: Any) -> dict[str, Any]:
@@ -127,7 +117,7 @@ def _tables(policy: Any) -> dict[str, Any]:
 
 
 def _say(found: dict[str, Any], written: list[Path], *, every: bool) -> None:
-    from evenhand.cli.output import number, say, table
+    from evenhand.cli.output import number, records, say, table
 
     say(
         f"{found['name']}: {found['policy']}, since {found['created']:%Y-%m-%d %H:%M}; {found['decisions']} decisions, "
@@ -137,10 +127,11 @@ def _say(found: dict[str, Any], written: list[Path], *, every: bool) -> None:
     if len(rows) > MOST:
         rows = sorted(rows, key=lambda row: (-(row["owed"] or 0.0), -row["decisions"]))[:MOST]
     more = "" if len(rows) == len(found["arms"]) else f" ({len(found['arms']) - len(rows)} more)"
-    _rows(f"Decisions{more}", [{"arm": row["label"], **row} for row in rows], without="label")
+    named = [{"arm": row["label"]} | {name: row[name] for name in row if name != "label"} for row in rows]
+    records(f"Decisions{more}", named, empty=False)
     if rows and found["decisions"] and sys.stdout.isatty():
         blocks = "█│" if _writes("█│") else "#|"
-        say(f"Share of the decisions {blocks[0]} and what is promised {blocks[1]}")
+        say(f"Share of the decisions {blocks[0]} and promised share {blocks[1]}")
         say("\n".join(bars(rows, blocks, max(10, shutil.get_terminal_size().columns - 50))) + "\n")
     for line in _sentences(found, every):
         say(line)
@@ -149,7 +140,7 @@ def _say(found: dict[str, Any], written: list[Path], *, every: bool) -> None:
         ("risks", "Risks by group"),
         ("latest", "The last decisions"),
     ):
-        _rows(title, found.get(name) or [])
+        records(title, found.get(name) or [], empty=False)
     if "recommendation" in found:
         from pandas import DataFrame
 
@@ -163,16 +154,6 @@ def _say(found: dict[str, Any], written: list[Path], *, every: bool) -> None:
         say(f"Mean reward {number(mean)}; of the last {window} told {number(recent)}.")
     if written:
         say("written: " + ", ".join(map(str, written)))
-
-
-def _rows(title: str, rows: list[dict[str, Any]], without: str = "") -> None:
-    """Print a table without the columns in which nothing stands."""
-    from evenhand.cli.output import cell, table
-
-    columns = [name for name in (rows[0] if rows else ()) if any(row[name] is not None for row in rows)]
-    if columns:
-        heads = [name.replace("_", " ") for name in columns if name != without]
-        table(title, heads, [[cell(row[name]) for name in columns if name != without] for row in rows])
 
 
 def _sentences(found: dict[str, Any], every: bool) -> list[str]:

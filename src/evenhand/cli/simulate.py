@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from evenhand.cli.options import JSON
+
 if TYPE_CHECKING:
     import xarray as xr
 
@@ -20,28 +22,28 @@ LOSSES = ("regret", "r_regret", "true_regret", "biased_regret", "perceived_regre
 def simulate(
     world: Annotated[str, typer.Argument(help="A registered world, such as quotas/bernoulli-arms.")] = "",
     data: Annotated[Path | None, typer.Option(help="Your own table instead: CSV (also .gz) or Parquet.")] = None,
-    arm: Annotated[str, typer.Option(help="Its column of arms; with --group several, separated by commas.")] = "arm",
-    reward: Annotated[str, typer.Option(help="Its column of rewards, in [0, 1] unless there is a --group.")] = "reward",
-    group: Annotated[str, typer.Option(help="Its column of groups: rewards may be biased against one.")] = "",
-    sensitive: Annotated[str, typer.Option(help="The group that is corrected; without it, every group.")] = "",
-    features: Annotated[str, typer.Option(help="Its columns shown as context; all others if not given.")] = "",
-    means: Annotated[str, typer.Option(help="Means of Bernoulli arms, 0.7,0.5,0.4.")] = "",
+    arm: Annotated[str, typer.Option(help="Column of arms in --data; with --group also several: age,sex.")] = "arm",
+    reward: Annotated[str, typer.Option(help="Column of rewards in --data, in [0, 1] without --group.")] = "reward",
+    group: Annotated[str, typer.Option(help="Column of groups in --data; rewards may be biased against one.")] = "",
+    sensitive: Annotated[str, typer.Option(help="The group whose rewards are corrected; by default every group.")] = "",
+    features: Annotated[str, typer.Option(help="Columns of contexts in --data; by default all others.")] = "",
+    means: Annotated[str, typer.Option(help="The means of Bernoulli arms: 0.7,0.5,0.4.")] = "",
     policy: Annotated[
         list[str] | None,
-        typer.Option("--policy", "-p", help="fair-ucb, ucb1, fair-learn+thompson ...; repeat to compare."),
+        typer.Option("--policy", "-p", help="A policy: fair-ucb, ucb1, fair-learn+thompson, ...; may be repeated."),
     ] = None,
     shares: Annotated[
-        str, typer.Option(help="Share owed to each arm: 0.02, or a=0.2,b=1/3, or a CSV with columns arm, share.")
+        str, typer.Option(help="Promised share of each arm: 0.02, or a=0.2,b=1/3, or a CSV with columns arm, share.")
     ] = "",
-    tolerance: Annotated[float, typer.Option(help="By how many pulls an arm may be behind.")] = 0.0,
-    rounds: Annotated[int, typer.Option(help="Rounds of each replication.")] = 10_000,
-    replications: Annotated[int, typer.Option(help="Independent repetitions.")] = 20,
-    seed: Annotated[int | None, typer.Option(help="Seed; drawn and shown if not given.")] = None,
-    jobs: Annotated[int, typer.Option(help="Workers, -1 for all cores.")] = -1,
+    tolerance: Annotated[float, typer.Option(help="By how many pulls an arm may be behind its share.")] = 0.0,
+    rounds: Annotated[int, typer.Option(help="The number of rounds in each replication.")] = 10_000,
+    replications: Annotated[int, typer.Option(help="The number of independent replications.")] = 20,
+    seed: Annotated[int | None, typer.Option(help="The seed; by default drawn and shown.")] = None,
+    jobs: Annotated[int, typer.Option(help="The number of workers; -1 for all cores.")] = -1,
     out: Annotated[Path | None, typer.Option(help="Folder for history.nc, summary.csv, arms.csv and pictures.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    json: JSON = False,
 ) -> None:
-    """Simulate policies and show what was promised, what held, and what it cost."""
+    """Simulate policies and show whether their promises held and what these cost."""
     import evenhand as eh
     from evenhand.cli.inputs import shares_of
     from evenhand.cli.output import folder
@@ -123,7 +125,7 @@ def _report(history: xr.Dataset, bias: Any, out: Path | None, json: bool) -> Non
         of_groups = [k for k in told[0] if k.startswith("share_of_") or k == "selection_rate_ratio"]
         of_policies = [k for k in told[0] if k not in of_groups]
         for title, columns in (
-            ("What held at every round, and what it cost (means over replications)", of_policies),
+            ("Promises at every round, and rewards (means over replications)", of_policies),
             ("Shares of the pulls by group; smallest over largest selection rate", ["policy", *of_groups]),
         ):
             if len(columns) > 1:

@@ -1,15 +1,15 @@
-"""`evenhand studies`, `snapshot` and `upgrade`: what a store holds, and in which form."""
+"""`evenhand studies`, `snapshot` and `upgrade`: the studies of a store, and its version."""
 
 from __future__ import annotations
 
-from evenhand.cli.conversation import JSON, STORE, STUDY
+from evenhand.cli.options import JSON, STORE, STUDY
 
 __all__ = ["snapshot", "studies", "upgrade"]
 
 
 def studies(store: STORE, json: JSON = False) -> None:
     """List the studies of a store."""
-    from evenhand.cli.output import as_json, cell, say, table
+    from evenhand.cli.output import as_json, records, say
     from evenhand.studies import Store, Study
     from evenhand.studies.summary import outline
 
@@ -22,25 +22,23 @@ def studies(store: STORE, json: JSON = False) -> None:
     if json:
         as_json(rows)
     elif rows:
-        table(store, [*rows[0]], [[cell(value) for value in row.values()] for row in rows])
+        records(store, rows)
     else:
         say(f"{store}: no studies yet")
 
 
 def snapshot(store: STORE, study: STUDY = None) -> None:
-    """Keep a study's state as it is now: to be done before evenhand, or the policy's own code, is replaced."""
+    """Save a study's state. Do this before you replace evenhand or the policy's own code."""
     from evenhand.cli.output import say
     from evenhand.studies import Study
 
     with Study.open(store, study) as running:
         running.snapshot()
-        say(
-            f"{running.name}: its state after {running.sequence} entries is kept; nothing before them is replayed again"
-        )
+        say(f"{running.name}: saved the state after {running.sequence} entries; they are not replayed again")
 
 
 def upgrade(store: STORE) -> None:
-    """Bring a store that an older version wrote to this version's form, all or nothing."""
+    """Upgrade a store that an older version wrote, all or nothing."""
     from evenhand.cli.output import say
     from evenhand.studies import Store
 

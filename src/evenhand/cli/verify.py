@@ -1,4 +1,4 @@
-"""`evenhand verify`: a study's log replayed from its first entry, and all that was promised checked."""
+"""`evenhand verify`: replay a study's log and check its promise at every round."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from evenhand.cli.conversation import JSON, STORE, STUDY
+from evenhand.cli.options import JSON, STORE, STUDY
 from evenhand.errors import ArgumentError
 
 __all__ = ["verify"]
@@ -18,18 +18,18 @@ def verify(
     store: STORE,
     study: STUDY = None,
     known: Annotated[
-        str | None, typer.Option(help="A digest that an earlier verify printed: the log must still hold its entry.")
+        str | None, typer.Option(help="A digest that an earlier verify printed; the log must still contain its entry.")
     ] = None,
     mark: Annotated[
         Path | None,
         typer.Option(
-            help="A file that keeps where this verification ended; the next one with it goes on from there. "
-            "Keep it where those who can write to the store cannot."
+            help="The file that keeps where this verification ends; the next one with the same file continues there. "
+            "Keep it where those who can write to the store cannot change it."
         ),
     ] = None,
     json: JSON = False,
 ) -> None:
-    """Replay a study from the start and check the promise at every round; exit code 1 when something is wrong."""
+    """Replay a study from its start and check the promise at every round; exit code 1 if something is wrong."""
     from evenhand.cli.output import as_json, promise_sentence, say
     from evenhand.state import write
     from evenhand.studies import Study

@@ -1,14 +1,19 @@
-"""The routes that read: state, course, decisions, history and audit of studies, for keys with the role read."""
+"""The routes that read: state, series, decisions, log and audit of studies, for keys with the role read."""
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable
+from datetime import UTC, datetime
+from itertools import islice
 from typing import Any
 
+import numpy as np
 from starlette.requests import Request
 from starlette.responses import Response
 
-from evenhand.service import history, views
+from evenhand.service import history
+from evenhand.service.metrics import StudyGauges
 from evenhand.service.request_schemas import DecisionPath, DecisionsQuery, HistoryQuery, OwedQuery, SeriesQuery
 from evenhand.service.response_schemas import (
     AuditOut,
@@ -21,41 +26,66 @@ from evenhand.service.response_schemas import (
 )
 from evenhand.service.responses import as_json
 from evenhand.service.routing import Endpoint
-from evenhand.service.sessions import Session
+from evenhand.service.sessions import Session, Sessions
+from evenhand.studies import Study, monitors
+from evenhand.studies.summary import outline, summarize
 
-__all__ = ["READ_ENDPOINTS"]
+__all__ = ["READ_ENDPOINTS", "gauges_of", "series_of", "state_of"]
 
-NO_CACHE = {"Cache-Control": "no-cache"}
+SERIES = 50_000
+"""The most labels times rounds of one series: with many labels there are fewer rounds."""
+RECORD = ("decision", "given", "told", "version", "random_state", "key", "actor")
+"""What is shown of a single decision beside its row in a list."""
 
 
-def studies(request: Request) -> Response:
+def studies(request: Request) -> dict[str, Any]:
     """Return the outline of every study of the store."""
-    return as_json(views.studies_of(request.app.state.sessions), NO_CACHE)
+    rows = []
+    for session in request.app.state.sessions.all():
+        with session.reading() as (statistics, _):
+            alerts = monitors.alerts(session.study, standing=True)
+            rows.append({**outline(session.study, statistics), "alerts": len(alerts)})
+    return {"studies": rows}
 
 
 def study(request: Request, session: Session) -> Response:
-    """Return a study as it stands: shares against promises, rewards, learned bias, alerts."""
-    return _unless_seen(request, session, views.alert_mark(session), lambda: views.state_of(session))
+    """Return the present state of a study: shares against promises, rewards, learned bias, alerts."""
+    mark = zlib.crc32(repr([_alerts(session.study), _monitors(session.study)]).encode())
+    return _unless_seen(request, session, f"{mark:08x}", lambda: state_of(session))
 
 
 def series(request: Request, query: SeriesQuery, session: Session) -> Response:
     """Return shares, shortfalls and rewards over time."""
-    return _unless_seen(request, session, str(query.points), lambda: views.series_of(session, query.points))
+    return _unless_seen(request, session, str(query.points), lambda: series_of(session, query.points))
 
 
-def decisions(request: Request, query: DecisionsQuery, session: Session) -> Response:
+def decisions(request: Request, query: DecisionsQuery, session: Session) -> dict[str, Any]:
     """Return decisions with their reasons and outcomes, page by page."""
-    return as_json(views.decisions_of(session, **dict(query)), NO_CACHE)
+    chosen, limit = dict(query), query.limit
+    del chosen["limit"]
+    with session.reading() as (_, index):
+        tickets = list(islice(index.find(**chosen), limit + 1))
+    rows = [_row(session.reader.record(ticket)) for ticket in tickets[:limit]]
+    return {"decisions": rows, "next": tickets[limit - 1] if len(tickets) > limit else None}
 
 
-def decision(request: Request, path: DecisionPath, session: Session) -> Response:
+def decision(request: Request, path: DecisionPath, session: Session) -> dict[str, Any]:
     """Return the contexts, the decision and its reason, its version and random state, and its outcome."""
-    return as_json(views.record_of(session, path.id), NO_CACHE)
+    record = session.reader.record(path.id)
+    return {**_row(record), **{name: getattr(record, name) for name in RECORD}}
 
 
-def owed(request: Request, query: OwedQuery, session: Session) -> Response:
-    """Return the last decisions that gave an arm the share that it was owed."""
-    return as_json(views.owed_of(session, query.limit), NO_CACHE)
+def owed(request: Request, query: OwedQuery, session: Session) -> dict[str, Any]:
+    """Return the last decisions that the promise forced."""
+    with session.reading() as (_, index):
+        tickets = list(islice(index.owed(), query.limit))
+    records = [session.reader.record(ticket) for ticket in tickets]
+    return {
+        "owed": [
+            {"id": one.ticket, "round": one.decision["round"], "at": one.at, "arm": one.decision["arm"]}
+            for one in records
+        ]
+    }
 
 
 async def table(request: Request, query: HistoryQuery, session: Session) -> Response:
@@ -67,18 +97,101 @@ async def table(request: Request, query: HistoryQuery, session: Session) -> Resp
     return Response(body, media_type=kind, headers={"Content-Disposition": saved, "Cache-Control": "no-store"})
 
 
-async def audit(request: Request, session: Session) -> Response:
+async def audit(request: Request, session: Session) -> dict[str, Any]:
     """Replay the whole log from its start and check every promise at every round.
 
     A long log takes a while. At most two audits run at once; `Retry-After` says when to try again.
     """
-    return as_json(await request.app.state.audits.run(lambda: views.audit_of(session)), NO_CACHE)
+    finding: dict[str, Any] = await request.app.state.audits.run(lambda: session.audit().as_dict())
+    return finding
+
+
+def gauges_of(sessions: Sessions) -> list[StudyGauges]:
+    """Return the state of every study for the metrics."""
+    found = []
+    for session in sessions.all():
+        with session.reading() as (statistics, _):
+            worst = statistics.worst
+            gauges = session.study.name, len(statistics.open), worst[0] if worst else None, statistics.kept
+            found.append(StudyGauges(*gauges))
+    return found
+
+
+def state_of(session: Session) -> dict[str, Any]:
+    """Return the present state of a study."""
+    with session.reading() as (statistics, _):
+        summary = summarize(session.study, statistics)
+    return {**summary, "alerts": _alerts(session.study), "monitors": _monitors(session.study)}
+
+
+def _alerts(study: Study) -> list[dict[str, Any]]:
+    rows = [alert.row() for alert in monitors.alerts(study)]
+    return [{"since": row.pop("raised"), **row} for row in rows]
+
+
+def _monitors(study: Study) -> list[dict[str, Any]]:
+    """Return the monitors, without their webhooks."""
+    return [
+        {"id": one.id, "metric": one.metric, "subject": one.subject, "threshold": one.threshold, "window": one.window}
+        for one in monitors.listed(study)
+    ]
+
+
+def series_of(session: Session, points: int) -> dict[str, Any]:
+    """Return a study's series at about `points` rounds, fewer if there are many labels.
+
+    The last point is the present, with all reports so far.
+    """
+    with session.reading() as (statistics, _):
+        labels, promise, moments, reward = (
+            list(statistics.labels),
+            statistics.promise,
+            statistics.moments,
+            statistics.reward,
+        )
+    if moments and reward is not None:
+        moments[-1] = moments[-1]._replace(reward_mean=reward[0], reward_recent=reward[1])
+    points = max(2, min(points, SERIES // max(1, len(labels))))
+    if len(moments) > points:
+        kept = np.unique(np.linspace(0, len(moments) - 1, points).round().astype(int))
+        moments = [moments[i] for i in kept]
+    k = len(labels)
+    counts = np.array([moment.counts for moment in moments]).reshape(-1, k)
+    rounds = np.array([moment.round for moment in moments], dtype=np.int64)
+    owed = np.array([moment.owed for moment in moments]).reshape(-1, k)
+    return {
+        "round": rounds.tolist(),
+        "labels": labels,
+        "shares": (counts / np.maximum(rounds, 1)[:, None]).T.tolist(),
+        "promised": None if promise is None else promise.floats().tolist(),
+        "shortfall": None if promise is None else owed.T.tolist(),
+        "reward_mean": [moment.reward_mean for moment in moments],
+        "reward_recent": [moment.reward_recent for moment in moments],
+        "forced": [moment.forced for moment in moments],
+    }
+
+
+def _row(record: Any) -> dict[str, Any]:
+    decision = record.decision
+    closed = record.told_at or record.forgotten_at or record.expired_at
+    return {
+        "id": record.ticket,
+        "at": record.at,
+        "arm": decision.get("arm", decision.get("group")),
+        "index": decision.get("index"),
+        "reason": decision.get("reason"),
+        "probabilities": decision.get("probabilities"),
+        "status": record.status,
+        "reward": (record.told or {}).get("reward"),
+        "told_at": record.told_at,
+        "age_seconds": max(0.0, ((closed or datetime.now(UTC)) - record.at).total_seconds()),
+    }
 
 
 def _unless_seen(request: Request, session: Session, mark: str, body: Callable[[], Any]) -> Response:
     """Return 304 if the client's `If-None-Match` names the log as it is now."""
     tag = f'"{session.reader.sequence}-{mark}"'
-    headers = {"ETag": tag, **NO_CACHE}
+    headers = {"ETag": tag, "Cache-Control": "no-cache"}
     seen = request.headers.get("if-none-match", "")
     if tag in (part.strip().removeprefix("W/").replace("-gzip", "") for part in seen.split(",")):
         return Response(status_code=304, headers=headers)

@@ -18,6 +18,7 @@ import orjson
 from pydantic import BaseModel, ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
@@ -26,7 +27,7 @@ from evenhand.service import arrow
 from evenhand.service.errors import Refusal, from_validation
 from evenhand.service.limits import header, read_body
 from evenhand.service.request_schemas import StudyPath
-from evenhand.service.responses import JSON, LARGE, compress
+from evenhand.service.responses import JSON, LARGE, as_json, compress
 from evenhand.studies.keys import Role
 
 __all__ = ["Endpoint", "off_loop", "parse"]
@@ -41,8 +42,9 @@ class Endpoint:
 
     Attributes
     ----------
-    handler : takes the request and what its parameters name; it runs on a thread unless it is a coroutine function. The
-        first line of its docstring is the summary in the OpenAPI document, the rest the description.
+    handler : takes the request and what its parameters name, and returns a response, or data that becomes one in JSON.
+        It runs on a thread unless it is a coroutine function. The first line of its docstring is the summary in the
+        OpenAPI document, the rest the description.
     role : the role that a key needs; None for a route without a key.
     returns : the models of the body of the response; `content` describes another body, by media type.
     arrow : the rows that an Arrow stream may hold in place of a JSON body, "ask" or "tell"; None for no stream.
@@ -75,6 +77,7 @@ class Endpoint:
             self.models.setdefault("path", (StudyPath,))
         body = inspect.signature(self.handler).parameters.get("body")
         self.default_body = None if body is None or body.default is body.empty else body.default
+        self._caching = {"Cache-Control": "no-cache" if self.method == "GET" else "no-store"}
         blocking = not inspect.iscoroutinefunction(self.handler)
         self._call = partial(run_in_threadpool, self.handler) if blocking else self.handler
 
@@ -85,7 +88,8 @@ class Endpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
         await request.app.state.admission.admit(scope, self.role, limited=self.limited)
-        response = await self._call(request, **await self._arguments(request))
+        answer = await self._call(request, **await self._arguments(request))
+        response = answer if isinstance(answer, Response) else as_json(answer, self._caching, status=self.status)
         await (await compress(response, request) if self.method == "GET" else response)(scope, receive, send)
 
     async def _arguments(self, request: Request) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
+from evenhand.arguments import whole
 from evenhand.errors import ArgumentError, MissingExtraError, wanted
 from evenhand.service.limits import LIMITS, Limits
 from evenhand.studies import Store
@@ -67,10 +68,8 @@ def serve(
 
     if not 0.01 <= rate <= 1e9:
         raise ArgumentError(wanted("rate", "requests a second, from 0.01 to 1e9", rate))
-    if not isinstance(workers, int) or workers < 1:
-        raise ArgumentError(wanted("workers", "a whole number >= 1", workers))
-    if not isinstance(connections_per_address, int) or connections_per_address < 1:
-        raise ArgumentError(wanted("connections_per_address", "a whole number >= 1", connections_per_address))
+    whole("workers", workers, low=1)
+    whole("connections_per_address", connections_per_address, low=1)
     place = Store.at(store, create=True)
     if place.in_memory and workers > 1:
         raise ArgumentError(wanted("workers", "1, since a store in memory has one process", workers, "name a file"))

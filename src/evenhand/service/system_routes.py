@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.staticfiles import StaticFiles
 
-from evenhand.service import openapi, views
+from evenhand.service import openapi
+from evenhand.service.read_routes import gauges_of
 from evenhand.service.request_schemas import FilePath
 from evenhand.service.response_schemas import HealthOut, LiveOut
-from evenhand.service.responses import as_json
 from evenhand.service.routing import Endpoint
 from evenhand.version import __version__
 
@@ -23,21 +24,20 @@ FILES = StaticFiles(directory=FOLDER)
 NO_CACHE = {"Cache-Control": "no-cache"}
 
 
-async def live(request: Request) -> Response:
+async def live(request: Request) -> dict[str, Any]:
     """Say that the process is alive, whatever its store does: restart a process that does not answer."""
-    return as_json({"status": "ok", "version": __version__}, NO_CACHE)
+    return {"status": "ok", "version": __version__}
 
 
-async def ready(request: Request) -> Response:
+async def ready(request: Request) -> dict[str, Any]:
     """Say whether the store takes writes: send no requests while it does not.
 
     A write is tried at most once a second, however often this is called.
     """
-    studies = await request.app.state.readiness.studies()
-    return as_json({"status": "ok", "version": __version__, "studies": studies}, NO_CACHE)
+    return {**await live(request), "studies": await request.app.state.readiness.studies()}
 
 
-async def health(request: Request) -> Response:
+async def health(request: Request) -> dict[str, Any]:
     """Do what `/readyz` does, under an older name."""
     return await ready(request)
 
@@ -45,12 +45,12 @@ async def health(request: Request) -> Response:
 def metrics(request: Request) -> Response:
     """Return metrics for Prometheus: counters, times, and how each study keeps its promise."""
     state = request.app.state
-    text = state.metrics.exposition(lambda: views.gauges_of(state.sessions))
+    text = state.metrics.exposition(lambda: gauges_of(state.sessions))
     return Response(text, media_type=CONTENT_TYPE_LATEST, headers={"Cache-Control": "no-store"})
 
 
-async def document(request: Request) -> Response:
-    return as_json(openapi.document(request.app.state.endpoints), NO_CACHE)
+async def document(request: Request) -> dict[str, Any]:
+    return openapi.document(request.app.state.endpoints)
 
 
 async def docs(request: Request) -> Response:

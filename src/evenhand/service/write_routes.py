@@ -12,9 +12,10 @@ from starlette.responses import Response
 
 from evenhand.errors import ArgumentError, EvenhandError, wanted
 from evenhand.protocol import Decision
-from evenhand.service import arrow, views
+from evenhand.service import arrow
 from evenhand.service.errors import Refusal, envelope, refusal_of
 from evenhand.service.limits import header
+from evenhand.service.read_routes import state_of
 from evenhand.service.request_schemas import (
     AskBatch,
     AskBody,
@@ -46,7 +47,7 @@ async def ask(
     session: Session,
     headers: AskHeaders,
     body: AskBody | AskBatch = AskBody(),  # noqa: B008
-) -> Response:
+) -> Any:
     """Take a decision, or many.
 
     Without `count` and `batch` the response is the bare decision. The decision is on disk, with its reason, before the
@@ -63,17 +64,17 @@ async def ask(
         raise outcomes[0]
     state.metrics.count("ask", session.study.name, good)
     if isinstance(body, AskBody) and body.count is None:
-        return as_json(_decision(session.study, outcomes[0]), NO_STORE)
+        return _decision(session.study, outcomes[0])
     decisions = [
         _error(request, outcome) if isinstance(outcome, EvenhandError) else _decision(session.study, outcome)
         for outcome in outcomes
     ]
     if _wants_arrow(request):
         return Response(arrow.decisions_stream(decisions), headers=NO_STORE, media_type=arrow.MEDIA_TYPE)
-    return as_json({"decisions": decisions}, NO_STORE)
+    return {"decisions": decisions}
 
 
-async def tell(request: Request, session: Session, body: TellBody | TellBatch) -> Response:
+async def tell(request: Request, session: Session, body: TellBody | TellBatch) -> Any:
     """Report what happened, once or many times.
 
     The same report again is answered `already told`; a different one is refused. In a batch each row has its own
@@ -98,10 +99,10 @@ async def tell(request: Request, session: Session, body: TellBody | TellBatch) -
     ]
     if _wants_arrow(request):
         return Response(arrow.results_stream(results), headers=NO_STORE, media_type=arrow.MEDIA_TYPE)
-    return as_json({"results": results}, NO_STORE)
+    return {"results": results}
 
 
-async def forget(request: Request, session: Session, body: ForgetBody) -> Response:
+async def forget(request: Request, session: Session, body: ForgetBody) -> dict[str, Any]:
     """Close a ticket whose outcome will never be known."""
     return await _close(request, session, Operation("forget", body.ticket, actor=request.scope["key"]))
 
@@ -121,7 +122,7 @@ def _create(sessions: Sessions, body: CreateBody) -> Any:
         raise
     session = sessions.open(body.name)
     session.writer.start()
-    return views.state_of(session)
+    return state_of(session)
 
 
 def _operations(study: Study, rows: Sequence[AskBody], key: str | None, actor: str, most: int) -> list[Operation]:
@@ -152,13 +153,13 @@ def _report(row: dict[str, Any], where: str, actor: str) -> Operation | Evenhand
         return error
 
 
-async def _close(request: Request, session: Session, operation: Operation) -> Response:
+async def _close(request: Request, session: Session, operation: Operation) -> dict[str, Any]:
     (outcome,) = await session.writer.perform([operation])
     if isinstance(outcome, EvenhandError):
         raise outcome
     if outcome in ("told", "forgotten"):
         request.app.state.metrics.count(operation.kind, session.study.name, 1)
-    return as_json({"ticket": operation.ticket, "status": outcome}, NO_STORE)
+    return {"ticket": operation.ticket, "status": outcome}
 
 
 def _check_size(count: int, most: int) -> None:

@@ -10,13 +10,13 @@ from evenhand.errors import ReplayError
 __all__ = ["Entry", "check_link", "digest_of", "genesis"]
 
 BIRTH = ("name", "policy", "secret", "created_at")
-"""What the digest before the first entry covers."""
+"""The fields that the digest before the first entry covers."""
 NOTHING = "\x00"
-"""Stands in a digest where an entry has no value."""
+"""Represents a missing value in a digest."""
 
 
 class Entry(NamedTuple):
-    """One entry as it is stored, texts and whole numbers; see `Event` for what they mean."""
+    """One entry as it is stored, in texts and whole numbers; `Event` explains the fields."""
 
     sequence: int
     kind: str
@@ -55,7 +55,7 @@ def genesis(study: Any) -> str:
 
 
 def check_link(before: int, digest: str, entry: Entry) -> None:
-    """Check that an entry follows the one numbered `before` with that digest, and is what was written.
+    """Check that an entry follows the one numbered `before` with that digest, and is unchanged.
 
     Raises
     ------

@@ -1,6 +1,6 @@
-"""What the log holds, in JSON that people can read: what was given, what was decided.
+"""The form of the log: arguments and decisions as JSON that people can read.
 
-Policies are asked and told what comes out of the log's form, never what went in: what replay sees is what was seen.
+Policies receive values that have been converted to this form and back, so that a replay sees exactly what they saw.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ __all__ = [
 
 Kind = Literal["ask", "tell", "forget", "expire", "set"]
 WORDS_OF_FORCED = "owed its share"
-"""How logs without reason codes say that a promise forced a decision."""
+"""The reason of a forced decision in logs without reason codes."""
 NESTED = {list, dict}
 AS_THEY_ARE = {str, int, bool, type(None)}
-"""Kinds of values that the log keeps as they are."""
+"""Types that the log keeps as they are."""
 
 
 class Event(NamedTuple):
@@ -50,14 +50,14 @@ class Event(NamedTuple):
     ----------
     sequence : its position, 1, 2, ...
     kind : "ask", "tell", "forget", "expire" (the ticket was open for too long) or "set" (a setting of the study).
-    ticket : the ticket's number; None for a setting, and for what is told without one.
+    ticket : the ticket's number; None for a setting, and for a report without a ticket.
     at : when, in UTC.
-    given : what the policy was shown or told, by the names of its own arguments.
-    decision : what `ask` answered; None for the others.
+    given : the arguments of the policy's `ask` or `tell`, by name.
+    decision : what `ask` returned; None for other kinds.
     version : the policy's code: evenhand's version and a fingerprint of the file that defines the policy.
     random_state : the policy's random streams before the event, None where it draws nothing.
-    key : the caller's own name for this ask, under which it is done once; of several, all but the first end in #number.
-    actor : who asked or told; None in a program of one's own.
+    key : the caller's own name for this ask, which is done once per key; the keys of several decisions end in #number.
+    actor : the key of the service that asked or told; None outside a service.
     digest : SHA-256 over this entry and the digest before it.
     """
 
@@ -83,7 +83,7 @@ def plain(value: Any, name: str = "given") -> Any:
     Raises
     ------
     ArgumentError
-        If something in it has no such form.
+        If a part of it has no such form.
     """
     if value is None or isinstance(value, (bool, str, int)):
         return value
@@ -130,7 +130,7 @@ def _column(table: Any, label: Any, name: str) -> list[Any]:
 
 
 def revive(value: Any) -> Any:
-    """Return what policies are given for a value of the log's form."""
+    """Return the value that policies receive for a value in the log's form."""
     if isinstance(value, dict):
         if "$table" in value:
             import pandas as pd
@@ -152,7 +152,7 @@ def revive(value: Any) -> Any:
 
 
 def _key(key: Any) -> Any:
-    """Return what was the key of a dict: lists cannot be."""
+    """Return the key of a dict, in which lists were tuples."""
     return tuple(map(_key, key)) if isinstance(key, list) else revive(key)
 
 
@@ -170,7 +170,7 @@ def from_text(text: str | None) -> Any:
 
 
 def arguments_of(text: str) -> dict[str, Any]:
-    """Return what policies are given for a text of the log."""
+    """Return the arguments that policies receive for a text of the log."""
     if text == "{}":
         return {}
     given = from_text(text)
@@ -178,7 +178,7 @@ def arguments_of(text: str) -> dict[str, Any]:
 
 
 def as_decided(decision: Any) -> dict[str, Any]:
-    """Return a ticket as the log keeps it, with the name of its type; its token is no part of what was decided."""
+    """Return a ticket as the log keeps it, with the name of its type and without its token."""
     if type(decision) is Decision and AS_THEY_ARE.issuperset(map(type, decision)):  # most are, and this is fast
         return {"type": "Decision", **decision._asdict()}
     fields = decision._asdict() if hasattr(decision, "_asdict") else vars(decision)
@@ -187,7 +187,7 @@ def as_decided(decision: Any) -> dict[str, Any]:
 
 
 def reason_code(decided: dict[str, Any]) -> str:
-    """Return the kind of the reason of a decision of the log; earlier versions wrote words alone."""
+    """Return the reason code of a decision in the log; earlier versions wrote only words."""
     code: str = decided.get("reason_code", "forced" if decided.get("reason") == WORDS_OF_FORCED else "other")
     return code
 

@@ -1,4 +1,4 @@
-"""What can become a study, under which name, and the store that it comes into."""
+"""Checks of a new study: its policy, its name and its store."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from evenhand.studies.store import Store
 __all__ = ["NAME", "name_of_new", "open_store", "state_of_new"]
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
-"""What a study may be called: its name stands in addresses and tickets."""
+"""The form of a study's name, which is part of addresses and tickets."""
 
 
 def state_of_new(policy: Any) -> bytes:
-    """Return the state that a study of this policy begins with.
+    """Return the first state of a study of this policy.
 
     Raises
     ------
     ArgumentError
-        If it is no registered policy, has open tickets, or makes a promise and has decided already.
+        If it is not a registered policy, has open tickets, or makes a promise and has decided already.
     """
     if isinstance(policy, type) or registry.name_of(policy) is None or not hasattr(policy, "ask"):
         raise ArgumentError(wanted("policy", "a registered policy, such as eh.quotas.FairUCB({...})", policy))
@@ -44,7 +44,7 @@ def name_of_new(name: str | None, store: Store | str | os.PathLike[str]) -> str:
     Raises
     ------
     ArgumentError
-        If a study cannot be called so.
+        If it is not a valid name.
     """
     chosen = _default(store) if name is None else name
     if not isinstance(chosen, str) or NAME.fullmatch(chosen) is None:
@@ -55,7 +55,7 @@ def name_of_new(name: str | None, store: Store | str | os.PathLike[str]) -> str:
 
 @contextmanager
 def open_store(store: Store | str | os.PathLike[str], *, create: bool = False) -> Iterator[Store]:
-    """Give the store at a place, let go of again where that leads to nothing."""
+    """Open the store at a place; close it again if the block fails."""
     place = Store.at(store, create=create)
     try:
         yield place

@@ -1,4 +1,4 @@
-"""After how long an open ticket expires: read from what users give, and put into words."""
+"""The time after which an open ticket expires: read from arguments, and shown in words."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 from datetime import timedelta
 from typing import Any
 
+from evenhand.arguments import as_float
 from evenhand.errors import ArgumentError, wanted
 
 __all__ = ["duration", "read_expiry"]
@@ -27,7 +28,7 @@ def read_expiry(after: Any, name: str = "expire_after") -> float | None:
     Raises
     ------
     ArgumentError
-        If it is no duration above zero.
+        If it is not a duration above zero.
     """
     if after is None:
         return None
@@ -36,20 +37,15 @@ def read_expiry(after: Any, name: str = "expire_after") -> float | None:
     elif isinstance(after, str):
         parts = re.fullmatch(r"\s*([0-9]{1,12}(?:\.[0-9]{1,6})?)\s*([wdhms]?)\s*", after)
         seconds = math.nan if parts is None else float(parts[1]) * UNITS[parts[2] or "s"]
-    elif isinstance(after, bool) or not hasattr(after, "__float__"):
-        seconds = math.nan
     else:
-        try:
-            seconds = float(after)
-        except (OverflowError, TypeError, ValueError):
-            seconds = math.nan
+        seconds = as_float(after)
     if not 1e-6 <= seconds <= LONGEST:
         raise ArgumentError(wanted(name, WHAT, after, "None means never" if name == "expire_after" else ""))
     return seconds
 
 
 def duration(seconds: float) -> str:
-    """Return a duration in words, in the largest unit that it is a whole number of.
+    """Return a duration in words, in the largest unit that divides it.
 
     >>> duration(604800.0), duration(86400.0), duration(5400.0), duration(0.5)
     ('1 week', '1 day', '90 minutes', '0.5 seconds')

@@ -1,4 +1,4 @@
-"""The store's own integrity: that its indexes lead to every row of its tables, and to no other."""
+"""The integrity of the store: its indexes lead to every row of its tables, and to no other."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from evenhand.studies.schema import EVENTS, SNAPSHOTS, STUDIES
 __all__ = ["damages"]
 
 NAMED = 3
-"""How many findings of SQLite are named."""
+"""How many of SQLite's findings are shown."""
 SCANS = ("enable_seqscan", "enable_sort", "enable_indexscan", "enable_indexonlyscan", "enable_bitmapscan")
 """The planner's ways; the first two read and order a table without its indexes."""
 
 
 def damages(connection: Connection) -> list[str]:
-    """Return what is wrong with the database itself, in words; nothing where it is sound."""
+    """Return the damages of the database itself, in words; an empty list if it is sound."""
     if connection.dialect.name == "sqlite":
         found = list(connection.exec_driver_sql(f"PRAGMA integrity_check({NAMED})").scalars())
         return [f"the database is damaged: {one}" for one in found if one != "ok"]
@@ -23,7 +23,7 @@ def damages(connection: Connection) -> list[str]:
 
 
 def _indexes() -> list[tuple[str, list[str]]]:
-    """Return the indexes that a study is read by: their tables and columns."""
+    """Return the indexes of studies, as tables and columns."""
     return [
         (table.name, [column.name for column in constraint.columns])
         for table in (STUDIES, EVENTS, SNAPSHOTS)
@@ -33,7 +33,7 @@ def _indexes() -> list[tuple[str, list[str]]]:
 
 
 def _differs(connection: Connection, table: str, columns: list[str]) -> str | None:
-    """Read a table once by itself and once through an index, and compare how many rows there are and what they say."""
+    """Read a table without and with an index, and compare the numbers of rows and their contents."""
     names = ", ".join(f'"{name}"' for name in columns)
     present = " AND ".join(f'"{name}" IS NOT NULL' for name in columns)
     digests = f"SELECT count(*), sum(hashtext(ROW({names})::text)::bigint) FROM "

@@ -1,4 +1,4 @@
-"""Keys of those who may use a service: one role each, shown once, kept as a digest.
+"""Keys of a service: each has one role, is shown once, and is stored as a digest.
 
 A key reads `eh_ROLE_ID_SECRET`; its secret has 256 random bits, so that a plain SHA-256 of it is as safe at rest as a
 slow hash would be.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-import time
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Literal, NamedTuple, get_args
@@ -17,7 +16,7 @@ from typing import Literal, NamedTuple, get_args
 from sqlalchemy import insert, select, update
 
 from evenhand.errors import ArgumentError, wanted
-from evenhand.studies.codec import moment
+from evenhand.studies.codec import moment, now
 from evenhand.studies.schema import KEYS
 from evenhand.studies.store import Store
 
@@ -25,20 +24,20 @@ __all__ = ["ROLES", "Key", "Ring", "Role", "add_key", "list_keys", "new_key", "p
 
 Role = Literal["decide", "report", "read"]
 ROLES: tuple[Role, ...] = get_args(Role)
-"""Who asks, who tells what came of it, who looks on: no key may do two of these."""
+"""To take decisions, to report rewards, to read: a key has one role."""
 LONGEST = 200
 """Characters of the longest note."""
 
 
 class Key(NamedTuple):
-    """What is known of a key: all but the key itself.
+    """What the store knows of a key: everything but the key itself.
 
     Attributes
     ----------
-    id : the part of its text that may be shown, and by which it is revoked.
+    id : the part of its text that may be shown; it names the key when it is revoked.
     role : "decide", "report" or "read".
-    note : whose it is, or what for.
-    created, revoked : when, in UTC; a key that is good was never revoked.
+    note : its owner or its purpose.
+    created, revoked : when, in UTC; a valid key was never revoked.
     """
 
     id: str
@@ -60,7 +59,7 @@ def new_key(role: Role) -> str:
 
 
 def passing_key(text: str, note: str) -> tuple[Key, str]:
-    """Return a key that is good without being stored, with its digest.
+    """Return a key that is valid without being stored, with its digest.
 
     Raises
     ------
@@ -74,7 +73,7 @@ def passing_key(text: str, note: str) -> tuple[Key, str]:
 
 
 def add_key(store: Store, role: Role, note: str = "") -> str:
-    """Store a new key and return its text, which is shown now or never.
+    """Store a new key and return its text, which cannot be shown again.
 
     Raises
     ------
@@ -84,7 +83,7 @@ def add_key(store: Store, role: Role, note: str = "") -> str:
     if not isinstance(note, str) or len(note) > LONGEST or "\x00" in note:
         raise ArgumentError(wanted("note", f"at most {LONGEST} characters", note))
     text = new_key(role)
-    row = {"id": _id_of(text), "role": role, "digest": _digest(text), "note": note, "created_at": _now()}
+    row = {"id": _id_of(text), "role": role, "digest": _digest(text), "note": note, "created_at": now()}
     with store.writing() as connection:
         connection.execute(insert(KEYS), row)
     return text
@@ -96,7 +95,7 @@ def list_keys(store: Store) -> list[Key]:
 
 
 def revoke_key(store: Store, id: str) -> Literal["revoked", "already revoked"]:
-    """Let a key, named by its id or its text, be good no more.
+    """Revoke a key, named by its id or its text.
 
     Raises
     ------
@@ -110,7 +109,7 @@ def revoke_key(store: Store, id: str) -> Literal["revoked", "already revoked"]:
             raise ArgumentError(wanted("key", "the id of a key; `evenhand keys STORE list` shows them", named))
         if found.revoked_at is not None:
             return "already revoked"
-        connection.execute(update(KEYS).where(KEYS.c.id == named).values(revoked_at=_now()))
+        connection.execute(update(KEYS).where(KEYS.c.id == named).values(revoked_at=now()))
     return "revoked"
 
 
@@ -118,29 +117,21 @@ def read_keys(store: Store) -> list[tuple[Key, str]]:
     """Return all keys with their digests, oldest first."""
     with store.reading() as connection:
         rows = connection.execute(select(KEYS).order_by(KEYS.c.created_at, KEYS.c.id)).all()
-    return [
-        (
-            Key(
-                row.id,
-                row.role,
-                row.note,
-                moment(row.created_at),
-                None if row.revoked_at is None else moment(row.revoked_at),
-            ),
-            row.digest,
-        )
-        for row in rows
-    ]
+    found = []
+    for row in rows:
+        revoked = None if row.revoked_at is None else moment(row.revoked_at)
+        found.append((Key(row.id, row.role, row.note, moment(row.created_at), revoked), row.digest))
+    return found
 
 
 class Ring:
-    """The keys that are good now: says whose a text is."""
+    """The valid keys, found by their texts."""
 
     def __init__(self, keys: Iterable[tuple[Key, str]]) -> None:
         self._keys: Mapping[str, tuple[Key, str]] = {key.id: (key, digest) for key, digest in keys if not key.revoked}
 
     def holder(self, text: str) -> Key | None:
-        """Return the key with this text, None where there is none; how long it takes tells nothing of any secret."""
+        """Return the key with this text, None if there is none; its time reveals nothing of a secret."""
         found = self._keys.get(_id_of(text) or "")
         if found is None or not hmac.compare_digest(found[1], _digest(text)):
             return None
@@ -154,7 +145,3 @@ def _id_of(text: str) -> str | None:
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _now() -> int:
-    return time.time_ns() // 1000

@@ -1,4 +1,4 @@
-"""How large may be what comes as data from somebody else, a policy or what it is shown and told: counted beforehand."""
+"""Size limits for untrusted input: descriptions of policies, contexts and reports; counted before any work is done."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ LARGEST_TABLE = 10**7
 MOST_SHOWN = 100_000
 """Numbers in the contexts of one decision."""
 LARGEST_FIT = 4 * 10**6
-"""Numbers that a group policy may keep for its estimates: arms, by the square of the features."""
+"""Numbers that a group policy may keep for its estimates: arms times the square of the features."""
 MOST_TOGETHER = 4 * 10**6
-"""What all decisions of one request may come to: numbers shown, pairs of individuals."""
+"""The total of all decisions of one request: numbers in contexts, pairs of individuals."""
 MOST_PAIRS = 20_000
 """Pairs of individuals that one report may name."""
 
 
 def check_sizes(name: str, arguments: dict[str, Any]) -> None:
-    """Refuse arguments, as plain data, of a policy that would not fit beside others in a server's memory.
+    """Refuse the arguments of a policy that would need too much of a server's memory.
 
     Raises
     ------
@@ -53,17 +53,17 @@ def check_sizes(name: str, arguments: dict[str, Any]) -> None:
 
 
 def check_shown(name: str, asks: Iterable[dict[str, Any]]) -> None:
-    """Refuse contexts, lists of rows, for which a policy would need much time or memory, or the log much room.
+    """Refuse contexts for which a policy would need much time or memory, or the log much space.
 
     Parameters
     ----------
     name : the policy's.
-    asks : what each decision of one request is shown.
+    asks : the arguments of each decision of one request.
 
     Raises
     ------
     ArgumentError
-        If one decision is shown too much, or all together are.
+        If the contexts of one decision, or of all together, are too large.
     """
     work, numbers, pairs = traits_of(registry.get(name).cls).work, 0, 0
     for shown in asks:
@@ -83,7 +83,7 @@ def check_shown(name: str, asks: Iterable[dict[str, Any]]) -> None:
 
 
 def check_pairs(told: dict[str, Any]) -> None:
-    """Refuse a report that names more pairs of individuals than any round has.
+    """Refuse a report that names more pairs of individuals than a round can have.
 
     Raises
     ------
@@ -95,7 +95,7 @@ def check_pairs(told: dict[str, Any]) -> None:
 
 
 def _count(value: Any) -> int:
-    """Return a number as it is, a list's or an object's length; 0 where it is neither, for others to refuse."""
+    """Return a number as it is, or the length of a list or object; 0 for anything else, which others refuse."""
     if isinstance(value, (list, dict)):
         return len(value)
     return value if isinstance(value, int) else 0

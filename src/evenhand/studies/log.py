@@ -20,18 +20,18 @@ from evenhand.studies.store import Store
 __all__ = ["CLOSED", "Log", "Record"]
 
 CLOSED = {"tell": "told", "forget": "forgotten", "expire": "expired"}
-"""What a ticket was, or has, that an entry of this kind closed."""
+"""The status of a ticket that an entry of this kind closed."""
 
 APPEND = f"INSERT INTO events (study, {', '.join(Entry._fields)}) VALUES "
 LAST = "SELECT sequence, digest FROM events WHERE study = {0} ORDER BY sequence DESC LIMIT 1"
 LOCK = "BEGIN; SELECT FROM studies WHERE id = {0} FOR UPDATE; " + LAST
-"""Begins a transaction on a server; the last statement sees what was written while the lock was waited for."""
+"""Begins a transaction on a server; the last statement sees entries that were written during the wait for the lock."""
 PAGE = 1_000
 """Entries that are read at a time."""
 
 
 class Record(NamedTuple):
-    """All that is known of one decision: when, what was shown, what was decided, and what came of it."""
+    """Everything that is known of one decision: when, its arguments, the decision, and its outcome."""
 
     ticket: int
     at: datetime
@@ -179,19 +179,20 @@ class Log:
             found += map(Entry._make, connection.execute(self._all.where(*mine, ~self._closed(None))))
         return found
 
-    def last_ticket(self, connection: Connection) -> int:
-        """Return the number of the last ticket, 0 where there is none."""
-        return connection.scalar(select(func.max(EVENTS.c.ticket)).where(self._mine)) or 0
+    def last_tickets(self, connection: Connection, most: int = 1) -> list[int]:
+        """Return the numbers of the last tickets, newest first."""
+        asks = select(EVENTS.c.ticket).where(self._mine, EVENTS.c.kind == "ask")
+        return list(connection.scalars(asks.order_by(EVENTS.c.ticket.desc()).limit(most)))
 
     def setting(self, connection: Connection, up_to: int) -> dict[str, Any]:
-        """Return what was set last before the entry numbered `up_to` or by it, nothing where nothing was."""
+        """Return the last setting up to the entry numbered `up_to`, an empty dict if there is none."""
         every = self._mine, EVENTS.c.ticket.is_(None), EVENTS.c.kind == "set"
         rows = connection.execute(select(EVENTS.c.sequence, EVENTS.c.given).where(*every))
         _, text = max(((sequence, given) for sequence, given in rows if sequence <= up_to), default=(0, "{}"))
         return dict(from_text(text))
 
     def of_keys(self, connection: Connection, keys: Sequence[str]) -> dict[str, Event]:
-        """Return the entries of the asks that stand under these keys, by key."""
+        """Return the entries of the asks with these keys, by key."""
         pages = (keys[start : start + PAGE] for start in range(0, len(keys), PAGE))
         found = (connection.execute(self._all.where(EVENTS.c.key.in_(page))) for page in pages)
         return {str(row.key): as_event(Entry._make(row)) for rows in found for row in rows}
@@ -214,7 +215,7 @@ def as_event(entry: Entry) -> Event:
 
 
 def record_of(events: Sequence[Event]) -> Record:
-    """Return what the entries about one ticket, the ask first, say of it."""
+    """Return the record of a ticket from its entries, the ask first."""
     asked = events[0]
     assert asked.ticket is not None
     assert asked.decision is not None

@@ -1,4 +1,4 @@
-"""Where a verification ended: what it counted and the state that it came to, for the next one to go on from."""
+"""The end of a verification: its counts and the state that it reached, from which the next one continues."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WHAT = "the mark of an earlier verification, as bytes"
 
 
 class Count:
-    """What the entries of a log are, counted one by one, and whether the policy's promise held."""
+    """Counts of the entries of a log, and whether the policy's promise held."""
 
     NAMES = ("sequence", "digest", "decisions", "told", "forgotten", "open", "versions")
 
@@ -106,7 +106,7 @@ class Mark(NamedTuple):
         Raises
         ------
         ArgumentError
-            If they are none, were changed, or come from a verification of another study.
+            If they are not a mark, were changed, or come from a verification of another study.
         """
         if not isinstance(data, bytes):
             mend = "pass the earlier Verification or its .mark"

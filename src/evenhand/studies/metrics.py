@@ -1,4 +1,4 @@
-"""What monitors measure: four figures of a study's statistics, each with its window.
+"""The metrics of monitors: four figures of a study's statistics, each with its window.
 
     shortfall   the promise is at risk: an arm is more than `threshold` pulls behind its share, tolerance taken off
     drift       a group (or an arm, where there are no groups) had another part of the last `window` decisions than of
@@ -6,7 +6,7 @@
     reward      the mean of the last `window` rewards is below `threshold`
     overdue     more than `threshold` tickets have been open for over `window` seconds
 
-Whatever is judged over a window is not judged before the window is full.
+A metric with a window has no value before the window is full.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
+from evenhand.arguments import is_whole, real
 from evenhand.errors import ArgumentError, wanted
 from evenhand.labels import label_texts
 from evenhand.protocol import find_label
@@ -35,7 +36,7 @@ METRICS = {
 
 
 class Monitor(NamedTuple):
-    """What is watched.
+    """A metric of a study that is watched.
 
     Attributes
     ----------
@@ -43,8 +44,8 @@ class Monitor(NamedTuple):
     metric : one of `METRICS`.
     threshold : where the alert begins: above it, and for "reward" below it.
     window : decisions ("drift"), rewards ("reward") or seconds ("overdue"); 0 for "shortfall".
-    subject : the arm or group that is watched, None for whichever is worst.
-    webhook : the address that alerts are posted to, or None.
+    subject : the arm or group that is watched, None for the worst.
+    webhook : the address to which alerts are posted, or None.
     """
 
     id: int
@@ -56,7 +57,7 @@ class Monitor(NamedTuple):
 
 
 def measure(monitor: Monitor, statistics: Statistics, at: int) -> float | None:
-    """Return the metric's value now, None where it cannot be judged yet; `at` is the time in microseconds."""
+    """Return the metric's value now, None if it has none yet; `at` is the time in microseconds."""
     if monitor.metric == "shortfall":
         return _shortfall(monitor, statistics)
     if monitor.metric == "drift":
@@ -69,14 +70,14 @@ def measure(monitor: Monitor, statistics: Statistics, at: int) -> float | None:
 
 
 def exceeds(monitor: Monitor, value: float | None) -> bool:
-    """Say whether a value calls for an alert."""
+    """Return whether a value raises an alert."""
     if value is None:
         return False
     return value < monitor.threshold if monitor.metric == "reward" else value > monitor.threshold
 
 
 def check(statistics: Statistics, metric: str, threshold: Any, window: Any, subject: Any, webhook: Any) -> None:
-    """Refuse what cannot be watched in a study with these statistics.
+    """Refuse a monitor that does not fit a study with these statistics.
 
     Raises
     ------
@@ -85,15 +86,13 @@ def check(statistics: Statistics, metric: str, threshold: Any, window: Any, subj
     """
     if not isinstance(metric, str) or metric not in METRICS:
         raise ArgumentError(wanted("metric", f"one of {', '.join(METRICS)}", metric))
-    if not _finite(threshold):
-        raise ArgumentError(wanted("threshold", "a finite number", threshold))
-    whole = hasattr(window, "__index__") and not isinstance(window, bool)
+    real("threshold", threshold)
     if metric == "shortfall":
         if window != 0:
             raise ArgumentError(wanted("window", "none for shortfall, which is judged at every round", window))
         if statistics.promise is None:
             raise ArgumentError(wanted("metric", "another one: this policy promises no shares", metric))
-    elif not whole or not 1 <= window <= (WATCHED if metric != "overdue" else 10**9):
+    elif not is_whole(window) or not 1 <= window <= (WATCHED if metric != "overdue" else 10**9):
         unit = {
             "drift": f"decisions, 1 to {WATCHED}",
             "reward": f"rewards, 1 to {WATCHED}",
@@ -106,17 +105,6 @@ def check(statistics: Statistics, metric: str, threshold: Any, window: Any, subj
             raise ArgumentError(wanted("subject", f"one of {known}" if known else f"none for {metric}", subject))
     if webhook is not None:
         _check_address(webhook)
-
-
-def _finite(value: Any) -> bool:
-    try:
-        return (
-            isinstance(value, (int, float, np.integer, np.floating))
-            and not isinstance(value, bool)
-            and math.isfinite(value)
-        )
-    except (OverflowError, TypeError):
-        return False
 
 
 def _check_address(webhook: Any) -> None:

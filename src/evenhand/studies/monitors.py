@@ -1,7 +1,7 @@
-"""Monitors: a metric, a threshold, a window, and an alert that is raised when it is passed and cleared when it is not.
+"""Monitors: a metric, a threshold and a window; an alert is raised when the metric passes the threshold.
 
-They stand in the store, beside the studies; whoever serves or checks a study measures them, and each alert is raised
-once however many do.
+Monitors are kept in the store. The service and `evenhand monitor STORE check` measure them; each alert is raised once,
+however many processes measure.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ __all__ = ["METRICS", "Alert", "Monitor", "add", "alerts", "delivered", "listed"
 
 
 class Alert(NamedTuple):
-    """What was seen: the monitor, its value then, after which entry of the log, since when and until when."""
+    """An alert: its monitor, the value that raised it, the last entry of the log then, and when it was raised and
+    cleared."""
 
     id: int
     monitor: Monitor
@@ -34,7 +35,7 @@ class Alert(NamedTuple):
     delivered: datetime | None
 
     def row(self) -> dict[str, Any]:
-        """Return the alert and what of its monitor explains it, in one level, for tables and messages."""
+        """Return the alert and its monitor as one flat dict, for tables and messages."""
         return {
             "id": self.id,
             "monitor": self.monitor.id,
@@ -88,7 +89,7 @@ def add(
 
 
 def remove(study: Study, number: int) -> None:
-    """Watch no longer; alerts of the past stay on record, one that is raised is cleared.
+    """Remove a monitor; past alerts stay on record, and an active one is cleared.
 
     Raises
     ------
@@ -111,7 +112,7 @@ def listed(study: Study) -> list[Monitor]:
 
 
 def alerts(study: Study, *, standing: bool = False, limit: int = 100) -> list[Alert]:
-    """Return the study's alerts, newest first; with `standing` only those that are not cleared."""
+    """Return the study's alerts, newest first; with `standing` only the active ones."""
     found = _found(study).order_by(ALERTS.c.id.desc()).limit(limit)
     if standing:
         found = found.where(ALERTS.c.cleared_at.is_(None))
@@ -120,15 +121,14 @@ def alerts(study: Study, *, standing: bool = False, limit: int = 100) -> list[Al
 
 
 def undelivered(study: Study) -> list[Alert]:
-    """Return the alerts, oldest first, that were not posted to their webhooks as they stand."""
+    """Return the alerts, oldest first, whose present state was not posted to their webhooks."""
     waiting = MONITORS.c.webhook.is_not(None), ALERTS.c.delivered_at.is_(None)
     with study.store.reading() as connection:
         return [_alert(row) for row in connection.execute(_found(study).where(*waiting).order_by(ALERTS.c.id))]
 
 
 def watch(study: Study) -> list[Alert]:
-    """Measure every monitor of a study; return the alerts that were raised or cleared by it, each once however many
-    processes watch."""
+    """Measure every monitor of a study; return the alerts that this raised or cleared."""
     monitors = listed(study)
     if not monitors:
         return []
@@ -159,7 +159,7 @@ def watch(study: Study) -> list[Alert]:
 
 
 def delivered(study: Study, alert: Alert) -> None:
-    """Note that an alert, as it stands, was posted to its webhook."""
+    """Note that the present state of an alert was posted to its webhook."""
     same = ALERTS.c.cleared_at.is_(None) if alert.cleared is None else ALERTS.c.cleared_at.is_not(None)
     with study.store.writing() as connection:
         connection.execute(update(ALERTS).where(ALERTS.c.id == alert.id, same).values(delivered_at=now()))

@@ -1,6 +1,6 @@
-"""The open tickets of a study: the log holds them, and the policy remembers those that it needs just now.
+"""The open tickets of a study: they are kept in the log, and the policy in memory holds only those that it needs.
 
-What a snapshot costs, and the memory of a study, do not grow with the number of open tickets.
+So neither the size of a snapshot nor the memory of a study grows with the number of open tickets.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ __all__ = ["OpenTickets", "alone", "take_up"]
 REMEMBERED = 1_000
 """How many of the last open tickets the policy remembers."""
 SEARCHED = 10_000
-"""How many tickets are searched at a time for one that is open."""
+"""How many tickets are searched at a time for an open one."""
 EXPIRED = 100
-"""How many tickets expire at most in one transaction, so that nobody waits long."""
+"""The most tickets that expire in one transaction, so that no caller waits long."""
 LARGEST = 2**63
 
 
@@ -38,7 +38,7 @@ class OpenTickets:
         self._policy, self._log, self.floor = policy, log, floor
         self._apart = getattr(policy, "apart", False)
         self._held: frozenset[int] = frozenset()
-        """Tickets of an older version, of which the log does not say enough: they are saved with the policy."""
+        """Tickets of an older version, whose log does not say enough: they are saved with the policy."""
         if self._apart:
             self._held = frozenset(number for number in policy.open_tickets if policy.noted(number))
             policy.lay_aside(0, self._held)
@@ -72,7 +72,7 @@ class OpenTickets:
         return found
 
     def asked(self, count: int) -> None:
-        """Note that so many tickets were handed out; of many, the policy forgets the first, which the log holds."""
+        """Note that so many tickets were handed out; of many, the policy drops the oldest, which the log holds."""
         self._asked += count
         if self._apart and self._asked >= REMEMBERED:
             self._policy.lay_aside(REMEMBERED, self._held)
@@ -105,7 +105,7 @@ class OpenTickets:
     def _open(self, connection: Connection, most: int) -> tuple[list[Entry], bool]:
         """Return the asks of the first open tickets among the next, and whether there were no more to search; raise
         the floor to where they begin."""
-        last = self._log.last_ticket(connection)
+        last = max(self._log.last_tickets(connection), default=0)
         upper = min(last, self.floor + SEARCHED)
         asks = self._log.open_asks(connection, self.floor, upper, most)
         self.floor = _number(asks[0]) - 1 if asks else upper

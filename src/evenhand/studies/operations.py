@@ -20,9 +20,9 @@ class Operation(NamedTuple):
     ----------
     kind : "ask", "tell" or "forget".
     ticket : the decision, its number or its signed text; nothing for ask.
-    given : what is shown or told, by the names of the policy's own arguments, such as {"reward": 1.0}.
+    given : the arguments of the policy's `ask` or `tell`, by name, such as {"reward": 1.0}.
     key : for ask: the caller's own name for this request; the same key again returns the same decision.
-    actor : who asks or tells, for the log.
+    actor : who asks or tells, as the log shows it.
     number : for ask: which of the decisions under this key, 0, 1, ...; number i is the same however many are asked for.
     """
 
@@ -35,7 +35,7 @@ class Operation(NamedTuple):
 
 
 class Arguments:
-    """The names under which a policy is shown and told things."""
+    """The names of the arguments of a policy's `ask` and `tell`."""
 
     def __init__(self, policy: Any) -> None:
         self._takes = {
@@ -45,7 +45,7 @@ class Arguments:
         }
 
     def named(self, kind: str, values: Sequence[Any]) -> dict[str, Any]:
-        """Return values that came by position under the names of the policy's arguments.
+        """Return positional arguments under their names.
 
         Raises
         ------
@@ -59,12 +59,12 @@ class Arguments:
         return dict(zip(names, values, strict=False))
 
     def checked(self, kind: str, given: dict[str, Any]) -> dict[str, Any]:
-        """Return what is given in the log's form, without what says no more than the default.
+        """Return arguments in the log's form, without those that equal their defaults.
 
         Raises
         ------
         ArgumentError
-            If something has a name that the policy does not know, has no form for the log, or is missing.
+            If an argument is unknown or missing, or cannot be kept in a log.
         """
         if kind not in self._takes:
             raise ArgumentError(wanted("kind", f"one of {', '.join(self._takes)}", kind))
@@ -81,7 +81,7 @@ class Arguments:
 
 
 def apply(policy: Any, kind: str, ticket: Any, arguments: dict[str, Any]) -> Any:
-    """Do what an entry says; return what `ask` decided."""
+    """Apply an operation to a policy; return the decision of `ask`."""
     if kind == "ask":
         return policy.ask(**arguments)
     if kind == "tell":
@@ -90,17 +90,17 @@ def apply(policy: Any, kind: str, ticket: Any, arguments: dict[str, Any]) -> Any
 
 
 def decision_text(policy: Any, decision: Any) -> str:
-    """Return a decision just taken as the log keeps it, with what the policy notes of its ticket."""
+    """Return a new decision as the log keeps it, with the policy's notes about its ticket."""
     noted = policy.noted(decision.id) if getattr(policy, "apart", False) else None
     return to_text(as_decided(decision) | noted if noted else as_decided(decision))
 
 
 def replay_entry(policy: Any, entry: Entry, version: str) -> bool:
-    """Do what a stored entry says, and check that the policy decides as it did.
+    """Apply a stored entry again, and check that the policy decides as it did.
 
     Parameters
     ----------
-    version : the version of the policy's code; an entry that another one wrote may have worded its reason otherwise.
+    version : the version of the policy's code; other versions may have worded the reason otherwise.
 
     Returns
     -------
@@ -110,7 +110,7 @@ def replay_entry(policy: Any, entry: Entry, version: str) -> bool:
     Raises
     ------
     ReplayError
-        If it decides otherwise, or fails at what it took before.
+        If it decides otherwise, or refuses what it accepted before.
     """
     try:
         decided = apply(policy, entry.kind, entry.ticket, arguments_of(entry.given))

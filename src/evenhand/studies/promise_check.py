@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections import deque
 from typing import Any, Self
 
 import numpy as np
@@ -40,7 +41,7 @@ class PromiseCheck:
         self._at_horizon: bool | None = None
 
     def decided(self, index: int) -> None:
-        """Enter the next round's decision, by the position of its arm.
+        """Count the next round's decision, by the position of its arm.
 
         Raises
         ------
@@ -57,7 +58,7 @@ class PromiseCheck:
 
     @property
     def worst(self) -> tuple[float, Label, int] | None:
-        """The largest r_i t - N_i(t) at the end of any round, whose it was and when; None where nothing is promised."""
+        """The largest r_i t - N_i(t) at the end of any round, with its arm and round; None without a promise."""
         self.settle()
         if self.promise is None or not self._rounds:
             return None
@@ -68,46 +69,53 @@ class PromiseCheck:
 
     @property
     def violations(self) -> int:
-        """At the end of how many rounds the promise was broken to somebody."""
+        """The number of rounds at whose end the promise was broken for some arm."""
         self.settle()
         return int(self._summary[0])
 
     @property
     def first_violation(self) -> tuple[int, Label] | None:
-        """The first round at whose end the promise was broken, and to whom."""
+        """The first round at whose end the promise was broken, and the arm."""
         return (int(self._summary[1]), self._labels[self._summary[2]]) if self.violations else None
 
     @property
     def kept(self) -> bool | None:
-        """Whether the promise holds when it is to hold; None where that is not said yet."""
+        """Whether the promise was kept; None if it is not due yet."""
         if self.promise is None or self.when == "in the long run":
             return None
         return self._at_horizon if self.when == "at the horizon" else self.violations == 0
 
+    def worst_case(self) -> dict[str, Any]:
+        """Return the worst shortfall with its arm and round (None without a promise), and the rounds in violation."""
+        shortfall, arm, round = self.worst or (None, None, None)
+        names = {"worst_shortfall": shortfall, "worst_arm": arm, "worst_round": round}
+        return names | {"rounds_in_violation": self.violations}
+
     def copy(self) -> Self:
-        """Return a check that goes on from here by itself."""
+        """Return a copy that continues independently."""
         other = copy.copy(self)
+        for name, value in vars(self).items():
+            if isinstance(value, (np.ndarray, deque, dict, list)):
+                setattr(other, name, value.copy())
         other._books = Tally._make(array.copy() for array in self._books)
-        other._worst_rounds, other._summary = self._worst_rounds.copy(), self._summary.copy()
-        other._codes = self._codes.copy()
         return other
 
     def snapshot(self) -> dict[str, Any]:
-        """Return everything that `restore` needs to go on exactly here."""
+        """Return everything that `restore` needs to continue exactly here."""
         self.settle()
         books = {f"books.{name}": array.tolist() for name, array in self._books._asdict().items()}
         rounds = {"worst_rounds": self._worst_rounds.tolist(), "summary": self._summary.tolist()}
         return books | rounds | {"rounds": self._rounds, "at_horizon": self._at_horizon}
 
     def restore(self, snapshot: dict[str, Any]) -> None:
-        """Go on from a snapshot of a check of the same promise."""
+        """Continue from a snapshot of a check of the same promise."""
         for name, array in self._books._asdict().items():
             array[...] = snapshot[f"books.{name}"]
         self._worst_rounds[...], self._summary[...] = snapshot["worst_rounds"], snapshot["summary"]
         self._rounds, self._at_horizon = snapshot["rounds"], snapshot["at_horizon"]
 
     def settle(self) -> None:
-        """Check the promise at every round that was entered and not checked yet."""
+        """Check the promise at every round that has not been checked yet."""
         if self._codes:
             codes = np.array(self._codes, dtype=np.int64)
             now = np.empty(len(codes))

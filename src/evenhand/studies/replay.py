@@ -1,4 +1,4 @@
-"""The policy in memory, which follows the log: it replays what others wrote, and takes what is written here."""
+"""The policy in memory, which follows the log: it replays entries of others and applies new operations."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ __all__ = ["Replay"]
 ENTRIES = 1_000
 SECONDS = 0.5
 LEAST = 10
-"""A snapshot is due after so many entries; or after so much work, at least so many, that a replay would do again."""
+"""A snapshot is due after ENTRIES entries, or after LEAST entries that took SECONDS to apply."""
 LAST = 2**63 - 1
 
 
 class Replay:
-    """A policy and how far into the log it has come.
+    """A policy and its position in the log.
 
     Attributes
     ----------
@@ -77,20 +77,20 @@ class Replay:
         self.advance_to(entry, started)
 
     def advance_to(self, entry: Entry, started: float) -> None:
-        """Note that the policy has taken an entry, and since when on the clock of `perf_counter`."""
+        """Note that the policy has applied an entry; `started` is the time of `perf_counter` before it."""
         self.sequence, self.digest, self.writer = entry.sequence, entry.digest, entry.version
         self._entries += 1
         self._seconds += perf_counter() - started
 
     def settle(self, setting: dict[str, Any]) -> None:
-        """Go by a setting of the study from now on."""
+        """Apply a setting of the study."""
         after = setting.get("expire_after")
         self.expire_after = None if after is None else round(after * 1e6)
         self.tickets.changed()
 
     @property
     def wants_snapshot(self) -> bool:
-        """Whether enough was taken since the last snapshot."""
+        """Whether a new snapshot is due."""
         return self._entries >= ENTRIES or (self._entries >= LEAST and self._seconds >= SECONDS)
 
     def reset_work(self) -> None:
@@ -98,11 +98,11 @@ class Replay:
         self._entries, self._seconds = 0, 0.0
 
     def new_kinds(self, operations: Sequence[Operation]) -> dict[str, Operation]:
-        """Return an operation of each kind that was not done yet."""
+        """Return one operation of each kind that was not applied before."""
         return {operation.kind: operation for operation in operations if operation.kind not in self._rehearsed}
 
     def rehearse(self, connection: Connection, operations: dict[str, Operation]) -> None:
-        """Do operations on a copy, so that compiling does not keep others waiting for the log."""
+        """Apply operations to a copy, so that compilation does not block other writers."""
         copy = self.copy()
         for kind, operation in operations.items():
             with contextlib.suppress(EvenhandError):
@@ -113,17 +113,16 @@ class Replay:
         self._rehearsed.update(operations)
 
     def bytes(self) -> bytes:
-        """Return the policy's state as a saved file, without the tickets that the log holds; equal states are equal
-        bytes."""
+        """Return the policy's state as a saved file, without the tickets that the log holds."""
         with alone(self.policy, self.tickets.held):
             return to_bytes(self.policy)
 
     def copy(self) -> Any:
-        """Return a policy that goes on from here by itself, without the tickets that the log holds."""
+        """Return an independent copy of the policy, without the tickets that the log holds."""
         return from_bytes(self.bytes())
 
     def whole_copy(self, connection: Connection) -> Any:
-        """Return a policy that goes on from here by itself, with all open tickets."""
+        """Return an independent copy of the policy, with all open tickets."""
         copy = self.copy()
         if getattr(copy, "apart", False):
             for ask in self._log.open_asks(connection, self.tickets.floor, LAST, at=self.sequence):

@@ -1,12 +1,13 @@
-"""The tables of a store: what is written down, once and for ever, and what can be had from it again.
+"""The tables of a store.
 
     studies     a name, the policy's kind, the key that signs its tickets
     events      the log, never changed: every ask, tell, forget and expiry, chained by digests
     snapshots   the policy's state after some event, so that opening need not replay everything
-    keys        who may use the service, hashed
-    monitors    what is watched, and   alerts   what was seen
+    keys        the keys of the service, hashed
+    monitors    the metrics that are watched
+    alerts      the alerts that monitors raised
 
-Everything but `events` and a study's first snapshot can be lost and made again.
+Everything but `events` and a study's first snapshot can be rebuilt.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from sqlalchemy import (
 __all__ = ["ALERTS", "EVENTS", "KEYS", "METADATA", "MONITORS", "REVISION", "REVISIONS", "SNAPSHOTS", "STUDIES"]
 
 REVISION = "0001"
-"""The migration that these tables are the result of."""
+"""The migration that makes these tables."""
 REVISIONS = "evenhand_revision"
 """The table that says which migration a store has; other programs call theirs alembic_version."""
 

@@ -1,4 +1,4 @@
-"""Tickets that can be shown to others: the study's name, the number, and a signature that nobody else can make."""
+"""Signed tickets: the study's name, the number, and a signature that only the store can make."""
 
 from __future__ import annotations
 

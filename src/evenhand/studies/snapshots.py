@@ -1,4 +1,4 @@
-"""Snapshots: the state so far, kept so that nobody replays the log from the start."""
+"""Snapshots: stored states, from which a replay continues instead of starting over."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ __all__ = [
 ]
 
 KEPT = 2
-"""How many snapshots stay beside the first of each version."""
+"""How many recent snapshots are kept beside the first of each version."""
 
 
 @register("studies/state", kind="part")
 class State:
-    """What a snapshot holds: the policy without the open tickets that the log holds, and where these begin."""
+    """The content of a snapshot: the policy without the tickets that the log holds, and the number before the first."""
 
     def __init__(self, policy: Any, floor: int) -> None:
         self.policy, self.floor = policy, floor
@@ -67,7 +67,7 @@ def take_snapshot(replay: Replay, connection: Connection, study: int, at: int) -
 
 
 def mark_version(replay: Replay, connection: Connection, study: int, at: int) -> None:
-    """Where other code wrote the last entry, keep the state that this code begins with."""
+    """Take a snapshot if other code wrote the last entry: the first state of this code."""
     if replay.writer != replay.version:
         mine = SNAPSHOTS.c.study == study, SNAPSHOTS.c.version == replay.version
         if connection.scalar(select(SNAPSHOTS.c.sequence).where(*mine).limit(1)) is None:
@@ -78,7 +78,7 @@ def mark_version(replay: Replay, connection: Connection, study: int, at: int) ->
 def write_snapshot(
     connection: Connection, study: int, sequence: int, digest: str, now: int, version: str, state: bytes
 ) -> None:
-    """Keep a state; of those before it, each version's first and the last few stay."""
+    """Store a state; of earlier ones, keep each version's first and the last few."""
     row = {"study": study, "sequence": sequence, "at": now, "version": version, "digest": digest, "state": state}
     mine = SNAPSHOTS.c.study == study
     same = mine, SNAPSHOTS.c.sequence == sequence, SNAPSHOTS.c.version == version

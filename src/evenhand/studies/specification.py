@@ -2,8 +2,8 @@
 
     {"policy": "quotas/fair-learn", "learner": {"policy": "learners/thompson"}, "shares": {"a": "1/3", "b": 0.2}}
 
-Only registered classes are made, and only from numbers, text, lists and objects: nothing is imported, evaluated or
-read from a file because the data says so. What has no such description (a function, a trained model) is for Python.
+Only registered classes are made, and only from numbers, text, lists and objects: the data cannot cause anything to be
+imported, evaluated or read from a file. Objects without such a description (a function, a trained model) need Python.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from evenhand.studies.limits import check_sizes
 __all__ = ["build", "policy_from"]
 
 OBJECTS = {"learner": "policy", "inner": "policy", "metric": "part", "model": "part"}
-"""Arguments that take an object, and of which kind it is."""
+"""Arguments that take an object, and its kind."""
 LABELLED = {"shares": "arms", "proportions": "groups", "costs": "groups"}
 """Arguments that may be objects keyed by labels, and the argument that lists these labels."""
 FROM_PYTHON = {
@@ -35,7 +35,7 @@ FROM_PYTHON = {
     "sampling/torch-model": "it wraps a module of torch",
 }
 DEEPEST = 3
-"""How many policies may stand inside one another."""
+"""How deep policies may be nested."""
 LARGEST_SEED = 2**63
 PLAIN = {bool: "true or false", int: "a whole number", float: "a number", str: "text", type(None): "null"}
 PROBLEM = ("model", "intervene", "sensitive", "outcome", "candidates", "values")
@@ -51,7 +51,7 @@ def policy_from(spec: Any, *, bounded: bool = True) -> Any:
         object (`learner`, `inner`; `metric`, `model`) is its name or an object likewise, with `policy` or `part`. The
         `problem` of a search is {"model": {"states", "parents", "tables"}, "intervene", "sensitive", "outcome",
         "candidates", "values"}; a candidate that is null has the model's own table.
-    bounded : refuse sizes that would need much memory, as is wise where the data comes over a network.
+    bounded : refuse sizes that would need much memory; keep it on for data that comes over a network.
 
     Raises
     ------
@@ -158,7 +158,7 @@ def _only(where: str, given: Any, takes: Any) -> None:
 
 
 def _called(name: str, cls: Any, arguments: dict[str, Any]) -> Any:
-    """Return what a constructor makes of data; what it cannot make sense of is a refusal as well."""
+    """Call a constructor with plain data; any error about the data becomes an ArgumentError."""
     try:
         with np.errstate(over="raise", invalid="raise"):
             return cls(**arguments)
@@ -169,7 +169,7 @@ def _called(name: str, cls: Any, arguments: dict[str, Any]) -> Any:
 
 
 def _relabelled(given: Any, labels: Any) -> dict[Any, Any]:
-    """Return an object keyed by these labels: the keys of plain data are always text, labels may be numbers."""
+    """Return an object keyed by labels, which may be numbers; the keys of plain data are always text."""
     if isinstance(labels, int) and not isinstance(labels, bool):
         labels = range(labels)
     numbers = {str(label): label for label in labels or () if isinstance(label, int)}
@@ -178,7 +178,7 @@ def _relabelled(given: Any, labels: Any) -> dict[Any, Any]:
 
 
 def _of_kind(value: Any, hint: Any, where: str) -> Any:
-    """Return a value that its annotation allows; what is no plain kind is left to the constructor."""
+    """Return a value that its annotation allows; other kinds than plain ones are left to the constructor."""
     choices = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
     words: list[str] = []
     for choice in choices:

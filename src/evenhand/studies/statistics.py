@@ -1,15 +1,14 @@
 """The statistics of a study: shares, shortfalls and rewards over time, taken from the log entry by entry.
 
-It remembers at most a few hundred moments however long the log grows, and misses nothing between them: the promise is
-checked at every round, in the exact integers of an audit.
+At most a few hundred moments are kept however long the log grows; the promise is checked at every round, in the exact
+integers of an audit.
 """
 
 from __future__ import annotations
 
-import copy
 from collections import deque
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -24,9 +23,9 @@ __all__ = ["Moment", "Statistics"]
 
 MOMENTS = 400
 RECENT = 200
-"""How many rewards "recent" means."""
+"""How many of the last rewards the recent mean covers."""
 WATCHED = 10_000
-"""How many decisions and rewards are kept one by one, for monitors with windows."""
+"""How many of the last decisions and rewards are kept for monitors with windows."""
 
 
 class Moment(NamedTuple):
@@ -42,14 +41,12 @@ class Moment(NamedTuple):
     forced: int
 
 
-class Statistics:
-    """What a log shows so far; every figure is about the decisions of the log alone.
+class Statistics(PromiseCheck):
+    """What a log shows so far, and whether the promise held; every figure is about the decisions of the log alone.
 
     Attributes
     ----------
     labels : the arms, groups or positions that decisions are for, in the order of every array's (n_labels,).
-    check : whether the policy's promise held; `promise`, `when`, `worst`, `violations`, `first_violation` and
-        `kept` are what it says.
     sequence, rounds, told, forgotten : entries, decisions, reports and tickets closed without one so far.
     counts : decisions for each label (n_labels,).
     forced : decisions so far that the promise forced; `last_owed` (n_labels,) the last such
@@ -63,7 +60,7 @@ class Statistics:
     def __init__(self, policy: Any) -> None:
         traits = traits_of(policy)
         self.labels: list[Label] = list(traits.labels)
-        self.check = PromiseCheck(policy)
+        super().__init__(policy)
         self.sequence = self.rounds = self.told = self.forgotten = self.forced = 0
         k = len(self.labels)
         self.counts, self.last_owed = np.zeros(k, np.int64), np.zeros(k, np.int64)
@@ -79,13 +76,9 @@ class Statistics:
         self._every = 1
         self._moments: list[Moment] = []
 
-    def copy_with(self, rows: Iterable[Entry]) -> Statistics:
+    def copy_with(self, rows: Iterable[Entry]) -> Self:
         """Return statistics that include the entries after the last one; these stay as they are for other threads."""
-        statistics = copy.copy(self)
-        for name, value in vars(self).items():
-            if isinstance(value, (np.ndarray, deque, dict, list)):
-                setattr(statistics, name, value.copy())
-        statistics.check = self.check.copy()
+        statistics = self.copy()
         statistics.advance(rows)
         return statistics
 
@@ -93,7 +86,7 @@ class Statistics:
         """Take in stored entries, those that follow the last one taken."""
         for row in rows:
             self.take(row)
-        self.check.settle()
+        self.settle()
 
     def take(self, row: Entry) -> None:
         """Take in one stored entry."""
@@ -108,36 +101,6 @@ class Statistics:
             self.open.pop(row.ticket or 0, None)
 
     # ------------------------------------------------------------------ what it shows
-
-    @property
-    def promise(self) -> Any:
-        """What the policy promises, None where it promises no shares."""
-        return self.check.promise
-
-    @property
-    def when(self) -> str | None:
-        """When the promise is kept; None where there is none."""
-        return self.check.when
-
-    @property
-    def worst(self) -> tuple[float, Label, int] | None:
-        """The largest r_i t - N_i(t) at the end of any round, whose it was and when; None where nothing is promised."""
-        return self.check.worst
-
-    @property
-    def violations(self) -> int:
-        """At the end of how many rounds the promise was broken to somebody."""
-        return self.check.violations
-
-    @property
-    def first_violation(self) -> tuple[int, Label] | None:
-        """The first round at whose end the promise was broken, and to whom."""
-        return self.check.first_violation
-
-    @property
-    def kept(self) -> bool | None:
-        """Whether the promise holds when it is to hold; None where that is not said yet."""
-        return self.check.kept
 
     @property
     def owed(self) -> Floats | None:
@@ -175,7 +138,7 @@ class Statistics:
                 self._moments = [m for m in self._moments if m.round == 1 or m.round % self._every == 0]
 
     def _drawn(self, row: Entry, index: int) -> None:
-        self.check.decided(index)
+        self.decided(index)
         if index >= len(self.counts):
             self._widen(index + 1)
         self.counts[index] += 1
@@ -201,7 +164,7 @@ class Statistics:
         return Moment(self.rounds, self.counts.copy(), owed, mean, recent, self.forced)
 
     def _widen(self, size: int) -> None:
-        """Make room for positions that were not seen before, in rounds with any number of individuals."""
+        """Make room for new positions, in rounds with any number of individuals."""
         more = size - len(self.counts)
         self.labels.extend(range(len(self.counts), size))
         for name in ("counts", "last_owed", "rewards", "rewarded"):
@@ -215,7 +178,7 @@ class Statistics:
 
 
 def _indices(decision: dict[str, Any]) -> tuple[int, ...]:
-    """Return whom a decision is for: one, several (their positions are the arm), or nobody."""
+    """Return the indices that a decision is for: one, several (the arm lists them), or none."""
     index, arm = decision.get("index"), decision.get("arm")
     if isinstance(arm, list):
         return tuple(arm)

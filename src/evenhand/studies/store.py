@@ -41,21 +41,20 @@ BEGIN = {
     "sqlite": ("BEGIN", "BEGIN IMMEDIATE"),
     "postgresql": ("BEGIN ISOLATION LEVEL REPEATABLE READ", "BEGIN"),
 }
-"""How a transaction begins that reads, and one that writes."""
+"""The first statement of a transaction that reads, and of one that writes."""
 PATIENCE = 60
-"""Seconds that a writer waits for its turn."""
+"""Seconds for which a writer waits for its turn."""
 IDLE = 1.0
-"""Seconds for which a connection to a server is trusted without being tried."""
+"""Seconds after which an idle connection to a server is tested before it is used."""
 ROOM = 2**14
-"""Bytes that must still find room in a file for it to count as writable."""
+"""Bytes that must fit into a file for it to count as writable."""
 KINDS = "a path such as ads.evenhand, sqlite:///ads.evenhand, sqlite:// (in memory) or postgresql://user@host/database"
 
 
 class Store:
     """A database that holds studies.
 
-    Made by `Store.at`; every method may be called from any thread. A store that does not exist yet is made when the
-    first study is created in it.
+    Made by `Store.at`; every method may be called from any thread. A store is created with its first study.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -77,15 +76,15 @@ class Store:
         ----------
         where : a path such as `ads.evenhand` (an SQLite file), `sqlite:///ads.evenhand`, `sqlite://` or `:memory:` (in
             memory, gone with the process), or `postgresql://user@host/database`.
-        create : make the tables where there are none; else a place without a store is refused.
-        older : let a store that an older version wrote pass as well, for `upgrade`.
+        create : create the tables if missing; otherwise a place without a store is refused.
+        older : accept a store that an older version wrote, for `upgrade`.
 
         Raises
         ------
         ArgumentError
-            If `where` names no kind of store.
+            If `where` is neither a path nor a URL of a known kind.
         StoreError
-            If it is not there, cannot be reached, is no store, or was written by another version.
+            If it does not exist, cannot be reached, is not a store, or was written by another version.
         MissingExtraError
             If the driver for PostgreSQL is not installed.
         """
@@ -104,13 +103,13 @@ class Store:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Give a connection that sees one state of the store."""
+        """Provide a connection that sees one state of the store."""
         with self._reached(), self._turn, self._reader.connect() as connection:
             yield connection
 
     @contextmanager
     def writing(self, *, begin: bool = True) -> Iterator[Connection]:
-        """Give a connection whose work is on disk, whole, when the block ends; or not at all, if it raises.
+        """Provide a connection; its changes are saved when the block ends, and undone if it raises.
 
         Parameters
         ----------
@@ -123,7 +122,7 @@ class Store:
 
     @cached_property
     def serial(self) -> bool:
-        """Whether a transaction that writes keeps out every other, so that rows need no lock of their own."""
+        """Whether a writing transaction excludes all others, so that rows need no locks."""
         return self._engine.dialect.name == "sqlite"
 
     def names(self) -> list[str]:
@@ -132,7 +131,7 @@ class Store:
             return list(connection.scalars(select(STUDIES.c.name).order_by(STUDIES.c.id)))
 
     def check_writable(self) -> None:
-        """Write to the store and take it back at once.
+        """Write to the store and undo it at once.
 
         Raises
         ------
@@ -146,7 +145,7 @@ class Store:
             connection.execute(delete(KEYS).where(KEYS.c.id == row["id"]))
 
     def upgrade(self) -> tuple[str | None, str]:
-        """Bring the tables to this version's form, all or nothing; return the revisions before and after.
+        """Upgrade the tables to this version, all or nothing; return the revisions before and after.
 
         Raises
         ------
@@ -170,7 +169,7 @@ class Store:
         return before, REVISION
 
     def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
         self._engine.dispose()
 
     def __repr__(self) -> str:
@@ -237,7 +236,7 @@ def _url(where: str | os.PathLike[str]) -> URL:
 
 
 def _shown(url: URL) -> str:
-    """Return a URL that can be shown to anybody."""
+    """Return a URL without its password."""
     hidden = {name: "..." for name in url.query if "pass" in name}
     plain = url.set(drivername=url.get_backend_name())
     return plain.update_query_dict(hidden).render_as_string(hide_password=True)
@@ -267,7 +266,7 @@ def _check_file(database: str | None, create: bool) -> None:
 
 
 def _begin_file(path: Path) -> None:
-    """Make an empty file that its owner alone may read; SQLite gives the files beside it the same mode."""
+    """Create an empty file that only its owner may read; SQLite gives the files beside it the same mode."""
     with suppress(OSError):  # SQLite says what is wrong
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
 
@@ -301,7 +300,7 @@ def _engine(url: URL) -> Engine:
 
 
 def _begin_by_hand(engine: Engine) -> None:
-    """Have transactions begin with the statement of the engine's options; the drivers' own way costs more."""
+    """Begin transactions with the statement of the engine's options, which is faster than the drivers' own way."""
 
     @event.listens_for(engine, "begin")
     def _begun(connection: Connection) -> None:
@@ -311,7 +310,7 @@ def _begin_by_hand(engine: Engine) -> None:
 
 
 def _ping_idle(engine: Engine) -> None:
-    """Have connections tried before they are used again, but for those that were in use a moment ago."""
+    """Test connections that were idle before they are used again."""
 
     @event.listens_for(engine, "checkin")
     def _returned(connection: Any, record: Any) -> None:

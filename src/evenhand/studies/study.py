@@ -1,7 +1,7 @@
-"""A study: a policy that lives in a store, asked and told by anybody, losing nothing.
+"""A study: a policy in a store, whose every decision and report is saved.
 
-Each call is one transaction: the store's other writers wait, the policy takes in what they did meanwhile, does what it
-is asked, and the entry is on disk before the caller hears of it. The policy in memory is always a replay of the log;
+Each call is one transaction: other writers wait, the policy applies what they wrote meanwhile and then the call, and
+the entry is on disk before the call returns. The policy in memory is always a replay of the log;
 when a transaction fails, that replay is dropped and made again from the last snapshot.
 """
 
@@ -18,6 +18,7 @@ from sqlalchemy import Connection, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from evenhand import registry
+from evenhand.arguments import is_whole, whole
 from evenhand.errors import (
     ArgumentError,
     EvenhandError,
@@ -48,14 +49,14 @@ if TYPE_CHECKING:
 __all__ = ["Study"]
 
 SMALL = 2**20
-"""Bytes of the largest state that closing a study writes."""
+"""The largest state, in bytes, that closing a study saves."""
 
 
 class Study:
-    """A policy that lives in a store: durable, shared, explained, and replayed at will.
+    """A policy in a store: durable, shared, explained, and replayed at will.
 
-    Made by `Study.create`, found again by `Study.open`. Any thread and any number of processes may use one study at
-    once; each decision is handed out once, each report counts once.
+    Made by `Study.create`, opened again by `Study.open`. Any number of threads and processes may use one study at the
+    same time; each decision is handed out once, and each report counts once.
 
     Examples
     --------
@@ -92,7 +93,7 @@ class Study:
         name: str | None = None,
         expire_after: float | str | timedelta | None = None,
     ) -> Study:
-        """Put a policy into a store, which is made where it is not there yet.
+        """Create a study in a store, which is created if missing.
 
         Parameters
         ----------
@@ -108,7 +109,7 @@ class Study:
             If the name is not of that form or taken, the policy cannot be saved, its tickets are still open, or
             `expire_after` is no duration.
         StoreError
-            If the store cannot be reached or is none.
+            If the store cannot be reached, or the place is not a store.
         """
         state = state_of_new(policy)
         name, after = name_of_new(name, store), read_expiry(expire_after)
@@ -129,14 +130,14 @@ class Study:
 
     @classmethod
     def open(cls, store: Store | str | os.PathLike[str], name: str | None = None) -> Study:
-        """Find a study again; without a name, the only one of the store.
+        """Open a study; without a name, the only one in the store.
 
         Raises
         ------
         UnknownStudyError
             If there is no such study, or several and no name is given.
         StoreError
-            If the store is not there or cannot be reached.
+            If the store does not exist or cannot be reached.
         """
         with open_store(store) as place:
             if name is None:
@@ -150,44 +151,43 @@ class Study:
     # ------------------------------------------------------------------ the conversation
 
     def ask(self, *observed: Any, key: str | None = None, count: int | None = None) -> Any:
-        """Take the next decision; it is on disk, with its reason, before it is returned.
+        """Take the next decision; it is saved with its reason before it is returned.
 
         Parameters
         ----------
-        observed : what the policy's own `ask` is shown, such as contexts (n_arms, d).
-        key : your own name for this request: asked again under the same key, the same decision is returned.
-        count : take so many decisions in one transaction, all or none, and return them as a list. Under the same key
-            a smaller count returns the first of them, a larger one takes new decisions for the rest.
+        observed : the arguments of the policy's own `ask`, such as contexts (n_arms, d).
+        key : your own name for this request: asking again with the same key returns the same decision.
+        count : how many decisions to take in one transaction, all or none; they are returned as a list. With the same
+            key, a smaller count returns the first of them, and a larger one takes new decisions for the rest.
 
         Raises
         ------
         EvenhandError
             What the policy's `ask` raises; nothing has changed.
         StoreError
-            If the store cannot be reached; whether the decision was taken, the same key tells.
+            If the store cannot be reached. Ask again with the same key: it returns the decision if it was taken.
         """
         given = self._arguments().named("ask", observed)
         if count is None:
             return self._do(Operation("ask", None, given, key))
-        if not isinstance(count, int) or isinstance(count, bool) or count < 1:
-            raise ArgumentError(wanted("count", "a whole number >= 1", count))
+        whole("count", count, low=1)
         return self._perform_all([Operation("ask", None, given, key, None, i) for i in range(count)], whole=True)
 
     def tell(
         self, ticket: Any, *happened: Any, violations: Any = None, acceptable: Any = None
     ) -> Literal["told", "already told"]:
-        """Bring back what happened; it is on disk before this returns, and counts once however often it is told.
+        """Record a decision's reward. It is saved before this returns, and counts once even if it is told again.
 
         Parameters
         ----------
         ticket : the decision, its number, or its signed text.
-        happened : what the policy's own `tell` takes, such as the reward.
+        happened : the arguments of the policy's own `tell`, such as the reward.
         violations, acceptable : the pairs of an auditor, where the policy takes them.
 
         Raises
         ------
         ContradictionError
-            If something else was told of the ticket before.
+            If another reward was told of the ticket before.
         ForeignTicketError, UnknownTicketError, ClosedTicketError
             If the ticket is another study's or forged, was never handed out, was forgotten, or has expired.
         EvenhandError
@@ -198,22 +198,22 @@ class Study:
         return self._do(Operation("tell", ticket, given))
 
     def forget(self, ticket: Any) -> Literal["forgotten", "already forgotten"]:
-        """Close a ticket of which nothing will ever be told."""
+        """Close a ticket whose reward will never be known."""
         return self._do(Operation("forget", ticket))
 
     def perform(self, operations: Sequence[Operation]) -> list[Any]:
-        """Do many things in one transaction; all are on disk when this returns.
+        """Perform many operations in one transaction; all are saved when this returns.
 
         Returns
         -------
         list
-            For each operation what the single call would return, or the EvenhandError that it would raise: one that is
-            refused changes nothing and holds up no other.
+            For each operation, what the single call would return, or the EvenhandError that it would raise. A refused
+            operation changes nothing and does not affect the others.
         """
         return self._perform_all(operations)
 
     def _perform_all(self, operations: Sequence[Operation], *, whole: bool = False) -> list[Any]:
-        """Do many things in one transaction; with `whole`, a refusal of one is raised and undoes all."""
+        """Perform many operations in one transaction; with `whole`, the first refusal is raised and undoes all."""
         with self._turn:
             self._rehearse(operations)
             with self._transaction() as (connection, last):
@@ -234,24 +234,24 @@ class Study:
                 return outcomes
 
     def snapshot(self) -> None:
-        """Keep the state as it is now, so that nothing before it is replayed when the study is opened.
+        """Save the state as it is now, so that earlier entries are not replayed when the study is opened.
 
-        Snapshots are taken by themselves as the log grows and when a study is closed. Take one by hand before evenhand,
-        or the policy's own code, is replaced, if a process may have been killed since: the new code then goes on from
-        here even where it would have decided otherwise before.
+        Snapshots are taken automatically as the log grows and when a study is closed. Take one by hand before you
+        replace evenhand or the policy's own code, if a process may have been killed: the new code then continues from
+        here even if it would have decided otherwise before.
         """
         with self._turn, self._transaction() as (connection, _):
             take_snapshot(self._follow(connection), connection, self._number, now())
             self._added = False
 
     def rest(self) -> None:
-        """Take a snapshot if this object added anything since the last one, and the state is small; never fails."""
+        """Take a snapshot if this object added entries since the last one and the state is small; this never fails."""
         with self._turn, suppress(EvenhandError):
             if self._added and self._replay is not None and len(self._replay.bytes()) <= SMALL:
                 self.snapshot()
 
     def sign(self, number: int) -> str:
-        """Return the text of a ticket that can be handed to others: it names the study and cannot be made up."""
+        """Return the signed text of a ticket, which names the study and cannot be forged."""
         return sign_ticket(self.name, self._secret, number)
 
     def number(self, ticket: str) -> int:
@@ -260,7 +260,7 @@ class Study:
         Raises
         ------
         ForeignTicketError
-            If it is another study's, or was signed by nobody.
+            If it is another study's, or its signature is wrong.
         """
         return number_of(self.name, self._secret, ticket)
 
@@ -285,25 +285,24 @@ class Study:
 
     @property
     def policy(self) -> Any:
-        """A copy of the policy as it is now; what is asked of the copy does not count."""
+        """A copy of the policy as it is now; decisions of the copy do not count."""
         with self._turn, self._read() as (connection, replay):
             return replay.whole_copy(connection)
 
     @property
     def bare_policy(self) -> Any:
-        """A copy of the policy as it is now without its open tickets, which are in the log: made at once however many
-        there are."""
+        """A copy of the policy as it is now, without its open tickets, however many there are."""
         with self._turn:
             return self._now().copy()
 
     @property
     def open_tickets(self) -> list[int]:
-        """The numbers that were handed out and neither told nor forgotten, and have not expired."""
+        """The numbers of the tickets that are neither told nor forgotten nor expired."""
         with self._turn, self._read() as (connection, replay):
             return self._log.open_tickets(connection, replay.tickets.floor)
 
     def events(self, after: int = 0) -> Iterator[Event]:
-        """Yield the log's entries behind the one numbered `after`, as far as it goes now."""
+        """Yield the log's entries after the one numbered `after`, up to the present end."""
         last = self.sequence
         while after < last:
             with self.store.reading() as connection:
@@ -312,12 +311,12 @@ class Study:
             after = page[-1].sequence if page else last
 
     def record(self, ticket: Any) -> Record:
-        """Return all that is known of one decision.
+        """Return everything that is known of one decision.
 
         Raises
         ------
         UnknownTicketError, ForeignTicketError
-            If there is none of that number, or the signature is not this study's.
+            If no ticket has this number, or the signature is not this study's.
         """
         number = self._ticket(ticket)
         with self.store.reading() as connection:
@@ -326,22 +325,29 @@ class Study:
             raise UnknownTicketError(f"ticket {number} was never handed out by the study {self.name!r}")
         return record_of(events)
 
+    def latest(self, count: int) -> list[Record]:
+        """Return the records of the last decisions, oldest first."""
+        with self.store.reading() as connection:
+            tickets = self._log.last_tickets(connection, whole("count", count, low=1))
+        return [self.record(ticket) for ticket in reversed(tickets)]
+
     def verify(
         self, *, known: str | None = None, since: Verification | bytes | None = None, progress: bool = False
     ) -> Verification:
-        """Replay the whole log from the start and check all that was promised; see `Verification`.
+        """Replay the whole log from its start and check every promise; see `Verification`.
 
         Parameters
         ----------
-        known : a digest that was kept elsewhere, such as an earlier verification's: the log must still hold its entry.
-        since : an earlier verification, or its `mark`, that found everything sound: only what was added after it is
-            read, and everything before is assumed to be as it was.
-        progress : show how far it has come.
+        known : a digest that was kept elsewhere, such as an earlier verification's: the log must still contain its
+            entry.
+        since : an earlier verification that found everything sound, or its `mark`: only later entries are read, and
+            earlier ones are assumed to be unchanged.
+        progress : show a progress bar.
 
         Raises
         ------
         ArgumentError
-            If `since` is no mark of a verification of this study.
+            If `since` is not the mark of a verification of this study.
         """
         from evenhand.studies.mark import Mark
         from evenhand.studies.verify import Verification, verify
@@ -373,7 +379,7 @@ class Study:
         return log_table(self.store, self._log)
 
     def close(self) -> None:
-        """Keep the state for the next who opens the study, and let go of the store; nothing is lost without it."""
+        """Save the state, so that the study opens quickly again, and close the store; nothing is lost without it."""
         self.rest()
         self.store.close()
 
@@ -414,7 +420,7 @@ class Study:
 
     @contextmanager
     def _read(self) -> Iterator[tuple[Connection, Replay]]:
-        """Give a connection that sees one state of the store, and the replay of the log as it is there."""
+        """Provide a connection that sees one state of the store, and the replay of the log in that state."""
         try:
             with self.store.reading() as connection:
                 yield connection, self._follow(connection)
@@ -424,7 +430,7 @@ class Study:
 
     @contextmanager
     def _transaction(self) -> Iterator[tuple[Connection, int]]:
-        """Give a transaction that keeps other writers out, and the last entry's position; where it fails, forget the
+        """Provide a transaction that excludes other writers, and the last entry's position; if it fails, drop the
         replay, which may be ahead of the log."""
         try:
             with self._log.writing() as written:
@@ -444,6 +450,6 @@ class Study:
         if isinstance(ticket, str):
             return self.number(ticket)
         number = getattr(ticket, "id", ticket)
-        if isinstance(number, bool) or not hasattr(number, "__index__"):
+        if not is_whole(number):
             raise UnknownTicketError(wanted("ticket", "a decision, its number or its signed text", ticket))
         return int(number)

@@ -18,6 +18,11 @@ __all__ = ["outline", "summarize"]
 def outline(study: Study, statistics: Statistics) -> dict[str, Any]:
     """Return a study in a line: `name`, `policy`, `created`, `decisions`, `told`, `open`, and whether its `promise` is
     "kept" or "broken", None where that is not said."""
+    promise = {True: "kept", False: "broken", None: None}[statistics.kept]
+    return {**_counts(study, statistics), "promise": promise}
+
+
+def _counts(study: Study, statistics: Statistics) -> dict[str, Any]:
     return {
         "name": study.name,
         "policy": study.policy_name,
@@ -25,7 +30,6 @@ def outline(study: Study, statistics: Statistics) -> dict[str, Any]:
         "decisions": statistics.rounds,
         "told": statistics.told,
         "open": len(statistics.open),
-        "promise": {True: "kept", False: "broken", None: None}[statistics.kept],
     }
 
 
@@ -43,14 +47,9 @@ def summarize(study: Study, statistics: Statistics | None = None) -> dict[str, A
     statistics = study.statistics() if statistics is None else statistics
     traits = traits_of(study.bare_policy)
     return {
-        "name": study.name,
-        "policy": study.policy_name,
-        "created": study.created,
+        **_counts(study, statistics),
         "sequence": statistics.sequence,
-        "decisions": statistics.rounds,
-        "told": statistics.told,
         "forgotten": statistics.forgotten,
-        "open": len(statistics.open),
         "feedback": traits.feedback,
         "arms": _arms(statistics, traits.membership),
         "promise": _promise(statistics),
@@ -85,16 +84,8 @@ def _arms(statistics: Statistics, membership: Any) -> list[dict[str, Any]]:
 def _promise(statistics: Statistics) -> dict[str, Any] | None:
     if statistics.promise is None:
         return None
-    shortfall, arm, round = statistics.worst or (None, None, None)
-    return {
-        "when": statistics.when,
-        "kept": statistics.kept,
-        "tolerance": statistics.promise.tolerance,
-        "worst_shortfall": shortfall,
-        "worst_arm": arm,
-        "worst_round": round,
-        "rounds_in_violation": statistics.violations,
-    }
+    stated = {"when": statistics.when, "kept": statistics.kept, "tolerance": statistics.promise.tolerance}
+    return stated | statistics.worst_case()
 
 
 def _bias(bias: Callable[[], Any] | None) -> list[dict[str, Any]] | None:

@@ -1,4 +1,4 @@
-"""What a study does in one transaction: operations in, entries of the log and outcomes out."""
+"""One transaction of a study: operations become entries of the log and outcomes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from evenhand.arguments import whole
 from evenhand.errors import ArgumentError, ClosedTicketError, ContradictionError, EvenhandError, wanted
 from evenhand.protocol import composed
 from evenhand.studies.chain import Entry, digest_of
@@ -25,16 +26,16 @@ DONE = {"tell": "told", "forget": "forgotten"}
 
 
 class Transaction:
-    """The operations of one transaction, on a replay that is up to date and that nobody else can overtake."""
+    """The operations of one transaction, on a replay that is up to date while other writers wait."""
 
     def __init__(self, connection: Connection, log: Log, replay: Replay, number_of: Callable[[Any], int]) -> None:
         self._connection, self._log, self._replay, self._number_of = connection, log, replay, number_of
         self._entries: list[Entry] = []
         self._named: dict[str, tuple[dict[str, Any], Any]] = {}
-        """The decisions under the keys of these operations: what was given and what was decided."""
+        """The arguments and decisions of earlier asks, by the keys of these operations."""
 
     def done(self, operations: Sequence[Operation]) -> list[Any]:
-        """Do the operations; return each one's outcome, refusals as values. `commit` writes the log."""
+        """Perform the operations; return the outcome or the refusal of each. `commit` writes the log."""
         self._prepare(operations)
         outcomes: list[Any] = []
         for operation in operations:
@@ -56,7 +57,7 @@ class Transaction:
         self._flush()
 
     def _prepare(self, operations: Sequence[Operation]) -> None:
-        """Read what the operations need from the log, and close the tickets that have been open for too long."""
+        """Read from the log what the operations need, and close the tickets that have expired."""
         texts: list[str] = []
         numbers: list[int] = []
         for operation in operations:
@@ -127,7 +128,7 @@ class Transaction:
         key: str | None = None,
         actor: str | None = None,
     ) -> None:
-        """Add an entry to the log, for what the policy has just taken."""
+        """Add an entry to the log for an operation that the policy has just applied."""
         replay = self._replay
         fields = ticket, now(), given, decision, replay.version, random_state, key, actor
         entry = Entry(replay.sequence + 1, kind, *fields, digest="")
@@ -136,7 +137,7 @@ class Transaction:
         self._entries.append(entry)
 
     def _closed_before(self, closed: ClosedTicketError, kind: str, number: int, given: dict[str, Any]) -> str:
-        """Say that the same was told before, or refuse what is not the same."""
+        """Return that the same was told before, or refuse another report."""
         self._flush()
         events = self._log.of_ticket(self._connection, number)
         if not events:
@@ -168,13 +169,12 @@ def _short(value: Any) -> str:
 
 
 def _texts(operation: Operation) -> tuple[str, ...]:
-    """Return the texts under which the decision may stand in the log, the one to write first; none without a key."""
+    """Return the keys under which the log may hold the decision, first the one to write; none without a key."""
     key, number = operation.key, operation.number
     if key is None:
         return ()
     _check_name("key", key, LONGEST)
-    if not isinstance(number, int) or isinstance(number, bool) or number < 0:
-        raise ArgumentError(wanted("number", "a whole number >= 0", number))
+    whole("number", number, low=0)
     texts = texts_of(composed(key), number)
     if composed(key) != key:
         texts += texts_of(key, number)

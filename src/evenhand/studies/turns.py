@@ -1,9 +1,9 @@
-"""Whose turn it is to write to a file that several processes share: first come, first served.
+"""Turns of the processes that write to one SQLite file: first come, first served.
 
 SQLite has waiting writers try again after ever longer sleeps, so that one may wait for seconds while others pass it.
 Here each writer draws a number and waits until the one before it is done. A number is in use for as long as its owner
-holds a lock on that byte of a file beside the store, and the kernel lets go of the lock when a process dies. The queue
-only orders, SQLite excludes: where there is no queue, writers wait as SQLite has them wait.
+holds a lock on that byte of a file beside the store, and the kernel releases the lock when a process dies. The queue
+only orders writers, SQLite excludes them: without a queue, writers wait as in any SQLite database.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ LOCK = struct.Struct("hhqqi0q")
 
 @contextmanager
 def wait_turn(store: str, patience: float) -> Iterator[None]:
-    """Wait for one's turn to write to a store, at most `patience` seconds, and keep it while the block runs."""
+    """Wait for a turn to write to a store, at most `patience` seconds, and keep it while the block runs."""
     with ExitStack() as held:
         if sys.platform == "linux":
             with suppress(OSError):  # such as a folder that cannot be written to: SQLite says what is wrong
@@ -58,7 +58,7 @@ if sys.platform == "linux":
                 slices[store] = time.monotonic() + SLICE
             yield
         finally:
-            os.close(file)  # lets go of its locks
+            os.close(file)  # releases its locks
 
     def _wait(file: int, deadline: float) -> None:
         """Draw a number and wait until it is its turn and nobody writes."""
@@ -103,7 +103,7 @@ if sys.platform == "linux":
             _lock(file, fcntl.F_UNLCK, 0, COUNTER.size)
 
     def _lock(file: int, kind: int, first: int, bytes: int = 1) -> None:
-        """Take or let go of a lock that belongs to the open file, so that threads are told apart as processes are."""
+        """Take or release a lock that belongs to the open file, so that it also works between threads."""
         fcntl.fcntl(file, fcntl.F_OFD_SETLK, LOCK.pack(kind, os.SEEK_SET, first, bytes, 0))
 
     def _in_use(file: int, number: int) -> bool:

@@ -30,22 +30,22 @@ __all__ = ["Verification", "verify"]
 
 @dataclass(frozen=True)
 class Verification:
-    """The finding about a study's log.
+    """The result of a verification of a study's log.
 
     Attributes
     ----------
     ok : whether nothing is wrong: the log is whole, replays to the same decisions and states, and the promise held.
-    problems, notes : what is wrong, and what could not be looked at, in words.
-    entries, decisions, told, forgotten, open : what the log holds; expired tickets count as forgotten.
-    digest : the last entry's; kept elsewhere, it shows later that nothing before it was cut off or written anew.
-    since : how many entries an earlier verification had found sound, which were not read again; 0 without one.
-    replayed : how many of the others this version of the code replayed; where not all, `notes` say why.
-    versions : the versions of the policy's code that wrote it.
-    promise : when the policy keeps its promise, None where it makes none that a log can show.
-    promise_kept : whether it held; None where there is none, or it is not due yet.
-    worst_shortfall, worst_arm, worst_round : the largest r_i t - N_i(t), whose and when; None without a promise.
-    rounds_in_violation, first_violation : how often it was broken, and first (round, arm).
-    mark : where this verification ended, for the next one to go on from (`since=`); None where something is wrong.
+    problems, notes : what is wrong, and what could not be checked, in words.
+    entries, decisions, told, forgotten, open : counts of the log; expired tickets count as forgotten.
+    digest : of the last entry; keep it elsewhere to show later that no entry before it was removed or rewritten.
+    since : how many entries an earlier verification found sound, which were not read again; 0 without one.
+    replayed : how many of the other entries this version of the code replayed; if not all, `notes` say why.
+    versions : the versions of the policy's code that wrote the log.
+    promise : when the policy keeps its promise, None if it makes none that a log can show.
+    promise_kept : whether it was kept; None if there is none, or it is not due yet.
+    worst_shortfall, worst_arm, worst_round : the largest r_i t - N_i(t) with its arm and round; None without one.
+    rounds_in_violation, first_violation : the number of rounds in which it was broken, and the first (round, arm).
+    mark : where this verification ended, for the next one to continue from (`since=`); None if something is wrong.
     """
 
     entries: int
@@ -70,11 +70,11 @@ class Verification:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is wrong."""
+        """Whether the verification found no problem."""
         return not self.problems
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the finding as plain data: `ok` and every attribute but `mark`."""
+        """Return the result as plain data: `ok` and every attribute but `mark`."""
         found = {"ok": self.ok} | dataclasses.asdict(self)
         del found["mark"]
         return found
@@ -137,7 +137,6 @@ def verify(
     if check.kept is False:
         at = "" if check.first_violation is None else " first at round {} to {!r}".format(*check.first_violation)
         problems.append(f"the promise was broken:{at} ({check.violations} rounds in all)")
-    worst = check.worst or (None, None, None)
     return Verification(
         entries=count.sequence,
         digest=count.digest if count.sequence else "",
@@ -149,10 +148,7 @@ def verify(
         versions=tuple(count.versions),
         promise=check.when,
         promise_kept=check.kept,
-        worst_shortfall=worst[0],
-        worst_arm=worst[1],
-        worst_round=worst[2],
-        rounds_in_violation=check.violations,
+        **check.worst_case(),
         first_violation=check.first_violation,
         problems=tuple(problems),
         notes=tuple(notes),
@@ -162,7 +158,7 @@ def verify(
 
 
 def _follow(entries: Iterable[Entry], verifier: _Verifier | None, count: Count) -> Iterator[str]:
-    """Replay and count entries, and yield what is wrong; what cannot be replayed is still counted."""
+    """Replay and count entries, and yield problems; entries that cannot be replayed are still counted."""
     for entry in entries:
         if verifier is not None:
             try:
@@ -177,7 +173,7 @@ def _follow(entries: Iterable[Entry], verifier: _Verifier | None, count: Count) 
 
 
 def _duplicate_keys(connection: Connection, study: int) -> Iterator[str]:
-    """Yield the keys under which there are several decisions, which a damaged index has let pass."""
+    """Yield the keys that several decisions have, which only a damaged index can allow."""
     keyed = select(EVENTS.c.key, func.count()).with_hint(EVENTS, "NOT INDEXED", "sqlite")
     mine = keyed.where(EVENTS.c.study == study, EVENTS.c.key.is_not(None))
     for key, times in connection.execute(mine.group_by(EVENTS.c.key).having(func.count() > 1)):
@@ -185,7 +181,7 @@ def _duplicate_keys(connection: Connection, study: int) -> Iterator[str]:
 
 
 def _missing(connection: Connection, study: int, last: int, reached: int) -> Iterator[str]:
-    """Yield how many entries there are, counted one by one, where that is not the number of the last."""
+    """Yield a problem if the number of entries is not the number of the last one."""
     counted = select(func.count()).select_from(EVENTS).with_hint(EVENTS, "NOT INDEXED", "sqlite")
     there = connection.scalar(counted.where(EVENTS.c.study == study)) or 0
     if not last == reached == there:
@@ -199,10 +195,10 @@ def _holds(connection: Connection, study: int, digest: str) -> bool:
 
 
 class _Verifier:
-    """The log taken in again, from the first snapshot or from a mark on.
+    """A replay of the log from the first snapshot, or from a mark.
 
-    Entries that other versions of the code wrote and this one decides otherwise are not judged: the replay is taken up
-    again where this version began.
+    If this version of the code decides otherwise than another version that wrote an entry, the replay stops there, and
+    continues where this version began.
     """
 
     def __init__(self, connection: Connection, log: Log, birth: str, mark: Mark | None, notes: list[str]) -> None:
@@ -258,7 +254,7 @@ class _Verifier:
                 self._met(kept, entry.digest)
 
     def _met(self, kept: Row[Any], digest: str) -> None:
-        """Compare the state with a snapshot that was taken here, or take up the replay from it.
+        """Compare the state with a snapshot that was taken here, or continue the replay from it.
 
         The states of other versions may have another form; their snapshots need only belong to this entry.
         """

@@ -1,4 +1,4 @@
-"""Which code decides: evenhand's version, and a fingerprint of every file that a decision may depend on."""
+"""The version of the deciding code: evenhand's version, and a fingerprint of every file that decisions depend on."""
 
 from __future__ import annotations
 
