@@ -30,7 +30,7 @@ from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import OPEN, Gradual, bind, entry, interpreted, kernel
 from evenhand.kernels.packing import flat, names, packer
 from evenhand.labels import by_label, in_columns, in_order
-from evenhand.protocol import Decision, Label, arm_labels, composed
+from evenhand.protocol import Decision, Label, arm_labels, find_label, places
 from evenhand.rng import Seed, draw_seed, stream
 from evenhand.saved import fill, item, refused, whole
 
@@ -361,6 +361,26 @@ class KernelPolicy(Conversation):
         config["seed"] = self.seed if seed is None else seed
         return type(self)(**config)
 
+    def grown(self, arms: Sequence[Label]) -> Self:
+        """Return a copy with more arms behind those that it has, which keeps what it has learned.
+
+        Raises
+        ------
+        ArgumentError
+            If it cannot be made for these arms alone, as it knows more of each.
+        """
+        config = {name: copy.deepcopy(value) for name, value in self.config().items()} | {"arms": tuple(arms)}
+        try:
+            more = type(self)(**config)
+        except (TypeError, ArgumentError) as error:
+            name = type(self).__name__
+            raise ArgumentError(wanted("arm", f"one that {name} knows", "a new one", "make a new policy")) from error
+        more.begin(self.dimension or 0)
+        more.round = self.round
+        for mine, theirs in zip(flat(more._state), flat(self._state), strict=True):
+            mine[tuple(map(slice, theirs.shape))] = theirs
+        return more
+
     @locked
     def begin(self, dimension: int) -> None:
         """Make ready for contexts (n_arms, dimension); the first contexts that are shown do so by themselves."""
@@ -469,20 +489,28 @@ class KernelPolicy(Conversation):
 
     def _positions(self, available: Any) -> list[int]:
         """Return the positions of the arms that are on offer."""
-        known = {label: i for i, label in enumerate(self.arms or ())}
+        known = places(self.arms or ())
         given = [available] if isinstance(available, (str, int)) else available
+        found: list[int | None]
         try:
-            found = [known[composed(label)] for label in given]
-        except (TypeError, KeyError):
-            raise ArgumentError(wanted("available", f"labels of the arms {list(known)}", available)) from None
+            found = [find_label(label, known) for label in given]
+        except TypeError:
+            found = [None]
+        if None in found:
+            raise ArgumentError(wanted("available", f"labels of the arms {list(self.arms or ())}", available))
         if not found or len(set(found)) < len(found):
             raise ArgumentError(wanted("available", "at least one arm, each named once", available))
-        return found
+        return [arm for arm in found if arm is not None]
 
     def _offer(self, available: list[int]) -> None:
         """Have the next decision taken among these arms alone."""
         what = f"None: {type(self).__name__} takes every arm to be on offer"
         raise ArgumentError(wanted("available", what, "a list", "DeadlineLearn takes arms that are not"))
+
+    def forget_machine_code(self) -> None:
+        """Have the kernels bound anew at the next decision, as their arrays are others now."""
+        for name in _COMPILED:
+            self.__dict__.pop(name, None)
 
     def _take_form(self, snapshot: dict[str, Any]) -> None:
         """Take the form that the state of a snapshot has, where there are several."""

@@ -42,7 +42,7 @@ from evenhand.kernels.compose import kernel, routine
 from evenhand.kernels.deadlines import PATIENCE, deadline
 from evenhand.kernels.pace import NEVER, advance
 
-__all__ = ["Slate", "pick", "slate"]
+__all__ = ["Slate", "can_be_kept", "pick", "slate"]
 
 EVER = 4 * NEVER
 """Later than any position."""
@@ -146,6 +146,33 @@ def look_ahead(params: Any, state: Any, now: int, count: int) -> None:
     state.spare[0] = 0
     for i in range(place, count):
         state.room[i] = 0
+
+
+@routine
+def can_be_kept(params: Any, state: Any, now: int) -> bool:
+    """Say whether every floor can be kept after round `now`: whether G >= 0, up to where that is certain for ever."""
+    whole, rest, plays = state.ahead_whole, state.ahead_rest, state.chosen.size
+    s, owed, end, due = EVER, 0, now, 0
+    for arm in range(whole.size):
+        whole[arm], rest[arm] = state.whole[arm], state.rest[arm]
+        if whole[arm] < NEVER:
+            owed += 1
+            s, end = min(s, deadline(whole, rest, arm)), max(end, whole[arm] + 1)
+    for _ in range(PATIENCE):
+        left = plays * (s - now) - due
+        if s > end + params.denominator or left >= 2 * owed + plays:
+            return True
+        following = EVER
+        for arm in range(whole.size):
+            if deadline(whole, rest, arm) == s:
+                due += 1
+                advance(params.numerators, params.steps, params.remainders, whole, rest, arm)
+            if whole[arm] < NEVER:
+                following = min(following, deadline(whole, rest, arm))
+        if plays * (s - now) < due:
+            return False
+        s = following
+    return False
 
 
 @kernel

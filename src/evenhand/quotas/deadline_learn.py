@@ -42,11 +42,13 @@ from evenhand.learners.thompson import Thompson
 from evenhand.learners.ucb1 import UCB1
 from evenhand.policy import KernelPolicy
 from evenhand.protocol import Label
+from evenhand.quotas.changes import add, change, retire
 from evenhand.quotas.ranked import RANKING, RankedParams, RankedState, ranked_parameters, ranked_state
 from evenhand.quotas.under_quota import Ranking, Rule, Shares, UnderQuota, read_promise
 from evenhand.quotas.worlds import BernoulliArms
 from evenhand.registry import register
 from evenhand.rng import Seed
+from evenhand.saved import refused
 
 __all__ = ["DeadlineLearn"]
 
@@ -148,6 +150,8 @@ class DeadlineLearn(UnderQuota, KernelPolicy):
     Source: the head of this module.
     """
 
+    retired: tuple[Label, ...] = ()
+    """The arms that were taken off offer for good."""
     rule: Rule | Ranking = Rule(forced, granted, count)
 
     def __init__(
@@ -208,21 +212,83 @@ class DeadlineLearn(UnderQuota, KernelPolicy):
         position = self.promise.position(self.promise.slack + 1)
         return DeadlineState(np.zeros(arms, np.int64), *position, *outlook(arms), learner)
 
+    @locked
+    def add(self, arm: Label, share: Any = 0) -> int:
+        """Put a new arm on offer, or a retired one again, and return after how many rounds its promise begins.
+
+        All other promises go on. Its own counts from there on, w rounds late where the others' plays fill the next
+        rounds: w is at most ceil(k / share) with one play a round.
+
+        Raises
+        ------
+        SharesError
+            If the share is not a number from 0 to 1, or more than the other shares leave.
+        ArgumentError
+            If the arm is on offer already, the policy has caps, or the learner cannot take a new arm.
+        """
+        self._changes()
+        return add(self, arm, share)
+
+    @locked
+    def retire(self, arm: Label) -> None:
+        """Take an arm off offer for good; all other promises go on. Its open tickets may still be told.
+
+        Raises
+        ------
+        UnknownArmError
+            If there is no such arm.
+        ArgumentError
+            If it was retired before, too few arms would be left, or the policy has caps.
+        """
+        self._changes()
+        retire(self, arm)
+
+    @locked
+    def change(self, shares: Shares | Any) -> dict[Label, float]:
+        """Promise other shares from now on: N_i >= floor(r_i t) - alpha, pulls and rounds counted from this change.
+
+        What an arm was behind by is carried over where that can be kept, the largest first; returned is what could not
+        be, less than alpha + 1 pulls an arm.
+
+        Raises
+        ------
+        SharesError
+            If the shares of the arms that are on offer cannot be promised.
+        ArgumentError
+            If the policy has caps.
+        """
+        self._changes()
+        return change(self, shares)
+
+    def _changes(self) -> None:
+        """Make ready for another promise."""
+        if self.promise.caps is not None:
+            mend = "make a new policy"
+            raise ArgumentError(wanted("caps", "None, for a promise that changes", self.promise.caps, mend))
+        self._token  # noqa: B018, tickets handed out before and after are the same policy's
+        self._rank()
+
     def _offer(self, available: list[int]) -> None:
         if self.promise.caps is not None:
             mend = "leave the caps out, or offer every arm"
             raise ArgumentError(wanted("available", "None beside caps: no rule can promise both", available, mend))
+        gone = [self._labels[arm] for arm in available if self._labels[arm] in self.retired]
+        if gone:
+            raise ArgumentError(wanted("available", "arms that were not retired", gone[0]))
         self._rank()
-        on_offer = np.zeros(len(self._labels), np.int64)
-        on_offer[available] = 1
-        self._state.offered[:] = on_offer
+        self._state.offered[:] = 0
+        self._state.offered[available] = 1
+
+    def reset_offer(self) -> None:
+        """Have every arm on offer that was not retired."""
+        self._state.offered[:] = [label not in self.retired for label in self._labels]
 
     def _choose(self, shown: Floats) -> tuple[int, int, float]:
         try:
             return UnderQuota._choose(self, shown)
         finally:
             if self.rule is RANKING:
-                self._state.offered[:] = 1
+                self.reset_offer()
 
     def _slate(self) -> tuple[int, ...]:
         return tuple(arm for arm in self._state.chosen.tolist() if arm >= 0)
@@ -238,22 +304,26 @@ class DeadlineLearn(UnderQuota, KernelPolicy):
         self._params, self._state = ranked_parameters(self.promise, self._params.learner), after
         if self.compiled:
             self.kernels = self._bound(self.learner.kernels)
-        for name in ("_ask_kernel", "_tell_kernel", "_arrays"):
-            self.__dict__.pop(name, None)
+        self.forget_machine_code()
 
     def _take_form(self, snapshot: dict[str, Any]) -> None:
         if snapshot.get("ranked") is True:
             self._rank()
+        retired = snapshot.get("retired", [])
+        if not isinstance(retired, list) or not all(arm in self._labels for arm in retired):
+            raise refused("retired", "labels of arms", retired)
+        self.retired = tuple(retired)
 
     @locked
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restored` needs to continue exactly here."""
-        return super().snapshot() | ({"ranked": True} if self.rule is RANKING else {})
+        retired = {"retired": list(self.retired)} if self.retired else {}
+        return super().snapshot() | ({"ranked": True} if self.rule is RANKING else {}) | retired
 
     def call_work(self) -> int:
         numerators, denominator = self.promise.fixed_point()
         narrowest = min(n for n in numerators if n) if any(numerators) else 1
-        deadlines = len(numerators) * denominator // (narrowest + denominator - sum(numerators))
+        deadlines = len(numerators) * denominator // (narrowest + self.plays * denominator - sum(numerators))
         return super().call_work() + len(numerators) * min(deadlines, PATIENCE)
 
     @classmethod
@@ -262,7 +332,9 @@ class DeadlineLearn(UnderQuota, KernelPolicy):
         state = snapshot.get("state")
         if isinstance(state, list) and len(state) > 5 and np.shape(state[3]) == (3,) and "ranked" not in snapshot:
             snapshot = snapshot | {"state": [*state[:3], *outlook(len(state[0])), *state[6:]]}
-        return super().restored(snapshot)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # it was said when the policy was made
+            return super().restored(snapshot)
 
     @classmethod
     def examples(cls) -> Iterator[tuple[DeadlineLearn, Any]]:

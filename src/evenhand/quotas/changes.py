@@ -1,0 +1,183 @@
+"""Promises that change in mid-run: arms that come, arms that go, and new shares, each with what holds over the change.
+
+The arms' deadlines carry over as exact fractions. An arm whose position is x, in rounds, must have its next owed play
+by the end of round ceil(x), and n plays later by that of round ceil(x + n / r); for r = p/q in lowest terms nothing
+changes if x is rounded up to a multiple of 1/p.
+
+- Retiring an arm only leaves more plays to the others.
+- A new arm starts its clock as soon as all floors can be kept with it, w rounds late. With one play a round w is at
+  most ceil(k / r): before that the others cannot owe more.
+- New shares begin a new epoch: in every epoch N_i >= floor(r_i A_i) - a holds, pulls and rounds counted from its start.
+  That can always be kept, as G(s) = m s - sum_i floor(r_i s) at its start. What an arm was behind by is carried over
+  where that can be kept too, the largest first, and dropped where not: less than a + 1 pulls an arm.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evenhand.errors import ArgumentError, SharesError, UnknownArmError, wanted
+from evenhand.kernels.compose import entry, interpreted
+from evenhand.kernels.pace import NEVER
+from evenhand.promises.slates import can_be_kept
+from evenhand.protocol import Label, find_label
+from evenhand.quotas.problem import Promise, read_share
+from evenhand.quotas.ranked import ranked_parameters, ranked_state
+
+if TYPE_CHECKING:
+    from evenhand.quotas.deadline_learn import DeadlineLearn
+
+__all__ = ["add", "change", "retire"]
+
+LONGEST_WAIT = 1 << 40
+PLAIN_WORK = 1_000_000
+"""Array entries up to which a look ahead runs as plain Python."""
+
+
+def retire(policy: DeadlineLearn, label: Label) -> None:
+    """Take an arm off offer for good; what it was owed is the others' to win."""
+    arm = _live(policy, label)
+    if policy.promise.plays >= len(policy.promise.arms) - len(policy.retired):
+        raise ArgumentError(wanted("arm", f"more than {policy.promise.plays} arms left on offer", label))
+    shares = list(policy.promise.shares)
+    shares[arm] = Fraction(0)
+    positions = _positions(policy)
+    positions[arm] = None
+    policy.retired = (*policy.retired, policy.promise.arms[arm])
+    _enter(policy, _promise(policy, shares), positions)
+
+
+def add(policy: DeadlineLearn, label: Label, share: Any) -> int:
+    """Put a new arm on offer and return after how many rounds its promise begins."""
+    before = policy.promise
+    known = find_label(label, before.arms)
+    if known is not None and before.arms[known] not in policy.retired:
+        raise ArgumentError(wanted("arm", "a new label, or that of a retired arm", label, "use change(shares)"))
+    part = read_share(share, "share")
+    left = before.plays - sum(before.shares)
+    if part > left:
+        mend = "lower the others first with change(shares)"
+        raise SharesError(wanted("share", f"at most {float(left):g}, what the other shares leave", float(part), mend))
+    labels = before.arms if known is not None else (*before.arms, label)
+    shares, positions = [*before.shares], _positions(policy)
+    arm = len(shares) if known is None else known
+    if known is None:
+        Promise.read(dict.fromkeys(labels, 0))  # refuses what is no label
+        shares.append(part)
+        positions.append(None)
+        _grow(policy, labels)
+    else:
+        shares[arm] = part
+        policy.retired = tuple(other for other in policy.retired if other != labels[arm])
+    promise, wait = _promise(policy, shares, labels), 0
+    if part:
+        first = policy.round + (before.slack + 1) / part
+
+        def fits(later: int) -> bool:
+            positions[arm] = first + later
+            return _can_be_kept(policy, promise, positions)
+
+        low, wait = -1, 0
+        while not fits(wait) and wait < LONGEST_WAIT:
+            low, wait = wait, 2 * wait + 1
+        while wait - low > 1:
+            middle = (low + wait) // 2
+            low, wait = (low, middle) if fits(middle) else (middle, wait)
+        positions[arm] = first + wait
+    _enter(policy, promise, positions)
+    return wait
+
+
+def change(policy: DeadlineLearn, shares: Any) -> dict[Label, float]:
+    """Begin a new epoch with new shares; return by how many pulls arms were behind that cannot be carried over."""
+    before, now = policy.promise, policy.round
+    live = [arm for arm in before.arms if arm not in policy.retired]
+    new = Promise.read(shares, before.tolerance, live, before.plays)
+    by_arm = dict(zip(new.arms, new.shares, strict=True))
+    promise = _promise(policy, [by_arm.get(arm, Fraction(0)) for arm in before.arms])
+    behind = []
+    for share, at in zip(before.shares, _positions(policy), strict=True):
+        behind.append(Fraction(0) if at is None else max(Fraction(0), before.slack + 1 - share * (at - now)))
+    positions: list[Fraction | None] = [now + (before.slack + 1) / share if share else None for share in promise.shares]
+    dropped = {arm: float(lag) for arm, lag in zip(before.arms, behind, strict=True) if lag}
+    for arm in sorted(range(len(behind)), key=lambda arm: -behind[arm]):
+        begun = positions[arm]
+        if behind[arm] and begun is not None:
+            positions[arm] = begun - behind[arm] / promise.shares[arm]
+            if _can_be_kept(policy, promise, positions):
+                del dropped[before.arms[arm]]
+            else:
+                positions[arm] = begun
+    _enter(policy, promise, positions)
+    return dropped
+
+
+def _live(policy: DeadlineLearn, label: Label) -> int:
+    arm = find_label(label, policy.promise.arms)
+    if arm is None:
+        raise UnknownArmError(wanted("arm", f"one of {list(policy.promise.arms)}", label))
+    if policy.promise.arms[arm] in policy.retired:
+        raise ArgumentError(wanted("arm", "one that is on offer", label, "it was retired before"))
+    return arm
+
+
+def _promise(policy: DeadlineLearn, shares: list[Fraction], arms: tuple[Label, ...] | None = None) -> Promise:
+    before = policy.promise
+    labels = arms or before.arms
+    return Promise.read(dict(zip(labels, shares, strict=True)), before.tolerance, labels, before.plays)
+
+
+def _positions(policy: DeadlineLearn) -> list[Fraction | None]:
+    """Return for each arm when its next owed play falls due, exactly; None where none ever does."""
+    numerators, state = policy._params.numerators.tolist(), policy._state
+    parts = zip(state.whole.tolist(), state.rest.tolist(), numerators, strict=True)
+    return [whole + Fraction(rest, n) if n and whole < NEVER else None for whole, rest, n in parts]
+
+
+def _fill(promise: Promise, positions: list[Fraction | None]) -> tuple[Any, Any]:
+    """Return the rule's parameters and state, without a learner, at these positions."""
+    params, state = ranked_parameters(promise, ()), ranked_state(promise, ())
+    for arm, (at, share) in enumerate(zip(positions, promise.shares, strict=True)):
+        if at is None or not share:
+            state.whole[arm], state.rest[arm] = NEVER, 0
+        else:
+            exact = Fraction(math.ceil(at * share.numerator), share.numerator)
+            state.whole[arm] = math.floor(exact)
+            state.rest[arm] = int((exact - math.floor(exact)) * int(params.numerators[arm]))
+    return params, state
+
+
+def _can_be_kept(policy: DeadlineLearn, promise: Promise, positions: list[Fraction | None]) -> bool:
+    params, state = _fill(promise, positions)
+    small = len(positions) * params.denominator < PLAIN_WORK
+    look = interpreted(can_be_kept) if small else entry(can_be_kept)
+    return bool(look(params, state, policy.round))
+
+
+def _enter(policy: DeadlineLearn, promise: Promise, positions: list[Fraction | None]) -> None:
+    """Go on with another promise from these positions."""
+    params, state = _fill(promise, positions)
+    before = policy._state
+    state.pulls[: before.pulls.size] = before.pulls
+    policy.promise = promise
+    policy._params = params._replace(learner=policy._params.learner)
+    policy._state = state._replace(learner=before.learner)
+    policy.reset_offer()
+    policy.forget_machine_code()
+
+
+def _grow(policy: DeadlineLearn, labels: tuple[Label, ...]) -> None:
+    """Give the learner, the labels and the open tickets' counts room for one more arm."""
+    if not policy.compiled:
+        mend = "make a new policy with all arms"
+        raise ArgumentError(wanted("arm", "one that the learner knows", type(policy.learner).__name__, mend))
+    learner = policy.learner.grown(labels)
+    policy.learner = learner
+    policy._params = policy._params._replace(learner=learner._params)
+    policy._state = policy._state._replace(learner=learner._state)
+    policy.arms = policy._labels = labels
+    policy._waiting = np.append(policy._waiting, 0)

@@ -1,0 +1,224 @@
+"""Several arms a round, arms that are not on offer, and promises that change in mid-run, through ask and tell."""
+
+import math
+import random
+from fractions import Fraction as F
+
+import numpy as np
+import pytest
+
+import evenhand as eh
+from evenhand.errors import ArgumentError, EvenhandError, RewardError, SharesError, UnknownArmError
+from evenhand.learners import UCB1, EpsilonGreedy, Exp3, Thompson
+from evenhand.quotas import BernoulliArms, DeadlineLearn, FairUCB
+
+
+class Books:
+    """The promise by an arithmetic of its own: plays and rounds on offer of each arm, counted from its epoch."""
+
+    def __init__(self, shares, slack):
+        self.slack, self.counts = slack, {arm: [F(share), 0, 0] for arm, share in shares.items()}
+
+    def enter(self, offered, arms):
+        for arm in offered:
+            share, rounds, plays = self.counts[arm]
+            self.counts[arm] = [share, rounds + 1, plays + (arm in arms)]
+            assert self.counts[arm][2] >= math.floor(share * (rounds + 1)) - self.slack, (arm, self.counts)
+
+
+class Stubborn:
+    """A learner from elsewhere that always wishes the same."""
+
+    def __init__(self, wish=0):
+        self.wish = wish
+
+    def choose(self):
+        return self.wish
+
+    def update(self, index, reward):
+        pass
+
+
+LEARNERS = {
+    "ucb1": UCB1(),
+    "thompson": Thompson(seed=1),
+    "epsilon-greedy": EpsilonGreedy(0.2, seed=1),
+    "only a wish": Stubborn(),
+}
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.parametrize("plays", [1, 2])
+def test_floors_are_kept_on_each_arms_own_clock(learner, plays):
+    shares = {"a": "1/2", "b": "1/3", "c": 0, "d": "1/12"}
+    policy = DeadlineLearn(LEARNERS[learner], shares, plays=plays, seed=1)
+    books, rng = Books(shares, 0), random.Random(5)
+    for round in range(300):
+        offered = rng.sample(list(shares), rng.randint(1, 4))
+        decision = policy.ask(available=offered) if round % 7 else policy.ask()
+        books.enter(offered if round % 7 else shares, decision.arms)
+        assert len(set(decision.arms)) == min(plays, len(offered) if round % 7 else 4)
+        assert round % 7 == 0 or set(decision.arms) <= set(offered)
+        assert decision.indexes == tuple(map(list(shares).index, decision.arms))
+        rewards = [float(rng.random() < 0.5) for _ in decision.arms]
+        policy.tell(decision, rewards if plays > 1 else rewards[0])
+
+
+def test_a_ranking_from_elsewhere_decides_the_slate():
+    policy = DeadlineLearn(Stubborn([3, 1, 0]), [0, 0, 0, 0], plays=2)
+    assert policy.ask().arms == (3, 1)
+    assert policy.ask(available=[0, 1, 2]).arms == (1, 0)
+
+
+def test_a_slate_is_told_whole_or_not_at_all():
+    policy = DeadlineLearn(UCB1(), {"a": 0.5, "b": 0.2, "c": 0.1}, plays=2)
+    decision = policy.ask()
+    for bad in (1.0, [1.0], {"a": 1.0}, [0.0, 2.0], [0.0, "x"], {"a": 0.0, "c": 1.0}, [True, False]):
+        with pytest.raises(RewardError):
+            policy.tell(decision, bad)
+    assert policy.open_tickets == [1]
+    policy.tell(decision, dict(zip(decision.arms, [0.0, 1.0], strict=True)))
+    assert policy.open_tickets == []
+    with pytest.raises(EvenhandError, match="told or forgotten"):
+        policy.tell(decision, [0.0, 1.0])
+
+
+def test_a_slate_lives_in_a_file(tmp_path):
+    policy = DeadlineLearn(Thompson(), [0.5, 0.2, 0.4, 0.0], 1.0, plays=2, seed=3)
+    still_open = policy.ask()
+    for _ in range(20):
+        policy.tell(policy.ask(available=[0, 1, 3]), [1.0, 0.0])
+    path = tmp_path / "slates.evenhand"
+    eh.save(policy, path)
+    loaded = eh.load(path)
+    for one in (policy, loaded):
+        one.tell(still_open, [0.0, 1.0])
+    for _ in range(30):
+        mine, theirs = policy.ask(), loaded.ask()
+        assert mine == theirs
+        assert mine.arms == theirs.arms
+        policy.tell(mine, [1.0, 0.0])
+        loaded.tell(theirs, [1.0, 0.0])
+
+
+@pytest.mark.parametrize("plays", [1, 3])
+def test_the_compiled_loop_is_the_conversation(plays):
+    capped = DeadlineLearn(UCB1(), [0.3, 0.1, 0.2], 1.0, caps={0: 0.4})
+    policy = DeadlineLearn(Thompson(), [0.5, 0.2, 0.4, 0.0, 0.3], plays=plays) if plays > 1 else capped
+    world = BernoulliArms(np.linspace(0.2, 0.8, len(policy.arms)).tolist())
+    history = eh.simulate(policy, world, rounds=400, seed=4, checkpoints=400)
+    assert int(history.violations.max()) == 0
+    assert history.pulls.isel(round=-1).sum() == 400 * plays
+    seeds = eh.rng.child(4, 0, 0), eh.rng.child(4, 0, 1)
+    online = policy.fresh(arms=world.arms, seed=seeds[1])
+    world.reset(seeds[0])
+    for round in range(400):
+        decision = online.ask(*world.observe())
+        online.tell(decision, *world.respond(decision))
+        assert history.pulls.values[0, 0, round].tolist() == list(online.pulls.values())
+    assert float(history.reward[0, 0, -1]) == pytest.approx(
+        float(history.pulls.values[0, 0, -1] @ world.means), rel=0.2
+    )
+
+
+def test_regret_of_slates_is_against_the_best_slate():
+    world = BernoulliArms([0.9, 0.8, 0.1, 0.0])
+    policy = DeadlineLearn(UCB1(), [0.0, 0.0, 0.25, 0.25], plays=2)
+    last = eh.simulate(policy, world, rounds=2000, seed=1, checkpoints=1).isel(policy=0, replication=0, round=-1)
+    pulls = last.pulls.values
+    assert float(last.regret) == pytest.approx(2000 * 1.7 - pulls @ world.means)
+    best = np.array([2000, 1000, 500, 500])  # what is owed, and the rest to the best, each once a round
+    assert float(last.r_regret) == pytest.approx(best @ world.means - pulls @ world.means)
+
+
+def test_arms_come_go_and_change_their_shares_with_every_promise_kept(tmp_path):
+    shares = {"a": F(1, 2), "b": F(1, 5), "c": F(1, 10)}
+    policy, rng = DeadlineLearn(UCB1(), shares, 1.0), random.Random(2)
+    books = Books(shares, 1)
+    late = policy.ask()
+    books.enter(books.counts, late.arms)
+    for round in range(600):
+        if round == 57:
+            assert policy.add("d", "1/5") == 0
+            books.counts["d"] = [F(1, 5), 0, 0]
+        if round == 120:
+            policy.retire("b")
+            del books.counts["b"]
+        if round == 200:
+            assert all(0 < lag < 2 for lag in policy.change({"a": "1/3", "c": "1/3", "d": "1/3"}).values())
+            books = Books({"a": "1/3", "c": "1/3", "d": "1/3"}, 1)
+        if round == 250:
+            eh.save(policy, tmp_path / "changed.evenhand")
+            policy = eh.load(tmp_path / "changed.evenhand")
+        if round == 300:
+            policy.retire("a")
+            del books.counts["a"]
+            policy.add("b", "1/4")
+            books.counts["b"] = [F(1, 4), 0, 0]
+        decision = policy.ask()
+        books.enter(books.counts, decision.arms)
+        policy.tell(decision, float(rng.random() < 0.5))
+    policy.tell(late, 1.0)
+    assert policy.arms == ("a", "b", "c", "d")
+    assert policy.retired == ("a",)
+
+
+def test_a_new_arm_waits_until_its_promise_can_be_kept():
+    policy = DeadlineLearn(Stubborn(), [0.0, "1/4", "1/4", "1/4"])
+    for _ in range(3):
+        policy.update(policy.choose(), 0.0)
+    with pytest.raises(ArgumentError, match="knows"):
+        policy.add("new", "1/4")
+    policy = DeadlineLearn(UCB1(), ["1/4", "1/4", "1/4", 0.0])
+    policy.update(3, 1.0)
+    for _ in range(3):
+        policy.choose()  # rounds of which the others' rewards are still out
+    assert policy.add("new", "1/4") <= 4 * 4
+    books = Books({0: "1/4", 1: "1/4", 2: "1/4"}, 0)
+    for arm in range(3):
+        books.counts[arm][1:] = [3, policy.pulls[arm]]
+    for _ in range(200):
+        decision = policy.ask()
+        books.enter([0, 1, 2], decision.arms)
+        policy.tell(decision, 1.0)
+
+
+def refusals():
+    made = lambda **more: DeadlineLearn(UCB1(), {"a": 0.4, "b": 0.3, "c": 0.2}, **more)  # noqa: E731
+    gone = made()
+    gone.retire("b")
+    return [
+        (lambda: made(plays=0), ArgumentError, "plays"),
+        (lambda: made(plays=4), ArgumentError, "at most 3"),
+        (lambda: made(plays=2, caps=0.9), SharesError, "no rule is known"),
+        (lambda: made(caps={"a": 0.3}), SharesError, "at least its share"),
+        (lambda: made(caps={"a": 0.4, "b": 0.3, "c": 0.2}), SharesError, "sum of at least 1"),
+        (lambda: made(caps={"z": 0.4}), SharesError, "no arm 'z'"),
+        (lambda: made(caps={"c": "nan"}), SharesError, "numbers from 0 to 1"),
+        (lambda: made(caps=0.5, cap_tolerance=-1), ArgumentError, "tolerance"),
+        (lambda: DeadlineLearn(UCB1(), [0.9, 0.8, 0.5], plays=2), SharesError, "more than 2 by 0.2"),
+        (lambda: DeadlineLearn(Exp3(), [0.1, 0.1, 0.1], plays=2), ArgumentError, "ranks the arms"),
+        (lambda: made().ask(available=[]), ArgumentError, "at least one"),
+        (lambda: made().ask(available=["a", "a"]), ArgumentError, "named once"),
+        (lambda: made().ask(available=["a", "z"]), ArgumentError, "labels of the arms"),
+        (lambda: made().ask(available=3), ArgumentError, "labels of the arms"),
+        (lambda: made(caps=0.5).ask(available=["a"]), ArgumentError, "beside caps"),
+        (lambda: FairUCB([0.1, 0.1]).ask(available=[0]), ArgumentError, "every arm"),
+        (lambda: gone.retire("b"), ArgumentError, "retired before"),
+        (lambda: gone.ask(available=["a", "b"]), ArgumentError, "not retired"),
+        (lambda: gone.retire("z"), UnknownArmError, "one of"),
+        (lambda: made().add("a", 0.1), ArgumentError, "new label"),
+        (lambda: made().add("d", 0.2), SharesError, "what the other shares leave"),
+        (lambda: made().add("d", "x"), SharesError, "share"),
+        (lambda: made().add(None, 0.1), ArgumentError, "label"),
+        (lambda: made().change({"a": 0.4}), SharesError, "no share for arm"),
+        (lambda: made().change([1, 1, 1]), SharesError, "more than 1"),
+        (lambda: made(caps=0.5).change([0.1, 0.1, 0.1]), ArgumentError, "caps"),
+    ]
+
+
+@pytest.mark.parametrize("number", range(len(refusals())))
+def test_what_cannot_be_promised_is_refused_by_name(number):
+    call, kind, words = refusals()[number]
+    with pytest.raises(kind, match=words):
+        call()
