@@ -19,7 +19,7 @@ from evenhand.quotas import DeadlineLearn, FairLearn, FairUCB
 from evenhand.sampling import Certification, Draw, LogisticModel, OptimisticSampler, UniformSampler
 from evenhand.similarity import LipschitzUCB
 from evenhand.state import from_bytes, to_bytes
-from evenhand.studies.codec import as_decided, decision_from, dumped, loaded
+from evenhand.studies.codec import as_decided, decision_from, from_text, to_text
 
 SHARES = {"a": 0.3, "b": 0.3}
 NAMES = [entry.name for entry in registry.entries("policy")]
@@ -42,7 +42,7 @@ def test_copies_take_the_tickets_of_the_original(name):
     """In whatever way the policy was copied, and the ticket too: as it is, pickled, from the log, or by its number."""
     policy, world = conversation(name)
     ticket, happened = answered(policy, world)
-    plain = decision_from(loaded(dumped(as_decided(ticket))))
+    plain = decision_from(from_text(to_text(as_decided(ticket))))
     assert ticket.token is not None
     assert plain.token is None
     copies = [copy.deepcopy(policy), pickle.loads(pickle.dumps(policy)), from_bytes(to_bytes(policy))]
