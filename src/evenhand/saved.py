@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,10 @@ from numpy.typing import NDArray
 
 from evenhand.errors import StateFileError, wanted
 
-__all__ = ["fill", "item", "packed", "real", "refused", "unpacked", "whole"]
+__all__ = ["LOADING_DEVICE", "fill", "item", "packed", "real", "refused", "unpacked", "whole"]
 
+LOADING_DEVICE: ContextVar[Any] = ContextVar("LOADING_DEVICE", default=None)
+"""The device that `load` was given, for what computes on one."""
 MEND = "the file is damaged or was edited by hand; load an earlier one"
 
 

@@ -25,11 +25,13 @@ from evenhand import registry
 from evenhand.buffers import can_hold, from_npy, pack, unpack
 from evenhand.errors import ArgumentError, EvenhandError, StateFileError, wanted
 from evenhand.protocol import SavedText
-from evenhand.saved import whole
+from evenhand.saved import LOADING_DEVICE, whole
 
 __all__ = ["FORMAT", "from_bytes", "load", "save", "to_bytes", "write"]
 
 FORMAT = 2
+LARGE = 1_000_000
+"""Arrays of more bytes are not compressed: pictures and weights hardly shrink, and it takes seconds."""
 _MANIFEST, _ARRAYS = "evenhand.json", "arrays"
 
 
@@ -70,8 +72,13 @@ def write(target: Path, data: bytes) -> None:
         raise
 
 
-def load(path: str | os.PathLike[str]) -> Any:
+def load(path: str | os.PathLike[str], *, device: Any = None) -> Any:
     """Return the policy saved at `path`.
+
+    Parameters
+    ----------
+    device : where a network continues, such as "cpu" or "cuda"; by default where it was, or on the processor if that
+        device is not here. Other policies have no device and ignore it.
 
     Raises
     ------
@@ -85,7 +92,11 @@ def load(path: str | os.PathLike[str]) -> Any:
         data = source.read_bytes()
     except OSError as error:
         raise StateFileError(f"{source}: cannot be read: {error.strerror}") from error
-    return from_bytes(data, str(source))
+    token = LOADING_DEVICE.set(device)
+    try:
+        return from_bytes(data, str(source))
+    finally:
+        LOADING_DEVICE.reset(token)
 
 
 def _file(path: Any) -> Path:
@@ -102,8 +113,9 @@ def to_bytes(policy: Any) -> bytes:
         described, data = pack(arrays)
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(_member(_MANIFEST), json.dumps({"format": FORMAT, "arrays": described, "object": encoded}))
-        archive.writestr(_member(_ARRAYS), data)
+        manifest = json.dumps({"format": FORMAT, "arrays": described, "object": encoded})
+        archive.writestr(_member(_MANIFEST), manifest)
+        archive.writestr(_member(_ARRAYS), data, zipfile.ZIP_STORED if len(data) > LARGE else None)
     return buffer.getvalue()
 
 

@@ -5,7 +5,7 @@ import json
 import pandas as pd
 import pytest
 
-from evenhand.errors import RegistryError
+from evenhand.errors import ArgumentError, RegistryError
 from evenhand.experiments import framework
 from evenhand.experiments.framework import Claim, Report, Runner, catalogue, experiment, find
 from evenhand.plots.style import figure
@@ -53,6 +53,23 @@ def test_a_report_is_written_with_data_pictures_and_verdicts(trial, tmp_path):
     text = (tmp_path / "out" / "report.md").read_text()
     assert r"it rises \| falls" in text
     assert "| not reproduced |" in text
+
+
+def test_reduced_settings_and_changes_take_the_place_of_the_full_ones(tmp_path):
+    (one,) = find("sampling/fashion-mnist")
+    assert one.chosen() == one
+    reduced = one.chosen(reduced=True, trials=2, device="cpu")
+    assert (reduced.size, reduced.full.trials, reduced.full.device) == ("reduced", 2, "cpu")
+    assert reduced.full.rounds == one.reduced.rounds == 200
+    reduced.write(Report(), tmp_path, quick=False)
+    assert "Settings (reduced)" in (tmp_path / "report.md").read_text()
+    with pytest.raises(ArgumentError, match="--reduced: wanted one size"):
+        one.chosen(quick=True, reduced=True)
+    with pytest.raises(ArgumentError, match="--reduced: wanted an experiment with reduced settings, got 'quotas/fig2'"):
+        find("quotas/fig2")[0].chosen(reduced=True)
+    for id, changes in (("sampling/adult", {"device": "cpu"}), ("quotas/fig2", {"trials": 2})):
+        with pytest.raises(ArgumentError, match=f"--{next(iter(changes))}: wanted an experiment with this setting"):
+            find(id)[0].chosen(**changes)
 
 
 def test_the_papers_figures_are_there():

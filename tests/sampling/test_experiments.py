@@ -77,19 +77,22 @@ def test_absent_files_are_named(tmp_path, monkeypatch):
             loader()
 
 
+def picture_task(seed):
+    from evenhand.experiments.sampling.image_tasks import Task
+
+    rng = np.random.default_rng(seed)
+    y, group = rng.integers(0, 2, 240), rng.choice(["u", "v"], 240)
+    X = (rng.normal(size=(240, 1, 8, 8)) + y[:, None, None, None]).astype(np.float32)
+    pool = ArrayPool(X[:200], y[:200], group=group[:200])
+    return Task(pool, X[200:], y[200:], group[200:], {"channels": 1, "size": 8, "second": False})
+
+
 def test_an_image_experiment_is_taken_up_where_it_stopped(tmp_path, monkeypatch, capsys):
     pytest.importorskip("torch")
     from evenhand.experiments.sampling import images
 
-    def task(seed):
-        rng = np.random.default_rng(seed)
-        y, group = rng.integers(0, 2, 240), rng.choice(["u", "v"], 240)
-        X = (rng.normal(size=(240, 1, 8, 8)) + y[:, None, None, None]).astype(np.float32)
-        pool = ArrayPool(X[:200], y[:200], group=group[:200])
-        return images.Task(pool, X[200:], y[200:], group[200:], {"channels": 1, "size": 8, "second": False})
-
     small = images.Images("pictures", rounds=4, trials=1, batch=4, step="epoch", checkpoints=4)
-    whole = images._run(small, Runner(jobs=1), task)
+    whole = images._run(small, Runner(jobs=1), picture_task)
     assert "minutes" in capsys.readouterr().err
     monkeypatch.setattr(images, "SAVE_EVERY", 0.0)
     real, calls = images.collect, []
@@ -102,11 +105,31 @@ def test_an_image_experiment_is_taken_up_where_it_stopped(tmp_path, monkeypatch,
 
     monkeypatch.setattr(images, "collect", stopping)
     with pytest.raises(KeyboardInterrupt):
-        images._run(small, Runner(jobs=1, store=tmp_path), task)
+        images._run(small, Runner(jobs=1, store=tmp_path), picture_task)
     assert list(tmp_path.glob("*.evenhand"))
-    resumed = images._run(small, Runner(jobs=1, store=tmp_path), task)
-    pd.testing.assert_frame_equal(whole.data["history"], resumed.data["history"])
+    resumed = images._run(small, Runner(jobs=1, store=tmp_path), picture_task)
+    pd.testing.assert_frame_equal(whole.data["history"], resumed.data["history"], check_exact=True)
     assert not list(tmp_path.glob("*.evenhand"))
+
+
+@pytest.mark.filterwarnings("ignore:A worker stopped")  # joblib replaces a worker that torch has made larger
+def test_workers_change_no_number_and_finished_trials_are_kept(tmp_path):
+    pytest.importorskip("torch")
+    from evenhand.errors import ArgumentError
+    from evenhand.experiments.sampling import images
+
+    small = images.Images("pictures", rounds=2, trials=2, batch=4, checkpoints=2)
+    alone = images._run(small, Runner(jobs=1), picture_task).data["history"]
+    images._run(replace(small, trials=1), Runner(jobs=2, store=tmp_path), picture_task)
+    before = {path.name: path.stat().st_mtime_ns for path in tmp_path.glob("*.csv")}
+    assert len(before) == 6
+    report = images._run(small, Runner(jobs=2, store=tmp_path), picture_task)
+    pd.testing.assert_frame_equal(alone, report.data["history"], check_exact=True)
+    assert before.items() <= {path.name: path.stat().st_mtime_ns for path in tmp_path.glob("*.csv")}.items()
+    assert set(report.data["mixture"]["group"]) == {"u", "v"}
+    assert {"inconclusive"} == {verdict.word for verdict in report.verdicts}
+    with pytest.raises(ArgumentError, match=r"--out: wanted a folder without trials of other settings.*\['rounds'\]"):
+        images._run(replace(small, rounds=3), Runner(jobs=1, store=tmp_path), picture_task)
 
 
 def test_evenhand_sample(tmp_path):

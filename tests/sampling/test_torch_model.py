@@ -52,6 +52,39 @@ def test_saved_and_loaded_it_goes_on_exactly(step):
     assert (first.model.predict_proba(X) == second.model.predict_proba(X)).all()
 
 
+def test_mixed_precision_is_saved_and_goes_on_exactly():
+    first = OptimisticSampler(["u", "v"], TorchModel(network(), mixed_precision=True), batch=4, seed=1)
+    talk(first, np.random.default_rng(0), 5)
+    second = from_bytes(to_bytes(first))
+    assert second.model.mixed_precision
+    assert talk(first, np.random.default_rng(1), 3) == talk(second, np.random.default_rng(1), 3)
+    X = pictures(np.random.default_rng(2), 0, 30)[0]
+    mixed, single = first.model.predict_proba(X), TorchModel(network())
+    assert (mixed == second.model.predict_proba(X)).all()
+    assert {weights.dtype for weights in first.model.module.parameters()} == {torch.float32}
+    twin = OptimisticSampler(["u", "v"], single, batch=4, seed=1)
+    talk(twin, np.random.default_rng(0), 5)
+    talk(twin, np.random.default_rng(1), 3)
+    assert 0 < np.abs(twin.model.predict_proba(X) - mixed).max() < 0.05
+
+
+def test_the_network_computes_what_the_paper_describes():
+    from evenhand.sampling.networks import ConvolutionalNetwork
+
+    nn, ours = torch.nn, ConvolutionalNetwork(channels=3, size=10, seed=4)
+    paper = nn.Sequential(
+        nn.Conv2d(3, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(32, 64, 3), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Flatten(), nn.Linear(64, 600), nn.ReLU(), nn.Linear(600, 120), nn.ReLU(), nn.Linear(120, 2),
+    )  # fmt: skip
+    paper.load_state_dict(ours.layers.state_dict())
+    X = torch.linspace(-1, 1, 7 * 300).reshape(7, 3, 10, 10).sin()
+    for one in (ours, paper):
+        nn.functional.cross_entropy(one(X), torch.tensor([0, 1, 0, 1, 1, 0, 1])).backward()
+    torch.testing.assert_close(ours(X), paper(X), rtol=1e-5, atol=1e-6)
+    for first, second in zip(ours.parameters(), paper.parameters(), strict=True):
+        torch.testing.assert_close(first.grad, second.grad, rtol=1e-4, atol=1e-7)
+
+
 def test_it_learns_and_the_final_training_helps_itself_to_all_rows():
     sampler = OptimisticSampler(
         ["u", "v"], TorchModel(network(), step="epoch", batch_size=8, final_rounds=2), batch=8, seed=1
@@ -77,6 +110,8 @@ def test_refusals():
         TorchModel("network")
     with pytest.raises(ArgumentError, match="step: wanted"):
         TorchModel(network(), step="two")
+    with pytest.raises(ArgumentError, match="mixed_precision: wanted True or False"):
+        TorchModel(network(), mixed_precision="bf16")
     with pytest.raises(ArgumentError, match=r"inside evenhand\.sampling\.TorchModel"):
         OptimisticSampler(["u", "v"], network())
     if not torch.cuda.is_available():

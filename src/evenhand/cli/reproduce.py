@@ -16,6 +16,16 @@ __all__ = ["reproduce"]
 def reproduce(
     experiment: Annotated[str, typer.Argument(help="An experiment such as quotas/fig3, or a paper such as quotas.")],
     quick: Annotated[bool, typer.Option("--quick", help="Use small settings: seconds instead of minutes.")] = False,
+    reduced: Annotated[
+        bool, typer.Option("--reduced", help="Use settings for hours on a processor, for picture experiments.")
+    ] = False,
+    trials: Annotated[
+        int | None, typer.Option(min=1, help="The number of trials. Finished trials are kept, so more can follow.")
+    ] = None,
+    rounds: Annotated[int | None, typer.Option(min=1, help="The number of rounds in each trial.")] = None,
+    device: Annotated[
+        str | None, typer.Option(help="Where to compute: cpu, cuda or cuda:1, for picture experiments.")
+    ] = None,
     out: Annotated[Path, typer.Option(help="Folder for data, pictures and reports.")] = Path("out"),
     jobs: Annotated[int, typer.Option(help="The number of workers; -1 for all cores.")] = -1,
     strict: Annotated[
@@ -31,12 +41,15 @@ def reproduce(
 
     bodies = []
     missed = False
-    for one in find(experiment):
-        place = folder(out / one.id / ("quick" if quick else "full"))
+    given = {"trials": trials, "rounds": rounds, "device": device}
+    changes = {name: value for name, value in given.items() if value is not None}
+    for one in [found.chosen(quick=quick, reduced=reduced, **changes) for found in find(experiment)]:
+        place = folder(out / one.id / (one.size if rounds is None else f"{one.size}-{rounds}-rounds"))
         started = time.perf_counter()
-        report = one.run(quick=quick, runner=Runner(jobs=jobs, progress=not json, store=place / "partial"))
-        one.write(report, place, quick=quick)
-        shutil.rmtree(place / "partial", ignore_errors=True)
+        report = one.run(runner=Runner(jobs=jobs, progress=not json, store=place / "partial"))
+        one.write(report, place, quick=False)
+        if trials is None:
+            shutil.rmtree(place / "partial", ignore_errors=True)
         verdicts = [verdict.as_dict() for verdict in report.verdicts]
         missed |= any(verdict.conclusive and not verdict.reproduced for verdict in report.verdicts)
         seconds = time.perf_counter() - started

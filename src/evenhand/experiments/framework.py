@@ -1,8 +1,9 @@
 """Experiments as data: permanent ids, settings, the paper's claims with tolerances, a verdict on each, figures.
 
 An experiment is a function from settings to a `Report`, entered under an id such as "quotas/fig3". It has two settings,
-the paper's own and a quick one. Whether a claim is reproduced is decided by a tolerance that is written down beside it
-before it runs; a claim that the quick settings are too small for is inconclusive there.
+the paper's own and a quick one, and where the paper's take days on a processor, reduced ones. Whether a claim is
+reproduced is decided by a tolerance that is written down beside it before it runs; a claim that the chosen settings
+are too small for is inconclusive there.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ import importlib
 import importlib.util
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, is_dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
-from evenhand.errors import RegistryError
+from evenhand.errors import ArgumentError, RegistryError, wanted
 from evenhand.experiments.claims import Claim, Verdict
 
 if TYPE_CHECKING:
@@ -56,6 +57,29 @@ class Experiment:
     function: Callable[[Any, Runner], Report]
     full: Any
     quick: Any
+    reduced: Any = None
+    """Settings for hours on a processor, where the paper's take days."""
+    size: str = "full"
+    """What `full` is called: "reduced" once those settings have taken its place."""
+
+    def chosen(self, *, quick: bool = False, reduced: bool = False, **changes: Any) -> Self:
+        """Return the experiment with other settings in the place of the full ones.
+
+        Raises
+        ------
+        ArgumentError
+            If there are no reduced settings, both sizes are asked for, or there is no setting of a name in `changes`.
+        """
+        if quick and reduced:
+            raise ArgumentError(wanted("--reduced", "one size", "--quick as well"))
+        if reduced and self.reduced is None:
+            raise ArgumentError(wanted("--reduced", "an experiment with reduced settings", self.id, "use --quick"))
+        settings = self.quick if quick else self.reduced if reduced else self.full
+        for name, value in changes.items():
+            if not is_dataclass(settings) or not isinstance(getattr(settings, name, None), type(value)):
+                raise ArgumentError(wanted(f"--{name}", "an experiment with this setting", self.id, "leave it out"))
+        size = "quick" if quick else "reduced" if reduced else "full"
+        return replace(self, full=replace(settings, **changes) if changes else settings, size=size)
 
     def run(self, *, quick: bool = False, runner: Runner | None = None) -> Report:
         """Run with the paper's settings, or the quick ones."""
@@ -87,7 +111,7 @@ class Experiment:
         """Return the report as Markdown."""
         settings = self.quick if quick else self.full
         shown = settings.items() if isinstance(settings, dict) else vars(settings).items()
-        lines = [f"# {self.id}: {self.title}", "", f"Settings ({'quick' if quick else 'full'}):", ""]
+        lines = [f"# {self.id}: {self.title}", "", f"Settings ({'quick' if quick else self.size}):", ""]
         lines += [f"- {name}: {value}" for name, value in shown]
         lines += ["", "| claim | where | counts as reproduced if | measured | verdict |", "|---|---|---|---|---|"]
         for verdict in report.verdicts:
@@ -103,12 +127,12 @@ _experiments: dict[str, Experiment] = {}
 
 
 def experiment(
-    id: str, title: str, *, full: Any, quick: Any
+    id: str, title: str, *, full: Any, quick: Any, reduced: Any = None
 ) -> Callable[[Callable[[Any, Runner], Report]], Callable[[Any, Runner], Report]]:
     """Enter the decorated function `(settings, runner) -> Report` under a permanent id."""
 
     def enter(function: Callable[[Any, Runner], Report]) -> Callable[[Any, Runner], Report]:
-        _experiments[id] = Experiment(id, title, function, full, quick)
+        _experiments[id] = Experiment(id, title, function, full, quick, reduced)
         return function
 
     return enter

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-__all__ = ["plot_collection", "plot_mixture", "plot_risk_curves", "plot_worst_risk"]
+__all__ = ["plot_collection", "plot_mixture", "plot_risk_curves", "plot_shares", "plot_worst_risk"]
 
 SHOWN = 6
 """How many groups have a look of their own."""
@@ -40,6 +40,15 @@ def plot_mixture(frame: pd.DataFrame, axes: Axes, *, group: Any, fair: float | N
             axes.axhline(fair, **DASHED, label="fair mixture")
         axes.set_ylim(0, 1)
         return finish(axes, f"Share of group {group} in the training set", "round", "share")
+
+
+def plot_shares(frame: pd.DataFrame, axes: Axes, *, scheme: str) -> Axes:
+    """Draw each group's share of the training rows over the rounds of one scheme; `frame` as of `plot_mixture`."""
+    mine = frame[frame["scheme"] == scheme]
+    with style():
+        _over_trials(axes, mine.assign(scheme=mine["group"]), "share", "round")
+        axes.set_ylim(0, 1)
+        return finish(axes, f"Mixture of the training set, {scheme}", "round", "share")
 
 
 def plot_worst_risk(frame: pd.DataFrame, axes: Axes, *, value: str = "test_risk", x: str = "round") -> Axes:

@@ -150,7 +150,8 @@ class Certification(Drawing):
 
     def _checked(self, X: Any, y: Any, count: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
         X, columns = in_columns(X, self._columns, "X")
-        table, labels = checked_rows(X, None, count), checked_labels(y)
+        table = checked_rows(X, None, count, keep=getattr(self.model, "keeps_types", False))
+        labels = checked_labels(y)
         if len(labels) != len(table):
             raise ArgumentError(wanted("y", f"{len(table)} labels, one for each row of X", len(labels)))
         classes = self.model.classes_.tolist()

@@ -33,8 +33,9 @@ class Examples:
         self.classes = Classes(classes)
         self.columns: list[str] = []
 
-    def checked(self, X: Any, y: Any, count: int) -> Told:
-        """Return up to `count` rows, of the shape of those before; a data frame's columns in the first one's order.
+    def checked(self, X: Any, y: Any, count: int, *, keep: bool = False) -> Told:
+        """Return up to `count` rows, of the shape of those before; a data frame's columns in the first one's order;
+        `keep` as in `checked_rows`.
 
         Raises
         ------
@@ -51,7 +52,7 @@ class Examples:
                 raise ArgumentError(
                     wanted("y", "the index of X", list(index), "pass y.to_numpy() if the order is right")
                 )
-        table = checked_rows(X, self.training.X.shape[1:] if self.training.count else None, count)
+        table = checked_rows(X, self.training.X.shape[1:] if self.training.count else None, count, keep=keep)
         return Told(table, self.classes.checked(y, len(table)), columns)
 
     def add(self, told: Told, group: int) -> None:

@@ -21,6 +21,7 @@ from evenhand.registry import register
 from evenhand.sampling.labels import checked_labels
 from evenhand.sampling.problem import MOST, checked_number, checked_rows
 from evenhand.sampling.rows import Rows
+from evenhand.saved import fill, item, real, refused, whole
 
 __all__ = ["LogisticModel"]
 
@@ -94,8 +95,15 @@ class LogisticModel:
 
     def checkpoint(self) -> Callable[[], None]:
         """Return a function that makes the model again what it is now."""
-        kept = self.classes, self.constant, self._known, self.coefficients.copy(), self._factor.copy()
-        return lambda: self._resume(*kept)
+        kept = self.classes, self.constant, self._known
+        coefficients, factor = self.coefficients.copy(), self._factor.copy()
+
+        def undo() -> None:
+            self._begin(len(coefficients) - 1)
+            self.classes, self.constant, self._known = kept
+            self.coefficients[:], self._factor[:] = coefficients, factor
+
+        return undo
 
     def checked(self, X: NDArray[Any]) -> None:
         """Refuse rows that logistic regression cannot take.
@@ -240,20 +248,20 @@ class LogisticModel:
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:
         """Return the model that `snapshot` was taken of."""
-        model = cls(C=snapshot["C"])
-        model._resume(
-            tuple(snapshot["classes"]), snapshot["constant"], snapshot["known"], snapshot["coefficients"],
-            snapshot["factor"],
-        )  # fmt: skip
+        model = cls(C=real(snapshot, "C"))
+        coefficients, constant = item(snapshot, "coefficients"), item(snapshot, "constant")
+        if not isinstance(coefficients, np.ndarray) or coefficients.ndim != 1 or not len(coefficients):
+            raise refused("coefficients", "an array float64 (d + 1,)", coefficients)
+        model._begin(len(coefficients) - 1)
+        fill(model.coefficients, coefficients, "coefficients")
+        fill(model._factor, item(snapshot, "factor"), "factor")
+        classes = item(snapshot, "classes")
+        if not isinstance(classes, list) or len(classes) > 2:
+            raise refused("classes", "at most two labels", classes)
+        if constant is not None and (type(constant) is not int or not 0 <= constant < max(1, len(classes))):
+            raise refused("constant", "the code of a class, or none", constant)
+        model.classes, model.constant, model._known = tuple(classes), constant, whole(snapshot, "known", 0)
         return model
-
-    def _resume(
-        self, classes: tuple[Label, ...], constant: int | None, known: int, coefficients: NDArray[np.float64],
-        factor: NDArray[np.float64],
-    ) -> None:  # fmt: skip
-        self._begin(len(coefficients) - 1)
-        self.classes, self.constant, self._known = classes, constant, known
-        self.coefficients[:], self._factor[:] = coefficients, factor
 
     def __repr__(self) -> str:
         return f"LogisticModel(C={self.C})"

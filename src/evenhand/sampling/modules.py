@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import chain, pairwise
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.errors import ArgumentError, MissingExtraError, wanted
+from evenhand.saved import LOADING_DEVICE, refused
+from evenhand.saved import fill as fill_array
 
-__all__ = ["arrays_of", "checked_device", "fill", "mini_batches", "tensors_of", "torch_module", "untrained"]
+__all__ = [
+    "arrays_of", "built", "checked_device", "fill", "mini_batches", "registered_name", "repeatable", "saved_device",
+    "tensors_of", "torch_module", "untrained",
+]  # fmt: skip
 
 
 def torch_module() -> Any:
@@ -30,7 +38,7 @@ def torch_module() -> Any:
 
 
 def checked_device(device: Any) -> str:
-    """Return the name of a device that is there.
+    """Return the name of a device that is there, given as a name or a `torch.device`.
 
     Raises
     ------
@@ -41,10 +49,77 @@ def checked_device(device: Any) -> str:
     try:
         found = torch.device(device)
     except (RuntimeError, TypeError) as error:
-        raise ArgumentError(wanted("device", "'cpu' or 'cuda'", device)) from error
-    if found.type == "cuda" and (found.index or 0) >= torch.cuda.device_count():
-        raise ArgumentError(wanted("device", "a device that is there", device, "use device='cpu'"))
+        raise ArgumentError(wanted("device", "'cpu', 'cuda' or 'cuda:1'", device)) from error
+    if not _is_there(found):
+        raise ArgumentError(wanted("device", "a device that is there", str(device), "use device='cpu'"))
     return str(device)
+
+
+def _is_there(device: Any) -> bool:
+    torch = torch_module()
+    if device.type == "cuda":
+        return (device.index or 0) < torch.cuda.device_count()
+    return device.type == "cpu" or (device.type == "mps" and torch.backends.mps.is_available())
+
+
+def saved_device(device: str) -> str:
+    """Return the device for a model that was saved on `device`: the one that `load` was given, else the same, else the
+    processor, with a warning.
+    """
+    if LOADING_DEVICE.get() is not None:
+        return checked_device(LOADING_DEVICE.get())
+    if _is_there(torch_module().device(device)):
+        return device
+    warnings.warn(f"saved on {device!r}, which is not here: the model continues on 'cpu'", UserWarning, stacklevel=2)
+    return "cpu"
+
+
+def registered_name(function: Any) -> str | None:
+    """Return the name under which a function is registered, or None."""
+    return getattr(function, "registered_name", None)
+
+
+def built(module: Any) -> tuple[Any, Callable[[], Any] | None]:
+    """Return the module, and the function that it came from, if it is one.
+
+    Raises
+    ------
+    ArgumentError
+        If it is neither a module nor a function that returns one.
+    """
+    kind = torch_module().nn.Module
+    if isinstance(module, kind):
+        return module, None
+    what = "a torch.nn.Module, or a function without arguments that returns one"
+    if isinstance(module, type) or not callable(module):
+        raise ArgumentError(wanted("module", what, module if isinstance(module, type) else type(module).__name__))
+    try:
+        found = module()
+    except Exception as error:
+        raise ArgumentError(wanted("module", what, module, f"{type(error).__name__}: {error}")) from error
+    if not isinstance(found, kind):
+        raise ArgumentError(wanted("module", what, f"one that returns {type(found).__name__}"))
+    return found, module
+
+
+@contextmanager
+def repeatable(seed: int, device: Any, deterministic: bool) -> Iterator[None]:
+    """Draw all that torch draws from a seed, by deterministic algorithms alone if asked for; torch's global generators
+    and settings are left as they were.
+    """
+    torch = torch_module()
+    gpus = [torch.cuda.current_device() if device.index is None else device.index] if device.type == "cuda" else []
+    before = torch.get_deterministic_debug_mode()
+    with torch.random.fork_rng(devices=gpus):
+        torch.default_generator.manual_seed(seed)
+        for gpu in gpus:
+            torch.cuda.default_generators[gpu].manual_seed(seed)
+        if deterministic:
+            torch.use_deterministic_algorithms(True)
+        try:
+            yield
+        finally:
+            torch.set_deterministic_debug_mode(before)
 
 
 def untrained(module: Any) -> Any:
@@ -88,10 +163,19 @@ def arrays_of(module: Any) -> dict[str, NDArray[Any]]:
     return {name: tensor.detach().cpu().numpy() for name, tensor in tensors_of(module)}
 
 
-def fill(module: Any, arrays: dict[str, NDArray[Any]]) -> None:
-    """Set the tensors of those names."""
-    torch = torch_module()
+def fill(module: Any, arrays: Any) -> None:
+    """Set a module's tensors to saved arrays.
+
+    Raises
+    ------
+    StateFileError
+        If a name is missing or unknown, or an array has another type or shape or a number that is not finite.
+    """
+    torch, tensors = torch_module(), dict(tensors_of(module))
+    if not isinstance(arrays, dict) or set(arrays) != set(tensors):
+        raise refused("weights", f"arrays named {sorted(tensors)}", sorted(arrays))
     with torch.no_grad():
-        for name, tensor in tensors_of(module):
-            if name in arrays:
-                tensor.copy_(torch.as_tensor(arrays[name]))
+        for name, tensor in tensors.items():
+            held = np.empty(tuple(tensor.shape), tensor.detach().cpu().numpy().dtype)
+            fill_array(held, arrays[name], f"weights {name}")
+            tensor.copy_(torch.as_tensor(held))

@@ -21,6 +21,9 @@ class ConvolutionalNetwork(torch.nn.Module):  # type: ignore[misc, name-defined]
     """Convolution 32 (3x3, padding 1), ReLU, max-pool 2; convolution 64 (3x3), ReLU, max-pool 2; fully connected
     600, 120, 2.
 
+    Pictures and weights are held channels last, and each maximum is taken before the ReLU: the same numbers and
+    gradients in less time.
+
     Parameters
     ----------
     channels, size : of the images (n, channels, size, size).
@@ -34,10 +37,10 @@ class ConvolutionalNetwork(torch.nn.Module):  # type: ignore[misc, name-defined]
         nn = torch.nn
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            layers: list[Any] = [nn.Conv2d(channels, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)]
+            layers: list[Any] = [nn.Conv2d(channels, 32, 3, padding=1), nn.MaxPool2d(2), nn.ReLU()]
             width, features = size // 2, 32
             if second:
-                layers += [nn.Conv2d(32, 64, 3), nn.ReLU(), nn.MaxPool2d(2)]
+                layers += [nn.Conv2d(32, 64, 3), nn.MaxPool2d(2), nn.ReLU()]
                 width, features = (width - 2) // 2, 64
             layers += [
                 nn.Flatten(),
@@ -46,11 +49,11 @@ class ConvolutionalNetwork(torch.nn.Module):  # type: ignore[misc, name-defined]
                 nn.Linear(600, 120),
                 nn.ReLU(),
             ]
-            self.layers = nn.Sequential(*layers, nn.Linear(120, 2))
+            self.layers = nn.Sequential(*layers, nn.Linear(120, 2)).to(memory_format=torch.channels_last)
 
     def forward(self, images: Any) -> Any:
         """Return logits (n, 2)."""
-        return self.layers(images)
+        return self.layers(images.to(memory_format=torch.channels_last))
 
     def config(self) -> dict[str, Any]:
         """Return the constructor's arguments."""

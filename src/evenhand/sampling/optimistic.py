@@ -29,6 +29,7 @@ from evenhand.sampling.losses import Loss
 from evenhand.sampling.problem import Groups, checked_number
 from evenhand.sampling.sampler import Costs, Sampler
 from evenhand.sampling.worlds import SyntheticModel1, SyntheticModel2
+from evenhand.saved import fill, item, refused
 
 __all__ = ["OptimisticSampler", "checked_ties"]
 
@@ -153,7 +154,10 @@ class OptimisticSampler(Sampler):
     def restored(cls, snapshot: dict[str, Any]) -> Self:
         """Return the sampler that `snapshot` was taken of."""
         sampler = super().restored(snapshot)
-        sampler._history[:], sampler._lengths[:] = snapshot["history"], snapshot["lengths"]
+        for name, own in (("history", sampler._history), ("lengths", sampler._lengths)):
+            fill(own, item(snapshot, name), name)
+        if not 0 <= sampler._lengths.min() <= sampler._lengths.max() <= WINDOW:
+            raise refused("lengths", f"numbers from 0 to {WINDOW}", sampler._lengths.tolist())
         return sampler
 
     @classmethod

@@ -23,7 +23,17 @@ from evenhand.errors import ArgumentError, ContextError, UnknownArmError, wanted
 from evenhand.labels import by_label
 from evenhand.protocol import Label, find_label
 
-__all__ = ["MOST", "Draw", "Groups", "checked_number", "checked_rows", "checked_whole", "group_index", "per_group"]
+__all__ = [
+    "MOST",
+    "Draw",
+    "Groups",
+    "checked_flag",
+    "checked_number",
+    "checked_rows",
+    "checked_whole",
+    "group_index",
+    "per_group",
+]
 
 Groups = int | Sequence[Label]
 """A number of groups, or their labels."""
@@ -91,6 +101,19 @@ def checked_number(name: str, value: Any, low: float, *, high: float = math.inf,
     raise ArgumentError(wanted(name, inside, value, mend))
 
 
+def checked_flag(name: str, value: Any) -> bool:
+    """Return a bool.
+
+    Raises
+    ------
+    ArgumentError
+        If it is anything else.
+    """
+    if not isinstance(value, (bool, np.bool_)):
+        raise ArgumentError(wanted(name, "True or False", value))
+    return bool(value)
+
+
 def checked_whole(name: str, value: Any, low: int) -> int:
     """Return a whole number >= low.
 
@@ -137,20 +160,23 @@ def per_group(
     return np.array([checked_number(f"{name}[{label!r}]", v, 0.0) for label, v in zip(groups, numbers, strict=True)])
 
 
-def checked_rows(X: Any, shape: tuple[int, ...] | None, count: int) -> NDArray[Any]:
+def checked_rows(X: Any, shape: tuple[int, ...] | None, count: int, *, keep: bool = False) -> NDArray[Any]:
     """Return X as an array of floats with at most `count` rows, each of the given shape; an empty list is no rows.
+
+    With `keep`, an array of bytes, whole numbers or half precision keeps its type.
 
     Raises
     ------
     ContextError
         If X has another shape, more rows than were asked for, or a value that is not finite or too large.
     """
-    if not isinstance(X, np.ndarray) or X.dtype not in (np.float64, np.float32):
+    kept = isinstance(X, np.ndarray) and (X.dtype in (np.float64, np.float32) or (keep and _is_numeric(X.dtype)))
+    if not kept:
         try:
             X = np.asarray(X)
             if X.dtype.kind in "cmMV":
                 raise TypeError(f"{X.dtype} is no type of numbers")
-            X = X.astype(np.float64)
+            X = X if keep and _is_numeric(X.dtype) else X.astype(np.float64)
         except (OverflowError, TypeError, ValueError) as error:
             raise ContextError(
                 wanted("X", "an array of numbers, a row for each example", X, "encode text first")
@@ -167,7 +193,7 @@ def checked_rows(X: Any, shape: tuple[int, ...] | None, count: int) -> NDArray[A
         raise ContextError(wanted("X", f"rows of shape {shape}, as before", X.shape[1:]))
     if 0 in X.shape:
         raise ContextError(wanted("X", "at least one number a row", X.shape))
-    fine = np.abs(X) <= LARGEST
+    fine = np.abs(X) <= min(LARGEST, float(np.finfo(X.dtype).max)) if X.dtype.kind == "f" else np.ones(1, bool)
     if not fine.all():
         place = np.argwhere(~fine)[0]
         got = f"{X[tuple(place)]} in row {place[0]}"
@@ -177,3 +203,7 @@ def checked_rows(X: Any, shape: tuple[int, ...] | None, count: int) -> NDArray[A
             )
         raise ContextError(wanted("X", f"numbers up to {LARGEST:.1e}", got, "scale the column"))
     return X
+
+
+def _is_numeric(dtype: np.dtype[Any]) -> bool:
+    return dtype.kind in "ui" or (dtype.kind == "f" and dtype.itemsize <= 8)

@@ -7,8 +7,8 @@ torch is an extra: `pip install evenhand[torch]`. It is imported when the first 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -18,45 +18,63 @@ from evenhand import registry
 from evenhand.errors import ArgumentError, ContextError, wanted
 from evenhand.protocol import Label
 from evenhand.rng import child, generator
+from evenhand.sampling.device_rows import DeviceRows
 from evenhand.sampling.modules import (
     arrays_of,
+    built,
     checked_device,
     fill,
     mini_batches,
+    registered_name,
+    repeatable,
+    saved_device,
     tensors_of,
     torch_module,
     untrained,
 )
-from evenhand.sampling.problem import checked_number, checked_whole
+from evenhand.sampling.optimizing import OptimizerChoice, made_optimizer, made_schedule, memory_of, remember
+from evenhand.sampling.problem import checked_flag, checked_number, checked_whole
 from evenhand.sampling.rows import Rows
+from evenhand.saved import refused, whole
 
 __all__ = ["TorchModel", "torch_module"]
 
 CHUNK = 2048
 """Rows that go through the network at once where no gradient step depends on it."""
+CACHED = 256
+"""The same on a processor: what the layers compute of so many rows stays in its cache."""
 
 
 @registry.register("sampling/torch-model", kind="part")
 class TorchModel:
-    """A torch classifier trained by Adam on the cross-entropy, one step, one mini-batch or one epoch a round.
+    """A torch classifier trained on the cross-entropy, one step, one mini-batch or one epoch a round.
 
     A round costs: "batch" the same at any time; "full" and "epoch" in proportion to the rows collected, so a whole
     collection is quadratic in its rounds, as the paper has it. Validation costs in proportion to the validation
     rows; `validation_rows=` of the sampler bounds it. As long as all rows have the same label the model waits.
 
-    Dropout and whatever else draws from torch's generators draws from the sampler's seed, and leaves torch's global
-    generators as they were: the same seed gives the same weights, and a saved model goes on exactly (on a GPU as far as
-    its kernels are deterministic). A last mini-batch of a single row joins the one before it.
+    Dropout, augmentation and whatever else draws from torch's generators draws from the sampler's seed, and leaves
+    torch's global generators as they were: the same seed gives the same weights, and a saved model continues exactly
+    (on a GPU as far as its kernels are deterministic). A last mini-batch of a single row joins the one before it.
+
+    Rows of whole numbers reach a network that takes them as they are (an `Embedding`); all others become single
+    precision on the device. Pictures given as bytes are kept, saved and sent to the device as bytes.
 
     Parameters
     ----------
-    module : a `torch.nn.Module` from rows (n, ...) to logits (n, number of classes).
+    module : a `torch.nn.Module` from rows (n, ...) to logits (n, number of classes), or a function that returns one.
+        To be saved, the module's class has `config()`, or the function no arguments, and it is registered as a part.
     step : what a round trains: "full", one step over all rows; "epoch", mini-batches through all rows; "batch", one
         mini-batch.
     batch_size : rows of a mini-batch.
-    learning_rate : of Adam.
+    learning_rate : of an optimizer that is given by name.
     final_rounds : rounds of training on training and validation rows together at the end.
-    device : "cpu", "cuda", "cuda:1" ...
+    device : "cpu", "cuda", "cuda:1", or a `torch.device`.
+    mixed_precision : multiply in bfloat16 (`torch.autocast`); weights and losses stay in single precision.
+    optimizer : a name in `torch.optim`, or a function from the weights to an optimizer; to be saved, a registered one.
+    schedule : a function from the optimizer to a schedule of `torch.optim.lr_scheduler`, which steps once a round.
+    deterministic : use torch's deterministic algorithms alone.
+    stream : leave the rows in the machine's memory, for pools beyond the memory of the GPU.
 
     Raises
     ------
@@ -66,38 +84,45 @@ class TorchModel:
         If `module` is no torch module, has nothing to train or cannot be copied, or another argument is out of range.
     """
 
+    keeps_types = True
+
     def __init__(
         self, module: Any, *, step: Literal["full", "epoch", "batch"] = "full", batch_size: int = 50,
-        learning_rate: float = 1e-3, final_rounds: int = 20, device: str = "cpu",
+        learning_rate: float = 1e-3, final_rounds: int = 20, device: Any = "cpu", mixed_precision: bool = False,
+        optimizer: OptimizerChoice = "Adam", schedule: Callable[[Any], Any] | None = None,
+        deterministic: bool = False, stream: bool = False,
     ) -> None:  # fmt: skip
-        torch = torch_module()
-        if not isinstance(module, torch.nn.Module):
-            raise ArgumentError(wanted("module", "a torch.nn.Module", type(module).__name__))
         if step not in ("full", "epoch", "batch"):
             raise ArgumentError(wanted("step", "'full', 'epoch' or 'batch'", step))
         self.step, self.device = step, checked_device(device)
         self.batch_size = checked_whole("batch_size", batch_size, 1)
         self.learning_rate = checked_number("learning_rate", learning_rate, 0.0)
         self.final_rounds = checked_whole("final_rounds", final_rounds, 0)
-        self._untrained = untrained(module)
-        self.module = copy.deepcopy(self._untrained).to(device)
-        self.optimizer = torch.optim.Adam(self.module.parameters(), lr=self.learning_rate)
+        self.mixed_precision = checked_flag("mixed_precision", mixed_precision)
+        self.deterministic = checked_flag("deterministic", deterministic)
+        self.stream = checked_flag("stream", stream)
+        found, self._factory = built(module)
+        self._untrained = untrained(found)
+        self.module = copy.deepcopy(self._untrained).to(self.device)
+        self.optimizer_choice, self.schedule_choice = optimizer, schedule
+        self.optimizer = made_optimizer(optimizer, self.module, self.learning_rate)
+        self.schedule = made_schedule(schedule, self.optimizer)
         self.classes: tuple[Label, ...] = ()
         self.constant: int | None = 0
         self.rounds, self._seed = 0, 0
-        self._kept: dict[int, tuple[Any, int]] = {}
+        self._takes_whole = False
+        self._rows = DeviceRows(self.device, stream)
 
     def fresh(self, seed: int = 0) -> Self:
         """Return a model with the module's first weights; `seed` orders the mini-batches and seeds torch."""
         model = type(self)(self._untrained, **self._settings())
-        model._seed = seed
+        model._factory, model._seed = self._factory, seed
         return model
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """Return a copy made of the untrained module: a trained one may hold what torch cannot copy."""
         model = self.fresh(self._seed)
         self.checkpoint()(model)
-        model._kept = {}
         return model
 
     def checkpoint(self) -> Callable[..., None]:
@@ -105,14 +130,20 @@ class TorchModel:
         torch = torch_module()
         tensors = {name: tensor.detach().clone() for name, tensor in tensors_of(self.module)}
         moments = copy.deepcopy(self.optimizer.state_dict())
-        kept = self.classes, self.constant, self.rounds, dict(self._kept)
+        schedule = None if self.schedule is None else copy.deepcopy(self.schedule.state_dict())
+        known = self.classes, self.constant, self.rounds, self._takes_whole
+        kept = self._rows.kept.copy()
 
         def undo(model: Any = self) -> None:
             with torch.no_grad():
                 for name, tensor in tensors_of(model.module):
                     tensor.copy_(tensors[name])
             model.optimizer.load_state_dict(moments)
-            model.classes, model.constant, model.rounds, model._kept = kept
+            if model.schedule is not None:
+                model.schedule.load_state_dict(schedule)
+            model.classes, model.constant, model.rounds, model._takes_whole = known
+            if model is self:
+                model._rows.kept = kept
 
         return undo
 
@@ -126,7 +157,7 @@ class TorchModel:
         """
         torch = torch_module()
         try:
-            shape = self._outputs(X).shape
+            shape = self._first_outputs(X).shape
         except torch.OutOfMemoryError:
             raise
         except Exception as error:
@@ -135,6 +166,16 @@ class TorchModel:
         if len(shape) != 2 or shape[0] != len(X) or shape[1] < least:
             got = f"shape {tuple(shape)} for {len(X)} rows"
             raise ArgumentError(wanted("module", f"a network that returns logits (n, {least})", got))
+
+    def _first_outputs(self, X: NDArray[Any]) -> NDArray[Any]:
+        """Return the outputs for whole numbers as they are, where the network takes them, else in single precision."""
+        self._takes_whole = X.dtype.kind in "ui"
+        if self._takes_whole:
+            try:
+                return self._outputs(X)
+            except (RuntimeError, TypeError, ValueError):
+                self._takes_whole = False
+        return self._outputs(X)
 
     @property
     def taught(self) -> bool:
@@ -151,68 +192,64 @@ class TorchModel:
         if self.constant is not None and len(codes):
             self.constant = int(codes[0]) if (codes == codes[0]).all() else None
         if self.constant is None:
-            buffer = self._resident(rows)
-            self._train(buffer[: rows.count], codes)
-            self._kept = {id(rows): (buffer, rows.count)}
+            self._train(self._rows.table(rows), codes)
 
     def _train(self, X: Any, codes: NDArray[np.int64]) -> None:
         torch = torch_module()
-        y = torch.as_tensor(codes, device=self.device)
         order = generator(self._seed, self.rounds).permutation(len(codes))
         self.rounds += 1
         self.module.train()
-        with self._seeded(1):
+        with self._repeatable(1):
             if self.step == "full":
                 self.optimizer.zero_grad(set_to_none=True)
-                for part in mini_batches(len(codes), CHUNK):
-                    torch.nn.functional.cross_entropy(self.module(X[part]), y[part], reduction="sum").div(
-                        len(codes)
-                    ).backward()
+                for part in mini_batches(len(codes), self._chunk):
+                    self._loss(X[part], codes[part], "sum").div(len(codes)).backward()
                 self.optimizer.step()
             else:
                 last = min(self.batch_size, len(order)) if self.step == "batch" else len(order)
                 for part in mini_batches(last, self.batch_size):
-                    rows = torch.as_tensor(order[part], device=self.device)
                     self.optimizer.zero_grad(set_to_none=True)
-                    torch.nn.functional.cross_entropy(self.module(X[rows]), y[rows]).backward()
+                    self._loss(X[order[part]], codes[order[part]], "mean").backward()
                     self.optimizer.step()
+            if self.schedule is not None:
+                self.schedule.step()
         if not all(bool(torch.isfinite(weights).all()) for weights in self.module.parameters()):
             mend = "lower learning_rate, or scale X"
             raise ArgumentError(wanted("module", "weights that stay finite in training", "one that is not", mend))
 
-    @contextmanager
-    def _seeded(self, purpose: int) -> Iterator[None]:
-        """Draw all that torch draws from this model's seed and round; its global generators are left as they were."""
+    def _loss(self, X: Any, codes: NDArray[np.int64], reduction: str) -> Any:
         torch = torch_module()
-        device, seed = torch.device(self.device), child(self._seed, self.rounds, purpose)
-        gpus = [torch.cuda.current_device() if device.index is None else device.index] if device.type == "cuda" else []
-        with torch.random.fork_rng(devices=gpus):
-            torch.default_generator.manual_seed(seed)
-            for gpu in gpus:
-                torch.cuda.default_generators[gpu].manual_seed(seed)
-            yield
+        y = torch.as_tensor(codes, device=self.device)
+        return torch.nn.functional.cross_entropy(self._forward(X).float(), y, reduction=reduction)
+
+    def _forward(self, X: Any) -> Any:
+        torch = torch_module()
+        with torch.autocast(self._rows.device.type, torch.bfloat16, enabled=self.mixed_precision):
+            return self.module(self._rows.tensor(X, whole=self._takes_whole))
+
+    @property
+    def _chunk(self) -> int:
+        """How many rows go through the network at once; batch norms keep the large chunks, which decide their means."""
+        small = self.device == "cpu" and not any(True for _ in self.module.buffers())
+        return CACHED if small else CHUNK
+
+    def _repeatable(self, purpose: int) -> AbstractContextManager[None]:
+        return repeatable(child(self._seed, self.rounds, purpose), self._rows.device, self.deterministic)
 
     def final(self, rows: Rows, first: int) -> Self:
         """Return a copy trained for `final_rounds` more rounds on all rows."""
         model = copy.deepcopy(self)
         for _ in range(self.final_rounds):
             model.update(rows, first)
-        model._kept = {}
         return model
 
     def resumed(self, rows: Rows) -> Self:
         """Return the model that continues after loading: this one."""
         return self
 
-    def _resident(self, rows: Rows) -> Any:
-        torch = torch_module()
-        buffer, filled = self._kept.get(id(rows), (None, 0))
-        if buffer is None or len(buffer) < rows.count or filled > rows.count:
-            buffer = torch.empty((len(rows.X), *rows.X.shape[1:]), dtype=torch.float32, device=self.device)
-            filled = 0
-        new = torch.as_tensor(rows.X[filled : rows.count], dtype=torch.float32)
-        buffer[filled : rows.count] = new.to(self.device)
-        return buffer
+    def table(self, rows: Rows) -> Any:
+        """Return the features of a table as `codes` takes them best: on a GPU they stay there."""
+        return self._rows.table(rows)
 
     def logits(self, X: Any) -> NDArray[np.float64]:
         """Return the network's outputs (n, k), one for each class."""
@@ -220,16 +257,12 @@ class TorchModel:
         return self._outputs(X)[:, :k].astype(np.float64) if len(X) else np.zeros((0, k))
 
     def _outputs(self, X: Any) -> NDArray[Any]:
-        torch = torch_module()
+        torch, chunk = torch_module(), self._chunk
         self.module.eval()
-        with torch.inference_mode(), self._seeded(2):
-            parts = [
-                self.module(torch.as_tensor(X[start : start + CHUNK], dtype=torch.float32).to(self.device))
-                .cpu()
-                .numpy()
-                for start in range(0, len(X), CHUNK)
-            ]
-        return np.concatenate(parts)
+        with torch.inference_mode(), self._repeatable(2):
+            parts = [self._forward(X[start : start + chunk]).float() for start in range(0, len(X), chunk)]
+            found: NDArray[Any] = torch.cat(parts).cpu().numpy()
+        return found
 
     def codes(self, X: NDArray[Any]) -> NDArray[np.int64]:
         """Return the predicted class codes (n,)."""
@@ -259,18 +292,32 @@ class TorchModel:
         return np.array(self.classes)
 
     def _settings(self) -> dict[str, Any]:
-        names = ("step", "batch_size", "learning_rate", "final_rounds", "device")
-        return {name: getattr(self, name) for name in names}
+        names = (
+            "step", "batch_size", "learning_rate", "final_rounds", "device", "mixed_precision", "deterministic",
+            "stream",
+        )  # fmt: skip
+        choices = {"optimizer": self.optimizer_choice, "schedule": self.schedule_choice}
+        return {name: getattr(self, name) for name in names} | choices
 
     @property
     def unsavable(self) -> str:
         """Why the module cannot be saved, or nothing."""
         name = type(self.module).__name__
-        if registry.name_of(self.module) is None or not hasattr(self.module, "config"):
-            return wanted("module", "a class with @register(name, kind='part') and config(), to be saved", name)
+        if self._saved_name is None:
+            what = "a class with @register(name, kind='part') and config(), to be saved, or a registered function"
+            return wanted("module", what, name)
         if set(self.module.state_dict()) - {name for name, _ in tensors_of(self.module)}:
             return wanted("module", "parameters and buffers alone, to be saved", f"{name} with get_extra_state()")
+        for what, choice in (("optimizer", self.optimizer_choice), ("schedule", self.schedule_choice)):
+            if callable(choice) and registered_name(choice) is None:
+                return wanted(what, "a function with @register(name, kind='part'), to be saved", choice)
         return ""
+
+    @property
+    def _saved_name(self) -> str | None:
+        if self._factory is not None:
+            return registered_name(self._factory)
+        return registry.name_of(self.module) if hasattr(self.module, "config") else None
 
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restored` needs.
@@ -278,36 +325,49 @@ class TorchModel:
         Raises
         ------
         ArgumentError
-            If the module's class is not registered with a `config()`.
+            If the module's class is not registered with a `config()`, or a function is not registered.
         """
         if self.unsavable:
             raise ArgumentError(self.unsavable)
-        moments = {
-            str(key): {k: v.detach().cpu().numpy() for k, v in values.items()}
-            for key, values in self.optimizer.state_dict()["state"].items()
-        }
+        settings = self._settings()
+        for name in ("optimizer", "schedule"):
+            if callable(settings[name]):
+                settings[name] = {"part": registered_name(settings[name])}
         return {
-            "module": registry.name_of(self.module), "weights": arrays_of(self.module), "config": self.module.config(),
-            "settings": self._settings(), "initial": arrays_of(self._untrained), "moments": moments,
+            "module": self._saved_name, "weights": arrays_of(self.module), "settings": settings,
+            "config": {} if self._factory is not None else self.module.config(),
+            "initial": arrays_of(self._untrained), **memory_of(self.optimizer),
+            "progress": None if self.schedule is None else self.schedule.state_dict(),
             "classes": list(self.classes), "constant": self.constant, "rounds": self.rounds, "seed": self._seed,
+            "takes_whole": self._takes_whole,
         }  # fmt: skip
 
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:
-        """Return the model that `snapshot` was taken of."""
+        """Return the model that `snapshot` was taken of, on the device that `evenhand.load` was given, or where it was;
+        on the processor if that device is not here.
+        """
         torch = torch_module()
+        settings = dict(snapshot["settings"])
+        settings["device"] = saved_device(settings["device"])
+        for name in ("optimizer", "schedule"):
+            if isinstance(settings.get(name), dict):
+                settings[name] = registry.get(settings[name]["part"]).cls
+        make = registry.get(snapshot["module"]).cls
         with torch.random.fork_rng(devices=[]):
-            module = registry.get(snapshot["module"]).cls(**snapshot["config"])
+            module = make(**snapshot["config"])
         fill(module, snapshot["initial"])
-        model = cls(module, **snapshot["settings"])
+        model = cls(module, **settings)
+        model._factory = None if isinstance(make, type) else make
         fill(model.module, snapshot["weights"])
-        state = model.optimizer.state_dict()
-        state["state"] = {
-            int(key): {k: torch.as_tensor(v) for k, v in values.items()} for key, values in snapshot["moments"].items()
-        }
-        model.optimizer.load_state_dict(state)
+        remember(model.optimizer, snapshot)
+        if model.schedule is not None:
+            model.schedule.load_state_dict(snapshot["progress"])
         model.classes, model.constant = tuple(snapshot["classes"]), snapshot["constant"]
-        model.rounds, model._seed = snapshot["rounds"], snapshot["seed"]
+        if model.constant is not None and not 0 <= model.constant < max(1, len(model.classes)):
+            raise refused("constant", "the code of a class, or none", model.constant)
+        model.rounds, model._seed = whole(snapshot, "rounds", 0), whole(snapshot, "seed", 0)
+        model._takes_whole = bool(snapshot.get("takes_whole", False))
         return model
 
     def __repr__(self) -> str:

@@ -51,7 +51,7 @@ class Trainer:
         ContextError, ArgumentError
             If they do not fit those before, or the model cannot take such rows.
         """
-        told = self.examples.checked(X, y, count)
+        told = self.examples.checked(X, y, count, keep=getattr(self.model, "keeps_types", False))
         if not self.examples.training.count and len(told.X) and hasattr(self.model, "checked"):
             self.model.checked(told.X)
         return told

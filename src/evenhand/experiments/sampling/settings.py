@@ -53,4 +53,5 @@ class Images:
     checkpoints: int = 20
     replace: bool = False
     device: str = "auto"
+    mixed_precision: bool = False
     seed: int = 2021

@@ -12,7 +12,7 @@ from evenhand.datasets.german import FEATURES as GERMAN_FEATURES
 from evenhand.datasets.german import german
 from evenhand.experiments.claims import certainty
 from evenhand.experiments.framework import Claim, Report, Runner, Verdict, experiment
-from evenhand.experiments.sampling.settings import Tables
+from evenhand.experiments.sampling.settings import Images, Tables
 from evenhand.experiments.sampling.trials import Scheme, run_trials, worst
 from evenhand.plots.sampling import plot_worst_risk
 from evenhand.plots.style import figure
@@ -30,7 +30,7 @@ from evenhand.sampling import (
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["adult_experiment", "german_experiment", "schemes_for", "table_1"]
+__all__ = ["adult_experiment", "at_last", "gain_verdict", "german_experiment", "schemes_for", "table_1"]
 
 ADULT = Tables(rounds=4000, trials=30, checkpoints=(50, 100, 200, 300, 500, 750, 1000, 1500, 2000, 3000, 4000))
 GERMAN = Tables(rounds=350, trials=500, checkpoints=(25, 50, 100, 150, 200, 250, 300, 350))
@@ -131,14 +131,14 @@ def _report(frame: pd.DataFrame, settings: Tables, full: Tables, where: str, ear
     late = {"rounds": full.rounds, "trials": full.trials}
     for name in ADAPTIVE:
         claim = Claim(BEATS_UNIFORM.says.format(name), BEATS_UNIFORM.where.format(where), BEATS_UNIFORM.tolerance, late)
-        report.verdicts.append(_gain(claim, ends[name], ends["Uniform"], settings))
+        report.verdicts.append(gain_verdict(claim, ends[name], ends["Uniform"], settings))
     claim = Claim(UNCURATED_LAST.says, UNCURATED_LAST.where.format(where), UNCURATED_LAST.tolerance, late)
-    report.verdicts.append(_gain(claim, ends["Uncurated"], ends["Uniform"], settings, sign=-1))
+    report.verdicts.append(gain_verdict(claim, ends["Uncurated"], ends["Uniform"], settings, sign=-1))
     at = min(early, settings.rounds)
     soon = {"rounds": early, "trials": full.trials}
     claim = Claim(EARLY.says, EARLY.where.format(where), EARLY.tolerance.format(at), soon)
     first, second = (1 - _at(frame, name, at)["test_risk"] for name in ("A_opt", "Uniform"))
-    report.verdicts.append(_gain(claim, first, second, settings))
+    report.verdicts.append(gain_verdict(claim, first, second, settings))
     gains = {name: _at(frame, name, at)["test_risk"] - _at(frame, name, at)["final_risk"] for name in ends}
     said = ", ".join(f"{name} {gain.mean():+.4f}" for name, gain in gains.items())
     claim = Claim(REFIT.says, REFIT.where, REFIT.tolerance.format(at), soon)
@@ -159,7 +159,7 @@ def _at(frame: pd.DataFrame, scheme: str, round: int) -> Any:
     return mine.groupby("trial")[["test_risk", "final_risk"]].max()
 
 
-def _gain(claim: Claim, first: Any, second: Any, settings: Tables, *, sign: int = 1) -> Verdict:
+def gain_verdict(claim: Claim, first: Any, second: Any, settings: Tables | Images, *, sign: int = 1) -> Verdict:
     """Judge whether the first is above the second (below with sign = -1) by more than two standard errors."""
     gain = sign * (first - second)
     said = f"{first.mean():.4f} against {second.mean():.4f}, gain {gain.mean():+.4f} +- {gain.sem():.4f}"
