@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable
 from decimal import Decimal
 from numbers import Integral, Real
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats
 
 __all__ = ["array", "as_float", "as_floats", "is_whole", "one_of", "real", "whole", "yes_or_no"]
+
+_Word = TypeVar("_Word", bound=str)
 
 
 def is_whole(value: Any) -> TypeGuard[int]:
@@ -98,7 +100,7 @@ def yes_or_no(name: str, value: Any, *, refusal: type[ArgumentError] = ArgumentE
     raise refusal(wanted(name, "True or False", value))
 
 
-def one_of(name: str, value: Any, words: Iterable[str]) -> str:
+def one_of(name: str, value: _Word, words: Iterable[str]) -> _Word:
     """Return a text that is one of `words`.
 
     Raises

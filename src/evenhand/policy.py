@@ -28,7 +28,7 @@ from evenhand.conversation import Conversation, locked
 from evenhand.errors import ArgumentError, ContextError, RewardError, wanted
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import OPEN, Gradual, bind, entry, interpreted, kernel
-from evenhand.kernels.packing import flat, names, packer
+from evenhand.kernels.flatten import flat, names, packer
 from evenhand.labels import by_label, in_columns, in_order
 from evenhand.protocol import Decision, Label, arm_labels, find_label, places
 from evenhand.rng import Seed, draw_seed, stream

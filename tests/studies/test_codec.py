@@ -14,7 +14,7 @@ import evenhand as eh
 from evenhand import registry
 from evenhand.checks import examples
 from evenhand.errors import ArgumentError, ClosedTicketError, ContextError, ContradictionError, ReplayError
-from evenhand.kernels.packing import flat
+from evenhand.kernels.flatten import flat
 from evenhand.studies import Operation, Study
 from evenhand.studies.chain import Entry, digest_of, genesis
 from evenhand.studies.codec import as_decided, decision_from, from_text, plain, revive, to_text

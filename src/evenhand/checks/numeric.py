@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.checks.play import SEED, Skip, converse
-from evenhand.kernels.packing import flat
+from evenhand.kernels.flatten import flat
 from evenhand.policy import KernelPolicy
 from evenhand.simulation.loop import replicate, runs_compiled
 from evenhand.simulation.world import KernelWorld

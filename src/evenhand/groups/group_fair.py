@@ -17,16 +17,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from evenhand.arguments import real
+from evenhand.arguments import one_of, real
 from evenhand.conversation import locked
 from evenhand.errors import ArgumentError, wanted
 from evenhand.groups.bias import Balance, estimate, freedom_of, named
-from evenhand.groups.intervals import IntervalParams, IntervalState
-from evenhand.groups.picking import CHAIN_WITHIN, INTERVALS, TOP
-from evenhand.groups.problem import Grouped, Membership
-from evenhand.groups.settings import ColdStart, Preset, interval_memory, interval_parameters, settle
+from evenhand.groups.interval_policy import ColdStart, IntervalPolicy, Preset
+from evenhand.groups.problem import Membership
+from evenhand.groups.selection import CHAIN_WITHIN, TOP
 from evenhand.groups.worlds import BiasedLinearArms
-from evenhand.policy import KernelPolicy
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed
@@ -38,7 +36,7 @@ __all__ = ["GroupFairTopInterval"]
 
 
 @register("groups/group-fair-top-interval")
-class GroupFairTopInterval(Grouped, KernelPolicy):
+class GroupFairTopInterval(IntervalPolicy):
     """Pull the arm whose interval ends highest once its group's learned bias is taken off; learn the bias on the way.
 
     With b_P = |Phi^{-1}(delta |P| / (2 n T))| sigma sqrt(x (X_P'X_P)^+ x') for a regression over all pulls of a group
@@ -87,11 +85,6 @@ class GroupFairTopInterval(Grouped, KernelPolicy):
     (`mean_reward`).
     """
 
-    kernels = INTERVALS
-
-    noise_scale: float
-    intercept: bool
-
     def __init__(
         self,
         groups: Membership,
@@ -108,7 +101,17 @@ class GroupFairTopInterval(Grouped, KernelPolicy):
         intercept: bool = False,
         seed: Seed = None,
     ) -> None:
-        settle(self, groups, delta, noise_scale, horizon, preset, exploration, cold_start, intercept)
+        super().__init__(
+            groups,
+            delta,
+            noise_scale=noise_scale,
+            horizon=horizon,
+            preset=preset,
+            exploration=exploration,
+            cold_start=cold_start,
+            intercept=intercept,
+            seed=seed,
+        )
         names = self.membership.names
         if len(names) < 2:
             raise ArgumentError(wanted("groups", "at least two groups", list(names)))
@@ -121,10 +124,8 @@ class GroupFairTopInterval(Grouped, KernelPolicy):
                 raise ArgumentError(wanted("mean_reward", "None beside sensitive=", mean_reward, "give one of the two"))
         if mean_reward is not None:
             mean_reward = real("mean_reward", mean_reward)
-        if within not in ("top", "chain"):
-            raise ArgumentError(wanted("within", "'top' or 'chain'", within))
-        self.sensitive, self.mean_reward, self.within = sensitive, mean_reward, within
-        super().__init__(self.membership.arms, seed)
+        self.sensitive, self.mean_reward = sensitive, mean_reward
+        self.within = one_of("within", within, ("top", "chain"))
 
     @property
     def reference(self) -> Label | None:
@@ -134,21 +135,27 @@ class GroupFairTopInterval(Grouped, KernelPolicy):
             return None
         return next(name for name in self.membership.names if name != self.sensitive)
 
-    def parameters(self) -> IntervalParams:
-        names = self.membership.names
-        target = len(names) if self.mean_reward is None else -1
-        if self.reference is not None:
-            target = names.index(self.reference)
-        return interval_parameters(
-            self,
-            pick=CHAIN_WITHIN if self.within == "chain" else TOP,
-            corrected=[self.sensitive in (None, name) for name in names],
-            target=target,
-            shift=self.mean_reward or 0.0,
-        )
+    @property
+    def pick(self) -> int:
+        return CHAIN_WITHIN if self.within == "chain" else TOP
 
-    def memory(self) -> IntervalState:
-        return interval_memory(self, len(self.membership.names) + (self.sensitive is None))
+    @property
+    def corrected(self) -> list[bool]:
+        return [self.sensitive in (None, name) for name in self.membership.names]
+
+    @property
+    def target(self) -> int:  # type: ignore[override]
+        if self.reference is not None:
+            return self.membership.names.index(self.reference)
+        return len(self.membership.names) if self.mean_reward is None else -1
+
+    @property
+    def shift(self) -> float:  # type: ignore[override]
+        return self.mean_reward or 0.0
+
+    @property
+    def group_regressions(self) -> int:  # type: ignore[override]
+        return len(self.membership.names) + (self.sensitive is None)
 
     @locked
     def bias(
@@ -191,8 +198,7 @@ class GroupFairTopInterval(Grouped, KernelPolicy):
         """
         chosen = self.reference if reference is None else reference
         real("level", level, low=0, below=1)
-        if balance not in ("pulls", "arms"):
-            raise ArgumentError(wanted("balance", "'pulls' or 'arms'", balance))
+        one_of("balance", balance, ("pulls", "arms"))
         fit = self._state.fit
         sigma = self._noise(noise)
         names = named(features, fit.coefficients.shape[1], self.intercept)

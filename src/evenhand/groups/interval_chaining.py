@@ -10,20 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from evenhand.groups.intervals import IntervalParams, IntervalState
-from evenhand.groups.picking import CHAIN, INTERVALS, TWO_SWEEPS
-from evenhand.groups.problem import Grouped, Membership
-from evenhand.groups.settings import ColdStart, Preset, interval_memory, interval_parameters, settle
+from evenhand.groups.interval_policy import IntervalPolicy
+from evenhand.groups.selection import CHAIN, TWO_SWEEPS
 from evenhand.groups.worlds import BiasedLinearArms
-from evenhand.policy import KernelPolicy
 from evenhand.registry import register
-from evenhand.rng import Seed
 
 __all__ = ["IntervalChaining"]
 
 
 @register("groups/interval-chaining")
-class IntervalChaining(Grouped, KernelPolicy):
+class IntervalChaining(IntervalPolicy):
     """Pull a random arm of the chain: the top interval, all that overlap it, all that overlap those, and so on.
 
     The chain is the transitive closure of overlapping. `preset="authors"` makes two sweeps instead, and moves the
@@ -49,31 +45,9 @@ class IntervalChaining(Grouped, KernelPolicy):
     baseline.
     """
 
-    kernels = INTERVALS
-
-    preset: Preset
-
-    def __init__(
-        self,
-        groups: Membership,
-        delta: float = 0.1,
-        *,
-        noise_scale: float = 1.0,
-        horizon: int | None = None,
-        preset: Preset = "paper",
-        exploration: float = 1 / 3,
-        cold_start: ColdStart | None = None,
-        intercept: bool = False,
-        seed: Seed = None,
-    ) -> None:
-        settle(self, groups, delta, noise_scale, horizon, preset, exploration, cold_start, intercept)
-        super().__init__(self.membership.arms, seed)
-
-    def parameters(self) -> IntervalParams:
-        return interval_parameters(self, pick=CHAIN if self.preset == "paper" else TWO_SWEEPS)
-
-    def memory(self) -> IntervalState:
-        return interval_memory(self)
+    @property
+    def pick(self) -> int:
+        return CHAIN if self.preset == "paper" else TWO_SWEEPS
 
     @classmethod
     def examples(cls) -> Iterator[tuple[IntervalChaining, Any]]:

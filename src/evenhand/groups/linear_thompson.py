@@ -118,7 +118,6 @@ class LinearThompson(Grouped, KernelPolicy):
         seed: Seed = None,
     ) -> None:
         self.membership = Groups.read(groups)
-        self.groups = self.membership.as_dict()
         self.delta = real("delta", delta, above=0, below=1)
         self.noise_scale = real("noise_scale", noise_scale, above=0)
         self.spread = None if spread is None else real("spread", spread, above=0)

@@ -17,13 +17,13 @@ from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
-from evenhand.arguments import is_whole, yes_or_no
+from evenhand.arguments import is_whole, one_of, yes_or_no
 from evenhand.conversation import untaught
 from evenhand.errors import ArgumentError, wanted
 from evenhand.groups.intervals import group_of
 from evenhand.groups.linear_thompson import LinearThompson
-from evenhand.groups.picking import any_of
 from evenhand.groups.problem import Grouped, Groups, Membership
+from evenhand.groups.selection import any_of
 from evenhand.groups.top_interval import TopInterval
 from evenhand.groups.worlds import BiasedLinearArms
 from evenhand.kernels.arrays import Bools, Floats, Ints, Words
@@ -129,10 +129,8 @@ class NaiveFair(Grouped, KernelPolicy):
         intercept: bool = False,
         seed: Seed = None,
     ) -> None:
-        if group_odds not in ("equal", "size"):
-            raise ArgumentError(wanted("group_odds", "'equal' or 'size'", group_odds))
+        one_of("group_odds", group_odds, ("equal", "size"))
         self.membership = Groups.read(groups)
-        self.groups = self.membership.as_dict()
         self.group_odds, self.inner, self.delta, self.noise_scale = group_odds, inner, delta, noise_scale
         self.intercept = yes_or_no("intercept", intercept)
         if inner is not None and self.intercept:
@@ -147,7 +145,7 @@ class NaiveFair(Grouped, KernelPolicy):
         super().__init__(self.membership.arms, seed)
 
     @property
-    def horizon(self) -> int | None:
+    def horizon(self) -> int | None:  # type: ignore[override]
         """The inner policy's horizon, where it has one."""
         found: int | None = getattr(self._learner, "horizon", None)
         return found

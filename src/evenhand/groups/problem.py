@@ -145,9 +145,8 @@ class Groups:
                 codes[position] = self.code(group)
             return codes
         if len(groups) != len(self.arms):
-            raise ArgumentError(
-                wanted("groups", f"{len(self.arms)} groups, one an arm, or a dict arm -> group", groups)
-            )
+            what = f"{len(self.arms)} groups, one an arm, or a dict arm -> group"
+            raise ArgumentError(wanted("groups", what, groups))
         return np.array([self.code(group) for group in groups], dtype=np.float64)
 
     @cached_property
@@ -188,7 +187,12 @@ class Grouped(Base):
     reward_range = (-math.inf, math.inf)
     work = "squares"
     membership: Groups
-    groups: dict[Label, Label]
+    horizon: int | None = None
+
+    @property
+    def groups(self) -> dict[Label, Label]:
+        """The group of each arm."""
+        return self.membership.as_dict()
 
     def ask(self, contexts: Any = None, groups: Membership | None = None, *, available: Any = None) -> Decision:
         """Take the next decision and hand out its ticket.
@@ -227,12 +231,10 @@ class Grouped(Base):
         super().begin(dimension)
 
     def _choose(self, shown: Floats) -> tuple[int, int, float]:
-        horizon = getattr(self, "horizon", None)
-        if horizon is not None and self.round >= horizon:
+        if self.horizon is not None and self.round >= self.horizon:
             mend = "give a longer horizon, or None for widths that widen with t"
-            raise ArgumentError(
-                wanted("horizon", f"at most {horizon} rounds, as was said", f"round {self.round + 1}", mend)
-            )
+            what = f"at most {self.horizon} rounds, as was said"
+            raise ArgumentError(wanted("horizon", what, f"round {self.round + 1}", mend))
         return super()._choose(shown)
 
     def _checked_contexts(self, contexts: Any = None) -> Floats:

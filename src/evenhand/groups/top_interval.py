@@ -10,20 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from evenhand.groups.intervals import IntervalParams, IntervalState
-from evenhand.groups.picking import INTERVALS
-from evenhand.groups.problem import Grouped, Membership
-from evenhand.groups.settings import ColdStart, Preset, interval_memory, interval_parameters, settle
+from evenhand.groups.interval_policy import IntervalPolicy
 from evenhand.groups.worlds import BiasedLinearArms
-from evenhand.policy import KernelPolicy
 from evenhand.registry import register
-from evenhand.rng import Seed
 
 __all__ = ["TopInterval"]
 
 
 @register("groups/top-interval")
-class TopInterval(Grouped, KernelPolicy):
+class TopInterval(IntervalPolicy):
     """Pull the arm with the largest beta_i'x + w_i, each arm's beta_i by its own least squares.
 
     w_i = |Phi^{-1}(delta / (2 n t))| sigma sqrt(x (X_i'X_i)^+ x'). Where a design is singular, the solution of
@@ -36,7 +31,7 @@ class TopInterval(Grouped, KernelPolicy):
     delta : 1 - delta is the level at which all intervals hold, in (0, 1).
     noise_scale : sigma, the standard deviation of the reward's noise.
     horizon : T; only the authors' program needs it.
-    preset : "paper" or "authors": two readings, see `evenhand.groups.settings`.
+    preset : "paper" or "authors": two readings, see `evenhand.groups.interval_policy`.
     exploration : p; with probability t^(-p) a random arm is pulled. `math.inf` for never after round 1.
     cold_start : "infinite": an arm with fewer than d samples goes first; "minimum_norm": its first sample counts
         already. None for the preset's.
@@ -57,30 +52,6 @@ class TopInterval(Grouped, KernelPolicy):
 
     Source: Schumann, Lang, Mattei, Dickerson (2022), the algorithm that GroupFairTopInterval is compared with.
     """
-
-    kernels = INTERVALS
-
-    def __init__(
-        self,
-        groups: Membership,
-        delta: float = 0.1,
-        *,
-        noise_scale: float = 1.0,
-        horizon: int | None = None,
-        preset: Preset = "paper",
-        exploration: float = 1 / 3,
-        cold_start: ColdStart | None = None,
-        intercept: bool = False,
-        seed: Seed = None,
-    ) -> None:
-        settle(self, groups, delta, noise_scale, horizon, preset, exploration, cold_start, intercept)
-        super().__init__(self.membership.arms, seed)
-
-    def parameters(self) -> IntervalParams:
-        return interval_parameters(self)
-
-    def memory(self) -> IntervalState:
-        return interval_memory(self)
 
     @classmethod
     def examples(cls) -> Iterator[tuple[TopInterval, Any]]:

@@ -51,7 +51,7 @@ import numpy as np
 
 from evenhand.kernels.arrays import Ints
 from evenhand.kernels.compose import kernel, routine
-from evenhand.kernels.pace import NEVER, advance
+from evenhand.kernels.due_times import NEVER, advance
 
 __all__ = ["EARLIEST", "PATIENCE", "Outlook", "deadline", "may_play", "only_one", "outlook", "played"]
 

@@ -17,7 +17,7 @@ from evenhand.arguments import is_whole
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import bind, kernel
-from evenhand.kernels.pace import NEVER
+from evenhand.kernels.due_times import NEVER
 from evenhand.learners.optimism import choose_highest, rank_by_index
 from evenhand.policy import KernelPolicy, Kernels
 from evenhand.protocol import Label

@@ -14,7 +14,7 @@ import numpy as np
 
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import kernel
-from evenhand.kernels.pace import advance
+from evenhand.kernels.due_times import advance
 
 __all__ = ["Tally", "behind", "count", "tally", "violations", "worst"]
 

@@ -19,7 +19,7 @@ Caps. With m = 1 and every arm on offer an arm may also be held to N_i(t) <= cei
 the caps sum to at least one, all floors and caps can be kept, and an arm may be played iff its cap has room in this
 round and the floors can be kept after it; among the arms whose cap has room the earliest deadline always may.
 
-Here time is absolute: a position is whole + rest/R as in `evenhand.kernels.pace`, and a round in which an arm is not on
+Here time is absolute: a position is whole + rest/R as in `evenhand.kernels.due_times`, and a round in which an arm is not on
 offer moves its position by one round. `room` falls only at deadlines, so it is looked at there, and the least of it
 from one deadline of `order` up to the next is kept. A look ends at the last of these deadlines, or where room >= n + m,
 n being the number of arms that are owed a share: the plays due exceed r_i s - a - N_i by less than one an arm, and
@@ -40,7 +40,7 @@ import numpy as np
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import kernel, routine
 from evenhand.kernels.deadlines import PATIENCE, deadline
-from evenhand.kernels.pace import NEVER, advance
+from evenhand.kernels.due_times import NEVER, advance
 
 __all__ = ["Slate", "can_be_kept", "pick", "slate"]
 

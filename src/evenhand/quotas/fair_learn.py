@@ -23,7 +23,7 @@ import numpy as np
 from evenhand.errors import SharesError
 from evenhand.kernels.arrays import Ints
 from evenhand.kernels.compose import kernel
-from evenhand.kernels.pace import NEVER, advance
+from evenhand.kernels.due_times import NEVER, advance
 from evenhand.learners.thompson import Thompson
 from evenhand.learners.ucb1 import UCB1
 from evenhand.policy import KernelPolicy

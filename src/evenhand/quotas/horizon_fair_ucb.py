@@ -19,7 +19,7 @@ from evenhand.arguments import is_whole
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Ints
 from evenhand.kernels.compose import kernel
-from evenhand.kernels.pace import NEVER, advance, pace, position
+from evenhand.kernels.due_times import NEVER, advance, pace, position
 from evenhand.learners.ucb1 import UCB1
 from evenhand.policy import KernelPolicy
 from evenhand.protocol import Label

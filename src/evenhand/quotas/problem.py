@@ -19,7 +19,7 @@ import numpy as np
 from evenhand.arguments import as_float
 from evenhand.errors import ArgumentError, SharesError, wanted
 from evenhand.kernels.arrays import Floats
-from evenhand.kernels.pace import Pace, Position, pace, position
+from evenhand.kernels.due_times import Pace, Position, pace, position
 from evenhand.labels import by_label
 from evenhand.protocol import Label, arm_labels
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evenhand.kernels.arrays import Floats, Ints
-from evenhand.kernels.pace import Pace, pace
+from evenhand.kernels.due_times import Pace, pace
 from evenhand.promises.slates import pick, slate
 from evenhand.quotas.problem import Promise
 from evenhand.quotas.under_quota import Ranking

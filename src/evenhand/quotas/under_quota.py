@@ -29,7 +29,7 @@ from evenhand.conversation import locked, untaught
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import OPEN, bind, entry, kernel
-from evenhand.kernels.packing import flat, packer
+from evenhand.kernels.flatten import flat, packer
 from evenhand.learners.adapter import reward_range_of
 from evenhand.policy import FORCED, KernelPolicy, Kernels, Ticket, certain, drawn, reason, unknown
 from evenhand.protocol import Label

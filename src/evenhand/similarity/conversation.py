@@ -16,7 +16,7 @@ from evenhand.conversation import Conversation, locked, untaught
 from evenhand.errors import ArgumentError, VerdictError, wanted
 from evenhand.kernels.compose import OPEN, entry, kernel
 from evenhand.kernels.fair_program import Tree
-from evenhand.kernels.packing import packer
+from evenhand.kernels.flatten import packer
 from evenhand.protocol import Decision
 from evenhand.rng import Seed, draw_seed, stream
 from evenhand.similarity import rule

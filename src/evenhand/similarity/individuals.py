@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from evenhand.arguments import real, whole
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.compose import OPEN, entry, kernel
-from evenhand.kernels.packing import packer
+from evenhand.kernels.flatten import packer
 from evenhand.protocol import Decision
 from evenhand.rng import stream
 from evenhand.similarity import rule

@@ -19,7 +19,7 @@ from evenhand.arguments import array, real, whole, yes_or_no
 from evenhand.conversation import Lock, locked
 from evenhand.errors import ArgumentError, VerdictError, wanted
 from evenhand.kernels.compose import OPEN, bind, entry, kernel
-from evenhand.kernels.packing import packer
+from evenhand.kernels.flatten import packer
 from evenhand.rng import Seed, draw_seed, stream
 from evenhand.similarity import metric
 from evenhand.similarity.belief import Belief, belief

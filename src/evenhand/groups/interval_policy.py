@@ -1,0 +1,116 @@
+"""What the interval policies share: their settings, and what their kernels make of them.
+
+Two readings of the paper are offered. `preset="paper"`: N(0, v) has variance v, so a width is z sqrt(v); an arm's
+level is delta / (2 n t); a regression counts from d samples on, before that its width is infinite. `preset="authors"`,
+the program published with the paper: a width is z v; every level has the horizon T; a regression counts from its first
+sample on, by the least squares solution of smallest norm; ties go to the first arm.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import numpy as np
+
+from evenhand.arguments import one_of, real, whole, yes_or_no
+from evenhand.errors import ArgumentError, wanted
+from evenhand.groups.intervals import IntervalParams, IntervalState
+from evenhand.groups.problem import Grouped, Groups, Membership
+from evenhand.groups.selection import INTERVALS, TOP
+from evenhand.kernels.least_squares import regressions
+from evenhand.policy import KernelPolicy
+from evenhand.rng import Seed
+
+__all__ = ["ColdStart", "IntervalPolicy", "Preset"]
+
+Preset = Literal["paper", "authors"]
+ColdStart = Literal["infinite", "minimum_norm"]
+
+
+class IntervalPolicy(Grouped, KernelPolicy):
+    """A policy over the intervals of arms; see `TopInterval` for the parameters.
+
+    A subclass may say whom it picks by their intervals, and which arms it corrects by the regressions of groups.
+    """
+
+    kernels = INTERVALS
+
+    def __init__(
+        self,
+        groups: Membership,
+        delta: float = 0.1,
+        *,
+        noise_scale: float = 1.0,
+        horizon: int | None = None,
+        preset: Preset = "paper",
+        exploration: float = 1 / 3,
+        cold_start: ColdStart | None = None,
+        intercept: bool = False,
+        seed: Seed = None,
+    ) -> None:
+        self.membership = Groups.read(groups)
+        self.delta = real("delta", delta, above=0, below=1)
+        self.noise_scale = real("noise_scale", noise_scale, above=0)
+        self.horizon = None if horizon is None else whole("horizon", horizon, low=1, high=2**53)
+        self.preset = one_of("preset", preset, ("paper", "authors"))
+        if preset == "authors" and horizon is None:
+            what = "a number of rounds, as the authors' program has it in every width"
+            raise ArgumentError(wanted("horizon", what, horizon))
+        never = isinstance(exploration, float) and exploration == math.inf
+        self.exploration = math.inf if never else real("exploration", exploration, above=0)
+        if cold_start not in (None, "infinite", "minimum_norm"):
+            raise ArgumentError(wanted("cold_start", "'infinite', 'minimum_norm' or None for the preset's", cold_start))
+        self.cold_start = cold_start
+        self.intercept = yes_or_no("intercept", intercept)
+        super().__init__(self.membership.arms, seed)
+
+    @property
+    def pick(self) -> int:
+        """Who is pulled by their intervals, see `evenhand.groups.selection`."""
+        return TOP
+
+    @property
+    def corrected(self) -> list[bool]:
+        """Which groups' arms are corrected (n_groups,)."""
+        return [False] * len(self.membership.names)
+
+    target = -1
+    """Towards which regression, see `IntervalParams`."""
+    shift = 0.0
+    group_regressions = 0
+    """How many regressions of groups there are, the pooled one among them."""
+
+    def parameters(self) -> IntervalParams:
+        dimension, paper = int(self.dimension or 0), self.preset == "paper"
+        start = self.cold_start or ("infinite" if paper else "minimum_norm")
+        return IntervalParams(
+            dimension,
+            self.delta,
+            self.noise_scale,
+            self.exploration,
+            horizon=self.horizon or 0,
+            anytime=paper,
+            square_root=paper,
+            needed=dimension + self.intercept if start == "infinite" else 1,
+            fewest=paper,
+            pick=self.pick,
+            groups=np.array(self.membership.codes, np.int64),
+            sizes=np.append(self.membership.sizes(), float(len(self.membership.arms))),
+            corrected=np.array(self.corrected),
+            target=self.target,
+            shift=self.shift,
+        )
+
+    def memory(self) -> IntervalState:
+        arms, groups = len(self.membership.arms), len(self.membership.names)
+        return IntervalState(
+            self.stream(),
+            eligible=np.ones(arms, np.bool_),
+            middles=np.zeros(arms),
+            halves=np.zeros(arms),
+            chained=np.zeros(arms, np.bool_),
+            levels=np.zeros(groups + 2),
+            until=np.zeros(1, np.int64),
+            fit=regressions(arms + self.group_regressions, int(self.dimension or 0), intercept=self.intercept),
+        )
