@@ -151,7 +151,10 @@ def hepar2(repetitions: int) -> list[Measure]:
 
     def run() -> None:
         for budget in (2000, 4000, 6000, 8000, 10_000):
-            four = {name: SEARCHES[name](problem, 0.2, budget) for name in ("CSR-V1", "CSR-V2", "TS-V1", "TS-V2")}
+            four = {
+                name: SEARCHES[name](problem, tolerance=0.2, budget=budget)
+                for name in ("CSR-V1", "CSR-V2", "TS-V1", "TS-V2")
+            }
             simulated_searches(four, replications=50, seed=1)
 
     took = seconds(run, time.perf_counter)

@@ -106,12 +106,36 @@ EDITS = [
     *[("similarity", "mind.2", change) for change in (gaps, narrow, longer)],
     *[("similarity", "metric.snapshot.state.0", change) for change in (narrow, lambda array: array[None])],
     ("similarity", "metric.snapshot.next", -5),
+    *[("similarity", f"metric.snapshot.state.{number}", gaps) for number in (0, 1, 2, 3, 4, 10, 11)],
+    *[
+        ("similarity", f"metric.snapshot.state.{number}", change)
+        for number in (5, 6, 7)
+        for change in (negative, longer)
+    ],
+    ("similarity", "metric.snapshot.state.2", negative),
+    ("similarity", "metric.snapshot.state.11", lambda options: options + 1.0),
+    *[("similarity", "metric.snapshot.verdicts.0", entry) for entry in (None, [], "all", [1, 2, 3, 4, 5, 6])],
+    *[("similarity", "metric.snapshot.verdicts.0.0", value) for value in (-1, 10**6, "1", None, True)],
+    *[("similarity", f"metric.snapshot.verdicts.0.{number}", change) for number in (1, 2) for change in (gaps, longer)],
+    *[("similarity", "metric.snapshot.verdicts.0.3", {"$float": value}) for value in ("nan", "-0x1p-1", "0x1p+1")],
+    *[("similarity", "metric.snapshot.verdicts.0.4", value) for value in (1, None, "yes")],
+    *[("similarity", "metric.snapshot.verdicts.0.5", value) for value in (-1, None, "first")],
+    ("similarity", "metric.snapshot.dimension", 3),
+    ("similarity", "metric", None),
     *[("interventions", "state.phase", value) for value in (-5, 10**6, None, "one")],
     ("interventions", "state.over", "yes"),
     ("interventions", "state.cost", -1),
     ("interventions", "state.remaining", longer),
     *[("interventions", "state._owed", change) for change in (gaps, narrow)],
     *[("interventions", "evidence.0.0", change) for change in (gaps, narrow, longer)],
+    *[("interventions", "config.problem.candidates", labels) for labels in ([], ["now"], ["now", "now", "rich"], None)],
+    *[("interventions", "config.problem.candidates.1", label) for label in (None, [], True, 0.5)],
+    ("interventions", "config.problem.candidate_tables", gaps),
+    *[("interventions", f"config.problem.{name}", change) for name in ("prior", "base") for change in (gaps, longer)],
+    ("interventions", "config.problem.exact", "yes"),
+    *[("interventions", "dropped", rows) for rows in (None, [[0, 1, "gap above the tolerance"]] * 2, [[0, 1]], ["x"])],
+    *[("interventions", "dropped", [[0, *rest]]) for rest in ([9, "gap above the tolerance"], [1, "for no reason"])],
+    *[("interventions", "deliveries.0.0", change) for change in (gaps, longer)],
 ]
 
 

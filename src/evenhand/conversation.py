@@ -22,7 +22,7 @@ from evenhand.errors import ArgumentError, ClosedTicketError, ForeignTicketError
 from evenhand.protocol import Decision
 from evenhand.saved import item, packed, refused, unpacked, whole
 
-__all__ = ["Conversation", "Lock", "locked", "untaught"]
+__all__ = ["Configured", "Conversation", "Lock", "locked", "untaught"]
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
@@ -64,7 +64,31 @@ def untaught(name: str, thing: Any, mend: str) -> Any:
     return thing
 
 
-class Conversation:
+class Configured:
+    """What its constructor's arguments make it, each kept under its own name, with one lock for its threads."""
+
+    transient: ClassVar[tuple[str, ...]] = ()
+    """Attributes that copies make anew."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+
+    def config(self) -> dict[str, Any]:
+        """Return the constructor's arguments."""
+        names = inspect.signature(type(self).__init__).parameters
+        return {name: getattr(self, name) for name in names if name != "self"}
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={value!r}" for name, value in self.config().items() if name != "seed")
+        return f"{type(self).__name__}({shown})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what copies and pickles are made of, at one moment, whatever other threads are doing."""
+        with self._lock:
+            return copy.deepcopy({name: value for name, value in self.__dict__.items() if name not in self.transient})
+
+
+class Conversation(Configured):
     """Numbered tickets that may each be told once, late and in any order; safe to use from several threads.
 
     A subclass names the type of its tickets and remembers in `_open` of each a tuple: first the fields that a ticket
@@ -80,7 +104,7 @@ class Conversation:
     seed: int
 
     def __init__(self) -> None:
-        self._lock = Lock()
+        super().__init__()
         self._open: dict[int, Any] = {}
         self._next = 1
 
@@ -95,20 +119,6 @@ class Conversation:
     def taught(self) -> bool:
         """Whether it has decided or learned anything since it was made."""
         return self._next > 1
-
-    def config(self) -> dict[str, Any]:
-        """Return the constructor's arguments."""
-        names = inspect.signature(type(self).__init__).parameters
-        return {name: getattr(self, name) for name in names if name != "self"}
-
-    def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={value!r}" for name, value in self.config().items() if name != "seed")
-        return f"{type(self).__name__}({shown})"
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return what copies and pickles are made of, at one moment, whatever other threads are doing."""
-        with self._lock:
-            return copy.deepcopy(self.__dict__)
 
     # ------------------------------------------------------------------ tickets
 

@@ -173,7 +173,7 @@ class _Later:
     def __get__(self, policy: Any, owner: Any) -> Any:
         if policy is None:
             return self
-        if policy._begun and self.name in _COMPILED:
+        if policy._begun and self.name in policy.transient:
             policy._compile()
             return policy.__dict__[self.name]
         lacks = "arms yet; give it arms=10 or arms=[labels], or pass it to FairLearn or simulate"
@@ -196,6 +196,7 @@ class KernelPolicy(Conversation):
 
     apart = True
     kernels: Kernels
+    transient = ("_ask_kernel", "_tell_kernel", "_arrays")
     reward_range: tuple[float, float] = (0.0, 1.0)
     contextual: bool = False
     plays: int = 1
@@ -481,10 +482,6 @@ class KernelPolicy(Conversation):
             chance = float(probabilities[decided["index"]])
         return decided["round"], decided["index"], contexts, chance
 
-    def __getstate__(self) -> dict[str, Any]:
-        with self._lock:
-            return copy.deepcopy({name: value for name, value in self.__dict__.items() if name not in _COMPILED})
-
     # ------------------------------------------------------------------ inside
 
     def _positions(self, available: Any) -> list[int]:
@@ -606,8 +603,6 @@ class KernelPolicy(Conversation):
 
 choose = update = probability = pack_params = pack_state = OPEN
 split = 0
-
-_COMPILED = ("_ask_kernel", "_tell_kernel", "_arrays")
 
 
 @kernel

@@ -68,8 +68,8 @@ def real(saved: Any, name: str, low: float = -math.inf) -> float:
     return float(value)
 
 
-def fill(own: NDArray[Any], saved: Any, name: str) -> None:
-    """Write a saved array into one of the same type and shape.
+def fill(own: NDArray[Any], saved: Any, name: str, *, numbers: bool = True) -> None:
+    """Write a saved array into one of the same type and shape; without `numbers` it may hold not-a-number.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def fill(own: NDArray[Any], saved: Any, name: str) -> None:
     if not isinstance(saved, np.ndarray) or saved.dtype != own.dtype or saved.shape != own.shape:
         got = f"{saved.dtype} {saved.shape}" if isinstance(saved, np.ndarray) else saved
         raise refused(name, f"an array {own.dtype} {own.shape}", got)
-    if saved.dtype.kind == "f" and np.isnan(saved).any():
+    if numbers and saved.dtype.kind == "f" and np.isnan(saved).any():
         raise refused(name, "numbers", saved.tolist())
     own[...] = saved
 

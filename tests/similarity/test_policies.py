@@ -108,13 +108,13 @@ def test_the_ridge_estimate_is_that_of_the_textbook():
             rows.append(x[decision.index])
             outcomes.append(reward)
     X = np.array(rows)
-    assert np.allclose(policy._mind.theta, np.linalg.solve(X.T @ X + np.eye(2), X.T @ outcomes))
+    assert np.allclose(policy._state.theta, np.linalg.solve(X.T @ X + np.eye(2), X.T @ outcomes))
     t, d = policy.round + 1, 2
     shown = np.array(PAIR)
     spread = np.sqrt(2 * d * np.log((1 + t) / 0.05)) + 1
     width = np.sqrt(np.einsum("ia,ab,ib->i", shown, np.linalg.inv(X.T @ X + np.eye(2)), shown))
     policy.ask(shown)
-    assert np.allclose(policy._mind.rewards, shown @ policy._mind.theta + np.minimum(1, spread * width))
+    assert np.allclose(policy._state.rewards, shown @ policy._state.theta + np.minimum(1, spread * width))
 
 
 def test_probabilities_solve_the_fair_program_for_the_distances_played():

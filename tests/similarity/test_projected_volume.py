@@ -5,7 +5,6 @@ import pytest
 
 from evenhand.errors import ArgumentError
 from evenhand.similarity import ProjectedVolumeDistance
-from evenhand.similarity.metric import THIN
 from evenhand.state import from_bytes, to_bytes
 from tests.reference.similarity_cylinder import cylinder_centroid, vertices
 
@@ -95,7 +94,7 @@ def test_a_set_that_is_wide_has_no_thin_direction_and_a_flat_one_has():
 def test_delta_is_the_papers_unless_given():
     learner = ProjectedVolumeDistance(precision=0.1)
     learner.begin(2)
-    assert learner.state.options[THIN] == pytest.approx(0.1**2 / (16 * 3**2 * 4**2))
+    assert learner.state.thin_width == pytest.approx(0.1**2 / (16 * 3**2 * 4**2))
     for wrong in (-1, np.inf, "paper"):
         with pytest.raises(ArgumentError, match="thin: wanted"):
             ProjectedVolumeDistance(thin=wrong)

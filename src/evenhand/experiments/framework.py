@@ -11,15 +11,17 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, is_dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from evenhand.errors import ArgumentError, RegistryError, wanted
 from evenhand.experiments.claims import Claim, Verdict
+from evenhand.simulation import simulate
 
 if TYPE_CHECKING:
+    import xarray as xr
     from matplotlib.figure import Figure
 
 __all__ = ["Claim", "Experiment", "Report", "Runner", "Verdict", "catalogue", "experiment", "find"]
@@ -35,6 +37,36 @@ class Runner:
     progress: bool = False
     store: Path | None = None
     """A folder for what is finished, so that an interrupted run goes on where it stopped."""
+
+    def simulate(
+        self,
+        policies: Any,
+        world: Any,
+        settings: Any,
+        *,
+        rounds: int | None = None,
+        checkpoints: int | Sequence[int] = 200,
+        spacing: Literal["even", "log"] = "even",
+    ) -> xr.Dataset:
+        """Return the history of policies in a world, over the rounds and replications of the settings, by their seed.
+
+        Parameters
+        ----------
+        rounds : how many instead of those of the settings.
+        checkpoints, spacing : as for `eh.simulate`.
+        """
+        return simulate(
+            policies,
+            world,
+            rounds=settings.rounds if rounds is None else rounds,
+            replications=settings.replications,
+            seed=settings.seed,
+            checkpoints=checkpoints,
+            spacing=spacing,
+            jobs=self.jobs,
+            progress=self.progress,
+            store=self.store,
+        )
 
 
 @dataclass
@@ -95,13 +127,11 @@ class Experiment:
                 data.to_csv(folder / f"{name}.csv", index=False)
         for name, figure in report.figures.items():
             figure.savefig(folder / f"{name}.png", dpi=150)
-        settings = self.quick if quick else self.full
-        verdicts = [verdict.as_dict() for verdict in report.verdicts]
         body = {
             "id": self.id,
             "title": self.title,
-            "settings": settings,
-            "verdicts": verdicts,
+            "settings": self.quick if quick else self.full,
+            "verdicts": [verdict.as_dict() for verdict in report.verdicts],
             "remarks": report.remarks,
         }
         (folder / "report.json").write_text(json.dumps(body, indent=2, default=str) + "\n")

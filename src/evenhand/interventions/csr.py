@@ -26,13 +26,14 @@ from evenhand.arguments import one_of, real
 from evenhand.conversation import locked
 from evenhand.interventions.estimators import Estimates
 from evenhand.interventions.judgement import fair, low, unfair
-from evenhand.interventions.phases import Phase, phase_count, phase_sizes
+from evenhand.interventions.phases import Phase, schedule
 from evenhand.interventions.problem import Problem
 from evenhand.interventions.program import Rows
 from evenhand.interventions.report import Status
 from evenhand.interventions.search import GAP_HIGH, OUTCOME_LOW, Search
 from evenhand.interventions.shown import Bets, Normal, Shown
 from evenhand.interventions.verdicts import estimated, shown_fair, shown_unfair, shown_worse
+from evenhand.interventions.worlds import SimulatedTrial
 from evenhand.registry import register
 
 __all__ = ["CSR"]
@@ -95,12 +96,18 @@ class CSR(Search):
         self.delta = None if delta is None else real("delta", delta, above=0, below=1)
         self.evidence = one_of("evidence", evidence, ("exact", "normal"))
         self.tested = bool(pooled) and delta is not None
-        super().__init__(problem, tolerance, budget, costs, mean_cost, reuse, pooled)
+        super().__init__(
+            problem,
+            tolerance=tolerance,
+            budget=budget,
+            costs=costs,
+            mean_cost=mean_cost,
+            reuse=reuse,
+            pooled=pooled,
+        )
 
     def phases(self) -> list[Phase]:
-        count = phase_count(self.budget)
-        rows = Rows(pooled=self.pooled)
-        return [Phase(size, level, rows) for level, size in enumerate(phase_sizes(self.budget, count), 1)]
+        return schedule(self.budget, Rows(pooled=self.pooled))
 
     def shown(self) -> Shown:
         if self.evidence == "normal":
@@ -174,8 +181,6 @@ class CSR(Search):
     @classmethod
     def examples(cls) -> Iterator[tuple[CSR, Any]]:
         """Yield pairs (search, world) for the checks."""
-        from evenhand.interventions.worlds import SimulatedTrial
-
         for world in SimulatedTrial.examples():
             yield cls(world.problem, tolerance=0.1, budget=40_000, evidence="normal"), world
             yield cls(world.problem, tolerance=0.1, budget=500), world

@@ -11,6 +11,7 @@ from evenhand.interventions.phases import Phase, phase_count
 from evenhand.interventions.problem import Problem
 from evenhand.interventions.program import Rows
 from evenhand.interventions.search import GAP_HIGH, OUTCOME_LOW, Search
+from evenhand.interventions.worlds import SimulatedTrial
 from evenhand.registry import register
 
 __all__ = ["OneShot"]
@@ -52,7 +53,7 @@ class OneShot(Search):
         mean_cost: float | None = None,
         pooled: bool = False,
     ) -> None:
-        super().__init__(problem, tolerance, budget, costs, mean_cost, True, pooled)
+        super().__init__(problem, tolerance=tolerance, budget=budget, costs=costs, mean_cost=mean_cost, pooled=pooled)
 
     def phases(self) -> list[Phase]:
         return [Phase(self.budget, phase_count(self.budget), Rows(pooled=self.pooled))]
@@ -65,7 +66,5 @@ class OneShot(Search):
     @classmethod
     def examples(cls) -> Iterator[tuple[OneShot, Any]]:
         """Yield pairs (search, world) for the checks."""
-        from evenhand.interventions.worlds import SimulatedTrial
-
         for world in SimulatedTrial.examples():
             yield cls(world.problem, tolerance=0.1, budget=4000, pooled=True), world

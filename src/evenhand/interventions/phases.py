@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from evenhand.interventions.program import Rows
 
-__all__ = ["Phase", "phase_count", "phase_sizes", "rounded"]
+__all__ = ["Phase", "phase_count", "phase_sizes", "rounded", "schedule"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -43,6 +43,12 @@ def phase_sizes(trials: int, phases: int) -> list[int]:
     """
     ends = np.cumsum(1.0 / np.arange(1, phases + 1))
     return [int(n) for n in np.diff(np.rint(trials * ends / ends[-1]), prepend=0.0)]
+
+
+def schedule(trials: int, rows: Rows) -> list[Phase]:
+    """Return the phases that spend so many trials, all of which serve the same."""
+    sizes = phase_sizes(trials, phase_count(max(trials, 1)))
+    return [Phase(size, level, rows) for level, size in enumerate(sizes, 1)]
 
 
 def rounded(wish: Floats, size: int, costs: Floats, allowed: float) -> Ints:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import permutations
 from typing import Any, Self
 
@@ -16,8 +16,8 @@ from evenhand.errors import ArgumentError, wanted
 from evenhand.interventions.cells import Cells, merged
 from evenhand.interventions.divergences import gap_divergence, outcome_divergence
 from evenhand.interventions.estimators import Clipped, Estimator, Mixture, inverse
-from evenhand.interventions.frames import coded_log
 from evenhand.interventions.model import CausalModel
+from evenhand.interventions.observations import coded_log
 from evenhand.interventions.program import AllocationProgram, Plan, Rows
 from evenhand.interventions.structure import (
     cell_base,
@@ -28,6 +28,7 @@ from evenhand.interventions.structure import (
 )
 from evenhand.labels import by_label
 from evenhand.protocol import Label, find_label
+from evenhand.saved import fill, item, refused
 
 __all__ = ["Problem"]
 
@@ -104,9 +105,9 @@ class Problem:
         self.scores, self.low, self.high = checked_scores(model, outcome, values)
         self.exact = log is None
         if log is None:
-            self._settle(*cell_base(model, self.structure))
+            self._complete(*cell_base(model, self.structure))
         else:
-            self._settle(*self._logged(log))
+            self._complete(*self._logged(log))
 
     @property
     def groups(self) -> tuple[Any, ...]:
@@ -278,19 +279,31 @@ class Problem:
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:
         """Return the problem that `snapshot` was taken of."""
-        problem = cls.__new__(cls)
-        problem.model = model = CausalModel.from_tables(snapshot["states"], snapshot["parents"], snapshot["tables"])
-        problem.structure = checked_structure(model, snapshot["intervene"], snapshot["sensitive"], snapshot["outcome"])
-        problem.candidates, problem.tables = tuple(snapshot["candidates"]), snapshot["candidate_tables"]
-        values = dict(zip(model.states[snapshot["outcome"]], snapshot["values"], strict=True))
-        problem.scores, problem.low, problem.high = checked_scores(model, snapshot["outcome"], values)
-        problem.exact = snapshot["exact"]
-        problem._settle(snapshot["prior"], snapshot["base"])
+        problem, given = cls.__new__(cls), partial(item, snapshot)
+        problem.model = model = CausalModel.from_tables(given("states"), given("parents"), given("tables"))
+        problem.structure = checked_structure(model, given("intervene"), given("sensitive"), given("outcome"))
+        labels, tables = given("candidates"), given("candidate_tables")
+        if not isinstance(labels, list) or not isinstance(tables, np.ndarray) or len(labels) != len(tables):
+            raise refused("candidates", "a label for each table", labels)
+        named = {label: table for label, table in zip(labels, tables, strict=True) if type(label) is not list}
+        if len(named) < len(labels):
+            raise refused("candidates", "labels, each once", labels)
+        problem.candidates, problem.tables = checked_candidates(model, given("intervene"), named)
+        values = dict(zip(model.states[given("outcome")], given("values"), strict=True))
+        problem.scores, problem.low, problem.high = checked_scores(model, given("outcome"), values)
+        problem.exact = given("exact")
+        if type(problem.exact) is not bool:
+            raise refused("exact", "true or false", problem.exact)
+        prior, cells = np.zeros(len(problem.groups)), int(np.prod([len(model.states[node]) for node in problem.nodes]))
+        base = np.zeros(cells)
+        fill(prior, given("prior"), "prior")
+        fill(base, given("base"), "base")
+        problem._complete(prior, base)
         return problem
 
     # ------------------------------------------------------------------ inside
 
-    def _settle(self, prior: Floats, base: Floats) -> None:
+    def _complete(self, prior: Floats, base: Floats) -> None:
         density = cell_density(self.model, self.structure, self.tables)
         shape = tuple(len(self.model.states[node]) for node in self.nodes)
         possible = (density > 0).any((0, 1)) & ((base > 0) | (not self.exact))

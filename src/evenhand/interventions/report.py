@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from itertools import permutations
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from evenhand.interventions.cells import Evidence
+from evenhand.interventions.problem import Problem
+from evenhand.interventions.shown import Shown
 from evenhand.interventions.verdicts import gap_contrasts, outcome_contrasts
 from evenhand.labels import label_texts
 from evenhand.protocol import Label
 
-if TYPE_CHECKING:
-    from evenhand.interventions.search import Search
-
 Ends = tuple[Any, ...]
 """Estimates, lower ends, upper ends."""
 
-__all__ = ["Recommendation", "Status", "gap_columns", "report"]
+__all__ = ["Recommendation", "Status", "estimated_ends", "gap_columns", "report", "shown_ends"]
 
 Status = Literal["certified", "not_shown", "none_is_fair", "uncertified", "no_fair_candidate"]
 
@@ -61,14 +62,13 @@ def gap_columns(a: Any, b: Any) -> tuple[str, str, str]:
     return f"gap[{a}, {b}]", f"gap_low[{a}, {b}]", f"gap_high[{a}, {b}]"
 
 
-def report(search: Search, confidence: float | None) -> Any:
-    """Return the table of a recommendation; a search that tests shows what it shows at once unless it is asked for a
-    confidence, others mixture estimates with normal intervals."""
+def report(
+    problem: Problem, outcomes: Ends, gaps: Ends, verdicts: Sequence[str], dropped: Mapping[int, tuple[int, str]]
+) -> Any:
+    """Return the table of a recommendation, from estimates of outcomes (K,) and gaps (pairs, K) with their ends."""
     import pandas as pd
 
-    problem, groups = search.problem, label_texts(search.problem.groups, "/")
-    together = search.tested and confidence is None
-    outcomes, gaps = (_shown if together else _estimated)(search, confidence or 0.95)
+    groups = label_texts(problem.groups, "/")
     columns: dict[str, Any] = {"candidate": list(problem.candidates)}
     for name, part in zip(("outcome", "outcome_low", "outcome_high"), outcomes, strict=True):
         columns[name] = problem.low + problem.scale * part
@@ -76,17 +76,17 @@ def report(search: Search, confidence: float | None) -> Any:
         if a < b:
             for name, part in zip(gap_columns(groups[a], groups[b]), gaps, strict=True):
                 columns[name] = problem.scale * part[i]
-    columns["verdict"] = search.verdicts()
-    dropped = [search.dropped.get(k, (None, "")) for k in range(len(problem.candidates))]
-    columns["phase"] = pd.array([phase for phase, _ in dropped], dtype="Int64")
-    columns["reason"] = [why for _, why in dropped]
+    columns["verdict"] = verdicts
+    why = [dropped.get(k, (None, "")) for k in range(len(problem.candidates))]
+    columns["phase"] = pd.array([phase for phase, _ in why], dtype="Int64")
+    columns["reason"] = [words for _, words in why]
     return pd.DataFrame(columns).set_index("candidate")
 
 
-def _estimated(search: Search, confidence: float) -> tuple[Ends, Ends]:
-    """Return estimates of outcomes (K,) and gaps (pairs, K) with the ends of normal intervals, each at its own
-    confidence, not a number where no trial speaks about them."""
-    found, errors = search.problem.mixture(search.told), search.problem.mixture.errors(search.told)
+def estimated_ends(problem: Problem, told: Evidence, confidence: float) -> tuple[Ends, Ends]:
+    """Return mixture estimates of outcomes and gaps with the ends of normal intervals, each at its own confidence, not
+    a number where no trial speaks about them."""
+    found, errors = problem.mixture(told), problem.mixture.errors(told)
     width = NormalDist().inv_cdf(0.5 + confidence / 2.0)
     ends = []
     for middle, error, known in zip(found[:2], errors, found[2:], strict=True):
@@ -94,10 +94,10 @@ def _estimated(search: Search, confidence: float) -> tuple[Ends, Ends]:
     return ends[0], ends[1]
 
 
-def _shown(search: Search, confidence: float) -> tuple[Ends, Ends]:
-    """Return estimates of outcomes (K,) and gaps (pairs, K) with the ends of intervals that hold all at once."""
-    tests, outcomes, gaps = search.shown(), outcome_contrasts(search.problem.cells), gap_contrasts(search.problem.cells)
-    level = (search.delta or 0.0) / (len(outcomes) * (2 + len(gaps)))
+def shown_ends(problem: Problem, tests: Shown, delta: float) -> tuple[Ends, Ends]:
+    """Return estimates of outcomes and gaps with the ends of intervals that hold all at once."""
+    outcomes, gaps = outcome_contrasts(problem.cells), gap_contrasts(problem.cells)
+    level = delta / (len(outcomes) * (2 + len(gaps)))
 
     def ends(weights: Any, mass: float) -> Ends:
         middle = tests.estimate(weights, mass)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,13 +17,14 @@ from evenhand import saved
 from evenhand.arguments import real, whole, yes_or_no
 from evenhand.conversation import Conversation, locked
 from evenhand.errors import ArgumentError, UnknownTicketError, wanted
+from evenhand.interventions.allocation import Allocation, counts_of
 from evenhand.interventions.cells import Evidence
 from evenhand.interventions.estimators import Estimates
 from evenhand.interventions.frames import evidence_of, plan_frame
 from evenhand.interventions.judgement import highest, worst_gap
 from evenhand.interventions.phases import Phase, rounded
 from evenhand.interventions.problem import Problem
-from evenhand.interventions.report import Recommendation, Status, report
+from evenhand.interventions.report import Recommendation, Status, estimated_ends, report, shown_ends
 from evenhand.interventions.shown import Delivery, Shown
 from evenhand.saved import refused
 
@@ -34,27 +34,6 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 OUTCOME_LOW = "outcome below the best fair one"
 GAP_HIGH = "gap above the tolerance"
-
-
-@dataclass(frozen=True, eq=False)
-class Allocation:
-    """What to try next: a ticket to be told.
-
-    Attributes
-    ----------
-    id : the ticket's number, counted from 1.
-    phase : the phase, counted from 1.
-    frame : data frame with the columns candidate, do(S) for each sensitive attribute (empty: leave it as it comes),
-        count, cost.
-    plan : the counts as an array (1 + S, K): S as it comes in row 0, do(S = s) in row 1 + s.
-    token : which search planned it, so that no other takes it for its own; None where it was made of plain data.
-    """
-
-    id: int
-    phase: int
-    frame: Any
-    plan: Ints
-    token: str | None = field(default=None, repr=False)
 
 
 class Search(Conversation):
@@ -72,12 +51,13 @@ class Search(Conversation):
     def __init__(
         self,
         problem: Problem,
+        *,
         tolerance: float | None,
         budget: int,
-        costs: Sequence[float] | Mapping[Any, float] | None,
-        mean_cost: float | None,
-        reuse: bool,
-        pooled: bool,
+        costs: Sequence[float] | Mapping[Any, float] | None = None,
+        mean_cost: float | None = None,
+        reuse: bool = True,
+        pooled: bool = False,
     ) -> None:
         super().__init__()
         if not isinstance(problem, Problem):
@@ -134,7 +114,7 @@ class Search(Conversation):
         can be.
         """
         phase, plan = min(self.handed_out + 1, len(self._phases)), self.plan()
-        return self.allocation(self._hand_out(((phase, _counts(plan)), phase, plan)))
+        return self.allocation(self._hand_out(((phase, counts_of(plan)), phase, plan)))
 
     @locked
     def allocation(self, ticket: int) -> Allocation:
@@ -146,11 +126,14 @@ class Search(Conversation):
             If the ticket was never handed out, or was told or forgotten before.
         """
         number, ((phase, _), _, plan) = self._ticket(ticket)
-        return Allocation(number, phase, plan_frame(self.problem, plan, self._costs), plan.copy(), self._token)
+        frame = plan_frame(self.problem, plan, self._costs)
+        why = f"phase {phase} of {len(self._phases)}: trials that speak best about the candidates that remain"
+        said = (why, "explored") if plan.any() else ("nothing is left to try", "other")
+        return Allocation(number, phase, frame, plan.copy(), self._token, *said)
 
     @locked
     def tell(self, allocation: Allocation | int | None, samples: Any) -> None:
-        """Bring back what was observed; short and empty deliveries are fine.
+        """Record what was observed; short and empty deliveries are fine.
 
         Parameters
         ----------
@@ -209,7 +192,11 @@ class Search(Conversation):
             confidence = real("confidence", confidence, above=0, below=1)
         number, status = self.choice()
         label = None if number is None else self.problem.candidates[number]
-        found = Recommendation(label, status, report(self, confidence))
+        if self.tested and confidence is None:
+            outcomes, gaps = shown_ends(self.problem, self.shown(), self.delta or 0.0)
+        else:
+            outcomes, gaps = estimated_ends(self.problem, self._all, confidence or 0.95)
+        found = Recommendation(label, status, report(self.problem, outcomes, gaps, self.verdicts(), self.dropped))
         if self.tested and status != "not_shown":
             found.confidence = 1.0 - (self.delta or 0.0)
         return found
@@ -359,12 +346,11 @@ class Search(Conversation):
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:
         """Return the search that `snapshot` was taken of."""
-        search = cls(**{**snapshot["config"], "problem": Problem.restored(snapshot["config"]["problem"])})
+        config = saved.item(snapshot, "config")
+        search = cls(**{**config, "problem": Problem.restored(saved.item(config, "problem"))})
         state, last = saved.item(snapshot, "state"), len(search._phases)
-        search.phase, search.handed_out = (
-            saved.whole(state, "phase", 0, last),
-            saved.whole(state, "handed_out", 0, last),
-        )
+        search.phase = saved.whole(state, "phase", 0, last)
+        search.handed_out = saved.whole(state, "handed_out", 0, last)
         search.cost, search.trials = saved.real(state, "cost", 0), saved.whole(state, "trials", 0)
         search.over = saved.item(state, "over")
         if type(search.over) is not bool:
@@ -375,20 +361,40 @@ class Search(Conversation):
             search._resume(snapshot["tickets"])
         else:
             search._resume({"next": snapshot["state"]["_next"], "open": snapshot["open"]})
-        search.dropped = {number: (phase, why) for number, phase, why in snapshot["dropped"]}
-        search._all, search._recent, search._used = map(search._taken_up, saved.item(snapshot, "evidence"))
-        search._deliveries = [Delivery(*parts) for parts in snapshot.get("deliveries", ())]
+        search.dropped = search._saved_drops(saved.item(snapshot, "dropped"))
+        search._all, search._recent, search._used = map(search._saved_evidence, saved.item(snapshot, "evidence"))
+        search._deliveries = [search._saved_delivery(parts) for parts in snapshot.get("deliveries", ())]
         return search
 
-    def _taken_up(self, parts: list[Any]) -> Evidence:
+    def _saved_drops(self, rows: Any) -> dict[int, tuple[int, str]]:
+        """Return who was dropped, in which phase and why: everybody who does not remain."""
+        found: dict[int, tuple[int, str]] = {}
+        for row in rows:
+            match row:
+                case [int(number), int(phase), str(why)] if 1 <= phase <= self.phase and why in (OUTCOME_LOW, GAP_HIGH):
+                    found[number] = phase, why
+                case _:
+                    raise refused("dropped", "the number of a candidate, a phase that is over, and the reason", row)
+        gone = np.flatnonzero(~self.remaining).tolist()
+        if sorted(found) != gone or len(found) < len(rows):
+            raise refused("dropped", f"each of the candidates {gone} once", [row[0] for row in rows])
+        return found
+
+    def _saved_evidence(self, parts: list[Any]) -> Evidence:
         """Return saved evidence; version 0.1.0 kept no profiles."""
         found = Evidence(*map(np.zeros_like, self._nothing))
         for name, own, kept in zip(Evidence._fields, found, [*parts, self._nothing.seen], strict=False):
             saved.fill(own, kept, f"evidence.{name}")
         return found
 
+    def _saved_delivery(self, parts: list[Any]) -> Delivery:
+        found = Delivery(self._nothing.trials.sum(0), np.zeros_like(self._nothing.seen))
+        for name, own, kept in zip(Delivery._fields, found, parts, strict=True):
+            saved.fill(own, kept, f"deliveries.{name}")
+        return found
+
     def _said(self, ticket: Allocation) -> tuple[Any, ...]:
-        return ticket.phase, _counts(ticket.plan)
+        return ticket.phase, counts_of(ticket.plan)
 
     def _kept(self, remembered: Any) -> tuple[Any, ...]:
         _, phase, plan = remembered
@@ -399,7 +405,7 @@ class Search(Conversation):
             case [int(phase), np.ndarray() as plan] if phase >= 1 and plan.dtype == np.int64 and (plan >= 0).all():
                 if plan.shape == self._owed.shape:
                     phase = min(phase, len(self._phases))
-                    return (phase, _counts(plan)), phase, plan
+                    return (phase, counts_of(plan)), phase, plan
         raise refused(f"ticket {number}", f"a phase and counts of trials {self._owed.shape}", kept)
 
     def _logged(self, decided: dict[str, Any], shown: dict[str, Any]) -> tuple[Any, ...]:
@@ -407,9 +413,3 @@ class Search(Conversation):
 
     def _identity(self) -> str:
         return f"{super()._identity()} {self.problem.snapshot()!r}"
-
-
-def _counts(plan: Any) -> tuple[Any, ...]:
-    """Return a plan as a tuple that says its shape and its counts, to be compared."""
-    counts = np.asarray(plan)
-    return counts.shape, *counts.ravel().tolist()

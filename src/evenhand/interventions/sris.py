@@ -11,10 +11,11 @@ from typing import Any
 
 from evenhand.interventions.estimators import Estimates
 from evenhand.interventions.judgement import low
-from evenhand.interventions.phases import Phase, phase_count, phase_sizes
+from evenhand.interventions.phases import Phase, schedule
 from evenhand.interventions.problem import Problem
 from evenhand.interventions.program import Rows
 from evenhand.interventions.search import OUTCOME_LOW, Search
+from evenhand.interventions.worlds import SimulatedTrial
 from evenhand.registry import register
 
 __all__ = ["SRIS"]
@@ -55,12 +56,12 @@ class SRIS(Search):
         reuse: bool = True,
         pooled: bool = False,
     ) -> None:
-        super().__init__(problem, None, budget, costs, mean_cost, reuse, pooled)
+        super().__init__(
+            problem, tolerance=None, budget=budget, costs=costs, mean_cost=mean_cost, reuse=reuse, pooled=pooled
+        )
 
     def phases(self) -> list[Phase]:
-        rows = Rows(True, False, self.pooled)
-        sizes = phase_sizes(self.budget, phase_count(self.budget))
-        return [Phase(size, level, rows) for level, size in enumerate(sizes, 1)]
+        return schedule(self.budget, Rows(True, False, self.pooled))
 
     def judge(self, estimates: Estimates, radius: float) -> None:
         self.drop(low(estimates, self.remaining, radius), OUTCOME_LOW)
@@ -69,7 +70,5 @@ class SRIS(Search):
     @classmethod
     def examples(cls) -> Iterator[tuple[SRIS, Any]]:
         """Yield pairs (search, world) for the checks."""
-        from evenhand.interventions.worlds import SimulatedTrial
-
         for world in SimulatedTrial.examples():
             yield cls(world.problem, budget=500), world

@@ -5,15 +5,15 @@ Source: T. Gao and Y. Feng, "Identifying Best Fair Intervention" (2021), the two
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from evenhand.interventions.estimators import Estimates
 from evenhand.interventions.judgement import fair, low, unfair
-from evenhand.interventions.phases import Phase, phase_count, phase_sizes
-from evenhand.interventions.problem import Problem
+from evenhand.interventions.phases import Phase, schedule
 from evenhand.interventions.program import Rows
 from evenhand.interventions.search import GAP_HIGH, OUTCOME_LOW, Search
+from evenhand.interventions.worlds import SimulatedTrial
 from evenhand.registry import register
 
 __all__ = ["TwoStageCSR"]
@@ -45,25 +45,11 @@ class TwoStageCSR(Search):
     Source: Gao and Feng (2021), the two-stage form of CSR.
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        *,
-        tolerance: float,
-        budget: int,
-        costs: Sequence[float] | Mapping[Any, float] | None = None,
-        mean_cost: float | None = None,
-        reuse: bool = True,
-        pooled: bool = False,
-    ) -> None:
-        super().__init__(problem, tolerance, budget, costs, mean_cost, reuse, pooled)
-
     def phases(self) -> list[Phase]:
         first, second = self.budget // 2, self.budget - self.budget // 2
         stages = []
         for trials, rows in ((first, Rows(False, True, self.pooled)), (second, Rows(True, False, self.pooled))):
-            sizes = phase_sizes(trials, phase_count(max(trials, 1)))
-            stages += [Phase(size, level, rows) for level, size in enumerate(sizes, 1)]
+            stages += schedule(trials, rows)
         return stages
 
     def judge(self, estimates: Estimates, radius: float) -> None:
@@ -80,7 +66,5 @@ class TwoStageCSR(Search):
     @classmethod
     def examples(cls) -> Iterator[tuple[TwoStageCSR, Any]]:
         """Yield pairs (search, world) for the checks."""
-        from evenhand.interventions.worlds import SimulatedTrial
-
         for world in SimulatedTrial.examples():
             yield cls(world.problem, tolerance=0.1, budget=1000, reuse=False), world

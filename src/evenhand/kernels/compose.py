@@ -170,28 +170,42 @@ class Gradual:
 
     Parameters
     ----------
-    entered, examples : the entry and its arguments, see `direct`.
+    entered : the entry.
+    examples : its arguments, see `direct`; None for those of the call at which it is compiled.
     calls : how many calls run as plain Python.
     replace : is given the machine code when there is one, to call from there on.
+    cost : for how many calls one with these arguments counts; one by default.
     """
 
-    def __init__(self, entered: Entry, examples: tuple[Any, ...], calls: int, replace: Callable[[Any], None]) -> None:
+    def __init__(
+        self,
+        entered: Entry,
+        examples: tuple[Any, ...] | None,
+        calls: int,
+        replace: Callable[[Any], None] | None = None,
+        *,
+        cost: Callable[..., int] | None = None,
+    ) -> None:
         self._entered, self._examples, self._left, self._replace = entered, examples, calls, replace
-        self._plain = interpreted(entered.uncompiled)
+        self._plain, self._cost = interpreted(entered.uncompiled), cost
+        self._compiled: Any = None
 
     def __call__(self, *arguments: Any) -> Any:
         """Run the entry, whichever way."""
-        self._left -= 1
-        if self._left < 0:
-            return self.compile()(*arguments)
-        result = self._plain(*arguments)
-        return tuple(map(_as_python, result)) if isinstance(result, tuple) else _as_python(result)
+        if self._compiled is None:
+            self._left -= 1 if self._cost is None else self._cost(*arguments)
+            if self._left >= 0:
+                result = self._plain(*arguments)
+                return tuple(map(_as_python, result)) if isinstance(result, tuple) else _as_python(result)
+            self.compile(*arguments)
+        return self._compiled(*arguments)
 
-    def compile(self) -> Any:
-        """Compile now, and return the machine code."""
-        compiled = direct(self._entered, *self._examples)
-        self._replace(compiled)
-        return compiled
+    def compile(self, *arguments: Any) -> Any:
+        """Compile now, for arguments like these where no examples were given, and return the machine code."""
+        self._compiled = direct(self._entered, *(arguments if self._examples is None else self._examples))
+        if self._replace is not None:
+            self._replace(self._compiled)
+        return self._compiled
 
 
 def _as_python(value: Any) -> Any:

@@ -14,12 +14,11 @@ from evenhand import saved
 from evenhand.arguments import one_of, real, whole, yes_or_no
 from evenhand.conversation import Conversation, locked, untaught
 from evenhand.errors import ArgumentError, VerdictError, wanted
-from evenhand.kernels.compose import OPEN, entry, kernel
-from evenhand.kernels.fair_program import Tree
-from evenhand.kernels.flatten import packer
+from evenhand.kernels.flatten import flat
+from evenhand.kernels.flatten import names as flat_names
 from evenhand.protocol import Decision
 from evenhand.rng import Seed, draw_seed, stream
-from evenhand.similarity import rule
+from evenhand.similarity.gradual import RoundKernels, round_kernels
 from evenhand.similarity.learner import DistanceLearner, Verdict
 from evenhand.similarity.metric import CONTRADICTED, MOVED, TAUGHT
 from evenhand.similarity.moments import MomentDistance
@@ -33,43 +32,17 @@ from evenhand.similarity.reading import (
     read_rewards,
     read_verdicts,
 )  # fmt: skip
-from evenhand.similarity.rule import Mind, RuleParams, draw, gain
+from evenhand.similarity.rule import ALL, EXPLICIT, FIRST, RuleParams, new_state, resized
 
 __all__ = ["Lipschitz", "Silence"]
 
 DRAWN, NOBODY = "drawn from the round's fair distribution", "nobody: the fair distribution leaves probability unused"
 Silence = Literal["acceptable", "acceptable unless another is named", "nothing"]
-SILENCES = {"nothing": rule.EXPLICIT, "acceptable": rule.ALL, "acceptable unless another is named": rule.FIRST}
+SILENCES = {"nothing": EXPLICIT, "acceptable": ALL, "acceptable unless another is named": FIRST}
 
 
-OWN = len(Mind._fields) - 1
-MIND = OWN + len(Tree._fields)
-"""How many arrays a Mind is, without and with its tree."""
-
-pack_mind = packer(rule.mind(1, 2, 1.0, stream(0)))
-
-pack = OPEN
-decide = OPEN
-judge = OPEN
-
-
-@kernel
-def _ask(contexts: Any, round: Any, numbers: Any, theta: Any, *arrays: Any) -> Any:
-    params, state = RuleParams(numbers, theta), pack_mind(*arrays[:MIND])
-    decide(params, state, pack(*arrays[MIND:]), contexts, round)
-    return draw(params, state)
-
-
-@kernel
-def _gain(x: Any, reward: Any, *arrays: Any) -> Any:
-    gain(pack_mind(*arrays), x, reward)
-
-
-@kernel
-def _judge(
-    contexts: Any, p: Any, undecided: Any, said: Any, status: Any, numbers: Any, theta: Any, *arrays: Any
-) -> Any:
-    return judge(RuleParams(numbers, theta), pack(*arrays), contexts, p, undecided, said, status)
+STATE = flat_names(new_state(1, 2, 1.0, stream(0)))
+"""Names of the arrays of a policy's state, in the order of a file."""
 
 
 class Lipschitz(Conversation):
@@ -81,58 +54,65 @@ class Lipschitz(Conversation):
     apart = True
     audited = True
     work = "pairs"
-    """Whether it is told an auditor's verdicts beside rewards."""
 
     def __init__(
         self,
         dimension: int,
-        theta: NDArray[np.float64],
-        precision: float,
-        metric: DistanceLearner | None,
-        select: Select,
-        margin: bool,
-        delta: float,
-        ridge: float,
-        noise_scale: float,
-        individuals: int | None,
-        silence: Silence,
-        norms: Norms,
-        seed: Seed,
+        *,
+        precision: float = 0.02,
+        metric: DistanceLearner | None = None,
+        select: Select = "one",
+        margin: bool = True,
+        delta: float = 0.05,
+        ridge: float = 1.0,
+        noise_scale: float = 1.0,
+        individuals: int | None = None,
+        silence: Silence = "acceptable",
+        norms: Norms = "refuse",
+        seed: Seed = None,
     ) -> None:
         super().__init__()
         one = checked_select(select)
-        self.dimension, self.select, self.margin = (
-            whole("dimension", dimension, low=1),
-            select,
-            yes_or_no("margin", margin),
-        )
-        self.precision, self.delta = (
-            real("precision", precision, above=0, below=1),
-            real("delta", delta, above=0, below=1),
-        )
-        self.ridge, self.noise_scale = real("ridge", ridge, above=0), real("noise_scale", noise_scale, above=0)
-        one_of("silence", silence, SILENCES)
-        one_of("norms", norms, ("refuse", "scale"))
+        self.dimension, self.select = whole("dimension", dimension, low=1), select
+        self.margin, self.precision = yes_or_no("margin", margin), real("precision", precision, above=0, below=1)
+        self.delta, self.ridge = real("delta", delta, above=0, below=1), real("ridge", ridge, above=0)
+        self.noise_scale = real("noise_scale", noise_scale, above=0)
+        self.silence, self.norms = one_of("silence", silence, SILENCES), one_of("norms", norms, ("refuse", "scale"))
         if individuals is not None:
             individuals = whole("individuals", individuals, low=1, high=MOST_INDIVIDUALS)
         if metric is not None and not isinstance(metric, DistanceLearner):
             raise ArgumentError(wanted("metric", "a metric learner such as MomentDistance(), or None", metric))
         self.seed = draw_seed(seed)
-        learner = MomentDistance(precision=precision) if metric is None else self._taken(metric)
+        if metric is None:
+            learner: DistanceLearner = MomentDistance(precision=precision)
+        else:
+            mend = "pass metric.fresh(), or tell the verdicts to the policy's own `metric`"
+            learner = untaught("metric", metric, mend).fresh()
         if not learner.shared and individuals is None:
-            raise ArgumentError(
-                wanted("individuals", "how many there are a round, where each pair has a learner", individuals)
-            )
-        self.individuals, self.silence, self.norms, self.metric = individuals, silence, norms, learner
+            what = "how many there are a round, where each pair has a learner"
+            raise ArgumentError(wanted("individuals", what, individuals))
+        self.individuals = individuals
         k = 2 if individuals is None else individuals
         learner.begin(self.dimension, k * (k - 1) // 2)
-        learner.taken_at = self.precision
-        numbers = [one, self.margin, self.precision, self.delta, self.ridge, self.noise_scale, learner.shared]
-        self._params = RuleParams(np.array([*map(float, numbers), float(SILENCES[silence])]), theta)
-        self._mind = rule.mind(self.dimension, k, self.ridge, stream(self.seed))
+        self._params = RuleParams(
+            one,
+            self.margin,
+            self.precision,
+            self.delta,
+            self.ridge,
+            self.noise_scale,
+            learner.shared,
+            SILENCES[silence],
+            self.known_weights(),
+        )
+        self._state = new_state(self.dimension, k, self.ridge, stream(self.seed))
         self.round = 0
         self.notes: dict[str, Any] = {}
-        self._share_lock()
+        self._adopt(learner)
+
+    def known_weights(self) -> NDArray[np.float64]:
+        """Return the rewards' weights (d,) where they are known, else (0,)."""
+        return np.zeros(0)
 
     # ------------------------------------------------------------------ the conversation
 
@@ -152,13 +132,14 @@ class Lipschitz(Conversation):
         k = len(shown)
         self.prepare(k, self.dimension)
         self.metric.make_room(2 * k * k)
-        first = int(self._ask_kernel(shown, self.round + 1, *self._params, *self._minds, *self._beliefs))
+        state, metric = flat(self._state), self.metric.arrays
+        first = int(self._kernels.ask(shown, self.round + 1, self._params, state, metric))
         self.round += 1
-        ticket = Ticket(shown, self._mind.p.copy(), self._mind.chosen.copy(), np.triu(self._mind.undecided & 1))
+        ticket = Ticket(shown, self._state.p.copy(), self._state.chosen.copy(), np.triu(self._state.undecided & 1))
         for i, j, pair in self._pairs(k):
-            for _ in range(self._mind.undecided[j, i]):
+            for _ in range(self._state.undecided[j, i]):
                 self.metric.record_fact(shown[i], shown[j], pair)
-        said = (self.round, *self._who(ticket))
+        said = (self.round, *ticket.drawn(self.select))
         number = self._hand_out((said, ticket))
         why = (DRAWN, "drawn") if first >= 0 else (NOBODY, "other")
         decision = Decision(number, *said, ticket.probabilities.copy(), *why)
@@ -174,15 +155,14 @@ class Lipschitz(Conversation):
         *,
         acceptable: Pairs = (),
     ) -> None:
-        """Bring back the reward, and the pairs that the auditor calls treated too differently.
+        """Record the reward, and the pairs that the auditor calls treated too differently.
 
         Parameters
         ----------
         decision : the ticket, or its id; late and out of order is fine.
         reward : of whoever was drawn; with `select="many"` one number for each; None for nobody.
-        violations : pairs (i, j) of positions. What silence about the others means was said by `silence=`. True,
-        "something was
-            unfair", is answered with a VerdictError that asks which pair.
+        violations : pairs (i, j) of positions. The parameter `silence` of the policy says what it means that a pair is
+            not among them. True, "something was unfair", is answered with a VerdictError that asks which pair.
         acceptable : pairs that the auditor looked at and found acceptable.
 
         Raises
@@ -201,7 +181,7 @@ class Lipschitz(Conversation):
         said = read_verdicts(ticket, self._named(number, violations), acceptable)
         self._learn_verdicts(ticket, said)
         for i, value in zip(np.flatnonzero(ticket.chosen), rewards, strict=True):
-            self._gain_kernel(ticket.contexts[i], value, *self._minds)
+            self._kernels.learn_reward(ticket.contexts[i], value, flat(self._state))
         del self._open[number]
         self.metric.warn_if_grown(doublings)
 
@@ -219,7 +199,7 @@ class Lipschitz(Conversation):
         what not knowing the metric cost: regret is at most the part plus what optimism added to the rewards of
         whoever may be drawn, which is nothing where rewards are known.
         """
-        return float(self._mind.certificate[0])
+        return float(self._state.certificate[0])
 
     @locked
     def distances(self, contexts: ArrayLike) -> NDArray[np.float64]:
@@ -266,8 +246,8 @@ class Lipschitz(Conversation):
                 f"a world that shows {self.individuals or 'any number of'} individuals with {self.dimension} features"
             )
             raise ArgumentError(wanted("world", want, f"{k} with {dimension}"))
-        if k != self._mind.p.size:
-            self._mind = rule.resized(self._mind, k)
+        if k != self._state.p.size:
+            self._state = resized(self._state, k)
 
     # ------------------------------------------------------------------ copies and files
 
@@ -294,17 +274,21 @@ class Lipschitz(Conversation):
             "metric": self.metric,
             "round": self.round,
             "tickets": self._saved_tickets(),
-            "mind": list(self._minds),
+            "mind": list(flat(self._state)),
             "notes": self.notes,
         }
 
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:
         """Return the policy that `snapshot` was taken of."""
-        policy = cls(**{**snapshot["config"], "metric": snapshot["metric"].fresh()})
-        policy.metric = snapshot["metric"]
-        policy.metric.taken_at = policy.precision
-        policy._share_lock()
+        learner = saved.item(snapshot, "metric")
+        if not isinstance(learner, DistanceLearner):
+            raise saved.refused("metric", "a metric learner", learner)
+        policy = cls(**{**saved.item(snapshot, "config"), "metric": learner.fresh()})
+        if (learner.dimension, learner.copies) != (policy.metric.dimension, policy.metric.copies):
+            what = f"a learner of {policy.metric.copies} pairs with {policy.dimension} features"
+            raise saved.refused("metric", what, f"{learner.copies} with {learner.dimension}")
+        policy._adopt(learner)
         policy.notes = snapshot.get("notes", {})
         policy.round = saved.whole(snapshot, "round", 0)
         if "tickets" in snapshot:
@@ -314,47 +298,33 @@ class Lipschitz(Conversation):
             policy._resume({"next": snapshot["next"], "open": rows})
         if policy._next - 1 > policy.round:
             raise saved.refused("next", f"at most {policy.round + 1}, one more than the rounds", policy._next)
-        minds = saved.item(snapshot, "mind")
-        if not isinstance(minds, list) or len(minds) != MIND:
-            raise saved.refused("mind", f"{MIND} arrays", minds)
-        policy._mind = rule.mind(policy.dimension, len(minds[Mind._fields.index("p")]), 1.0, stream(0))
-        for name, own, kept in zip([*Mind._fields[:-1], *Tree._fields], policy._minds, minds, strict=True):
-            saved.fill(own, kept, f"mind.{name}")
+        kept = saved.item(snapshot, "mind")
+        if not isinstance(kept, list) or len(kept) != len(STATE):
+            raise saved.refused("mind", f"{len(STATE)} arrays", kept)
+        policy._state = new_state(policy.dimension, np.size(kept[STATE.index("p")]), 1.0, stream(0))
+        for name, own, array in zip(STATE, flat(policy._state), kept, strict=True):
+            saved.fill(own, array, f"mind.{name}")
         return policy
 
     # ------------------------------------------------------------------ inside
 
     @property
-    def _minds(self) -> tuple[Any, ...]:
-        return (*self._mind[:-1], *self._mind.tree)
+    def _kernels(self) -> RoundKernels:
+        return round_kernels(self.metric.cut, self.metric.plain_work)
 
-    @property
-    def _beliefs(self) -> tuple[Any, ...]:
-        return (*self.metric.state[:-1], *self.metric.state.simplex)
-
-    @property
-    def _ask_kernel(self) -> Any:
-        decide, _ = rule.rule_kernels(self.metric.learn_kernel())
-        return entry(_ask, decide=decide, pack=packer(self.metric.state))
-
-    @property
-    def _gain_kernel(self) -> Any:
-        return entry(_gain)
-
-    @property
-    def _judge_kernel(self) -> Any:
-        _, judge = rule.rule_kernels(self.metric.learn_kernel())
-        return entry(_judge, judge=judge, pack=packer(self.metric.state))
+    def _adopt(self, learner: DistanceLearner) -> None:
+        """Make a metric learner this policy's own: they have one lock, as users may ask and teach it meanwhile."""
+        self.metric, learner.taken_at = learner, self.precision
+        self._lock = learner._lock
 
     def _learn_verdicts(self, ticket: Ticket, said: NDArray[np.int64]) -> None:
         k = len(said)
         self.metric.make_room(2 * k * k)
-        before = [array.copy() for array in self._beliefs]
+        before = self.metric.copied_arrays()
         status = np.zeros((k, k), np.int64)
         gaps = ticket.gaps
-        contradicted = self._judge_kernel(
-            ticket.contexts, ticket.probabilities, ticket.undecided, said, status, *self._params, *self._beliefs
-        )
+        shown, p, undecided = ticket.contexts, ticket.probabilities, ticket.undecided
+        contradicted = self._kernels.learn_verdicts(shown, p, undecided, said, status, self._params, self.metric.arrays)
         taken = {
             (i, j): Verdict(0, ticket.contexts[i], ticket.contexts[j], float(gaps[i, j]), bool(said[i, j] > 0), number)
             for i, j, number in self._pairs(k)
@@ -363,29 +333,13 @@ class Lipschitz(Conversation):
         verdicts = list(taken.values())
         opposite = [pair for n, pair in enumerate(taken) if self.metric.takes_back(verdicts[n], verdicts[:n])]
         if contradicted or opposite:
-            for mine, old in zip(self._beliefs, before, strict=True):
-                mine[...] = old
+            self.metric.put_back(before)
             i, j = next(pair for pair in taken if status[pair] == CONTRADICTED or pair in opposite)
             beside = [verdict for pair, verdict in taken.items() if pair < (i, j)]
             raise self.metric.refusal(*beside, taken[i, j], where=f"pair ({i}, {j}): ")
         for (i, j), verdict in taken.items():
             if status[i, j] in (TAUGHT, MOVED) or said[i, j] != 0:
                 self.metric.record(verdict)
-
-    def _taken(self, metric: DistanceLearner) -> DistanceLearner:
-        mend = "pass metric.fresh(), or tell the verdicts to the policy's own `metric`"
-        taken: DistanceLearner = untaught("metric", metric, mend).fresh()
-        return taken
-
-    def _share_lock(self) -> None:
-        """Have one lock with the metric, which users may ask and teach while the policy decides."""
-        self._lock = self.metric._lock
-
-    def _who(self, ticket: Ticket) -> tuple[Any, int]:
-        """Return who was drawn, as a decision's arm, and the first of them or -1."""
-        drawn: list[int] = np.flatnonzero(ticket.chosen).tolist()
-        first = drawn[0] if drawn else -1
-        return first if self.select == "one" else tuple(drawn), first
 
     def _kept(self, remembered: Any) -> tuple[Any, ...]:
         (round, _, _), ticket = remembered
@@ -407,13 +361,10 @@ class Lipschitz(Conversation):
     def _remembered(self, number: int, *kept: Any) -> tuple[Any, ...]:
         round, *arrays = kept
         ticket = Ticket(*arrays)
-        k = len(ticket.contexts)
-        want = ((k, self.dimension), (k,), (k,), (k, k)), ("f", "f", "i", "i")
-        got = tuple(array.shape for array in ticket), tuple(array.dtype.kind for array in ticket)
-        if got != want or not all(np.isfinite(array).all() for array in ticket) or not 0 < round <= self.round:
+        if not ticket.is_sound(self.dimension) or not 0 < round <= self.round:
             what = "contexts, probabilities, who was drawn and which pairs are open"
             raise saved.refused(f"ticket {number}", what, kept)
-        return (round, *self._who(ticket)), ticket
+        return (round, *ticket.drawn(self.select)), ticket
 
     def _pairs(self, k: int) -> list[tuple[int, int, int]]:
         """Return all pairs (i, j) of k individuals, each with the number of its learner."""

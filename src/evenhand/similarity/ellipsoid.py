@@ -17,9 +17,8 @@ from typing import Any
 
 from evenhand.kernels.compose import routine
 from evenhand.registry import register
-from evenhand.rng import Seed
-from evenhand.similarity.learner import DistanceLearner, Structure
-from evenhand.similarity.metric import CONTRADICTED, LOGS, NOTHING, TAUGHT, append, project, squeeze, width
+from evenhand.similarity.learner import DistanceLearner
+from evenhand.similarity.metric import CONTRADICTED, NOTHING, TAUGHT, append, project, squeeze, width
 
 __all__ = ["EllipsoidDistance"]
 
@@ -38,7 +37,7 @@ def cut(state: Any, copy: Any, value: Any, sign: Any, precision: Any) -> Any:
     length = state.length[0]
     if depth * m <= -half or width((mid - half) * length, (mid + half) * length) <= precision:
         return NOTHING
-    if state.options[LOGS] > 0.0:
+    if state.logs:
         append(state, copy, value, sign)
     depth = min(depth / half, DEEPEST)
     stride = sign * (1.0 + m * depth) / ((m + 1.0) * half)
@@ -65,8 +64,7 @@ class EllipsoidDistance(DistanceLearner):
     Parameters
     ----------
     radius : at least the Frobenius norm of A'A; None begins at 2d and doubles when the verdicts contradict every
-    metric. Too
-        large costs its logarithm, too small fails almost silently.
+        metric. Too large costs its logarithm, too small fails almost silently.
     shared : one learner for all pairs; False keeps one for each pair of places, as in the paper.
     structure : which entries of A'A are learned, see `coordinates`.
     tolerance : how far the true d^2 may be from any Mahalanobis distance; every verdict is believed only that far.
@@ -92,18 +90,6 @@ class EllipsoidDistance(DistanceLearner):
     """
 
     cut = cut
-
-    def __init__(
-        self,
-        *,
-        radius: float | None = None,
-        shared: bool = True,
-        structure: Structure = "symmetric",
-        tolerance: float = 0.0,
-        precision: float = 0.02,
-        seed: Seed = 0,
-    ) -> None:
-        super().__init__(radius, shared, structure, tolerance, precision, seed)
 
     def reach(self, m: int) -> tuple[float, float]:
         return 1.0, 1.0

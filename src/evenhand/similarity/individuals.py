@@ -12,28 +12,46 @@ from numpy.typing import NDArray
 
 from evenhand.arguments import real, whole
 from evenhand.errors import ArgumentError, wanted
-from evenhand.kernels.compose import OPEN, entry, kernel
-from evenhand.kernels.flatten import packer
+from evenhand.kernels.compose import entry, kernel
 from evenhand.protocol import Decision
 from evenhand.rng import stream
-from evenhand.similarity import rule
 from evenhand.similarity.conversation import Lipschitz
+from evenhand.similarity.environment import (
+    CERTIFICATE,
+    METRIC_UPDATES,
+    SCORES,
+    VERDICTS,
+    Environment,
+    measure,
+    play,
+    show,
+)
+from evenhand.similarity.gradual import gradual
 from evenhand.similarity.known import KnownDistance
+from evenhand.similarity.metric import learn_kernel
+from evenhand.similarity.metric_state import TEACHING, pack_metric
 from evenhand.similarity.oracles import Auditor, MahalanobisOracle
 from evenhand.similarity.program import Select, checked_select
 from evenhand.similarity.reading import LARGEST_REWARD, MOST_INDIVIDUALS
-from evenhand.similarity.stage import SCORES, Stage, appear, measure, play
+from evenhand.similarity.rule import rule_kernels
 
 __all__ = ["Individuals"]
 
 ROUNDS_A_CALL = 1 << 16
 
-pack = OPEN
-
 
 @kernel
-def _appear(stage: Any, *belief: Any) -> None:
-    appear(stage, pack(*belief))
+def _show(world: Any, metric: Any) -> None:
+    show(world, pack_metric(*metric))
+
+
+def _round_work(world: Environment, *arguments: Any) -> int:
+    """Return about how many array entries a kernel touches in a round of the world."""
+    k, d = world.contexts.shape
+    return int(k) ** 2 * (20 + int(d)) + int(k) * int(d) ** 4
+
+
+show_round, measure_round = (gradual(entry(one), _round_work) for one in (_show, measure))
 
 
 class Individuals:
@@ -78,7 +96,7 @@ class Individuals:
         self.oracle, self.truth, self.select = oracle, measured, select
         self.arms = tuple(range(self.individuals))
 
-    def stage(self, stream: NDArray[np.uint64]) -> Stage:
+    def environment(self, stream: NDArray[np.uint64]) -> Environment:
         """Return the state before the first round."""
         raise NotImplementedError
 
@@ -94,7 +112,7 @@ class Individuals:
         if not hasattr(policy, "ask") or getattr(policy, "arms", None) is not None:
             mend = "such as LipschitzUCB(dimension)"
             raise ArgumentError(wanted(name, "a policy that chooses among individuals by contexts", f"a {own}", mend))
-        k, d = self.stage(stream(0)).contexts.shape
+        k, d = self.environment(stream(0)).contexts.shape
         mine = getattr(policy, "individuals", None) or k, getattr(policy, "dimension", None) or d
         if mine != (k, d):
             want = f"a world that shows {mine[0]} individuals with {mine[1]} features"
@@ -108,7 +126,7 @@ class Individuals:
 
     def reset(self, seed: int) -> None:
         """Start anew from a seed."""
-        self._stage = self.stage(stream(whole("seed", seed, low=0), 0))
+        self._environment = self.environment(stream(whole("seed", seed, low=0), 0))
         judges = [self.oracle, self.truth] if self.oracle is not self.truth else [self.truth]
         for judge in judges:
             if hasattr(judge, "reset"):
@@ -119,19 +137,19 @@ class Individuals:
         """Let an adversary see what this policy believes of the metric; None for nothing."""
         learner = getattr(policy, "metric", None)
         if learner is None:
-            learner = KnownDistance(np.zeros((1, self._stage.contexts.shape[1])))
-            learner.begin(self._stage.contexts.shape[1])
+            learner = KnownDistance(np.zeros((1, self._environment.contexts.shape[1])))
+            learner.begin(self._environment.contexts.shape[1])
         self._watched = learner
 
     @property
     def totals(self) -> NDArray[np.float64]:
         """The scores so far."""
-        return self._stage.totals
+        return self._environment.totals
 
     @property
     def expected(self) -> NDArray[np.float64]:
         """What each individual of the round is expected to bring (k,)."""
-        return self._stage.rewards.copy()
+        return self._environment.rewards.copy()
 
     def observe(self) -> tuple[NDArray[np.float64]]:
         """Begin a round and return the contexts (k, d).
@@ -141,11 +159,10 @@ class Individuals:
         ArgumentError
             If the world was not reset before.
         """
-        if not hasattr(self, "_stage"):
+        if not hasattr(self, "_environment"):
             raise ArgumentError(wanted("world", "one that was reset, world.reset(seed), before its first round", self))
-        belief = self._watched.state
-        entry(_appear, pack=packer(belief))(self._stage, *belief[:-1], *belief.simplex)
-        return (self._stage.contexts.copy(),)
+        show_round(self._environment, self._watched.arrays)
+        return (self._environment.contexts.copy(),)
 
     def respond(self, ticket: Decision) -> tuple[Any, list[tuple[int, int]]]:
         """Return the reward of whoever was drawn and the pairs that the oracle calls unfair, for `tell`.
@@ -157,16 +174,16 @@ class Individuals:
         ArgumentError
             If the ticket is no decision about as many individuals as the world shows.
         """
-        if not hasattr(ticket, "probabilities") or not hasattr(self, "_stage"):
+        if not hasattr(ticket, "probabilities") or not hasattr(self, "_environment"):
             raise ArgumentError(wanted("ticket", "a Decision about the individuals of the round", ticket))
         p = ticket.probabilities
         if p is None:
             p = (np.arange(self.individuals) == ticket.index).astype(np.float64)
         if len(p) != self.individuals:
             raise ArgumentError(wanted("ticket", f"a Decision about {self.individuals} individuals", len(p)))
-        entry(measure)(self._stage, self.truth.truth, p)
-        violations = self.oracle(self._stage.contexts.copy(), p)
-        outcomes = self._stage.rewards + self._stage.noise
+        measure_round(self._environment, self.truth.truth, np.asarray(p, np.float64))
+        violations = self.oracle(self._environment.contexts.copy(), p)
+        outcomes = self._environment.rewards + self._environment.noises
         drawn: Any = ticket.arm
         if isinstance(drawn, tuple):
             return [float(outcomes[i]) for i in drawn], violations
@@ -198,13 +215,13 @@ class Individuals:
     def _play(
         self, policy: Lipschitz, trace: NDArray[np.float64], checkpoints: NDArray[np.int64], stop: Callable[[int], None]
     ) -> None:
-        policy.prepare(*self._stage.contexts.shape)
-        decide, judge = rule.rule_kernels(policy.metric.learn_kernel())
-        function = entry(play, decide=decide, judge=judge)
+        policy.prepare(*self._environment.contexts.shape)
+        decide, learn_verdicts = rule_kernels(learn_kernel(policy.metric.cut))
+        function = entry(play, decide=decide, learn_verdicts=learn_verdicts)
         done, row, final = 0, 0, int(checkpoints[-1])
         while done < final:
             policy.metric.make_room(4 * self.individuals**2)
-            state = policy._params, policy._mind, policy.metric.state, self._stage, self.truth.truth
+            state = policy._params, policy._state, policy.metric.state, self._environment, self.truth.truth
             done, row = function(*state, trace, checkpoints, done + 1, min(final, done + ROUNDS_A_CALL), row)
             stop(done)
         policy.metric.warn_if_grown(0)
@@ -213,18 +230,18 @@ class Individuals:
         self, policy: Any, trace: NDArray[np.float64], checkpoints: NDArray[np.int64], stop: Callable[[int], None]
     ) -> None:
         self.watch(policy)
-        row, totals = 0, self._stage.totals
+        row, totals = 0, self._environment.totals
         for round in range(1, int(checkpoints[-1]) + 1):
             (contexts,) = self.observe()
             decision = policy.ask(contexts)
             reward, violations = self.respond(decision)
             if isinstance(policy, Lipschitz):
-                totals[4] += len(set(violations) | policy.undecided(decision))
+                totals[VERDICTS] += len(set(violations) | policy.undecided(decision))
             policy.tell(decision, reward, violations)
             if round == checkpoints[row]:
                 learner = getattr(policy, "metric", None)
-                totals[6] = np.nan if learner is None else learner.state.tally[0]
-                totals[7] = policy.certificate if isinstance(policy, Lipschitz) else np.nan
+                totals[METRIC_UPDATES] = np.nan if learner is None else learner.state.tally[TEACHING]
+                totals[CERTIFICATE] = policy.certificate if isinstance(policy, Lipschitz) else np.nan
                 trace[row] = totals
                 row += 1
             if round % 1000 == 0:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from evenhand.errors import ArgumentError, wanted
@@ -48,7 +47,7 @@ class KnownDistance(DistanceLearner):
 
     def __init__(self, A: ArrayLike) -> None:
         self.A = checked_matrix(A)
-        super().__init__(1.0, True, "full", 0.0, 0.0, 0)
+        super().__init__(radius=1.0, structure="full", precision=0.0)
 
     @classmethod
     def examples(cls) -> Iterator[KnownDistance]:
@@ -61,7 +60,4 @@ class KnownDistance(DistanceLearner):
         if dimension != self.A.shape[1]:
             raise ArgumentError(wanted("dimension", f"{self.A.shape[1]}, the columns of A", dimension))
         super()._allocate(dimension, copies)
-        self._state.centre[0] = (self.A.T @ self.A).ravel()
-
-    def config(self) -> dict[str, Any]:
-        return {"A": np.array(self.A)}
+        self.state.centre[0] = (self.A.T @ self.A).ravel()

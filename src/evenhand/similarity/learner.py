@@ -1,32 +1,30 @@
-"""The object over a metric learner's kernels: bounds and verdicts, the log of verdicts as ground truth, withdrawal,
-save and load."""
+"""The object over a metric learner's kernels: bounds and verdicts, withdrawal, save and load."""
 
 from __future__ import annotations
 
 import copy
-import inspect
 import math
 import warnings
 from collections.abc import Iterator, Sequence
-from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evenhand import saved
-from evenhand.arguments import array, real, whole, yes_or_no
-from evenhand.conversation import Lock, locked
+from evenhand.arguments import array, is_whole, real, whole, yes_or_no
+from evenhand.conversation import Configured, locked
 from evenhand.errors import ArgumentError, VerdictError, wanted
-from evenhand.kernels.compose import OPEN, bind, entry, kernel
-from evenhand.kernels.flatten import packer
+from evenhand.kernels.flatten import flat
 from evenhand.rng import Seed, draw_seed, stream
 from evenhand.similarity import metric
-from evenhand.similarity.belief import Belief, belief
-from evenhand.similarity.metric import CONTRADICTED, EQUAL, direct, ends
+from evenhand.similarity.contradictions import clashing, disputed
+from evenhand.similarity.gradual import DistanceKernels, distance_kernels
+from evenhand.similarity.metric import CONTRADICTED, EQUAL
+from evenhand.similarity.metric_state import MetricState, empty_state, grown, restored_state, saved_arrays
 from evenhand.similarity.reading import LARGEST_FEATURE
 from evenhand.similarity.structure import Structure, checked_structure, coordinates, count
-from evenhand.similarity.verdicts import Verdict, clashing, disputed, growth, refusal
+from evenhand.similarity.verdicts import Verdict, VerdictLog, growth, refusal
 
 __all__ = ["DistanceLearner", "Structure", "Verdict", "coordinates"]
 
@@ -36,52 +34,40 @@ DOUBLINGS = 12
 MOST_NUMBERS = 2**32
 """The most numbers that a learner keeps, 32 GiB."""
 
-REMEMBERED = 100
-"""So many refused reports are remembered, the latest, to find out which verdicts of the log they clash with."""
 
-pack = OPEN
-learn = OPEN
-
-
-@kernel
-def _ends(x: Any, y: Any, index: Any, *arrays: Any) -> Any:
-    state = pack(*arrays)
-    direct(state, x, y)
-    if state.length[0] == 0.0:
-        return 0.0, 0.0, 0.0
-    return ends(state, index)
-
-
-@kernel
-def _verdict(x: Any, y: Any, index: Any, gap: Any, unfair: Any, precision: Any, *arrays: Any) -> Any:
-    state = pack(*arrays)
-    direct(state, x, y)
-    return learn(state, index, gap, unfair, precision)
-
-
-class DistanceLearner:
+class DistanceLearner(Configured):
     """The common part of the metric learners; a subclass names its kernel `cut` and how it begins."""
 
     cut: ClassVar[Any]
-    programs: ClassVar[bool] = False
+    plain_work: ClassVar[int] = 30
+    """About how many array entries `cut` and what is around it touch for each pair of coordinates."""
+    programs: bool = False
+    """Whether linear programs over the log certify intervals."""
+    error_rate: float = 0.0
+    """The rate of wrong verdicts that the learner is prepared for."""
 
     def __init__(
-        self, radius: float | None, shared: bool, structure: Structure, tolerance: float, precision: float, seed: Seed
+        self,
+        *,
+        radius: float | None = None,
+        shared: bool = True,
+        structure: Structure = "symmetric",
+        tolerance: float = 0.0,
+        precision: float = 0.02,
+        seed: Seed = 0,
     ) -> None:
+        super().__init__()
         self.radius = None if radius is None else real("radius", radius, above=0, high=LARGEST_FEATURE)
         self.shared, self.structure = yes_or_no("shared", shared), checked_structure(structure)
         self.tolerance = real("tolerance", tolerance, low=0, below=1)
         self.precision = self.taken_at = real("precision", precision, low=0, below=1)
         self.seed = draw_seed(seed)
-        self._lock = Lock()
         self.dimension: int | None = None
         self.copies = 1
-        self._log: list[Verdict] = []
-        self._refused: list[tuple[Verdict, ...]] = []
-        self._next = 1
+        self._log = VerdictLog()
 
     def reach(self, m: int) -> tuple[float, float]:
-        """Return how far the belief reaches in standard units, and the prior's factor relative to the ball of the
+        """Return how far the ellipsoid reaches in standard units, and the prior's factor relative to the ball of the
         radius."""
         raise NotImplementedError
 
@@ -93,11 +79,6 @@ class DistanceLearner:
     def taught(self) -> bool:
         """Whether it was told any verdict that stands."""
         return bool(self.verdicts)
-
-    @property
-    def error_rate(self) -> float:
-        """The rate of wrong verdicts that the learner is prepared for."""
-        return 0.0
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
@@ -167,9 +148,10 @@ class DistanceLearner:
         taken, doublings = Verdict(0, first, second, gap, unfair, int(pair)), self.doublings
         if self.takes_back(taken):
             raise self.refusal(taken)
-        saved = [mine.copy() for mine in self._arrays]
+        self.make_room(1)
+        before = self.copied_arrays()
         if self._take(taken) == CONTRADICTED:
-            self._put_back(saved)
+            self.put_back(before)
             raise self.refusal(taken)
         number = self.record(taken)
         self.warn_if_grown(doublings)
@@ -184,13 +166,12 @@ class DistanceLearner:
         VerdictError
             If there is no such verdict.
         """
-        known = isinstance(verdict, Integral) and not isinstance(verdict, bool)
-        if not known or verdict not in [v.id for v in self.verdicts]:
+        if not is_whole(verdict) or verdict not in [v.id for v in self.verdicts]:
             raise VerdictError(wanted("verdict", "the id of a verdict that stands in the log", verdict))
-        self._log = [v for v in self._log if v.id != verdict]
+        self._log.remove(verdict)
         assert self.dimension is not None
         self._allocate(self.dimension, self.copies)
-        for v in self._log:
+        for v in self._log.entries:
             self._take(v)
 
     @locked
@@ -212,19 +193,24 @@ class DistanceLearner:
         within = None if radius is None else real("radius", radius, above=0, high=LARGEST_FEATURE)
         if self.dimension is None:
             return []
-        return disputed(self.verdicts, self._refused, self._state, within or self._widest)
+        return disputed(self.verdicts, self._log.refused, self.state, within or self._widest)
 
     @property
     def verdicts(self) -> list[Verdict]:
         """The log: the verdicts that were taken and not withdrawn, in their order."""
-        return [v for v in self._log if v.id]
+        return self._log.verdicts
 
     @property
     def radius_reached(self) -> float | None:
         """The radius now: the one that was given, or 2d as often doubled as verdicts asked for; None before both."""
-        return self.radius if self.dimension is None else float(self._state.radius.max())
+        return self.radius if self.dimension is None else float(self.state.radius.max())
 
     # ------------------------------------------------------------------ for policies
+
+    state: MetricState
+    """The kernels' state, once the dimension is known."""
+    arrays: tuple[Any, ...]
+    """Its fields, as kernels are given them."""
 
     @locked
     def begin(self, dimension: int, copies: int = 1) -> None:
@@ -236,49 +222,34 @@ class DistanceLearner:
         ArgumentError
             If the structure is for another dimension, or there are more pairs and features than memory holds.
         """
-        copies = 1 if self.shared else max(1, copies)
-        self._allocate(whole("dimension", dimension, low=1), copies)
-        self._log, self._refused, self._next = [], [], 1
-
-    @property
-    def state(self) -> Belief:
-        """The kernels' state."""
-        return self._state
+        self._allocate(whole("dimension", dimension, low=1), 1 if self.shared else max(1, copies))
+        self._log = VerdictLog()
 
     def record(self, taken: Verdict) -> int:
         """Enter a verdict that the kernels have taken already."""
-        self._log.append(taken._replace(id=self._next))
-        self._refused = [report for report in self._refused if not taken.reverses(report[-1])]
-        self._next += 1
-        return self._next - 1
-
-    def takes_back(self, newest: Verdict, beside: Sequence[Verdict] = ()) -> bool:
-        """Say whether the log, or a verdict beside it, says the opposite on the same pair and gap; False where
-        verdicts may be wrong.
-
-        The kernels' half-spaces are closed: they would take both, for d = gap.
-        """
-        if self.error_rate > 0.0:
-            return False
-        told = [v for v in (*self._log, *beside) if abs(v.gap - newest.gap) <= EQUAL < v.gap]
-        return any(newest.reverses(v) for v in told if self._copy(v.pair) == self._copy(newest.pair))
+        return self._log.record(taken)
 
     def record_fact(self, x: NDArray[np.float64], y: NDArray[np.float64], pair: int) -> None:
         """Enter that the kernels took what no auditor has to say: that the square of a distance is not negative."""
-        self._log.append(Verdict(0, x, y, 0.0, False, pair))
+        self._log.record_fact(x, y, pair)
+
+    def takes_back(self, newest: Verdict, beside: Sequence[Verdict] = ()) -> bool:
+        """Say whether the log, or a verdict beside it, says the opposite on the same pair and gap; False where
+        verdicts may be wrong."""
+        return self.error_rate == 0.0 and self._log.reversed_by(newest, beside, self.shared)
 
     def refusal(self, *report: Verdict, where: str = "") -> VerdictError:
         """Remember a report whose last verdict was refused; return the refusal, which says what it contradicts."""
-        against = clashing(self.verdicts, report, self._state, self._widest)
+        against = clashing(self.verdicts, report, self.state, self._widest)
         logged = [verdict.id for verdict in against if verdict.id]
         if logged:
-            self._refused = [*self._refused, report][-REMEMBERED:]
-        return VerdictError(where + refusal(report[-1], against, float(self._state.radius.max())), logged)
+            self._log.remember_refused(report)
+        return VerdictError(where + refusal(report[-1], against, float(self.state.radius.max())), logged)
 
     @property
     def doublings(self) -> int:
         """How often the radius was doubled so far."""
-        return 0 if self.dimension is None else int(self._state.doublings.max())
+        return 0 if self.dimension is None else int(self.state.doublings.max())
 
     def warn_if_grown(self, doublings: int) -> None:
         """Warn where the radius has grown beyond its start, after it had been doubled so often; once, at first."""
@@ -287,21 +258,20 @@ class DistanceLearner:
         grown = growth(2.0 * (self.dimension or 0), self.radius_reached or 0.0, self._widest)
         warnings.warn(grown, stacklevel=4)  # the caller of a method behind its lock
 
-    def make_room(self, rows: int) -> bool:
-        """Let every copy's log hold `rows` more half-spaces; return whether the arrays had to be replaced."""
-        need = int(self._state.counts.max()) + rows
-        if need <= self._state.limits.shape[1]:
-            return False
-        more = 2 * need - self._state.limits.shape[1]
-        self._bind(
-            self._state._replace(
-                cuts=np.concatenate([self._state.cuts, np.zeros((self.copies, self._state.u.size, more))], axis=2),
-                limits=np.concatenate([self._state.limits, np.zeros((self.copies, more))], axis=1),
-                excess=np.zeros(2 * need),
-                slopes=np.zeros(2 * need),
-            )
-        )
-        return True
+    def make_room(self, rows: int) -> None:
+        """Let every copy's log hold `rows` more half-spaces."""
+        need = int(self.state.counts.max()) + rows
+        if need > self.state.limits.shape[1]:
+            self._keep(grown(self.state, 2 * need))
+
+    def copied_arrays(self) -> list[NDArray[Any]]:
+        """Return copies of the state's arrays, for `put_back`."""
+        return [own.copy() for own in self.arrays if isinstance(own, np.ndarray)]
+
+    def put_back(self, before: list[NDArray[Any]]) -> None:
+        """Undo what has happened to the state's arrays since they were copied."""
+        for own, old in zip((own for own in self.arrays if isinstance(own, np.ndarray)), before, strict=True):
+            own[...] = old
 
     # ------------------------------------------------------------------ copies and files
 
@@ -310,10 +280,6 @@ class DistanceLearner:
         config = copy.deepcopy(self.config())
         return type(self)(**(config if seed is None else {**config, "seed": seed}))
 
-    def config(self) -> dict[str, Any]:
-        """Return the constructor's arguments."""
-        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
-
     @locked
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restored` needs to continue exactly here."""
@@ -321,101 +287,82 @@ class DistanceLearner:
             "config": self.config(),
             "dimension": self.dimension,
             "copies": self.copies,
-            "next": self._next,
+            "next": self._log.next,
         }
         if self.dimension is not None:
-            body["state"] = list(self._arrays)
-            body["verdicts"] = [list(v) for v in self._log]
+            body["state"] = list(saved_arrays(self.state).values())
+            body["verdicts"] = [list(verdict) for verdict in self._log.entries]
         return body
 
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:
-        """Return the learner that `snapshot` was taken of."""
-        learner = cls(**snapshot["config"])
-        if snapshot["dimension"] is not None:
+        """Return the learner that `snapshot` was taken of.
+
+        Raises
+        ------
+        StateFileError
+            If a value cannot have been saved; its name is said.
+        """
+        learner = cls(**saved.item(snapshot, "config"))
+        if saved.item(snapshot, "dimension") is not None:
             learner.begin(saved.whole(snapshot, "dimension", 1), saved.whole(snapshot, "copies", 0))
-            for number, (kept, mine) in enumerate(zip(snapshot["state"], learner._arrays, strict=True)):
-                if not isinstance(kept, np.ndarray) or (kept.dtype, kept.ndim) != (mine.dtype, mine.ndim):
-                    raise saved.refused(f"state[{number}]", f"an array {mine.dtype} of {mine.ndim} dimensions", kept)
-            own, inner = snapshot["state"][: len(Belief._fields) - 1], snapshot["state"][len(Belief._fields) - 1 :]
-            learner._bind(Belief._make([*own, type(learner._state.simplex)._make(inner)]))
-            learner._log = [Verdict(*v) for v in snapshot["verdicts"]]
-            learner._next = saved.whole(snapshot, "next", 1)
+            learner._keep(restored_state(learner.state, saved.item(snapshot, "state")))
+            learner._log = VerdictLog.restored(snapshot, learner.dimension or 0, learner.copies)
         return learner
-
-    def __getstate__(self) -> dict[str, Any]:
-        with self._lock:
-            return copy.deepcopy({name: value for name, value in self.__dict__.items() if not name.endswith("_kernel")})
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        if self.dimension is not None:
-            self._bind(self._state)
-
-    def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={value!r}" for name, value in self.config().items() if name != "seed")
-        return f"{type(self).__name__}({shown})"
 
     # ------------------------------------------------------------------ inside
 
     def _allocate(self, dimension: int, copies: int) -> None:
         m = count(dimension, self.structure)
         if copies * m * m > MOST_NUMBERS / 40 or dimension > MOST_NUMBERS // 40:
-            mend = 'structure="diagonal" or blocks need less'
-            raise ArgumentError(
-                wanted("dimension", "features and pairs whose metrics fit into memory", dimension, mend)
-            )
+            what, mend = "features and pairs whose metrics fit into memory", 'structure="diagonal" or blocks need less'
+            raise ArgumentError(wanted("dimension", what, dimension, mend))
         reach, spread = self.reach(m)
-        growth = float(DOUBLINGS) if self.radius is None else 0.0
-        options = [
-            self.error_rate, self.tolerance, growth, float(self.programs or growth > 0), reach, spread,
-            float(self.programs), self.thinness(m),
-        ]  # fmt: skip
-        radius = 2.0 * dimension if self.radius is None else self.radius
-        state = belief(coordinates(dimension, self.structure), copies, radius, options, stream(self.seed))
+        most_doublings = DOUBLINGS if self.radius is None else 0
+        state = empty_state(
+            coordinates(dimension, self.structure),
+            copies,
+            2.0 * dimension if self.radius is None else self.radius,
+            stream(self.seed),
+            error_rate=self.error_rate,
+            tolerance=self.tolerance,
+            most_doublings=most_doublings,
+            logs=self.programs or most_doublings > 0,
+            reach=reach,
+            spread=spread,
+            programs=self.programs,
+            thin_width=self.thinness(m),
+        )
         for index in range(copies):
             metric.prior(state, index)
         self.dimension, self.copies = dimension, copies
-        self._bind(state)
+        self._keep(state)
 
-    def _bind(self, state: Belief) -> None:
-        self._state = state
-        self._arrays = (*state[:-1], *state.simplex)
-        pack = packer(state)
-        self._ends_kernel = entry(_ends, pack=pack)
-        self._verdict_kernel = entry(_verdict, pack=pack, learn=self.learn_kernel())
+    def _keep(self, state: MetricState) -> None:
+        self.state, self.arrays = state, flat(state)
 
-    @classmethod
-    def learn_kernel(cls) -> Any:
-        """Return the kernel `learn` of this learner."""
-        again = bind(metric.again, cut=cls.cut)
-        return bind(metric.learn, cut=cls.cut, replay=bind(metric.replay, again=again))
-
-    def _copy(self, pair: int) -> int:
-        return 0 if self.shared else pair
+    @property
+    def _kernels(self) -> DistanceKernels:
+        return distance_kernels(self.cut, self.plain_work)
 
     def _take(self, v: Verdict) -> int:
         if v.unfair is False and v.gap**2 > self.tolerance and self.error_rate == 0 and np.array_equal(v.x, v.y):
             return CONTRADICTED
         self.make_room(1)
-        status: int = self._verdict_kernel(v.x, v.y, self._copy(v.pair), v.gap, v.unfair, self.taken_at, *self._arrays)
+        index = 0 if self.shared else v.pair
+        status: int = self._kernels.learn(v.x, v.y, index, v.gap, v.unfair, self.taken_at, self.arrays)
         return status
-
-    def _put_back(self, saved: list[NDArray[Any]]) -> None:
-        for mine, before in zip(self._arrays, saved, strict=True):
-            if mine.shape == before.shape:
-                mine[...] = before
 
     @property
     def _widest(self) -> float:
         """The largest radius that doubling may reach."""
-        state = self._state
-        return float(state.radius.max()) * 2.0 ** float(state.options[metric.GROWTH] - state.doublings.max())
+        return float(self.state.radius.max()) * 2.0 ** float(self.state.most_doublings - self.state.doublings.max())
 
     def _ends(self, x: ArrayLike, y: ArrayLike, pair: int) -> tuple[float, float, float]:
         first, second = self._checked_pair(x, y, pair)
-        ends: tuple[float, float, float] = self._ends_kernel(first, second, int(pair), *self._arrays)
-        return ends
+        index = 0 if self.shared else int(pair)
+        found: tuple[float, float, float] = self._kernels.ends(first, second, index, self.arrays)
+        return found
 
     def _checked_pair(self, x: ArrayLike, y: ArrayLike, pair: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         read: list[NDArray[np.float64]] = []

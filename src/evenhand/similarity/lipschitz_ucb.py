@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from evenhand.arguments import array
 from evenhand.registry import register
 from evenhand.rng import Seed
 from evenhand.similarity.conversation import Lipschitz, Silence
@@ -24,9 +23,10 @@ from evenhand.similarity.ellipsoid import EllipsoidDistance
 from evenhand.similarity.learner import DistanceLearner
 from evenhand.similarity.oracles import MahalanobisOracle
 from evenhand.similarity.program import Select
-from evenhand.similarity.reading import LARGEST_REWARD, Norms
+from evenhand.similarity.reading import Norms, read_theta
+from evenhand.similarity.worlds import LinearContexts
 
-__all__ = ["KnownRewardLipschitz", "LipschitzUCB", "checked_theta"]
+__all__ = ["KnownRewardLipschitz", "LipschitzUCB"]
 
 
 @register("similarity/lipschitz-ucb")
@@ -40,15 +40,14 @@ class LipschitzUCB(Lipschitz):
     metric : a metric learner, copied without what it knows; None for `MomentDistance(precision=precision)`.
     select : "one" individual a round, or "many", each drawn independently.
     margin : play the certified lower end of a distance once it is narrow, so that the remaining error is on the safe
-    side; False is the paper.
+        side; False is the paper.
     delta : the probability with which a confidence bound of a reward may ever fail.
     ridge : lambda of the ridge regression.
     noise_scale : the rewards' noise is sub-Gaussian with this scale.
     individuals : k, where every round shows the same number; needed where each pair has a metric learner of its own.
-    silence : what it means that the auditor does not name a pair: "acceptable" (the paper), "acceptable unless
-    another is named"
-        (an auditor who names one pair whenever there is one), or "nothing" (flags come now and then: only pairs
-        called acceptable teach upward; without any such verdict the policy stays at treating everybody alike).
+    silence : what it means that the auditor does not name a pair: "acceptable" (the paper), "acceptable unless another
+        is named" (an auditor who names one pair whenever there is one), or "nothing" (flags come now and then: only
+        pairs called acceptable teach upward; without any such verdict the policy treats everybody alike).
     norms : what to do with contexts of norm above 1, "refuse" or "scale".
     seed : of the draws.
 
@@ -69,31 +68,8 @@ class LipschitzUCB(Lipschitz):
     / delta)). With a shared learner the k^2 of the first two terms is not needed.
     """
 
-    def __init__(
-        self,
-        dimension: int,
-        *,
-        precision: float = 0.02,
-        metric: DistanceLearner | None = None,
-        select: Select = "one",
-        margin: bool = True,
-        delta: float = 0.05,
-        ridge: float = 1.0,
-        noise_scale: float = 1.0,
-        individuals: int | None = None,
-        silence: Silence = "acceptable",
-        norms: Norms = "refuse",
-        seed: Seed = None,
-    ) -> None:
-        super().__init__(
-            dimension, np.zeros(0), precision, metric, select, margin, delta, ridge, noise_scale, individuals,
-            silence, norms, seed
-        )  # fmt: skip
-
     @classmethod
     def examples(cls) -> Iterator[tuple[LipschitzUCB, Any]]:
-        from evenhand.similarity.worlds import LinearContexts
-
         world = LinearContexts([0.5, 0.3], MahalanobisOracle([[0.4, 0.1]], seed=3), individuals=3)
         yield cls(2, seed=1), world
         yield cls(2, metric=EllipsoidDistance(shared=False), individuals=3, margin=False, seed=1), world
@@ -135,20 +111,23 @@ class KnownRewardLipschitz(Lipschitz):
         norms: Norms = "refuse",
         seed: Seed = None,
     ) -> None:
-        self.theta = checked_theta(theta)
+        self.theta = read_theta(theta)
         super().__init__(
-            self.theta.size, self.theta, precision, metric, select, margin, 0.05, 1.0, 1.0, individuals, silence,
-            norms, seed
-        )  # fmt: skip
+            self.theta.size,
+            precision=precision,
+            metric=metric,
+            select=select,
+            margin=margin,
+            individuals=individuals,
+            silence=silence,
+            norms=norms,
+            seed=seed,
+        )
+
+    def known_weights(self) -> NDArray[np.float64]:
+        return self.theta
 
     @classmethod
     def examples(cls) -> Iterator[tuple[KnownRewardLipschitz, Any]]:
-        from evenhand.similarity.worlds import LinearContexts
-
         world = LinearContexts([0.5, -0.3], MahalanobisOracle([[0.4, 0.1]], seed=3), individuals=3, select="many")
         yield cls([0.5, -0.3], select="many", seed=1), world
-
-
-def checked_theta(theta: Any) -> NDArray[np.float64]:
-    """Return the weights of rewards as a finite vector, refusing anything else."""
-    return array("theta", theta, "finite numbers (d,)", dimensions=1, largest=LARGEST_REWARD)

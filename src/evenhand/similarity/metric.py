@@ -15,24 +15,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from evenhand.kernels.compose import OPEN, kernel, routine
+from evenhand.kernels.compose import OPEN, bind, kernel, routine
 from evenhand.kernels.halfspaces import support
-from evenhand.similarity.belief import (
-    CUT_ERROR,
-    GROWTH,
-    LOGS,
-    PROGRAMS,
-    REACH,
-    SPREAD,
-    THIN,
-    TOLERANCE,
-    Belief,
-)  # fmt: skip
+from evenhand.similarity.metric_state import CONTRADICTING, TEACHING
 
 __all__ = [
-    "CONTRADICTED", "CUT_ERROR", "EQUAL", "GROWTH", "LOGS", "MOVED", "NOTHING", "PROGRAMS", "REACH", "SPREAD",
-    "TAUGHT", "THIN", "TOLERANCE", "Belief", "append", "certified", "direct", "dull", "ends", "interval", "learn",
-    "opened", "prior", "project", "squeeze", "width",
+    "CONTRADICTED", "EQUAL", "MOVED", "NOTHING", "TAUGHT", "append", "certified", "direct", "dull", "ends", "interval",
+    "learn", "learn_kernel", "opened", "prior", "project", "squeeze", "width",
 ]  # fmt: skip
 
 NOTHING, TAUGHT, MOVED, CONTRADICTED = 0, 1, 2, -1
@@ -84,9 +73,9 @@ def project(state: Any, copy: Any) -> Any:
 def interval(state: Any, copy: Any) -> Any:
     """Return the belief (low, guess, high) about the distance d of the pair that was set."""
     mid, half = project(state, copy)
-    half *= state.options[REACH]
+    half *= state.reach
     length = state.length[0]
-    slack = state.options[TOLERANCE]
+    slack = state.tolerance
     low = math.sqrt(min(max((mid - half) * length - slack, 0.0), 1.0))
     guess = math.sqrt(min(max(mid * length, 0.0), 1.0))
     high = math.sqrt(min(max((mid + half) * length + slack, 0.0), 1.0))
@@ -132,11 +121,11 @@ def ends(state: Any, copy: Any) -> Any:
     """Return the certified ends (least, most) of the square of the distance, not kept within [0, 1], and between them
     the guess of `certified`."""
     mid, half = project(state, copy)
-    half *= state.options[REACH]
+    half *= state.reach
     least, most = mid - half, mid + half
-    length, slack = state.length[0], state.options[TOLERANCE]
+    length, slack = state.length[0], state.tolerance
     guess = math.sqrt(min(max(mid * length, 0.0), 1.0))
-    if state.options[PROGRAMS] == 0.0:
+    if not state.programs:
         return least * length - slack, guess, most * length + slack
     least, most = opened(state, copy)
     least, most = least * length - slack, most * length + slack
@@ -149,7 +138,7 @@ def ends(state: Any, copy: Any) -> Any:
 def dull(state: Any, copy: Any, value: Any, sign: Any) -> Any:
     """Say whether a verdict of "acceptable" is too far below what is believed to be worth two linear programs."""
     mid, half = project(state, copy)
-    return sign < 0.0 and value < mid - state.options[REACH] * half
+    return sign < 0.0 and value < mid - state.reach * half
 
 
 @kernel
@@ -199,7 +188,7 @@ def prior(state: Any, copy: Any) -> Any:
             state.centre[copy, i] = radius / d if d > 1 else 0.5 * radius
         for j in range(m):
             state.factor[copy, i, j] = 0.0
-        state.factor[copy, i, i] = ball * state.options[SPREAD]
+        state.factor[copy, i, i] = ball * state.spread
     state.counts[copy] = 0
     state.thin[copy] = 0
 
@@ -217,16 +206,16 @@ def learn(state: Any, copy: Any, gap: Any, unfair: Any, precision: Any) -> Any:
     if gap <= EQUAL:
         gap = 0.0
     sign = 1.0 if unfair else -1.0
-    value = (gap * gap + sign * state.options[TOLERANCE]) / state.length[0]
+    value = (gap * gap + sign * state.tolerance) / state.length[0]
     status = cut(state, copy, value, sign, precision)
     if status == TAUGHT:
-        state.tally[0] += 1
+        state.tally[TEACHING] += 1
     if status == CONTRADICTED:
-        if state.doublings[copy] < state.options[GROWTH]:
+        if state.doublings[copy] < state.most_doublings:
             append(state, copy, value, sign)
             status = replay(state, copy)
         if status == CONTRADICTED:
-            state.tally[1] += 1
+            state.tally[CONTRADICTING] += 1
     return status
 
 
@@ -235,7 +224,7 @@ def replay(state: Any, copy: Any) -> Any:
     """Double the radius until the log fits; where no radius that is allowed does, drop the newest half-space and go
     back."""
     total, first = state.counts[copy], state.doublings[copy]
-    while state.doublings[copy] < state.options[GROWTH]:
+    while state.doublings[copy] < state.most_doublings:
         state.doublings[copy] += 1
         state.radius[copy] *= 2.0
         if again(state, copy, total) == TAUGHT:
@@ -259,3 +248,8 @@ def again(state: Any, copy: Any, total: Any) -> Any:
             return CONTRADICTED
         state.counts[copy] = row + 1
     return TAUGHT
+
+
+def learn_kernel(cut: Any) -> Any:
+    """Return the kernel `learn` over a learner's `cut`."""
+    return bind(learn, cut=cut, replay=bind(replay, again=bind(again, cut=cut)))

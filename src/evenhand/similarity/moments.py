@@ -22,10 +22,8 @@ from evenhand.rng import Seed
 from evenhand.similarity.learner import DistanceLearner, Structure
 from evenhand.similarity.metric import (
     CONTRADICTED,
-    CUT_ERROR,
     MOVED,
     NOTHING,
-    REACH,
     TAUGHT,
     append,
     dull,
@@ -44,7 +42,7 @@ FAR = 8.0
 
 @routine
 def cut(state: Any, copy: Any, value: Any, sign: Any, precision: Any) -> Any:
-    error = state.options[CUT_ERROR]
+    error = state.error_rate
     length = state.length[0]
     if error > 0.0:
         return believe(state, copy, value, sign, error)
@@ -53,7 +51,7 @@ def cut(state: Any, copy: Any, value: Any, sign: Any, precision: Any) -> Any:
     low, high = opened(state, copy)
     if sign * (low if sign > 0.0 else high) > sign * value + 1e-9:
         return CONTRADICTED
-    reach = state.options[REACH]
+    reach = state.reach
     if width(low * length, high * length) <= precision:
         mid, half = project(state, copy)
         if width((mid - reach * half) * length, (mid + reach * half) * length) > precision:
@@ -109,9 +107,9 @@ class MomentDistance(DistanceLearner):
     Parameters
     ----------
     radius : at least the Frobenius norm of A'A; None begins at 2d and doubles when the verdicts contradict every
-    metric.
+        metric.
     error_rate : the share of verdicts that may be wrong, at least the true one; 0 trusts all, and then intervals are
-    certified.
+        certified.
     shared : one learner for all pairs; False keeps one for each pair of places, as in the paper.
     structure : which entries of A'A are learned, see `coordinates`.
     tolerance : how far the true d^2 may be from any Mahalanobis distance.
@@ -148,17 +146,11 @@ class MomentDistance(DistanceLearner):
         precision: float = 0.02,
         seed: Seed = 0,
     ) -> None:
-        self._error_rate = real("error_rate", error_rate, low=0, below=0.5)
-        super().__init__(radius, shared, structure, tolerance, precision, seed)
-
-    @property
-    def programs(self) -> bool:  # type: ignore[override]
-        """Whether linear programs over the log certify intervals: only where no verdict can be wrong."""
-        return self._error_rate == 0.0
-
-    @property
-    def error_rate(self) -> float:
-        return self._error_rate
+        super().__init__(
+            radius=radius, shared=shared, structure=structure, tolerance=tolerance, precision=precision, seed=seed
+        )
+        self.error_rate = real("error_rate", error_rate, low=0, below=0.5)
+        self.programs = self.error_rate == 0.0
 
     def reach(self, m: int) -> tuple[float, float]:
         return 3.0, 1.0 / math.sqrt(m + 2.0)

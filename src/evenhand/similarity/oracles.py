@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from evenhand.arguments import array, one_of, real
 from evenhand.errors import ArgumentError, wanted
-from evenhand.kernels.compose import entry, kernel
+from evenhand.kernels.compose import Gradual, entry, kernel
 from evenhand.kernels.random import uniform
 from evenhand.rng import Seed, draw_seed, stream
 from evenhand.similarity.reading import LARGEST_FEATURE, read_pairs
@@ -29,10 +29,12 @@ TIGHT = 1e-9
 
 
 class Truth(NamedTuple):
-    """What an oracle knows: A (r, d), and the numbers (error rate, distortion, 1 to name one pair only)."""
+    """What an oracle knows: A (r, d), how often and how far it errs, and whether it names the worst pair alone."""
 
     A: NDArray[np.float64]
-    numbers: NDArray[np.float64]
+    error_rate: float
+    distortion: float
+    names_one: bool
     stream: NDArray[np.uint64]
 
 
@@ -46,10 +48,10 @@ def true_distance(truth: Any, x: Any, y: Any) -> Any:
         for a in range(x.size):
             along += truth.A[row, a] * (x[a] - y[a])
         square += along * along
-    if truth.numbers[1] > 0.0:
+    if truth.distortion > 0.0:
         for a in range(x.size):
             far += abs(x[a] - y[a])
-        square += truth.numbers[1] * math.sin(20.0 * far)
+        square += truth.distortion * math.sin(20.0 * far)
     return math.sqrt(max(square, 0.0))
 
 
@@ -63,14 +65,14 @@ def flag(truth: Any, contexts: Any, p: Any, said: Any) -> Any:
             gap = abs(p[i] - p[j])
             d = true_distance(truth, contexts[i], contexts[j])
             unfair = gap > d * (1.0 + TIGHT) + TIGHT
-            if truth.numbers[0] > 0.0 and uniform(truth.stream) < truth.numbers[0] and gap > TIGHT:
+            if truth.error_rate > 0.0 and uniform(truth.stream) < truth.error_rate and gap > TIGHT:
                 unfair = not unfair
             said[i, j] = 1 if unfair else 0
             if unfair:
                 named += 1
                 if gap - d > worst:
                     worst, first, second = gap - d, i, j
-    if truth.numbers[2] > 0.0 and named > 0:
+    if truth.names_one and named > 0:
         for i in range(k):
             for j in range(i + 1, k):
                 said[i, j] = 0
@@ -80,19 +82,24 @@ def flag(truth: Any, contexts: Any, p: Any, said: Any) -> Any:
 
 
 @kernel
-def _flag(contexts: Any, p: Any, said: Any, *arrays: Any) -> Any:
-    return flag(Truth(*arrays), contexts, p, said)
+def _flag(contexts: Any, p: Any, said: Any, truth: Any) -> Any:
+    return flag(truth, contexts, p, said)
 
 
 @kernel
-def _distances(contexts: Any, out: Any, *arrays: Any) -> Any:
-    truth = Truth(*arrays)
+def _distances(contexts: Any, out: Any, truth: Any) -> Any:
     for i in range(contexts.shape[0]):
         for j in range(contexts.shape[0]):
             out[i, j] = true_distance(truth, contexts[i], contexts[j])
 
 
-_flag_entry, _distances_entry = entry(_flag), entry(_distances)
+def _pairs_work(contexts: Any, *arguments: Any) -> int:
+    return 10 * len(contexts) ** 2 * int(contexts.shape[1])
+
+
+PLAIN_WORK = 1_000_000
+"""How many array entries kernels touch as plain Python before they are compiled, a fraction of a second."""
+_flag_entry, _distances_entry = (Gradual(entry(one), None, PLAIN_WORK, cost=_pairs_work) for one in (_flag, _distances))
 
 
 class MahalanobisOracle:
@@ -102,14 +109,11 @@ class MahalanobisOracle:
     ----------
     A : the matrix (r, d), of any rank.
     names : "all" violated pairs, or only the worst "one" whenever there is one. With "one", a shared learner loses
-    nothing but time: a
-        round with a violation teaches one pair, a round without teaches all.
-    error_rate : each verdict is wrong with this probability. Use `MomentDistance(error_rate=)` at least as large;
-    with other learners
-        nothing is guaranteed.
+        nothing but time: a round with a violation teaches one pair, a round without teaches all.
+    error_rate : each verdict is wrong with this probability. Use `MomentDistance(error_rate=)` at least as large; with
+        other learners nothing is guaranteed.
     distortion : the true d^2 is only within this of the Mahalanobis form. Give the learner `tolerance` at least as
-    large: then the
-        bounds hold, but no interval of d^2 becomes narrower than twice the tolerance.
+        large: then the bounds hold, but no interval of d^2 becomes narrower than twice the tolerance.
     seed : of the errors.
 
     Raises
@@ -142,8 +146,7 @@ class MahalanobisOracle:
 
     def reset(self, seed: int) -> None:
         """Start the stream of errors anew."""
-        numbers = np.array([self.error_rate, self.distortion, float(self.names == "one")])
-        self.truth = Truth(self.A, numbers, stream(seed))
+        self.truth = Truth(self.A, self.error_rate, self.distortion, self.names == "one", stream(seed))
 
     def __call__(self, contexts: ArrayLike, probabilities: ArrayLike) -> list[Pair]:
         """Return the pairs (i, j), i < j, that are called unfair.
@@ -160,7 +163,7 @@ class MahalanobisOracle:
         if p.min() < -TIGHT or p.max() > 1.0 + TIGHT:
             raise ArgumentError(wanted("probabilities", "numbers in [0, 1]", p.tolist()))
         said = np.zeros((p.size, p.size), np.int64)
-        _flag_entry(x, p, said, *self.truth)
+        _flag_entry(x, p, said, self.truth)
         return [(int(i), int(j)) for i, j in np.argwhere(said)]
 
     def distances(self, contexts: ArrayLike) -> NDArray[np.float64]:
@@ -173,7 +176,7 @@ class MahalanobisOracle:
         """
         x = self._checked(contexts)
         out = np.zeros((len(x), len(x)))
-        _distances_entry(x, out, *self.truth)
+        _distances_entry(x, out, self.truth)
         return out
 
     def _checked(self, contexts: Any) -> NDArray[np.float64]:

@@ -26,7 +26,7 @@ from evenhand.kernels.halfspaces import support, walk
 from evenhand.registry import register
 from evenhand.rng import Seed
 from evenhand.similarity.learner import DistanceLearner, Structure
-from evenhand.similarity.metric import CONTRADICTED, NOTHING, TAUGHT, THIN, append, dull, opened, width
+from evenhand.similarity.metric import CONTRADICTED, NOTHING, TAUGHT, append, dull, opened, width
 
 __all__ = ["ProjectedVolumeDistance"]
 
@@ -207,7 +207,7 @@ def flatten(state: Any, copy: Any) -> Any:
             shortest, least = j, square
     if wide > 0:
         low, high = across(state, copy, shortest)
-        if high - low <= state.options[THIN]:
+        if high - low <= state.thin_width:
             wide -= 1
             state.thin[copy] += 1
             for i in range(m):
@@ -232,7 +232,7 @@ class ProjectedVolumeDistance(DistanceLearner):
     Parameters
     ----------
     radius : at least the Frobenius norm of A'A; None begins at 2d and doubles when the verdicts contradict every
-    metric.
+        metric.
     shared : one learner for all pairs; False keeps one for each pair of places, as in the paper.
     structure : which entries of A'A are learned, see `coordinates`.
     tolerance : how far the true d^2 may be from any Mahalanobis distance.
@@ -260,6 +260,7 @@ class ProjectedVolumeDistance(DistanceLearner):
 
     cut = cut
     programs = True
+    plain_work = 1000
 
     def __init__(
         self,
@@ -272,7 +273,9 @@ class ProjectedVolumeDistance(DistanceLearner):
         thin: float | None = None,
         seed: Seed = None,
     ) -> None:
-        super().__init__(radius, shared, structure, tolerance, precision, seed)
+        super().__init__(
+            radius=radius, shared=shared, structure=structure, tolerance=tolerance, precision=precision, seed=seed
+        )
         self.thin = None if thin is None else real("thin", thin, low=0)
 
     def thinness(self, m: int) -> float:

@@ -15,7 +15,7 @@ from evenhand.similarity.metric import EQUAL
 
 __all__ = [
     "LARGEST_FEATURE", "LARGEST_REWARD", "MOST_INDIVIDUALS", "Norms", "Pairs", "Ticket", "read_contexts", "read_pairs",
-    "read_rewards", "read_verdicts",
+    "read_rewards", "read_theta", "read_verdicts",
 ]  # fmt: skip
 
 Pairs = Iterable[tuple[int, int]]
@@ -44,6 +44,24 @@ class Ticket(NamedTuple):
     def gaps(self) -> NDArray[np.float64]:
         """How differently each pair was treated (k, k)."""
         return np.abs(self.probabilities[:, None] - self.probabilities[None, :])
+
+    def drawn(self, select: str) -> tuple[Any, int]:
+        """Return who was drawn, as a decision's arm, and the first of them or -1."""
+        drawn: list[int] = np.flatnonzero(self.chosen).tolist()
+        first = drawn[0] if drawn else -1
+        return first if select == "one" else tuple(drawn), first
+
+    def is_sound(self, dimension: int) -> bool:
+        """Say whether the arrays, which a file kept, are of the types and shapes that a decision has."""
+        k = len(self.contexts)
+        got = tuple(array.shape for array in self), "".join(array.dtype.kind for array in self)
+        want = ((k, dimension), (k,), (k,), (k, k)), "ffii"
+        return got == want and all(np.isfinite(array).all() for array in self)
+
+
+def read_theta(theta: Any) -> NDArray[np.float64]:
+    """Return the weights of rewards as a finite vector, refusing anything else."""
+    return array("theta", theta, "finite numbers (d,)", dimensions=1, largest=LARGEST_REWARD)
 
 
 def read_contexts(contexts: ArrayLike, dimension: int, individuals: int | None, norms: Norms) -> NDArray[np.float64]:

@@ -17,19 +17,19 @@ from numpy.typing import NDArray
 from evenhand.kernels.compose import OPEN, bind, kernel, routine
 from evenhand.kernels.fair_program import Tree, prices, solve, tree
 from evenhand.kernels.random import uniform
-from evenhand.similarity.metric import CONTRADICTED, NOTHING, PROGRAMS, TOLERANCE, certified, direct, interval, width
+from evenhand.similarity.metric import CONTRADICTED, NOTHING, certified, direct, interval, width
 
 __all__ = [
     "ALL",
     "EXPLICIT",
     "FIRST",
-    "Mind",
+    "PolicyState",
     "RuleParams",
     "decide",
     "draw",
-    "gain",
-    "judge",
-    "mind",
+    "learn_reward",
+    "learn_verdicts",
+    "new_state",
     "resized",
     "rule_kernels",
 ]
@@ -41,22 +41,32 @@ learn = OPEN
 
 
 class RuleParams(NamedTuple):
-    """What never changes, as an array of numbers and the rewards' weights where they are known (d,), else (0,)."""
+    """What never changes."""
 
-    numbers: NDArray[np.float64]
+    one: bool
+    """Whether one individual is selected a round, rather than each independently."""
+    margin: bool
+    """Whether certified lower ends of narrow pairs are played."""
+    precision: float
+    """epsilon."""
+    delta: float
+    """The failure probability."""
+    ridge: float
+    """lambda."""
+    noise_scale: float
+    shared: bool
+    """Whether all pairs share a metric learner."""
+    silence: int
+    """What it means that nothing is said about a pair: `EXPLICIT`, `ALL` or `FIRST`."""
     theta: NDArray[np.float64]
+    """The rewards' weights where they are known (d,), else (0,)."""
 
-
-ONE, MARGIN, PRECISION, DELTA, RIDGE, NOISE, SHARED, SILENCE = range(8)
-"""Where `RuleParams.numbers` holds: 1 to select one; 1 to play certified lower bounds of narrow pairs; epsilon; the
-failure
-probability; lambda; the noise scale; 1 where pairs share a learner; what silence about a pair means."""
 
 EXPLICIT, ALL, FIRST = range(3)
 """Silence means nothing; or that the pair was treated acceptably; or that, where no pair at all is named."""
 
 
-class Mind(NamedTuple):
+class PolicyState(NamedTuple):
     """State of a policy for contexts (k, d); the fields below `theta` are scratch of the round."""
 
     stream: NDArray[np.uint64]
@@ -86,162 +96,161 @@ class Mind(NamedTuple):
     tree: Tree
 
 
-def mind(d: int, k: int, ridge: float, stream: NDArray[np.uint64]) -> Mind:
+def new_state(d: int, k: int, ridge: float, stream: NDArray[np.uint64]) -> PolicyState:
     """Return the state before the first round."""
-    return Mind(
+    return PolicyState(
         stream, np.eye(d) / ridge, np.zeros(d), np.zeros(d), np.zeros(d), np.zeros(k), np.zeros((k, k)),
         np.zeros((k, k), np.int64), np.zeros(k), np.zeros(k, np.int64), np.zeros(2, np.int64), np.zeros(1),
         tree(k),
     )  # fmt: skip
 
 
-def resized(old: Mind, k: int) -> Mind:
+def resized(old: PolicyState, k: int) -> PolicyState:
     """Return the state with scratch for another number of individuals."""
-    new = mind(old.theta.size, k, 1.0, old.stream)
+    new = new_state(old.theta.size, k, 1.0, old.stream)
     kept = ("inverse", "response", "theta", "steps", "certificate")
     return new._replace(**{name: getattr(old, name) for name in kept})
 
 
 @routine
-def expect(params: Any, mind: Any, contexts: Any, round: Any) -> Any:
+def expect(params: Any, state: Any, contexts: Any, round: Any) -> Any:
     """Write what each individual is expected to bring: known, or the ridge estimate plus its width, at most 1."""
     d = contexts.shape[1]
     known = params.theta.size > 0
-    numbers = params.numbers
-    spread = numbers[NOISE] * math.sqrt(2.0 * d * math.log((1.0 + round / numbers[RIDGE]) / numbers[DELTA]))
-    spread += math.sqrt(numbers[RIDGE])
+    spread = params.noise_scale * math.sqrt(2.0 * d * math.log((1.0 + round / params.ridge) / params.delta))
+    spread += math.sqrt(params.ridge)
     for i in range(contexts.shape[0]):
         mean, square = 0.0, 0.0
         for a in range(d):
-            mean += contexts[i, a] * (params.theta[a] if known else mind.theta[a])
+            mean += contexts[i, a] * (params.theta[a] if known else state.theta[a])
             along = 0.0
             for b in range(d):
-                along += mind.inverse[a, b] * contexts[i, b]
+                along += state.inverse[a, b] * contexts[i, b]
             square += contexts[i, a] * along
-        mind.rewards[i] = mean if known else mean + min(1.0, math.sqrt(max(square, 0.0)) * spread)
+        state.rewards[i] = mean if known else mean + min(1.0, math.sqrt(max(square, 0.0)) * spread)
 
 
 @kernel
-def narrow(belief: Any, low: Any, high: Any, precision: Any) -> Any:
+def narrow(metric: Any, low: Any, high: Any, precision: Any) -> Any:
     """Say whether an interval is as narrow as verdicts can make it."""
-    slack = belief.options[TOLERANCE]
+    slack = metric.tolerance
     return width(low * low + slack, high * high - slack) <= precision
 
 
 @kernel
-def limit(params: Any, mind: Any, belief: Any, i: Any, j: Any, low: Any, guess: Any, high: Any) -> Any:
+def set_limit(params: Any, state: Any, metric: Any, i: Any, j: Any, low: Any, guess: Any, high: Any) -> Any:
     """Enter how differently a pair may be treated: the guess, or the lower end once the pair is narrow."""
-    settled = narrow(belief, low, high, params.numbers[PRECISION])
-    allowed = low if settled and params.numbers[MARGIN] > 0.0 else guess
-    mind.allowed[i, j] = allowed
-    mind.allowed[j, i] = allowed
-    mind.undecided[i, j] = 0 if settled else 1
+    settled = narrow(metric, low, high, params.precision)
+    allowed = low if settled and params.margin else guess
+    state.allowed[i, j] = allowed
+    state.allowed[j, i] = allowed
+    state.undecided[i, j] = 0 if settled else 1
 
 
 @kernel
 def pair_number(params: Any, k: Any, i: Any, j: Any) -> Any:
-    return 0 if params.numbers[SHARED] > 0.0 else i * (2 * k - i - 1) // 2 + j - i - 1
+    return 0 if params.shared else i * (2 * k - i - 1) // 2 + j - i - 1
 
 
 @routine
-def decide(params: Any, mind: Any, belief: Any, contexts: Any, round: Any) -> Any:
-    """Write the round's distribution to `mind.p`. A template over `learn`."""
+def decide(params: Any, state: Any, metric: Any, contexts: Any, round: Any) -> Any:
+    """Write the round's distribution to `state.p`. A template over `learn`."""
     k = contexts.shape[0]
-    precision = params.numbers[PRECISION]
-    one = params.numbers[ONE] > 0.0
-    expect(params, mind, contexts, round)
+    precision = params.precision
+    one = params.one
+    expect(params, state, contexts, round)
     for i in range(k):
         for j in range(i + 1, k):
             copy = pair_number(params, k, i, j)
-            direct(belief, contexts[i], contexts[j])
-            low, guess, high = interval(belief, copy)
-            mind.undecided[j, i] = 0
+            direct(metric, contexts[i], contexts[j])
+            low, guess, high = interval(metric, copy)
+            state.undecided[j, i] = 0
             for _ in range(3):
-                if guess > 0.0 or narrow(belief, low, high, precision):
+                if guess > 0.0 or narrow(metric, low, high, precision):
                     break
-                if learn(belief, copy, 0.0, False, precision) != NOTHING:
-                    mind.undecided[j, i] += 1
-                low, guess, high = interval(belief, copy)
-            limit(params, mind, belief, i, j, low, guess, high)
+                if learn(metric, copy, 0.0, False, precision) != NOTHING:
+                    state.undecided[j, i] += 1
+                low, guess, high = interval(metric, copy)
+            set_limit(params, state, metric, i, j, low, guess, high)
     price = 0.0
     for _ in range(PASSES):
-        steps, price = solve(mind.rewards, mind.allowed, one, mind.p, mind.tree)
-        mind.steps[0] += max(steps, 0)
+        steps, price = solve(state.rewards, state.allowed, one, state.p, state.tree)
+        state.steps[0] += max(steps, 0)
         if steps < 0:
-            mind.steps[1] += 1
-        if belief.options[PROGRAMS] == 0.0 or not certify(params, mind, belief, contexts):
+            state.steps[1] += 1
+        if not metric.programs or not certify(params, state, metric, contexts):
             break
-    prices(mind.rewards, price, mind.tree)
+    prices(state.rewards, price, state.tree)
     for i in range(k):
-        if 0 <= mind.tree.parent[i] < k:
-            mind.certificate[0] += precision * max(mind.tree.sums[i], 0.0)
+        if 0 <= state.tree.parent[i] < k:
+            state.certificate[0] += precision * max(state.tree.sums[i], 0.0)
 
 
 @routine
-def certify(params: Any, mind: Any, belief: Any, contexts: Any) -> Any:
+def certify(params: Any, state: Any, metric: Any, contexts: Any) -> Any:
     """Certify the pairs of the program's basis that were not certified in this round; return whether a limit
     moved."""
     k = contexts.shape[0]
     moved = False
     for node in range(k):
-        parent = mind.tree.parent[node]
+        parent = state.tree.parent[node]
         if 0 <= parent < k:
             i, j = min(node, parent), max(node, parent)
-            if mind.undecided[i, j] < 2:
-                before = mind.allowed[i, j]
-                direct(belief, contexts[i], contexts[j])
-                if belief.length[0] > 0.0:
-                    low, guess, high = certified(belief, pair_number(params, k, i, j))
-                    limit(params, mind, belief, i, j, low, guess, high)
-                mind.undecided[i, j] += 2
-                moved = moved or abs(mind.allowed[i, j] - before) > 1e-12
+            if state.undecided[i, j] < 2:
+                before = state.allowed[i, j]
+                direct(metric, contexts[i], contexts[j])
+                if metric.length[0] > 0.0:
+                    low, guess, high = certified(metric, pair_number(params, k, i, j))
+                    set_limit(params, state, metric, i, j, low, guess, high)
+                state.undecided[i, j] += 2
+                moved = moved or abs(state.allowed[i, j] - before) > 1e-12
     return moved
 
 
 @kernel
-def draw(params: Any, mind: Any) -> Any:
-    """Draw from `mind.p` into `mind.chosen`; return the first who was drawn, or -1 for nobody."""
+def draw(params: Any, state: Any) -> Any:
+    """Draw from `state.p` into `state.chosen`; return the first who was drawn, or -1 for nobody."""
     first = -1
-    one = params.numbers[ONE] > 0.0
-    rest = uniform(mind.stream) if one else 0.0
-    for i in range(mind.p.size):
-        mind.chosen[i] = 0
+    one = params.one
+    rest = uniform(state.stream) if one else 0.0
+    for i in range(state.p.size):
+        state.chosen[i] = 0
         if one:
-            if first < 0 and rest < mind.p[i]:
-                mind.chosen[i] = 1
+            if first < 0 and rest < state.p[i]:
+                state.chosen[i] = 1
                 first = i
-            rest -= mind.p[i]
-        elif uniform(mind.stream) < mind.p[i]:
-            mind.chosen[i] = 1
+            rest -= state.p[i]
+        elif uniform(state.stream) < state.p[i]:
+            state.chosen[i] = 1
             if first < 0:
                 first = i
     return first
 
 
 @kernel
-def gain(mind: Any, x: Any, reward: Any) -> Any:
+def learn_reward(state: Any, x: Any, reward: Any) -> Any:
     """Learn a reward: one step of ridge regression (Sherman and Morrison 1950)."""
     d = x.size
     square = 1.0
     for a in range(d):
         along = 0.0
         for b in range(d):
-            along += mind.inverse[a, b] * x[b]
-        mind.image[a] = along
+            along += state.inverse[a, b] * x[b]
+        state.image[a] = along
         square += x[a] * along
-        mind.response[a] += reward * x[a]
+        state.response[a] += reward * x[a]
     for a in range(d):
         for b in range(d):
-            mind.inverse[a, b] -= mind.image[a] * mind.image[b] / square
+            state.inverse[a, b] -= state.image[a] * state.image[b] / square
     for a in range(d):
         along = 0.0
         for b in range(d):
-            along += mind.inverse[a, b] * mind.response[b]
-        mind.theta[a] = along
+            along += state.inverse[a, b] * state.response[b]
+        state.theta[a] = along
 
 
 @routine
-def judge(params: Any, belief: Any, contexts: Any, p: Any, undecided: Any, said: Any, status: Any) -> Any:
+def learn_verdicts(params: Any, metric: Any, contexts: Any, p: Any, undecided: Any, said: Any, status: Any) -> Any:
     """Learn the auditor's verdicts, said (k, k): 1 unfair, -1 acceptable, 0 silent; write what came of each to
     `status`.
 
@@ -253,21 +262,21 @@ def judge(params: Any, belief: Any, contexts: Any, p: Any, undecided: Any, said:
         for j in range(i + 1, k):
             if said[i, j] > 0:
                 named += 1
-    meaning = params.numbers[SILENCE]
+    meaning = params.silence
     telling = meaning == ALL or (meaning == FIRST and named == 0)
     for i in range(k):
         for j in range(i + 1, k):
             status[i, j] = NOTHING
             silent = telling and undecided[i, j] & 1 == 1
             if said[i, j] != 0 or silent:
-                direct(belief, contexts[i], contexts[j])
+                direct(metric, contexts[i], contexts[j])
                 copy = pair_number(params, k, i, j)
-                status[i, j] = learn(belief, copy, abs(p[i] - p[j]), said[i, j] > 0, params.numbers[PRECISION])
+                status[i, j] = learn(metric, copy, abs(p[i] - p[j]), said[i, j] > 0, params.precision)
                 if status[i, j] == CONTRADICTED:
                     contradicted += 1
     return contradicted
 
 
 def rule_kernels(learn: Any) -> tuple[Any, Any]:
-    """Return (decide, judge) over a metric learner's `learn`."""
-    return bind(decide, learn=learn), bind(judge, learn=learn)
+    """Return (decide, learn_verdicts) over a metric learner's `learn`."""
+    return bind(decide, learn=learn), bind(learn_verdicts, learn=learn)

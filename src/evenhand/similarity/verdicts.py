@@ -1,47 +1,23 @@
-"""The auditor's verdicts as data, and which of them cannot all hold.
-
-Every verdict is a half-space of metrics. A linear program lets verdicts yield, each at a price, until some metric
-agrees with all. Few that must yield are found by repeating it with prices that fall for whoever yields (Candes, Wakin,
-Boyd, "Enhancing sparsity by reweighted l1 minimization", 2008); or, more closely, by removing again and again what
-leaves the least to yield (Chinneck, "An effective polynomial-time heuristic for the minimum-cardinality IIS
-set-covering problem", 1996).
-"""
+"""The auditor's verdicts as data: one, the log of all, and the words in which some are refused."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from evenhand.similarity.metric import TOLERANCE, Belief
+from evenhand.saved import item, refused, whole
+from evenhand.similarity.metric import EQUAL
 
-__all__ = ["Verdict", "clashing", "disputed", "growth", "refusal"]
+__all__ = ["Verdict", "VerdictLog", "growth", "refusal"]
 
 NAMED = 5
 """So many of the verdicts that stand against a refused one are described."""
 
-YIELDS = 1e-9
-"""A verdict that must yield by less than this in d^2, or has a smaller price, is not concerned."""
-
-CLOSELY = 20
-"""Where no more verdicts than this seem to yield, it is looked at closely."""
-
-STRICTLY = 2e-9
-"""Unfair is d < gap: a square as large as that of the gap must yield by this much."""
-
-NEGATIVE = 1e-7
-"""An eigenvalue of a metric that is no further below zero, relative to the largest one and to 1, is rounding."""
-
-MOST_FACTS = 200
-"""After so many cuts it is left at what they say: a few dozen are usual."""
-
-PRECISELY = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
-"""The learners see a contradiction of 1e-9: so must the program."""
-
-STANDING = 100.0
-"""So much dearer than the newest is every other verdict: the question is which of them it clashes with."""
+REMEMBERED = 100
+"""So many refused reports are remembered, the latest, to find out which verdicts of the log they clash with."""
 
 
 class Verdict(NamedTuple):
@@ -64,40 +40,82 @@ class Verdict(NamedTuple):
         return any(all(map(np.array_equal, mine, theirs)) for theirs in either)
 
 
-def disputed(log: Sequence[Verdict], refused: Sequence[Sequence[Verdict]], belief: Belief, radius: float) -> list[int]:
-    """Return the ids of few verdicts of the log that no metric of the radius agrees with together with the rest, and
-    with reports that were refused.
+class VerdictLog:
+    """The verdicts that were taken, in their order, with the facts that no auditor has to say between them.
 
-    Where several explain the refusals equally well, all are returned; where a refused report is the better explanation,
-    none is.
+    Attributes
+    ----------
+    entries : all of them; facts have the id 0.
+    refused : the latest reports that were refused, their last verdict the one that was.
+    next : the id of the next verdict.
     """
-    parts: list[Sequence[Verdict]] = [*([verdict] for verdict in log), *refused]
-    said = [verdict for part in parts for verdict in part]
-    program, slack = _Program(belief, radius), np.zeros(len(said))
-    for _ in range(4):
-        slack, _ = program.yielding(said, 1.0 / (slack + 0.01))
-    yielding = np.flatnonzero(slack > YIELDS)
-    if not refused or yielding.size > CLOSELY:
-        return [said[n].id for n in yielding if said[n].id]
-    found: set[int] = set()
-    while True:
-        excess, priced = program.excess(parts)
-        if excess <= YIELDS or not priced:
-            return sorted(found)
-        left = {n: program.excess(_without(parts, {n}))[0] for n in priced}
-        best = [n for n in priced if left[n] <= min(left.values()) + YIELDS]
-        removed = {n for n in best if parts[n][0].id} or {best[0]}
-        found |= {parts[n][0].id for n in removed} - {0}
-        parts = _without(parts, removed)
 
+    def __init__(self) -> None:
+        self.entries: list[Verdict] = []
+        self.refused: list[tuple[Verdict, ...]] = []
+        self.next = 1
 
-def clashing(log: Sequence[Verdict], report: Sequence[Verdict], belief: Belief, radius: float) -> list[Verdict]:
-    """Return verdicts that no metric of the radius agrees with together with the last of the report; [] if it stands
-    against nothing but the radius."""
-    said = [*log, *report]
-    weights = np.r_[np.full(len(said) - 1, STANDING), 1.0]
-    _, prices = _Program(belief, radius).yielding(said, weights)
-    return [verdict for verdict, price in zip(said[:-1], prices, strict=False) if price > YIELDS]
+    @property
+    def verdicts(self) -> list[Verdict]:
+        """What the auditor said and did not take back."""
+        return [verdict for verdict in self.entries if verdict.id]
+
+    def record(self, taken: Verdict) -> int:
+        """Enter a verdict and return its id."""
+        self.entries.append(taken._replace(id=self.next))
+        self.refused = [report for report in self.refused if not taken.reverses(report[-1])]
+        self.next += 1
+        return self.next - 1
+
+    def record_fact(self, x: NDArray[np.float64], y: NDArray[np.float64], pair: int) -> None:
+        """Enter that the square of a distance is not negative."""
+        self.entries.append(Verdict(0, x, y, 0.0, False, pair))
+
+    def remove(self, number: int) -> None:
+        """Take a verdict back."""
+        self.entries = [verdict for verdict in self.entries if verdict.id != number]
+
+    def remember_refused(self, report: tuple[Verdict, ...]) -> None:
+        """Keep a report that was refused."""
+        self.refused = [*self.refused, report][-REMEMBERED:]
+
+    def reversed_by(self, newest: Verdict, beside: Sequence[Verdict], shared: bool) -> bool:
+        """Say whether an entry, or a verdict beside the newest, says the opposite on the same pair and gap.
+
+        The kernels' half-spaces are closed: they would take both, for d = gap.
+        """
+        told = [v for v in (*self.entries, *beside) if abs(v.gap - newest.gap) <= EQUAL < v.gap]
+        return any(newest.reverses(v) for v in told if shared or v.pair == newest.pair)
+
+    @classmethod
+    def restored(cls, saved: Any, dimension: int, copies: int) -> VerdictLog:
+        """Return the log whose entries a file kept.
+
+        Raises
+        ------
+        StateFileError
+            If an entry cannot have been saved; its place is said.
+        """
+        log, rows = cls(), item(saved, "verdicts")
+        log.next = whole(saved, "next", 1)
+        if not isinstance(rows, list):
+            raise refused("verdicts", "a list", rows)
+        last = 0
+        for place, row in enumerate(rows):
+            match row:
+                case [int(id), np.ndarray() as x, np.ndarray() as y, float(gap), bool(), int(pair)] if (
+                    type(id) is type(pair) is int
+                    and (id == 0 or last < id < log.next)
+                    and all(one.shape == (dimension,) and np.isfinite(one).all() for one in (x, y))
+                    and 0.0 <= gap <= 1.0
+                    and (0 <= pair < copies or (copies == 1 and pair > 0))
+                ):
+                    last = id or last
+                    log.entries.append(Verdict(*row))
+                case _:
+                    what = f"an id below {log.next}, two individuals, a gap in [0, 1], true or false, a pair"
+                    raise refused(f"verdicts[{place}]", what, row)
+        return log
 
 
 def refusal(newest: Verdict, against: Sequence[Verdict], radius: float) -> str:
@@ -134,70 +152,3 @@ def growth(start: float, radius: float, widest: float) -> str:
 
 def _described(verdict: Verdict) -> str:
     return f"a gap of {verdict.gap:.4g} {'unfair' if verdict.unfair else 'acceptable'}"
-
-
-def _without(parts: Sequence[Sequence[Verdict]], removed: set[int]) -> list[Sequence[Verdict]]:
-    return [part for n, part in enumerate(parts) if n not in removed]
-
-
-class _Program:
-    """The linear program over metrics of a radius in which verdicts may yield.
-
-    That no square of a distance is negative is added where a solution would break it: eigenvectors of negative
-    eigenvalues are cuts, which are kept for the programs that follow.
-    """
-
-    def __init__(self, belief: Belief, radius: float) -> None:
-        self._rows, self._columns, self._scales = belief.rows, belief.columns, belief.scales
-        self._tolerance, self._radius = float(belief.options[TOLERANCE]), radius
-        self._facts: list[NDArray[np.float64]] = []
-
-    def excess(self, parts: Sequence[Sequence[Verdict]]) -> tuple[float, list[int]]:
-        """Return how far the verdicts must yield in all, and the numbers of the parts that have a price."""
-        slack, prices = self.yielding([verdict for part in parts for verdict in part], 1.0)
-        owners = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
-        return float(slack.sum()), np.unique(owners[prices > YIELDS]).tolist()
-
-    def yielding(
-        self, verdicts: Sequence[Verdict], weights: ArrayLike
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return how far each verdict must yield so that a metric agrees with all, and the price of each, both (n,)."""
-        from scipy.optimize import linprog
-        from scipy.sparse import block_array, csc_array, eye_array
-
-        n, m = len(verdicts), self._rows.size
-        if n == 0:
-            return np.zeros(0), np.zeros(0)
-        signs = np.array([1.0 if verdict.unfair else -1.0 for verdict in verdicts])
-        told = signs[:, None] * self._directions(np.array([verdict.x - verdict.y for verdict in verdicts]))
-        limits = signs * np.array([verdict.gap for verdict in verdicts]) ** 2 + self._tolerance
-        limits[signs > 0.0] -= STRICTLY
-        box = [(0.0 if i == j else -self._radius, self._radius) for i, j in zip(self._rows, self._columns, strict=True)]
-        costs = np.r_[np.zeros(m), np.broadcast_to(weights, n)]
-        while True:
-            facts = np.reshape(self._facts, (-1, m))
-            found = linprog(
-                costs,
-                A_ub=block_array([[csc_array(told), -eye_array(n)], [csc_array(-facts), None]], format="csc"),
-                b_ub=np.r_[limits, np.zeros(len(facts))],
-                bounds=[*box, *[(0.0, None)] * n],
-                method="highs",
-                options=PRECISELY,
-            )
-            if len(facts) >= MOST_FACTS or not self._learned(found.x[:m]):
-                return found.x[m:], -found.ineqlin.marginals[:n]
-
-    def _directions(self, away: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the coordinates of zz' for each row z."""
-        return self._scales * away[:, self._rows] * away[:, self._columns]
-
-    def _learned(self, coordinates: NDArray[np.float64]) -> bool:
-        """Add the directions in which a metric would have negative squares; return whether there are any."""
-        d = int(self._rows.max()) + 1
-        entries, times = np.zeros((d, d)), np.zeros((d, d))
-        entries[self._rows, self._columns] = coordinates / self._scales
-        times[self._rows, self._columns] = 1.0
-        values, vectors = np.linalg.eigh((entries + entries.T) / np.maximum(times + times.T, 1.0))
-        negative = vectors.T[values < -NEGATIVE * max(1.0, float(values[-1]))]
-        self._facts.extend(self._directions(negative))
-        return len(negative) > 0

@@ -11,13 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from evenhand.arguments import array, one_of, real
 from evenhand.errors import ArgumentError, TableError, wanted
 from evenhand.registry import register
-from evenhand.similarity import stage as stages
+from evenhand.similarity import environment as environments
+from evenhand.similarity.environment import Environment
 from evenhand.similarity.individuals import Individuals
-from evenhand.similarity.lipschitz_ucb import checked_theta
 from evenhand.similarity.oracles import Auditor, MahalanobisOracle
 from evenhand.similarity.program import Select
-from evenhand.similarity.reading import LARGEST_FEATURE, LARGEST_REWARD
-from evenhand.similarity.stage import Stage
+from evenhand.similarity.reading import LARGEST_FEATURE, LARGEST_REWARD, read_theta
 from evenhand.tables import numbers
 
 if TYPE_CHECKING:
@@ -27,10 +26,10 @@ __all__ = ["Appearance", "LinearContexts", "TableIndividuals"]
 
 Appearance = Literal["orthant", "ball", "clustered", "adversarial"]
 KINDS = {
-    "orthant": stages.ORTHANT,
-    "ball": stages.BALL,
-    "clustered": stages.CLUSTERED,
-    "adversarial": stages.ADVERSARIAL,
+    "orthant": environments.ORTHANT,
+    "ball": environments.BALL,
+    "clustered": environments.CLUSTERED,
+    "adversarial": environments.ADVERSARIAL,
 }
 
 
@@ -43,9 +42,9 @@ class LinearContexts(Individuals):
     theta : the weights (d,): an individual with context x brings <x, theta> plus normal noise.
     oracle : the auditor, usually a `MahalanobisOracle`.
     individuals : k, shown every round.
-    contexts : how they appear. "orthant": |N(0, I)| scaled to length 1; "ball": uniform in the unit ball;
-    "clustered": around one of the
-        `clusters` points; "adversarial": pairs that the policy knows least, the widest of 16 random ones.
+    contexts : how they appear. "orthant": |N(0, I)| scaled to length 1; "ball": uniform in the unit ball; "clustered":
+        around one of the `clusters` points; "adversarial": pairs that the policy knows least, the widest of 16 random
+        ones.
     noise : standard deviation of rewards.
     select : "one" individual a round or "many", as the policy does.
     precision : epsilon; `violations` counts pairs treated more differently than their distance plus this.
@@ -86,7 +85,7 @@ class LinearContexts(Individuals):
     ) -> None:
         super().__init__(oracle, individuals, select, precision, noise, truth)
         self.contexts = one_of("contexts", contexts, KINDS)
-        self.theta = checked_theta(theta)
+        self.theta = read_theta(theta)
         d = self.theta.size
         if self.truth.A.shape[1] != d:
             raise ArgumentError(
@@ -100,10 +99,11 @@ class LinearContexts(Individuals):
             raise ArgumentError(wanted("clusters", centres, f"an array of shape {self.clusters.shape}"))
         self.spread = real("spread", spread, low=0, high=LARGEST_FEATURE)
 
-    def stage(self, stream: NDArray[np.uint64]) -> Stage:
-        numbers = [float(KINDS[self.contexts]), self.noise, self.precision, float(self.select == "one")]
-        rows = np.zeros(len(self.clusters))
-        return stages.stage(numbers, self.theta, self.clusters, rows, self.spread, self.individuals, stream)
+    def environment(self, stream: NDArray[np.uint64]) -> Environment:
+        return environments.new_environment(
+            KINDS[self.contexts], self.noise, self.precision, self.select == "one", self.theta, self.clusters,
+            np.zeros(len(self.clusters)), self.spread, self.individuals, stream,
+        )  # fmt: skip
 
     @classmethod
     def examples(cls) -> Iterator[LinearContexts]:
@@ -172,15 +172,17 @@ class TableIndividuals(Individuals):
                 wanted("oracle", f"a matrix A with {len(self.features)} columns, one a feature", self.truth.A.shape)
             )
 
-    def stage(self, stream: NDArray[np.uint64]) -> Stage:
-        numbers = [float(stages.TABLE), self.noise, self.precision, float(self.select == "one")]
+    def environment(self, stream: NDArray[np.uint64]) -> Environment:
         theta = np.zeros(len(self.features))
-        return stages.stage(numbers, theta, self.rows, self.rewards, 0.0, self.individuals, stream)
+        return environments.new_environment(
+            environments.TABLE, self.noise, self.precision, self.select == "one", theta, self.rows, self.rewards, 0.0,
+            self.individuals, stream,
+        )  # fmt: skip
 
     @property
     def shown(self) -> NDArray[np.int64]:
         """The table's rows that the round shows (k,)."""
-        return self._stage.rows.copy()
+        return self._environment.rows.copy()
 
     @classmethod
     def examples(cls) -> Iterator[TableIndividuals]:

@@ -14,9 +14,8 @@ import numpy as np
 from evenhand.experiments.claims import certainty
 from evenhand.experiments.framework import Claim, Report, Runner, Verdict, experiment
 from evenhand.experiments.groups.settings import FEW, RealData
-from evenhand.experiments.groups.sweep import BLIND, CHAINING, FAIR, NAIVE, POOLED, panel, summary
-from evenhand.groups import GroupFairTopInterval, IntervalChaining, NaiveFair, TableArms, TopInterval
-from evenhand.simulation import simulate
+from evenhand.experiments.groups.sweep import BLIND, FAIR, NAIVE, POOLED, panel, rivals, summary
+from evenhand.groups import TableArms
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -92,15 +91,9 @@ def real_data(settings: RealData, runner: Runner) -> Report:
         for delta in settings.deltas:
             for multiple in settings.multiples:
                 rounds = 2 * len(world.arms) * multiple
-                history = simulate(
-                    _policies(world, delta, rounds, preset),
-                    world,
-                    rounds=rounds,
-                    replications=settings.replications,
-                    seed=settings.seed,
-                    checkpoints=1,
-                    jobs=runner.jobs,
-                )
+                shared = {"delta": delta, "horizon": rounds, "preset": preset, "cold_start": "minimum_norm"}
+                policies = rivals(world, world.sensitive, shared)
+                history = runner.simulate(policies, world, settings, rounds=rounds, checkpoints=1)
                 where: dict[str, Any] = {"preset": preset, "delta": delta, "value": rounds}
                 tables.append(summary(history, world.sensitive).assign(**where))
     table = pd.concat(tables, ignore_index=True)
@@ -116,17 +109,6 @@ def real_data(settings: RealData, runner: Runner) -> Report:
         )
     report.figures[settings.data] = _draw(table, settings)
     return report
-
-
-def _policies(world: TableArms, delta: float, rounds: int, preset: Any) -> dict[str, Any]:
-    shared: dict[str, Any] = {"delta": delta, "horizon": rounds, "preset": preset, "cold_start": "minimum_norm"}
-    return {
-        FAIR: GroupFairTopInterval(world.groups, world.sensitive, **shared),
-        BLIND: TopInterval(world.groups, **shared),
-        CHAINING: IntervalChaining(world.groups, **shared),
-        NAIVE: NaiveFair(world.groups, inner=TopInterval(world.groups, **shared)),
-        POOLED: GroupFairTopInterval(world.groups, **shared),
-    }
 
 
 def _verdicts(table: pd.DataFrame, preset: str, settings: RealData) -> Iterator[Verdict]:

@@ -9,9 +9,15 @@ import numpy as np
 
 from evenhand.experiments.framework import Runner
 from evenhand.experiments.groups.settings import Sweep
-from evenhand.groups import BiasedLinearArms, GroupFairTopInterval, IntervalChaining, NaiveFair, TopInterval
+from evenhand.groups import (
+    BiasedLinearArms,
+    GroupFairTopInterval,
+    IntervalChaining,
+    NaiveFair,
+    TableArms,
+    TopInterval,
+)
 from evenhand.kernels.arrays import Floats
-from evenhand.simulation import simulate
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,6 +33,7 @@ __all__ = [
     "PROMPT",
     "SENSITIVE",
     "panel",
+    "rivals",
     "summary",
     "sweep",
 ]
@@ -36,21 +43,26 @@ POOLED, NAIVE_SIZE, PROMPT = "pooled form (ours)", "NaiveFair, odds by size", "G
 SENSITIVE = "sensitive"
 
 
-def policies(world: BiasedLinearArms, settings: Sweep, point: dict[str, Any], preset: Any) -> dict[str, Any]:
-    """Return the policies that a point of a sweep compares."""
-    groups, delta, horizon = world.groups, point["delta"], point["rounds"]
-    shared: dict[str, Any] = {"delta": delta, "horizon": horizon, "preset": preset}
-    found = {
-        FAIR: GroupFairTopInterval(groups, SENSITIVE, **shared),
+def rivals(world: BiasedLinearArms | TableArms, sensitive: Any, shared: dict[str, Any]) -> dict[str, Any]:
+    """Return the policies that every figure compares, with the settings that they share."""
+    groups = world.groups
+    return {
+        FAIR: GroupFairTopInterval(groups, sensitive, **shared),
         BLIND: TopInterval(groups, **shared),
         CHAINING: IntervalChaining(groups, **shared),
         NAIVE: NaiveFair(groups, inner=TopInterval(groups, **shared)),
         POOLED: GroupFairTopInterval(groups, **shared),
     }
+
+
+def policies(world: BiasedLinearArms, settings: Sweep, point: dict[str, Any], preset: Any) -> dict[str, Any]:
+    """Return the policies that a point of a sweep compares."""
+    shared = {"delta": point["delta"], "horizon": point["rounds"], "preset": preset}
+    found = rivals(world, SENSITIVE, shared)
     if settings.vary == "sensitive":
-        found[NAIVE_SIZE] = NaiveFair(groups, "size", inner=TopInterval(groups, **shared))
+        found[NAIVE_SIZE] = NaiveFair(world.groups, "size", inner=TopInterval(world.groups, **shared))
     if settings.vary == "dimension":
-        found[PROMPT] = GroupFairTopInterval(groups, SENSITIVE, **shared, cold_start="minimum_norm")
+        found[PROMPT] = GroupFairTopInterval(world.groups, SENSITIVE, **shared, cold_start="minimum_norm")
     return found
 
 
@@ -71,15 +83,8 @@ def sweep(settings: Sweep, runner: Runner) -> pd.DataFrame:
                     point["sensitive"] = value // 2
                 knobs = {name: point[name] for name in ("arms", "sensitive", "dimension", "bias", "spread")}
                 world = BiasedLinearArms(**knobs)
-                history = simulate(
-                    policies(world, settings, point, preset),
-                    world,
-                    rounds=point["rounds"],
-                    replications=settings.replications,
-                    seed=settings.seed,
-                    checkpoints=1,
-                    jobs=runner.jobs,
-                )
+                compared, rounds = policies(world, settings, point, preset), point["rounds"]
+                history = runner.simulate(compared, world, settings, rounds=rounds, checkpoints=1)
                 where = {"dimension": dimension, "preset": preset, "value": value}
                 tables.append(summary(history, SENSITIVE).assign(**where))
     return pd.concat(tables, ignore_index=True)

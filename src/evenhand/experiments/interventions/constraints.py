@@ -66,16 +66,8 @@ REMARK = (
 
 def settings_of(conditions: Conditions) -> dict[str, dict[str, Any]]:
     """Return the full and the quick settings of an experiment under these conditions."""
-    return {
-        "full": {"conditions": conditions._asdict(), "budgets": BUDGETS, "instances": 5, "runs": 100, "seed": 2021},
-        "quick": {
-            "conditions": conditions._asdict(),
-            "budgets": (1000, 4000),
-            "instances": 2,
-            "runs": 20,
-            "seed": 2021,
-        },
-    }
+    full = {"conditions": conditions._asdict(), "budgets": BUDGETS, "instances": 5, "runs": 100, "seed": 2021}
+    return {"full": full, "quick": {**full, "budgets": (1000, 4000), "instances": 2, "runs": 20}}
 
 
 def measured(settings: dict[str, Any], runner: Runner, names: tuple[str, ...]) -> pd.DataFrame:
@@ -127,21 +119,13 @@ def no_constraint(settings: dict[str, Any], runner: Runner) -> Report:
 
 
 @experiment("interventions/fig3b", "Error over the budget, loose constraint", **settings_of(LOOSE))
-def loose(settings: dict[str, Any], runner: Runner) -> Report:
-    """Figure 3 (b): 22 of 30 candidates are fair."""
-    curves = measured(settings, runner, NAMES)
-    return reported(
-        curves, "Wrong candidate named, loose constraint", [_v1_behind(curves, settings), _ahead(curves, settings)]
-    )
-
-
 @experiment("interventions/fig3c", "Error over the budget, tight constraint", **settings_of(TIGHT))
-def tight(settings: dict[str, Any], runner: Runner) -> Report:
-    """Figure 3 (c): 9 of 30 candidates are fair."""
+def constraint(settings: dict[str, Any], runner: Runner) -> Report:
+    """Figure 3 (b) and (c): 22 or 9 of 30 candidates are fair."""
     curves = measured(settings, runner, NAMES)
-    return reported(
-        curves, "Wrong candidate named, tight constraint", [_v1_behind(curves, settings), _ahead(curves, settings)]
-    )
+    how = "loose" if settings["conditions"] == LOOSE._asdict() else "tight"
+    verdicts = [_v1_behind(curves, settings), _ahead(curves, settings)]
+    return reported(curves, f"Wrong candidate named, {how} constraint", verdicts)
 
 
 @experiment("interventions/theorem2", "No candidate is fair", **settings_of(NO_FAIR))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -19,17 +20,16 @@ from evenhand.rng import child
 
 __all__ = ["SEARCHES", "drawn", "error_at", "error_curves", "standard_error"]
 
-SEARCHES: dict[str, Callable[[Problem, float, int], Search]] = {
-    "CSR-V1": lambda problem, tolerance, budget: CSR(
-        problem, tolerance=tolerance, budget=budget, reuse=False, pooled=False
-    ),
-    "CSR-V2": lambda problem, tolerance, budget: CSR(problem, tolerance=tolerance, budget=budget, pooled=False),
-    "TS-V1": lambda problem, tolerance, budget: TwoStageCSR(problem, tolerance=tolerance, budget=budget, reuse=False),
-    "TS-V2": lambda problem, tolerance, budget: TwoStageCSR(problem, tolerance=tolerance, budget=budget),
+SEARCHES: dict[str, Callable[..., Search]] = {
+    "CSR-V1": partial(CSR, reuse=False, pooled=False),
+    "CSR-V2": partial(CSR, pooled=False),
+    "TS-V1": partial(TwoStageCSR, reuse=False),
+    "TS-V2": TwoStageCSR,
     "SRIS-V2": lambda problem, tolerance, budget: SRIS(problem, budget=budget),
-    "OneShot": lambda problem, tolerance, budget: OneShot(problem, tolerance=tolerance, budget=budget),
-    "CSR pooled": lambda problem, tolerance, budget: CSR(problem, tolerance=tolerance, budget=budget, delta=None),
+    "OneShot": OneShot,
+    "CSR pooled": partial(CSR, delta=None),
 }
+"""Searches by the names of the paper, of a problem, `tolerance` and `budget`."""
 
 
 def error_curves(
@@ -90,7 +90,7 @@ def _cell(
     kept = None if runner.store is None else runner.store / f"{key}.csv"
     if kept is not None and kept.is_file():
         return pd.read_csv(kept)
-    searches = {name: SEARCHES[name](problem, tolerance, budget) for name in names}
+    searches = {name: SEARCHES[name](problem, tolerance=tolerance, budget=budget) for name in names}
     runs = simulated_searches(
         searches, replications=settings["runs"], seed=child(settings["seed"], number, budget), jobs=1
     )

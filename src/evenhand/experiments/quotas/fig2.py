@@ -10,7 +10,6 @@ from evenhand.experiments.framework import Claim, Report, Runner, Verdict, exper
 from evenhand.experiments.quotas.settings import INSTANCE_1, SHARES_1, Fig2
 from evenhand.learners import UCB1
 from evenhand.quotas import BernoulliArms, FairUCB
-from evenhand.simulation import simulate
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,16 +57,8 @@ def fig2(settings: Fig2, runner: Runner) -> Report:
         grid = {
             str(part): FairUCB(list(SHARES_1), part * SHARES_1[0] * settings.rounds) for part in settings.tolerances
         }
-        history = simulate(
-            grid | {"UCB1": UCB1()},
-            BernoulliArms(means),
-            rounds=settings.rounds,
-            replications=settings.replications,
-            seed=settings.seed,
-            checkpoints=[settings.rounds],
-            jobs=runner.jobs,
-            progress=runner.progress,
-            store=runner.store,
+        history = runner.simulate(
+            grid | {"UCB1": UCB1()}, BernoulliArms(means), settings, checkpoints=[settings.rounds]
         ).isel(round=-1)
         report.data[f"history {reading}".replace(" ", "_")] = history
         table = _table(history, settings, np.max(means) - np.array(means)).assign(reading=reading)

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.experiments.framework import Claim, Report, Runner, Verdict, experiment
-from evenhand.experiments.quotas.settings import INSTANCE_1, SHARES_1, Fig3
+from evenhand.experiments.quotas.settings import INSTANCE_1, SHARES_1, Fig3, lfg_etas
 from evenhand.learners import UCB1, Thompson
 from evenhand.quotas import LFG, BernoulliArms, DeadlineLearn, FairLearn, FairUCB
-from evenhand.simulation import simulate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -65,9 +64,7 @@ def fig3(settings: Fig3, runner: Runner) -> Report:
     """Run all policies on both readings of Instance 1."""
     report = Report()
     shares = list(SHARES_1)
-    etas = {
-        f"LFG, eta = {eta * math.sqrt(settings.rounds):.0f}": eta * math.sqrt(settings.rounds) for eta in settings.etas
-    }
+    etas = lfg_etas(settings)
     histories = {}
     for reading, means in INSTANCE_1.items():
         policies: dict[str, Any] = {"Fair-UCB": FairUCB(shares)}
@@ -76,17 +73,8 @@ def fig3(settings: Fig3, runner: Runner) -> Report:
             "DeadlineLearn(UCB1)": DeadlineLearn(UCB1(), shares),
             "FairLearn(Thompson)": FairLearn(Thompson(), shares),
         }
-        histories[reading] = history = simulate(
-            policies,
-            BernoulliArms(means),
-            rounds=settings.rounds,
-            replications=settings.replications,
-            seed=settings.seed,
-            checkpoints=120,
-            spacing="log",
-            jobs=runner.jobs,
-            progress=runner.progress,
-            store=runner.store,
+        histories[reading] = history = runner.simulate(
+            policies, BernoulliArms(means), settings, checkpoints=120, spacing="log"
         )
         report.data[f"history {reading}".replace(" ", "_")] = history
         report.verdicts += _verdicts(history, np.max(means) - np.array(means), list(etas), settings, reading)

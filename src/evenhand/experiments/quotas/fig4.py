@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 from evenhand.experiments.framework import Claim, Report, Runner, Verdict, experiment
-from evenhand.experiments.quotas.settings import INSTANCE_2, SHARES_2, Fig4
+from evenhand.experiments.quotas.settings import INSTANCE_2, SHARES_2, Fig4, lfg_etas
 from evenhand.learners import UCB1
 from evenhand.quotas import LFG, BernoulliArms, DeadlineLearn, FairUCB
-from evenhand.simulation import simulate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -50,22 +48,11 @@ VANISHES = Claim(
 def fig4(settings: Fig4, runner: Runner) -> Report:
     """Run the policies on Instance 2."""
     shares = list(SHARES_2)
-    etas = {
-        f"LFG, eta = {eta * math.sqrt(settings.rounds):.0f}": eta * math.sqrt(settings.rounds) for eta in settings.etas
-    }
+    etas = lfg_etas(settings)
     policies: dict[str, Any] = {"Fair-UCB": FairUCB(shares, settings.tolerance)}
     policies |= {name: LFG(shares, eta) for name, eta in etas.items()}
     policies["DeadlineLearn(UCB1)"] = DeadlineLearn(UCB1(), shares, settings.tolerance)
-    history = simulate(
-        policies,
-        BernoulliArms(INSTANCE_2),
-        rounds=settings.rounds,
-        replications=settings.replications,
-        seed=settings.seed,
-        jobs=runner.jobs,
-        progress=runner.progress,
-        store=runner.store,
-    )
+    history = runner.simulate(policies, BernoulliArms(INSTANCE_2), settings)
     report = Report(data={"history": history}, verdicts=_verdicts(history, settings, etas))
     largest_gap = max(INSTANCE_2) - min(INSTANCE_2)
     for name, eta in etas.items():

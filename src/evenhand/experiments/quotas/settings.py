@@ -9,9 +9,10 @@ Source: V. Patil, G. Ghalme, V. Nair, Y. Narahari, Journal of Machine Learning R
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
-__all__ = ["INSTANCE_1", "INSTANCE_2", "SHARES_1", "SHARES_2", "Fig2", "Fig3", "Fig4"]
+__all__ = ["INSTANCE_1", "INSTANCE_2", "SHARES_1", "SHARES_2", "Fig2", "Fig3", "Fig4", "lfg_etas"]
 
 INSTANCE_1 = {
     "counting from 1": (0.80, 0.78, 0.77, 0.76, 0.75, 0.74, 0.73, 0.72, 0.71, 0.70),
@@ -54,3 +55,9 @@ class Fig4:
     etas: tuple[float, ...] = (1.0, 3.0)
     """As multiples of sqrt(T)."""
     tolerance: float = 0.0
+
+
+def lfg_etas(settings: Fig3 | Fig4) -> dict[str, float]:
+    """Return LFG's eta by the policy's name."""
+    etas = [eta * math.sqrt(settings.rounds) for eta in settings.etas]
+    return {f"LFG, eta = {eta:.0f}": eta for eta in etas}

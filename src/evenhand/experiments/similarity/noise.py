@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from evenhand.experiments.framework import Claim, Report, Runner, experiment
-from evenhand.experiments.similarity.settings import Single, clear, instance, last, spread
+from evenhand.experiments.similarity.settings import Single, clear, halves, last, learning, spread, world
 from evenhand.plots.similarity import plot_total
-from evenhand.similarity import EllipsoidDistance, LinearContexts, LipschitzUCB, MahalanobisOracle, MomentDistance
-from evenhand.simulation import simulate
+from evenhand.similarity import EllipsoidDistance, MomentDistance
 
 __all__ = ["noise"]
 
@@ -32,36 +31,16 @@ STILL = Claim(
 )
 def noise(settings: Single, runner: Runner) -> Report:
     """Flip one verdict in ten."""
-    report = Report()
-    d = settings.dimension
-    theta, A = instance(d, settings.seed)
+    report, d = Report(), settings.dimension
     policies = {
-        "belief": LipschitzUCB(
-            d,
-            precision=settings.precision,
-            metric=MomentDistance(error_rate=0.1, precision=settings.precision),
-            noise_scale=0.1,
-        ),
-        "hard cuts": LipschitzUCB(
-            d, precision=settings.precision, metric=MomentDistance(radius=2.0 * d), noise_scale=0.1
-        ),
-        "hard cuts, ellipsoid": LipschitzUCB(
-            d, precision=settings.precision, metric=EllipsoidDistance(radius=2.0 * d), noise_scale=0.1
-        ),
+        "belief": learning(settings, d, MomentDistance(error_rate=0.1, precision=settings.precision)),
+        "hard cuts": learning(settings, d, MomentDistance(radius=2.0 * d)),
+        "hard cuts, ellipsoid": learning(settings, d, EllipsoidDistance(radius=2.0 * d)),
     }
-    oracle = MahalanobisOracle(A, error_rate=0.1, seed=settings.seed)
-    place = LinearContexts(
-        theta, oracle, individuals=settings.individuals, precision=settings.precision, noise=settings.noise
-    )
-    history = simulate(
-        policies, place, rounds=settings.rounds, replications=settings.replications, seed=settings.seed,
-        jobs=runner.jobs, progress=runner.progress, store=runner.store,
-    )  # fmt: skip
+    history = runner.simulate(policies, world(settings, d, settings.individuals, error_rate=0.1), settings)
     report.data["history"] = history
-    belief, hard = last(history, "violations", "belief"), last(history, "violations", "hard cuts")
-    wrapped = last(history, "violations", "hard cuts, ellipsoid")
-    counts = history.violations.sel(policy="belief").mean("replication")
-    end, half = float(counts[-1]), float(counts.sel(round=settings.rounds // 2, method="nearest"))
+    belief, hard, wrapped = (last(history, "violations", name) for name in policies)
+    first, second = halves(history, "belief")
     report.verdicts = [
         ROBUST.verdict(
             belief.mean() <= hard.mean() / 10,
@@ -70,7 +49,7 @@ def noise(settings: Single, runner: Runner) -> Report:
             certainty=clear(hard / 10 - belief),
         ),
         STILL.verdict(
-            end - half <= 0.1 * end, f"{half:.1f} in the first half, {end - half:.1f} in the second", settings
+            second <= 0.1 * (first + second), f"{first:.1f} in the first half, {second:.1f} in the second", settings
         ),
     ]
     report.figures["noise"] = plot_total(history, "violations", log=True)

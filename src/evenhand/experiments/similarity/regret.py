@@ -7,18 +7,15 @@ from typing import Any
 import numpy as np
 
 from evenhand.experiments.framework import Claim, Report, Runner, experiment
-from evenhand.experiments.similarity.settings import Single, clear, instance, last, spread
+from evenhand.experiments.similarity.settings import Single, clear, halves, instance, last, learning, spread, world
 from evenhand.plots.similarity import plot_total
 from evenhand.similarity import (
     EllipsoidDistance,
     KnownDistance,
     KnownRewardLipschitz,
-    LinearContexts,
     LipschitzUCB,
-    MahalanobisOracle,
     regret_bound,
 )
-from evenhand.simulation import simulate
 
 __all__ = ["baselines", "many", "regret"]
 
@@ -83,20 +80,14 @@ def regret(settings: Single, runner: Runner) -> Report:
     """Compare with a policy that knows the metric."""
     report = Report()
     d, k = settings.dimension, settings.individuals
-    theta, A = instance(d, settings.seed)
+    _, A = instance(d, settings.seed)
     learner = EllipsoidDistance(precision=settings.precision)
     policies = {
         "knows the metric": LipschitzUCB(d, metric=KnownDistance(A)),
         "learns it": LipschitzUCB(d, precision=settings.precision, metric=learner),
         "learns it, as published": LipschitzUCB(d, precision=settings.precision, metric=learner, margin=False),
     }
-    place = LinearContexts(
-        theta, MahalanobisOracle(A), individuals=k, precision=settings.precision, noise=settings.noise
-    )
-    history = simulate(
-        policies, place, rounds=settings.rounds, replications=settings.replications, seed=settings.seed, spacing="log",
-        jobs=runner.jobs, progress=runner.progress, store=runner.store,
-    )  # fmt: skip
+    history = runner.simulate(policies, world(settings, d, k), settings, spacing="log")
     report.data["history"] = history
     known = last(history, "regret", "knows the metric")
     bounds = [
@@ -125,24 +116,18 @@ def baselines(settings: Single, runner: Runner) -> Report:
     """Compare with LinUCB, uniform choice, d_hat = 0 and the known metric."""
     report = Report()
     d, k = settings.dimension, settings.individuals
-    theta, A = instance(d, settings.seed)
+    _, A = instance(d, settings.seed)
     learner = EllipsoidDistance(precision=settings.precision)
     nothing = np.zeros((1, d))
     policies = {
-        "learns the metric": LipschitzUCB(d, precision=settings.precision, metric=learner, noise_scale=0.1),
-        "as published": LipschitzUCB(d, precision=settings.precision, metric=learner, noise_scale=0.1, margin=False),
+        "learns the metric": learning(settings, d, learner),
+        "as published": learning(settings, d, learner, margin=False),
         "knows the metric": LipschitzUCB(d, metric=KnownDistance(A), noise_scale=0.1),
         "LinUCB, no fairness": LipschitzUCB(d, metric=KnownDistance(1e6 * np.eye(d)), noise_scale=0.1),
         "d_hat = 0": LipschitzUCB(d, metric=KnownDistance(nothing), noise_scale=0.1),
         "uniform": KnownRewardLipschitz(np.zeros(d), metric=KnownDistance(nothing)),
     }
-    place = LinearContexts(
-        theta, MahalanobisOracle(A), individuals=k, precision=settings.precision, contexts="ball", noise=settings.noise
-    )
-    history = simulate(
-        policies, place, rounds=settings.rounds, replications=settings.replications, seed=settings.seed, spacing="log",
-        jobs=runner.jobs, progress=runner.progress, store=runner.store,
-    )  # fmt: skip
+    history = runner.simulate(policies, world(settings, d, k, contexts="ball"), settings, spacing="log")
     report.data["history"] = history
     free = last(history, "regret", "LinUCB, no fairness")
     parts = last(history, "violated_rounds", "LinUCB, no fairness") / settings.rounds
@@ -176,34 +161,17 @@ def many(settings: Single, runner: Runner) -> Report:
     """Draw individuals independently; half of them bring less than nothing."""
     report = Report()
     d, k = settings.dimension, settings.individuals
-    theta, A = instance(d, settings.seed)
+    _, A = instance(d, settings.seed)
     learner = EllipsoidDistance(precision=settings.precision)
     policies = {
-        "learns the metric": LipschitzUCB(
-            d, precision=settings.precision, metric=learner, select="many", noise_scale=0.1
-        ),
+        "learns the metric": learning(settings, d, learner, select="many"),
         "knows the metric": LipschitzUCB(d, metric=KnownDistance(A), select="many", noise_scale=0.1),
     }
-    place = LinearContexts(
-        theta,
-        MahalanobisOracle(A),
-        individuals=k,
-        precision=settings.precision,
-        contexts="ball",
-        select="many",
-        noise=settings.noise,
-    )
-    history = simulate(
-        policies, place, rounds=settings.rounds, replications=settings.replications, seed=settings.seed,
-        jobs=runner.jobs, progress=runner.progress, store=runner.store,
-    )  # fmt: skip
+    place = world(settings, d, k, contexts="ball", select="many")
+    history = runner.simulate(policies, place, settings)
     report.data["history"] = history
-    counts = history.violations.sel(policy="learns the metric").mean("replication")
-    end, half = float(counts[-1]), float(counts.sel(round=settings.rounds // 2, method="nearest"))
-    report.verdicts = [
-        MANY.verdict(
-            end - half <= 0.05 * end, f"{half:.1f} in the first half, {end - half:.1f} in the second", settings
-        )
-    ]
+    first, second = halves(history, "learns the metric")
+    told = f"{first:.1f} in the first half, {second:.1f} in the second"
+    report.verdicts = [MANY.verdict(second <= 0.05 * (first + second), told, settings)]
     report.figures["many"] = plot_total(history, "violations")
     return report

@@ -13,8 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.experiments.claims import certainty
+from evenhand.similarity import LinearContexts, LipschitzUCB, MahalanobisOracle
+from evenhand.similarity.learner import DistanceLearner
+from evenhand.similarity.program import Select
+from evenhand.similarity.worlds import Appearance
 
-__all__ = ["Grid", "Single", "clear", "instance", "last", "spread"]
+__all__ = ["Grid", "Single", "clear", "halves", "instance", "last", "late", "learning", "spread", "world"]
 
 
 @dataclass(frozen=True)
@@ -26,6 +30,7 @@ class Grid:
     dimensions: tuple[int, ...]
     individuals: tuple[int, ...]
     precision: float = 0.02
+    noise: float = 0.1
     seed: int = 5
 
 
@@ -48,6 +53,53 @@ def instance(dimension: int, seed: int) -> tuple[NDArray[np.float64], NDArray[np
     rng = np.random.default_rng([seed, dimension])
     theta = np.abs(rng.normal(size=dimension))
     return theta / np.linalg.norm(theta), 0.3 * rng.normal(size=((dimension + 1) // 2, dimension))
+
+
+def world(
+    settings: Grid | Single,
+    dimension: int,
+    individuals: int,
+    *,
+    contexts: Appearance = "orthant",
+    select: Select = "one",
+    error_rate: float = 0.0,
+) -> LinearContexts:
+    """Return the world of an instance."""
+    theta, A = instance(dimension, settings.seed)
+    oracle = MahalanobisOracle(A, error_rate=error_rate, seed=settings.seed)
+    return LinearContexts(
+        theta, oracle, individuals=individuals, precision=settings.precision, contexts=contexts, select=select,
+        noise=settings.noise,
+    )  # fmt: skip
+
+
+def learning(
+    settings: Grid | Single,
+    dimension: int,
+    metric: DistanceLearner | None,
+    *,
+    margin: bool = True,
+    select: Select = "one",
+    individuals: int | None = None,
+) -> LipschitzUCB:
+    """Return a policy with this metric learner that knows the scale of the noise."""
+    return LipschitzUCB(
+        dimension, precision=settings.precision, metric=metric, margin=margin, select=select, noise_scale=0.1,
+        individuals=individuals,
+    )  # fmt: skip
+
+
+def halves(history: Any, policy: str) -> tuple[float, float]:
+    """Return how many violations the first half of the rounds brought, and the second, in the mean."""
+    counts = history.violations.sel(policy=policy).mean("replication")
+    half = float(counts.sel(round=int(history["round"].values[-1]) // 2, method="nearest"))
+    return half, float(counts.isel(round=-1)) - half
+
+
+def late(history: Any, policy: str) -> float:
+    """Return the part of all violations that the second half of the rounds added."""
+    first, second = halves(history, policy)
+    return second / (first + second) if first + second else 0.0
 
 
 def last(history: Any, variable: str, policy: str) -> NDArray[np.float64]:

@@ -3,23 +3,19 @@ adversary."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from evenhand.experiments.framework import Claim, Report, Runner, experiment
-from evenhand.experiments.similarity.settings import Grid, Single, clear, instance, last, spread
+from evenhand.experiments.similarity.settings import Grid, Single, clear, last, late, learning, spread, world
 from evenhand.plots.similarity import plot_total, plot_violations
 from evenhand.similarity import (
     EllipsoidDistance,
-    LinearContexts,
     LipschitzUCB,
-    MahalanobisOracle,
     MomentDistance,
     ProjectedVolumeDistance,
     violations_bound,
 )
-from evenhand.simulation import simulate
+from evenhand.similarity.learner import DistanceLearner
 
 __all__ = ["adversary", "learners", "shared", "violations"]
 
@@ -61,21 +57,6 @@ CENTROID = Claim(
 )
 
 
-def world(dimension: int, individuals: int, settings: Any, **given: Any) -> LinearContexts:
-    """Return the world of an instance."""
-    theta, A = instance(dimension, settings.seed)
-    oracle = MahalanobisOracle(A, seed=settings.seed)
-    return LinearContexts(theta, oracle, individuals=individuals, precision=settings.precision, **given)
-
-
-def late(history: Any, policy: str) -> float:
-    """Return the part of all violations that the second half of the rounds added."""
-    counts = history.violations.sel(policy=policy).mean("replication")
-    half = int(history["round"].values[-1]) // 2
-    end = float(counts.isel(round=-1))
-    return 0.0 if end == 0 else 1.0 - float(counts.sel(round=half, method="nearest")) / end
-
-
 @experiment(
     "similarity/violations",
     "Violations above epsilon against T, d and k",
@@ -89,25 +70,13 @@ def violations(settings: Grid, runner: Runner) -> Report:
     report, rows, tails = Report(), [], {}
     for d in settings.dimensions:
         for k in settings.individuals:
-            place = world(d, k, settings)
-            history = simulate(
-                LipschitzUCB(d, precision=settings.precision, metric=EllipsoidDistance(), noise_scale=0.1),
-                place, rounds=settings.rounds, replications=settings.replications, seed=settings.seed, spacing="log",
-                jobs=runner.jobs, progress=runner.progress, store=runner.store,
-            )  # fmt: skip
+            place = world(settings, d, k)
+            history = runner.simulate(learning(settings, d, EllipsoidDistance()), place, settings, spacing="log")
             name = str(history.policy.values[0])
             bound = violations_bound(place.truth.A, individuals=k, precision=settings.precision)
             counts = last(history, "violations", name)
-            rows.append(
-                {
-                    "d": d,
-                    "k": k,
-                    "violations": counts.mean(),
-                    "most": counts.max(),
-                    "late": late(history, name),
-                    "bound": bound,
-                }
-            )
+            found = {"violations": counts.mean(), "most": counts.max(), "late": late(history, name), "bound": bound}
+            rows.append({"d": d, "k": k, **found})
             tails[d, k] = history
     table = pd.DataFrame(rows)
     report.data["table"] = table
@@ -137,17 +106,11 @@ def shared(settings: Single, runner: Runner) -> Report:
     report, verdicts = Report(), []
     d, k = settings.dimension, settings.individuals
     policies = {
-        name: LipschitzUCB(
-            d, precision=settings.precision, metric=EllipsoidDistance(shared=one), individuals=k, noise_scale=0.1
-        )
+        name: learning(settings, d, EllipsoidDistance(shared=one), individuals=k)
         for name, one in (("one learner", True), ("one a pair", False))
     }
     for contexts in ("orthant", "ball"):
-        history = simulate(
-            policies, world(d, k, settings, contexts=contexts), rounds=settings.rounds,
-            replications=settings.replications, seed=settings.seed, jobs=runner.jobs,
-            progress=runner.progress, store=runner.store,
-        )  # fmt: skip
+        history = runner.simulate(policies, world(settings, d, k, contexts=contexts), settings)
         report.data[f"history_{contexts}"] = history
         one, apart = last(history, "violations", "one learner"), last(history, "violations", "one a pair")
         verdicts.append(
@@ -176,10 +139,7 @@ def learners(settings: Grid, runner: Runner) -> Report:
     report, rows, enough = Report(), [], True
     for d in settings.dimensions:
         for k in settings.individuals:
-            history = simulate(
-                rivals(d, settings.precision), world(d, k, settings), rounds=settings.rounds, jobs=runner.jobs,
-                replications=settings.replications, seed=settings.seed, progress=runner.progress, store=runner.store,
-            )  # fmt: skip
+            history = runner.simulate(rivals(settings, d), world(settings, d, k), settings)
             for name in history.policy.values:
                 columns = ("metric_updates", "verdicts", "violations", "violations_above_zero", "regret")
                 rows.append({"d": d, "k": k, "learner": name} | {c: last(history, c, name).mean() for c in columns})
@@ -197,16 +157,15 @@ def learners(settings: Grid, runner: Runner) -> Report:
     return report
 
 
-def rivals(dimension: int, precision: float) -> dict[str, LipschitzUCB]:
+def rivals(settings: Grid | Single, dimension: int) -> dict[str, LipschitzUCB]:
     """Return a policy with each metric learner."""
-    metrics = {
+    precision = settings.precision
+    metrics: dict[str, DistanceLearner] = {
         "ellipsoid": EllipsoidDistance(precision=precision),
         "moments": MomentDistance(precision=precision),
         "projected volume": ProjectedVolumeDistance(precision=precision, seed=1),
     }
-    return {
-        name: LipschitzUCB(dimension, precision=precision, metric=m, noise_scale=0.1) for name, m in metrics.items()
-    }
+    return {name: learning(settings, dimension, metric) for name, metric in metrics.items()}
 
 
 @experiment(
@@ -218,12 +177,8 @@ def rivals(dimension: int, precision: float) -> dict[str, LipschitzUCB]:
 def adversary(settings: Single, runner: Runner) -> Report:
     """Let an adversary choose the individuals."""
     report = Report()
-    history = simulate(
-        rivals(settings.dimension, settings.precision),
-        world(settings.dimension, settings.individuals, settings, contexts="adversarial"),
-        rounds=settings.rounds, replications=settings.replications, seed=settings.seed, jobs=runner.jobs,
-        progress=runner.progress, store=runner.store,
-    )  # fmt: skip
+    d, k = settings.dimension, settings.individuals
+    history = runner.simulate(rivals(settings, d), world(settings, d, k, contexts="adversarial"), settings)
     report.data["history"] = history
     tails = {str(name): late(history, name) for name in history.policy.values}
     counts = {name: last(history, "violations", name) for name in tails}

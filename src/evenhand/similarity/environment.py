@@ -13,19 +13,18 @@ from evenhand.kernels.compose import OPEN, kernel, routine
 from evenhand.kernels.fair_program import Tree, solve, tree
 from evenhand.kernels.random import below, normal, uniform
 from evenhand.similarity.metric import direct, interval
+from evenhand.similarity.metric_state import TEACHING
 from evenhand.similarity.oracles import TIGHT, flag, true_distance
-from evenhand.similarity.rule import draw, gain
+from evenhand.similarity.rule import draw, learn_reward
 
-__all__ = ["SCORES", "Stage", "answer", "appear", "measure", "play", "stage"]
+__all__ = ["SCORES", "Environment", "answer", "measure", "new_environment", "play", "show"]
 
 SCORES = (
     "regret", "violations", "violated_rounds", "violations_above_zero", "verdicts", "contradictions", "metric_updates",
     "certificate",
 )  # fmt: skip
 """What is added up every round, in this order."""
-
-KIND, NOISE, PRECISION, SELECTS_ONE = range(4)
-"""Where `Stage.numbers` holds: how individuals appear; the noise; epsilon; 1 where one individual is selected."""
+REGRET, VIOLATIONS, VIOLATED_ROUNDS, ABOVE_ZERO, VERDICTS, CONTRADICTIONS, METRIC_UPDATES, CERTIFICATE = range(8)
 
 ORTHANT, BALL, CLUSTERED, ADVERSARIAL, TABLE = range(5)
 
@@ -33,27 +32,33 @@ CANDIDATES = 16
 """From how many random pairs the adversary picks the one the policy knows least."""
 
 decide = OPEN
-judge = OPEN
+learn_verdicts = OPEN
 
 
-class Stage(NamedTuple):
+class Environment(NamedTuple):
     """State of a world with k individuals a round; fields below `stream` are scratch of the round."""
 
-    numbers: NDArray[np.float64]
+    kind: int
+    """How individuals appear, `ORTHANT` and so on."""
+    noise: float
+    precision: float
+    """epsilon."""
+    selects_one: bool
+    """Whether one individual is selected a round."""
     theta: NDArray[np.float64]
     """(d,); an individual from a table brings `table_rewards` instead."""
     centres: NDArray[np.float64]
     """(c, d): of the clusters, or the table's rows."""
     table_rewards: NDArray[np.float64]
     """(c,)"""
-    spread: NDArray[np.float64]
-    """(1,): standard deviation around the clusters' centres."""
+    spread: float
+    """Standard deviation around the clusters' centres."""
     stream: NDArray[np.uint64]
     contexts: NDArray[np.float64]
     """(k, d)"""
     rewards: NDArray[np.float64]
     """(k,): expected."""
-    noise: NDArray[np.float64]
+    noises: NDArray[np.float64]
     """(k,): of the round."""
     distances: NDArray[np.float64]
     """(k, k): true."""
@@ -65,28 +70,34 @@ class Stage(NamedTuple):
     """(k, k): what came of them."""
     rows: NDArray[np.int64]
     """(k,): of the table, or the clusters."""
+    candidates: NDArray[np.float64]
+    """(2, d): two individuals that the adversary may show."""
     pair: NDArray[np.float64]
-    """(4, d): the adversary's candidate and the pair it keeps."""
+    """(2, d): those that it shows."""
     totals: NDArray[np.float64]
-    """(n_scores,)"""
+    """(n_scores,): see `SCORES`."""
     tree: Tree
 
 
-def stage(
-    numbers: list[float],
+def new_environment(
+    kind: int,
+    noise: float,
+    precision: float,
+    selects_one: bool,
     theta: NDArray[np.float64],
     centres: NDArray[np.float64],
     table_rewards: NDArray[np.float64],
     spread: float,
     k: int,
     stream: NDArray[np.uint64],
-) -> Stage:
+) -> Environment:
     """Return the state before the first round."""
     d = centres.shape[1]
-    return Stage(
-        np.array(numbers), theta, centres, table_rewards, np.array([spread]), stream, np.zeros((k, d)), np.zeros(k),
-        np.zeros(k), np.zeros((k, k)), np.zeros(k), np.zeros((k, k), np.int64), np.zeros((k, k), np.int64),
-        np.zeros(k, np.int64), np.zeros((4, d)), np.zeros(len(SCORES)), tree(k),
+    return Environment(
+        kind, noise, precision, selects_one, theta, centres, table_rewards, spread, stream, np.zeros((k, d)),
+        np.zeros(k), np.zeros(k), np.zeros((k, k)), np.zeros(k), np.zeros((k, k), np.int64),
+        np.zeros((k, k), np.int64), np.zeros(k, np.int64), np.zeros((2, d)), np.zeros((2, d)), np.zeros(len(SCORES)),
+        tree(k),
     )  # fmt: skip
 
 
@@ -106,95 +117,95 @@ def point(x: Any, kind: int, stream: Any) -> None:
 
 
 @routine
-def appear(stage: Any, belief: Any) -> None:
+def show(world: Any, metric: Any) -> None:
     """Write the individuals of a round, what each would bring, and the round's noise."""
-    k, d = stage.contexts.shape
-    kind = int(stage.numbers[KIND])
+    k, d = world.contexts.shape
+    kind = world.kind
     for i in range(k):
-        x = stage.contexts[i]
+        x = world.contexts[i]
         row = 0
         if kind >= CLUSTERED and kind != ADVERSARIAL:
-            row = below(stage.stream, stage.centres.shape[0])
-            stage.rows[i] = row
+            row = below(world.stream, world.centres.shape[0])
+            world.rows[i] = row
             square = 0.0
             for a in range(d):
-                x[a] = stage.centres[row, a]
+                x[a] = world.centres[row, a]
                 if kind == CLUSTERED:
-                    x[a] += stage.spread[0] * normal(stage.stream)
+                    x[a] += world.spread * normal(world.stream)
                 square += x[a] * x[a]
             if square > 1.0:
                 for a in range(d):
                     x[a] /= math.sqrt(square)
         elif kind == ADVERSARIAL:
             if i % 2 == 0:
-                corner(stage, belief)
+                show_widest_pair(world, metric)
             for a in range(d):
-                x[a] = stage.pair[2 + i % 2, a]
+                x[a] = world.pair[i % 2, a]
         else:
-            point(x, kind, stage.stream)
-        stage.rewards[i] = 0.0
+            point(x, kind, world.stream)
+        world.rewards[i] = 0.0
         if kind == TABLE:
-            stage.rewards[i] = stage.table_rewards[row]
+            world.rewards[i] = world.table_rewards[row]
         else:
             for a in range(d):
-                stage.rewards[i] += stage.theta[a] * x[a]
+                world.rewards[i] += world.theta[a] * x[a]
     for i in range(k):
-        stage.noise[i] = stage.numbers[NOISE] * normal(stage.stream)
+        world.noises[i] = world.noise * normal(world.stream)
 
 
 @kernel
-def corner(stage: Any, belief: Any) -> None:
+def show_widest_pair(world: Any, metric: Any) -> None:
     """Keep the pair, of several random ones, whose distance the policy knows least."""
     widest = -1.0
     for _ in range(CANDIDATES):
-        point(stage.pair[0], BALL, stage.stream)
-        point(stage.pair[1], BALL, stage.stream)
-        direct(belief, stage.pair[0], stage.pair[1])
-        low, _guess, high = interval(belief, 0)
+        point(world.candidates[0], BALL, world.stream)
+        point(world.candidates[1], BALL, world.stream)
+        direct(metric, world.candidates[0], world.candidates[1])
+        low, _guess, high = interval(metric, 0)
         if high - low > widest:
             widest = high - low
-            for a in range(stage.pair.shape[1]):
-                stage.pair[2, a] = stage.pair[0, a]
-                stage.pair[3, a] = stage.pair[1, a]
+            for a in range(world.pair.shape[1]):
+                world.pair[0, a] = world.candidates[0, a]
+                world.pair[1, a] = world.candidates[1, a]
 
 
 @routine
-def measure(stage: Any, truth: Any, p: Any) -> None:
+def measure(world: Any, truth: Any, p: Any) -> None:
     """Add the round's regret and violations to the totals."""
     k = p.size
     pairs, above_zero, regret = 0, 0, 0.0
     for i in range(k):
         for j in range(i + 1, k):
-            d = true_distance(truth, stage.contexts[i], stage.contexts[j])
-            stage.distances[i, j] = d
-            stage.distances[j, i] = d
+            d = true_distance(truth, world.contexts[i], world.contexts[j])
+            world.distances[i, j] = d
+            world.distances[j, i] = d
             gap = abs(p[i] - p[j])
             if gap > d * (1.0 + TIGHT) + TIGHT:
                 above_zero += 1
-                if gap > d + stage.numbers[PRECISION]:
+                if gap > d + world.precision:
                     pairs += 1
-    solve(stage.rewards, stage.distances, stage.numbers[SELECTS_ONE] > 0.0, stage.best, stage.tree)
+    solve(world.rewards, world.distances, world.selects_one, world.best, world.tree)
     for i in range(k):
-        regret += (stage.best[i] - p[i]) * stage.rewards[i]
-    stage.totals[0] += regret
-    stage.totals[1] += pairs
-    stage.totals[2] += 1.0 if pairs > 0 else 0.0
-    stage.totals[3] += above_zero
+        regret += (world.best[i] - p[i]) * world.rewards[i]
+    world.totals[REGRET] += regret
+    world.totals[VIOLATIONS] += pairs
+    world.totals[VIOLATED_ROUNDS] += 1.0 if pairs > 0 else 0.0
+    world.totals[ABOVE_ZERO] += above_zero
 
 
 @kernel
-def answer(stage: Any, individual: int) -> float:
+def answer(world: Any, individual: int) -> float:
     """Return the reward of an individual of this round."""
-    reward: float = stage.rewards[individual] + stage.noise[individual]
+    reward: float = world.rewards[individual] + world.noises[individual]
     return reward
 
 
 @routine
 def play(
     params: Any,
-    mind: Any,
-    belief: Any,
-    stage: Any,
+    state: Any,
+    metric: Any,
+    world: Any,
     truth: Any,
     trace: Any,
     checkpoints: Any,
@@ -205,31 +216,33 @@ def play(
     """Play rounds first .. last and write the totals at the checkpoints on the way to `trace`; stop early when a log
     is nearly full.
 
-    Returns the last round that was played and the next checkpoint's row. A template over `decide` and `judge`.
+    Returns the last round that was played and the next checkpoint's row. A template over `decide` and `learn_verdicts`.
     """
-    k = stage.contexts.shape[0]
+    k = world.contexts.shape[0]
     need = 2 * k * k
     for round in range(first, last + 1):
-        for copy in range(belief.counts.size):
-            if belief.counts[copy] + need > belief.limits.shape[1]:
+        for copy in range(metric.counts.size):
+            if metric.counts[copy] + need > metric.limits.shape[1]:
                 return round - 1, row
-        appear(stage, belief)
-        decide(params, mind, belief, stage.contexts, round)
-        draw(params, mind)
-        measure(stage, truth, mind.p)
-        flag(truth, stage.contexts, mind.p, stage.said)
+        show(world, metric)
+        decide(params, state, metric, world.contexts, round)
+        draw(params, state)
+        measure(world, truth, state.p)
+        flag(truth, world.contexts, state.p, world.said)
         for i in range(k):
             for j in range(i + 1, k):
-                if stage.said[i, j] != 0 or mind.undecided[i, j] & 1:
-                    stage.totals[4] += 1.0
-        stage.totals[5] += judge(params, belief, stage.contexts, mind.p, mind.undecided, stage.said, stage.status)
+                if world.said[i, j] != 0 or state.undecided[i, j] & 1:
+                    world.totals[VERDICTS] += 1.0
+        world.totals[CONTRADICTIONS] += learn_verdicts(
+            params, metric, world.contexts, state.p, state.undecided, world.said, world.status
+        )
         for i in range(k):
-            if mind.chosen[i] == 1:
-                gain(mind, stage.contexts[i], answer(stage, i))
+            if state.chosen[i] == 1:
+                learn_reward(state, world.contexts[i], answer(world, i))
         if round == checkpoints[row]:
-            stage.totals[6] = belief.tally[0]
-            stage.totals[7] = mind.certificate[0]
-            for n in range(stage.totals.size):
-                trace[row, n] = stage.totals[n]
+            world.totals[METRIC_UPDATES] = metric.tally[TEACHING]
+            world.totals[CERTIFICATE] = state.certificate[0]
+            for n in range(world.totals.size):
+                trace[row, n] = world.totals[n]
             row += 1
     return last, row

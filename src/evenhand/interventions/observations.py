@@ -1,0 +1,123 @@
+"""What was observed of trials, read from data frames and checked: codes of values, and how often each row was seen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.errors import TableError, wanted
+from evenhand.interventions.model import CausalModel
+from evenhand.interventions.structure import Structure
+from evenhand.protocol import find_label, places
+
+__all__ = ["COUNT", "coded", "coded_log", "forced", "held", "observed", "row_label"]
+
+Ints = NDArray[np.int64]
+COUNT = "count"
+"""A column of samples may say how often a row was seen."""
+
+
+def held(attribute: str) -> str:
+    """Return the column that says at which value a sensitive attribute was held; empty where it came as it was."""
+    return f"do({attribute})"
+
+
+def coded_log(model: CausalModel, structure: Structure, log: Any) -> NDArray[np.float64]:
+    """Return how often each value of S and cell stand in a log (S, cells)."""
+    s, cell, times = observed(model, structure, log)
+    if not times.sum() > 0:
+        raise TableError(wanted("log", "at least one trial", f"{len(s)} rows"))
+    counts = np.zeros((len(structure.groups), int(np.prod([len(model.states[node]) for node in structure.nodes]))))
+    np.add.at(counts, (s, cell), times)
+    return counts
+
+
+def observed(model: CausalModel, structure: Structure, samples: Any) -> tuple[Ints, Ints, NDArray[np.float64]]:
+    """Return the values of S, the cells, and how often each row was seen."""
+    if not hasattr(samples, "columns"):
+        raise TableError(wanted("samples", "a data frame of what was observed", type(samples).__name__))
+    twice = sorted({str(name) for name in samples.columns[samples.columns.duplicated()]})
+    if twice:
+        raise TableError(wanted("samples", "each column once", f"{twice} more often"))
+    wished = [*structure.sensitive, *structure.nodes]
+    missing = [node for node in wished if node not in samples]
+    if missing:
+        raise TableError(
+            wanted("samples", f"the columns {wished}", f"none for {missing}", "every one of them enters a weight")
+        )
+    if not len(samples):
+        return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
+    s = _flat(model, samples, structure.sensitive)
+    return s, _flat(model, samples, structure.nodes), _times(samples)
+
+
+def _flat(model: CausalModel, samples: Any, nodes: tuple[str, ...]) -> Ints:
+    number: Ints = np.zeros(len(samples), np.int64)
+    for node in nodes:
+        number = number * len(model.states[node]) + coded(samples, node, model.states[node])
+    return number
+
+
+def coded(samples: Any, column: str, states: tuple[Any, ...]) -> Ints:
+    """Return the positions among `states` of the values in a column."""
+    import pandas as pd
+
+    if column not in samples:
+        raise TableError(wanted("samples", f"a column {column!r}", list(samples.columns)))
+    codes = np.asarray(pd.Index(list(states), dtype=object).get_indexer(samples[column].astype(object)), np.int64)
+    known = places(states)
+    for row in np.flatnonzero(codes < 0):
+        value = samples[column].iloc[row]
+        position = find_label(value, known) if isinstance(value, str) else None
+        if position is None:
+            break
+        codes[row] = position
+    if (codes < 0).any():
+        at = int(np.flatnonzero(codes < 0)[0])
+        got, place = samples[column].iloc[at], _cell(samples, at, column)
+        raise TableError(wanted(place, f"one of {list(states)}", got, "leave such rows out"))
+    return codes
+
+
+def forced(model: CausalModel, structure: Structure, samples: Any, s: Ints) -> Ints:
+    """Return 1 where S was held, 0 where it came as it was."""
+    columns = [held(attribute) for attribute in structure.sensitive]
+    if not any(column in samples for column in columns):
+        return np.zeros(len(s), np.int64)
+    absent = [column for column in columns if column not in samples]
+    if absent:
+        raise TableError(wanted("samples", f"the columns {columns}, or none of them", f"none for {absent}"))
+    empty = samples[columns].isna() | (samples[columns].astype(object) == "")
+    for attribute, column in zip(structure.sensitive, columns, strict=True):
+        differs = np.flatnonzero(
+            ~empty[columns].all(axis=1) & (samples[column].astype(object) != samples[attribute].astype(object))
+        )
+        if differs.size:
+            at = int(differs[0])
+            what = f"the value it was held at, {samples[column].iloc[at]!r}"
+            raise TableError(wanted(_cell(samples, at, attribute), what, samples[attribute].iloc[at]))
+    return np.asarray(~empty.all(axis=1), np.int64)
+
+
+def _times(samples: Any) -> NDArray[np.float64]:
+    if COUNT not in samples:
+        return np.ones(len(samples))
+    try:
+        times = np.asarray(samples[COUNT], dtype=float)
+    except (TypeError, ValueError) as error:
+        raise TableError(wanted(f"column {COUNT!r}", "numbers of trials", samples[COUNT].iloc[0])) from error
+    bad = np.flatnonzero(~((times >= 0) & (times == np.floor(times)) & np.isfinite(times)))
+    if bad.size:
+        raise TableError(wanted(_cell(samples, bad[0], COUNT), "a whole number >= 0", float(times[bad[0]])))
+    return times
+
+
+def row_label(samples: Any, at: int) -> Any:
+    """Return what a data frame calls its row number `at`."""
+    return samples.index[at]
+
+
+def _cell(samples: Any, at: int, column: str) -> str:
+    return f"row {row_label(samples, at)}, column {column!r}"

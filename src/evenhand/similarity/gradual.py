@@ -1,0 +1,134 @@
+"""Kernels as Python calls them: as plain Python at first, compiled when that pays.
+
+All metric learners with one `cut` share their machine code, and so do the policies that have such a learner.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from evenhand.kernels.compose import OPEN, Gradual, Kernel, entry, kernel
+from evenhand.kernels.flatten import packer
+from evenhand.rng import stream
+from evenhand.similarity import rule
+from evenhand.similarity.metric import direct, ends, learn_kernel
+from evenhand.similarity.metric_state import MetricState, pack_metric
+from evenhand.similarity.rule import draw, learn_reward
+
+__all__ = ["DistanceKernels", "RoundKernels", "distance_kernels", "gradual", "round_kernels"]
+
+PLAIN_WORK, MOST_PLAIN_CALL = 10_000_000, 1_000_000
+"""How many array entries a kernel touches as plain Python before it is compiled, a few seconds, and how many in one
+call: the compiler takes a minute."""
+
+PROGRAM_WORK = 30
+"""How much more a pair takes where linear programs certify its interval."""
+
+pack_state = packer(rule.new_state(1, 2, 1.0, stream(0)))
+pack_params = packer(rule.RuleParams(True, True, 0.1, 0.1, 1.0, 1.0, True, rule.ALL, np.zeros(0)))
+decide = learn = OPEN
+
+
+@kernel
+def _ends(x: Any, y: Any, index: Any, metric: Any) -> Any:
+    state = pack_metric(*metric)
+    direct(state, x, y)
+    if state.length[0] == 0.0:
+        return 0.0, 0.0, 0.0
+    return ends(state, index)
+
+
+@kernel
+def _learn(x: Any, y: Any, index: Any, gap: Any, unfair: Any, precision: Any, metric: Any) -> Any:
+    state = pack_metric(*metric)
+    direct(state, x, y)
+    return learn(state, index, gap, unfair, precision)
+
+
+@kernel
+def _ask(contexts: Any, round: Any, params: Any, state: Any, metric: Any) -> Any:
+    settings, own = pack_params(*params), pack_state(*state)
+    decide(settings, own, pack_metric(*metric), contexts, round)
+    return draw(settings, own)
+
+
+@kernel
+def _learn_reward(x: Any, reward: Any, state: Any) -> Any:
+    learn_reward(pack_state(*state), x, reward)
+
+
+@kernel
+def _learn_verdicts(contexts: Any, p: Any, undecided: Any, said: Any, status: Any, params: Any, metric: Any) -> Any:
+    return learn(pack_params(*params), pack_metric(*metric), contexts, p, undecided, said, status)
+
+
+class DistanceKernels(NamedTuple):
+    """What a metric learner calls."""
+
+    ends: Gradual
+    """(x, y, index, metric) -> the least square of the distance, the guess, the largest square."""
+    learn: Gradual
+    """(x, y, index, gap, unfair, precision, metric) -> what came of the verdict."""
+
+
+class RoundKernels(NamedTuple):
+    """What a policy calls in a round."""
+
+    ask: Gradual
+    """(contexts, round, params, state, metric) -> the first who was drawn, or -1."""
+    learn_reward: Gradual
+    """(x, reward, state)"""
+    learn_verdicts: Gradual
+    """(contexts, p, undecided, said, status, params, metric) -> how many contradicted every metric."""
+
+
+@functools.cache
+def distance_kernels(cut: Kernel, plain_work: int) -> DistanceKernels:
+    """Return the kernels of metric learners with this `cut`; for `plain_work` see `DistanceLearner`."""
+
+    def work(*arguments: Any) -> int:
+        return pair_work(plain_work, arguments[-1])
+
+    return DistanceKernels(gradual(entry(_ends), work), gradual(entry(_learn, learn=learn_kernel(cut)), work))
+
+
+@functools.cache
+def round_kernels(cut: Kernel, plain_work: int) -> RoundKernels:
+    """Return the kernels of policies over metric learners with this `cut`."""
+
+    def round_work(contexts: Any, *arguments: Any) -> int:
+        k = len(contexts)
+        return k * k * pair_work(plain_work, arguments[-1]) // 2 + k**3
+
+    def reward_work(x: Any, reward: Any, state: Any) -> int:
+        return 4 * int(x.size) ** 2
+
+    decide, learn = rule.rule_kernels(learn_kernel(cut))
+    return RoundKernels(
+        gradual(entry(_ask, decide=decide), round_work),
+        gradual(entry(_learn_reward), reward_work),
+        gradual(entry(_learn_verdicts, learn=learn), round_work),
+    )
+
+
+def gradual(entered: Any, work: Callable[..., int]) -> Gradual:
+    """Return an entry that is compiled after so many calls; `work` says how many array entries a call touches."""
+
+    def cost(*arguments: Any) -> int:
+        entries = work(*arguments)
+        return entries if entries < MOST_PLAIN_CALL else PLAIN_WORK + 1
+
+    return Gradual(entered, None, PLAIN_WORK, cost=cost)
+
+
+def pair_work(plain_work: int, metric: tuple[Any, ...]) -> int:
+    """Return about how many array entries a kernel touches for a pair, with this flat state of a metric learner."""
+    programs, m = metric[PROGRAMS], metric[U].size
+    return plain_work * int(m) ** 2 * (PROGRAM_WORK if programs else 1)
+
+
+PROGRAMS, U = MetricState._fields.index("programs"), MetricState._fields.index("u")

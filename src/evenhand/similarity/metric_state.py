@@ -1,0 +1,202 @@
+"""The state of the metric learners, as arrays that kernels share."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.kernels.flatten import flat, names, packer
+from evenhand.kernels.halfspaces import Simplex, simplex
+from evenhand.rng import stream
+from evenhand.saved import fill, refused
+
+__all__ = [
+    "CONTRADICTING",
+    "TEACHING",
+    "MetricState",
+    "empty_state",
+    "grown",
+    "pack_metric",
+    "restored_state",
+    "saved_arrays",
+]
+
+TEACHING, CONTRADICTING = 0, 1
+"""Where `MetricState.tally` counts the verdicts that taught, and those that contradicted every metric."""
+
+
+class MetricState(NamedTuple):
+    """State of `copies` learners of a metric with m coordinates; capacity half-spaces each."""
+
+    centre: NDArray[np.float64]
+    """(copies, m)"""
+    factor: NDArray[np.float64]
+    """(copies, m, m)"""
+    radius: NDArray[np.float64]
+    """(copies,): at least the Frobenius norm of G."""
+    cuts: NDArray[np.float64]
+    """(copies, m, capacity): unit normals of the half-spaces <cuts, G> <= limits, a column each."""
+    limits: NDArray[np.float64]
+    """(copies, capacity)"""
+    counts: NDArray[np.int64]
+    """(copies,): how many half-spaces are logged."""
+    doublings: NDArray[np.int64]
+    """(copies,): how often the radius was doubled."""
+    thin: NDArray[np.int64]
+    """(copies,): how many of the factor's columns, the last ones, are directions split off as thin."""
+    rows: NDArray[np.int64]
+    columns: NDArray[np.int64]
+    scales: NDArray[np.float64]
+    """(m,): coordinate n of G is scales[n] G[rows[n], columns[n]]."""
+    error_rate: float
+    """The rate of wrong verdicts."""
+    tolerance: float
+    """How far d^2 may be from any Mahalanobis distance."""
+    most_doublings: int
+    """How often the radius may double."""
+    logs: bool
+    """Whether half-spaces are logged."""
+    reach: float
+    """How far the ellipsoid reaches in standard units."""
+    spread: float
+    """The prior's factor relative to its radius."""
+    programs: bool
+    """Whether linear programs certify."""
+    thin_width: float
+    """The width below which a direction counts as thin."""
+    tally: NDArray[np.int64]
+    """(2,): see `TEACHING`."""
+    stream: NDArray[np.uint64]
+    u: NDArray[np.float64]
+    """(m,): the direction that was set last, of unit length, and its original length in `length`."""
+    length: NDArray[np.float64]
+    image: NDArray[np.float64]
+    """(m,): scratch, L'u."""
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    """(m,): scratch, the box around all G of the radius."""
+    point: NDArray[np.float64]
+    step: NDArray[np.float64]
+    moments: NDArray[np.float64]
+    """(m,), (m,), (m + 1, m): scratch of random walks."""
+    excess: NDArray[np.float64]
+    slopes: NDArray[np.float64]
+    """(capacity,): scratch."""
+    simplex: Simplex
+
+
+def empty_state(
+    coordinates: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]],
+    copies: int,
+    radius: float,
+    random: NDArray[np.uint64],
+    **options: Any,
+) -> MetricState:
+    """Return the state of learners that were told nothing, before their prior.
+
+    Parameters
+    ----------
+    coordinates : (rows, columns, scales).
+    options : the fields from `error_rate` to `thin_width`.
+    """
+    rows, columns, scales = coordinates
+    m, n = rows.size, copies
+    capacity = 32 * m
+    return MetricState(
+        centre=np.zeros((n, m)),
+        factor=np.zeros((n, m, m)),
+        radius=np.full(n, radius),
+        cuts=np.zeros((n, m, capacity)),
+        limits=np.zeros((n, capacity)),
+        counts=np.zeros(n, np.int64),
+        doublings=np.zeros(n, np.int64),
+        thin=np.zeros(n, np.int64),
+        rows=rows,
+        columns=columns,
+        scales=scales,
+        tally=np.zeros(2, np.int64),
+        stream=random,
+        u=np.zeros(m),
+        length=np.zeros(1),
+        image=np.zeros(m),
+        low=np.zeros(m),
+        high=np.zeros(m),
+        point=np.zeros(m),
+        step=np.zeros(m),
+        moments=np.zeros((m + 1, m)),
+        excess=np.zeros(capacity),
+        slopes=np.zeros(capacity),
+        simplex=simplex(m),
+        **options,
+    )
+
+
+def grown(state: MetricState, capacity: int) -> MetricState:
+    """Return the state with room for so many half-spaces in each copy's log, at least as many as before."""
+    more = capacity - state.limits.shape[1]
+    copies, m, _ = state.cuts.shape
+    return state._replace(
+        cuts=np.concatenate([state.cuts, np.zeros((copies, m, more))], axis=2),
+        limits=np.concatenate([state.limits, np.zeros((copies, more))], axis=1),
+        excess=np.zeros(capacity),
+        slopes=np.zeros(capacity),
+    )
+
+
+pack_metric = packer(
+    empty_state(
+        (np.zeros(1, np.int64), np.zeros(1, np.int64), np.ones(1)), 1, 1.0, stream(0), error_rate=0.0, tolerance=0.0,
+        most_doublings=0, logs=False, reach=1.0, spread=1.0, programs=False, thin_width=0.0,
+    )
+)  # fmt: skip
+"""The kernel that builds a `MetricState` from its flat fields."""
+
+# ------------------------------------------------------------------ files
+
+OPTIONS = MetricState._fields[11:19]
+"""The fields from `error_rate` to `thin_width`, one array in a file."""
+FIXED = ("rows", "columns", "scales", "options")
+"""What the configuration says."""
+SCRATCH = MetricState._fields[MetricState._fields.index("u") :]
+
+
+def saved_arrays(state: MetricState) -> dict[str, NDArray[Any]]:
+    """Return what a file keeps of a state, by name, in the order of the file."""
+    arrays: dict[str, Any] = {}
+    for name, value in zip(names(state), flat(state), strict=True):
+        if name == OPTIONS[0]:
+            arrays["options"] = np.array([float(getattr(state, option)) for option in OPTIONS])
+        if name not in OPTIONS:
+            arrays[name] = value
+    return arrays
+
+
+def restored_state(fresh: MetricState, saved: Any) -> MetricState:
+    """Return the state of which a file kept these arrays; `fresh` is one of the same configuration before any verdict.
+
+    Raises
+    ------
+    StateFileError
+        If an array cannot have been saved; its name is said.
+    """
+    arrays = saved_arrays(fresh)
+    if not isinstance(saved, list) or len(saved) != len(arrays):
+        raise refused("metric.state", f"{len(arrays)} arrays", saved)
+    limits = saved[list(arrays).index("limits")]
+    if isinstance(limits, np.ndarray) and limits.ndim == 2:
+        fresh = grown(fresh, max(limits.shape[1], fresh.limits.shape[1]))
+        arrays = saved_arrays(fresh)
+    for (name, own), kept in zip(arrays.items(), saved, strict=True):
+        before = own.copy()
+        fill(own, kept, f"metric.{name}", numbers=not name.startswith(SCRATCH))
+        if name in FIXED and not np.array_equal(own, before):
+            raise refused(f"metric.{name}", before.tolist(), own.tolist())
+    most = {"counts": fresh.limits.shape[1], "doublings": fresh.most_doublings, "thin": fresh.rows.size}
+    for name, high in most.items():
+        if not ((arrays[name] >= 0) & (arrays[name] <= high)).all():
+            raise refused(f"metric.{name}", f"counts from 0 to {high}", arrays[name].tolist())
+    if not (arrays["radius"] > 0).all():
+        raise refused("metric.radius", "numbers > 0", arrays["radius"].tolist())
+    return fresh
