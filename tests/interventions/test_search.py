@@ -95,6 +95,17 @@ def test_a_told_ticket_is_closed_and_an_open_one_can_be_shown_again(search):
     assert state.to_bytes(search) == before
 
 
+def test_an_allocation_says_why(search):
+    first = search.ask()
+    assert first.reason_code == "explored"
+    assert first.reason.startswith(f"phase 1 of {len(search.phases())}: ")
+    search.forget(first)
+    while not search.finished:
+        search.forget(search.ask())
+    last = search.ask()
+    assert (last.reason_code, last.reason, int(last.plan.sum())) == ("other", "nothing is left to try", 0)
+
+
 def test_several_open_tickets_spend_the_budget_once(search):
     WORLD.reset(1)
     tickets = [search.ask() for _ in range(30)]

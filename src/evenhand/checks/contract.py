@@ -23,7 +23,7 @@ from evenhand.checks.conversation import (
     check_tickets,
 )
 from evenhand.checks.numeric import check_labels, check_learns, check_numbers, check_one_kernel
-from evenhand.checks.play import SEED, Skip, fresh_copy, plain
+from evenhand.checks.play import SEED, Skip, first_difference, fresh_copy, plain
 from evenhand.errors import ArgumentError, ContractError, wanted
 from evenhand.protocol import Decision
 from evenhand.state import from_bytes, to_bytes
@@ -130,7 +130,7 @@ def check_world(world: Any, *, rounds: int = 200) -> list[Check]:
             if arms:
                 index = t % len(arms)
                 seen[-1].append(plain(one.respond(Decision(t, t, arms[index], index, None, ""))))
-    at = next((i for i, (a, b) in enumerate(zip(*seen, strict=True)) if a != b), None)
+    at = first_difference(*seen)
     if at is not None:
         raise ContractError(f"{type(world).__name__} breaks the contract: with the same seed, two copies part")
     return [Check("same seed")]

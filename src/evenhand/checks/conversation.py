@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.checks.play import SEED, Skip, converse, fresh_copy, must_refuse, state_of
+from evenhand.checks.play import SEED, Skip, converse, first_difference, fresh_copy, must_refuse, state_of
 from evenhand.errors import ArgumentError, EvenhandError, ExhaustedError, TicketError
 from evenhand.simulation.loop import replicate, runs_compiled
 from evenhand.state import from_bytes, to_bytes
@@ -36,7 +36,7 @@ def check_same_seed(policy: Any, world: Any, rounds: int) -> None:
     world.reset(SEED), other_world.reset(SEED)
     first = converse(policy, world, rounds)
     second = converse(other_policy, other_world, rounds)
-    at = next((t for t, (a, b) in enumerate(zip(first, second, strict=True)) if a != b), None)
+    at = first_difference(first, second)
     assert at is None, f"with one seed, round {at} was {first[at or 0]} in one copy and {second[at or 0]} in another"
 
 
@@ -56,7 +56,7 @@ def check_save_and_load(policy: Any, world: Any, rounds: int) -> None:
     for one in (policy, other):
         one.tell(getattr(open_ticket, "id", open_ticket), *happened)
     first, second = converse(policy, world, half), converse(other, other_world, half)
-    at = next((t for t, (a, b) in enumerate(zip(first, second, strict=True)) if a != b), None)
+    at = first_difference(first, second)
     assert at is None, f"the loaded policy parts from the original {at} rounds later"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.checks.play import SEED, Skip, converse
+from evenhand.checks.play import SEED, Skip, converse, first_difference
 from evenhand.kernels.flatten import flat
 from evenhand.policy import KernelPolicy
 from evenhand.simulation.loop import replicate, runs_compiled
@@ -124,7 +124,7 @@ def check_numbers(policy: Any, world: Any, rounds: int) -> None:
     other_world = copy.deepcopy(world)
     world.reset(SEED), other_world.reset(SEED)
     first, second = converse(policy, world, min(rounds, 60)), converse(other, other_world, min(rounds, 60))
-    at = next((t for t, (a, b) in enumerate(zip(first, second, strict=True)) if a != b), None)
+    at = first_difference(first, second)
     assert at is None, f"with {written} in place of {config} it decides otherwise in round {(at or 0) + 1}"
     kinds = [[getattr(field, "dtype", type(field)) for field in flat(one._params)] for one in (policy, other)]
     assert kinds[0] == kinds[1], f"its parameters have the types {kinds[1]}, not {kinds[0]}: coerce them in __init__"

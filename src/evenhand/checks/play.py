@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from evenhand.errors import ArgumentError, EvenhandError
 from evenhand.state import to_bytes
 
-__all__ = ["SEED", "Skip", "converse", "fresh_copy", "must_refuse", "plain", "state_of"]
+__all__ = ["SEED", "Skip", "converse", "first_difference", "fresh_copy", "must_refuse", "plain", "state_of"]
 
 SEED = 20211
 
@@ -47,6 +47,11 @@ def converse(policy: Any, world: Any, rounds: int) -> list[Any]:
         policy.tell(ticket, *happened)
         said.append(plain(ticket))
     return said
+
+
+def first_difference(first: Sequence[Any], second: Sequence[Any]) -> int | None:
+    """Return the first place at which two conversations of one length differ, None where they are the same."""
+    return next((place for place, (a, b) in enumerate(zip(first, second, strict=True)) if a != b), None)
 
 
 def state_of(policy: Any) -> Any:

@@ -138,7 +138,7 @@ class Lipschitz(Conversation):
         ticket = Ticket(shown, self._state.p.copy(), self._state.chosen.copy(), np.triu(self._state.undecided & 1))
         for i, j, pair in self._pairs(k):
             for _ in range(self._state.undecided[j, i]):
-                self.metric.record_fact(shown[i], shown[j], pair)
+                self.metric.log.record_fact(shown[i], shown[j], pair)
         said = (self.round, *ticket.drawn(self.select))
         number = self._hand_out((said, ticket))
         why = (DRAWN, "drawn") if first >= 0 else (NOBODY, "other")
@@ -339,7 +339,7 @@ class Lipschitz(Conversation):
             raise self.metric.refusal(*beside, taken[i, j], where=f"pair ({i}, {j}): ")
         for (i, j), verdict in taken.items():
             if status[i, j] in (TAUGHT, MOVED) or said[i, j] != 0:
-                self.metric.record(verdict)
+                self.metric.log.record(verdict)
 
     def _kept(self, remembered: Any) -> tuple[Any, ...]:
         (round, _, _), ticket = remembered

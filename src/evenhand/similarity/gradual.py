@@ -21,9 +21,9 @@ from evenhand.similarity.rule import draw, learn_reward
 
 __all__ = ["DistanceKernels", "RoundKernels", "distance_kernels", "gradual", "round_kernels"]
 
-PLAIN_WORK, MOST_PLAIN_CALL = 10_000_000, 1_000_000
-"""How many array entries a kernel touches as plain Python before it is compiled, a few seconds, and how many in one
-call: the compiler takes a minute."""
+PLAIN_WORK, MOST_PLAIN_CALL = 3_000_000, 1_000_000
+"""How many array entries a kernel touches as plain Python before it is compiled, about a second, and how many in one
+call. Compiling takes up to a minute, loading what was compiled before a second."""
 
 PROGRAM_WORK = 30
 """How much more a pair takes where linear programs certify its interval."""

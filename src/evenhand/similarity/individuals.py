@@ -17,6 +17,8 @@ from evenhand.protocol import Decision
 from evenhand.rng import stream
 from evenhand.similarity.conversation import Lipschitz
 from evenhand.similarity.environment import (
+    ADVERSARIAL,
+    CANDIDATES,
     CERTIFICATE,
     METRIC_UPDATES,
     SCORES,
@@ -47,8 +49,9 @@ def _show(world: Any, metric: Any) -> None:
 
 def _round_work(world: Environment, *arguments: Any) -> int:
     """Return about how many array entries a kernel touches in a round of the world."""
-    k, d = world.contexts.shape
-    return int(k) ** 2 * (20 + int(d)) + int(k) * int(d) ** 4
+    k, d = map(int, world.contexts.shape)
+    searched = CANDIDATES * k * d**4 // 2 if world.kind == ADVERSARIAL else 0
+    return k * k * (20 + d) + 50 * k**3 + searched
 
 
 show_round, measure_round = (gradual(entry(one), _round_work) for one in (_show, measure))
@@ -178,10 +181,11 @@ class Individuals:
             raise ArgumentError(wanted("ticket", "a Decision about the individuals of the round", ticket))
         p = ticket.probabilities
         if p is None:
-            p = (np.arange(self.individuals) == ticket.index).astype(np.float64)
-        if len(p) != self.individuals:
-            raise ArgumentError(wanted("ticket", f"a Decision about {self.individuals} individuals", len(p)))
-        measure_round(self._environment, self.truth.truth, np.asarray(p, np.float64))
+            p = np.arange(self.individuals) == ticket.index
+        p = np.ascontiguousarray(p, dtype=np.float64)
+        if p.shape != (self.individuals,):
+            raise ArgumentError(wanted("ticket", f"a Decision about {self.individuals} individuals", p.shape))
+        measure_round(self._environment, self.truth.truth, p)
         violations = self.oracle(self._environment.contexts.copy(), p)
         outcomes = self._environment.rewards + self._environment.noises
         drawn: Any = ticket.arm

@@ -64,7 +64,7 @@ class DistanceLearner(Configured):
         self.seed = draw_seed(seed)
         self.dimension: int | None = None
         self.copies = 1
-        self._log = VerdictLog()
+        self.log = VerdictLog()
 
     def reach(self, m: int) -> tuple[float, float]:
         """Return how far the ellipsoid reaches in standard units, and the prior's factor relative to the ball of the
@@ -153,7 +153,7 @@ class DistanceLearner(Configured):
         if self._take(taken) == CONTRADICTED:
             self.put_back(before)
             raise self.refusal(taken)
-        number = self.record(taken)
+        number = self.log.record(taken)
         self.warn_if_grown(doublings)
         return number
 
@@ -168,10 +168,10 @@ class DistanceLearner(Configured):
         """
         if not is_whole(verdict) or verdict not in [v.id for v in self.verdicts]:
             raise VerdictError(wanted("verdict", "the id of a verdict that stands in the log", verdict))
-        self._log.remove(verdict)
+        self.log.remove(verdict)
         assert self.dimension is not None
         self._allocate(self.dimension, self.copies)
-        for v in self._log.entries:
+        for v in self.log.entries:
             self._take(v)
 
     @locked
@@ -193,12 +193,12 @@ class DistanceLearner(Configured):
         within = None if radius is None else real("radius", radius, above=0, high=LARGEST_FEATURE)
         if self.dimension is None:
             return []
-        return disputed(self.verdicts, self._log.refused, self.state, within or self._widest)
+        return disputed(self.verdicts, self.log.refused, self.state, within or self._widest)
 
     @property
     def verdicts(self) -> list[Verdict]:
         """The log: the verdicts that were taken and not withdrawn, in their order."""
-        return self._log.verdicts
+        return self.log.verdicts
 
     @property
     def radius_reached(self) -> float | None:
@@ -223,27 +223,19 @@ class DistanceLearner(Configured):
             If the structure is for another dimension, or there are more pairs and features than memory holds.
         """
         self._allocate(whole("dimension", dimension, low=1), 1 if self.shared else max(1, copies))
-        self._log = VerdictLog()
-
-    def record(self, taken: Verdict) -> int:
-        """Enter a verdict that the kernels have taken already."""
-        return self._log.record(taken)
-
-    def record_fact(self, x: NDArray[np.float64], y: NDArray[np.float64], pair: int) -> None:
-        """Enter that the kernels took what no auditor has to say: that the square of a distance is not negative."""
-        self._log.record_fact(x, y, pair)
+        self.log = VerdictLog()
 
     def takes_back(self, newest: Verdict, beside: Sequence[Verdict] = ()) -> bool:
         """Say whether the log, or a verdict beside it, says the opposite on the same pair and gap; False where
         verdicts may be wrong."""
-        return self.error_rate == 0.0 and self._log.reversed_by(newest, beside, self.shared)
+        return self.error_rate == 0.0 and self.log.reversed_by(newest, beside, self.shared)
 
     def refusal(self, *report: Verdict, where: str = "") -> VerdictError:
         """Remember a report whose last verdict was refused; return the refusal, which says what it contradicts."""
         against = clashing(self.verdicts, report, self.state, self._widest)
         logged = [verdict.id for verdict in against if verdict.id]
         if logged:
-            self._log.remember_refused(report)
+            self.log.remember_refused(report)
         return VerdictError(where + refusal(report[-1], against, float(self.state.radius.max())), logged)
 
     @property
@@ -287,11 +279,11 @@ class DistanceLearner(Configured):
             "config": self.config(),
             "dimension": self.dimension,
             "copies": self.copies,
-            "next": self._log.next,
+            "next": self.log.next,
         }
         if self.dimension is not None:
             body["state"] = list(saved_arrays(self.state).values())
-            body["verdicts"] = [list(verdict) for verdict in self._log.entries]
+            body["verdicts"] = [list(verdict) for verdict in self.log.entries]
         return body
 
     @classmethod
@@ -307,7 +299,7 @@ class DistanceLearner(Configured):
         if saved.item(snapshot, "dimension") is not None:
             learner.begin(saved.whole(snapshot, "dimension", 1), saved.whole(snapshot, "copies", 0))
             learner._keep(restored_state(learner.state, saved.item(snapshot, "state")))
-            learner._log = VerdictLog.restored(snapshot, learner.dimension or 0, learner.copies)
+            learner.log = VerdictLog.restored(snapshot, learner.dimension or 0, learner.copies)
         return learner
 
     # ------------------------------------------------------------------ inside

@@ -20,7 +20,8 @@ from evenhand.kernels.halfspaces import support
 from evenhand.similarity.metric_state import CONTRADICTING, TEACHING
 
 __all__ = [
-    "CONTRADICTED", "EQUAL", "MOVED", "NOTHING", "TAUGHT", "append", "certified", "direct", "dull", "ends", "interval",
+    "CONTRADICTED", "EQUAL", "MOVED", "NOTHING", "TAUGHT", "append", "certified", "direct", "dull", "ends", "farthest",
+    "interval",
     "learn", "learn_kernel", "opened", "prior", "project", "squeeze", "width",
 ]  # fmt: skip
 
@@ -82,6 +83,13 @@ def interval(state: Any, copy: Any) -> Any:
     return low, guess, high
 
 
+@kernel
+def farthest(state: Any, copy: Any, direction: Any) -> Any:
+    """Return how far the set of all metrics that agree with the log reaches in a direction, by a linear program."""
+    cuts, limits, count = state.cuts[copy], state.limits[copy], state.counts[copy]
+    return support(cuts, limits, count, state.low, state.high, direction, state.excess, state.simplex)
+
+
 @routine
 def opened(state: Any, copy: Any) -> Any:
     """Return the certified ends (low, high) of <G, u> over the box and all logged half-spaces, by two linear
@@ -90,20 +98,10 @@ def opened(state: Any, copy: Any) -> Any:
     for n in range(state.u.size):
         state.high[n] = radius
         state.low[n] = 0.0 if state.rows[n] == state.columns[n] else -radius
-    args = (
-        state.cuts[copy],
-        state.limits[copy],
-        state.counts[copy],
-        state.low,
-        state.high,
-        state.u,
-        state.excess,
-        state.simplex,
-    )
-    high = support(*args)
+    high = farthest(state, copy, state.u)
     for n in range(state.u.size):
         state.u[n] = -state.u[n]
-    low = -support(*args)
+    low = -farthest(state, copy, state.u)
     for n in range(state.u.size):
         state.u[n] = -state.u[n]
     return low, high

@@ -12,9 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from evenhand.arguments import array, one_of, real
 from evenhand.errors import ArgumentError, wanted
-from evenhand.kernels.compose import Gradual, entry, kernel
+from evenhand.kernels.compose import entry, kernel
 from evenhand.kernels.random import uniform
 from evenhand.rng import Seed, draw_seed, stream
+from evenhand.similarity.gradual import gradual
 from evenhand.similarity.reading import LARGEST_FEATURE, read_pairs
 
 __all__ = ["Auditor", "MahalanobisOracle", "Panel", "Truth", "checked_matrix", "flag", "true_distance"]
@@ -97,9 +98,7 @@ def _pairs_work(contexts: Any, *arguments: Any) -> int:
     return 10 * len(contexts) ** 2 * int(contexts.shape[1])
 
 
-PLAIN_WORK = 1_000_000
-"""How many array entries kernels touch as plain Python before they are compiled, a fraction of a second."""
-_flag_entry, _distances_entry = (Gradual(entry(one), None, PLAIN_WORK, cost=_pairs_work) for one in (_flag, _distances))
+_flag_entry, _distances_entry = (gradual(entry(one), _pairs_work) for one in (_flag, _distances))
 
 
 class MahalanobisOracle:

@@ -19,6 +19,7 @@ from evenhand.arguments import array, one_of, yes_or_no
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.compose import entry, kernel
 from evenhand.kernels.fair_program import CAPPED, Tree, prices, solve, tree
+from evenhand.similarity.gradual import gradual
 
 __all__ = ["FairProgram", "Select", "checked_select", "fair_distribution"]
 
@@ -49,7 +50,7 @@ class FairProgram(NamedTuple):
 
 
 @kernel
-def _solve(rewards: Any, distances: Any, one: Any, p: Any, *arrays: Any) -> Any:
+def _solve(rewards: Any, distances: Any, one: Any, p: Any, tree: Any) -> Any:
     k = rewards.size
     for i in range(k):
         if not abs(rewards[i]) <= LARGEST:
@@ -59,15 +60,19 @@ def _solve(rewards: Any, distances: Any, one: Any, p: Any, *arrays: Any) -> Any:
                 return -3, 0.0
             if abs(distances[i, j] - distances[j, i]) > 1e-9 * min(distances[i, j], distances[j, i]) + 1e-12:
                 return -4, 0.0
-    return solve(rewards, distances, one, p, Tree(*arrays))
+    return solve(rewards, distances, one, p, tree)
 
 
 @kernel
-def _prices(rewards: Any, price: Any, *arrays: Any) -> Any:
-    prices(rewards, price, Tree(*arrays))
+def _prices(rewards: Any, price: Any, tree: Any) -> Any:
+    prices(rewards, price, tree)
 
 
-_solve_entry, _prices_entry = entry(_solve), entry(_prices)
+def _work(rewards: Any, *arguments: Any) -> int:
+    return 50 * len(rewards) ** 3
+
+
+_solve_entry, _prices_entry = (gradual(entry(one), _work) for one in (_solve, _prices))
 
 
 class _Scratch(threading.local):
@@ -131,14 +136,14 @@ def fair_distribution(
     if scratch is None:
         scratch = _scratch.trees[k] = tree(k)
     p = np.empty(k)
-    steps, price = _solve_entry(a, c, one, p, *scratch)
+    steps, price = _solve_entry(a, c, one, p, scratch)
     if steps < 0:
         if steps == CAPPED:
             return _by_highs(a, c, one, details)
         _refuse(steps, a, c)
     if not details:
         return p
-    _prices_entry(a, price, *scratch)
+    _prices_entry(a, price, scratch)
     return _described(a, p, price, scratch)
 
 

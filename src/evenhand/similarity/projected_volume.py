@@ -22,11 +22,11 @@ from typing import Any
 
 from evenhand.arguments import real
 from evenhand.kernels.compose import kernel, routine
-from evenhand.kernels.halfspaces import support, walk
+from evenhand.kernels.halfspaces import walk
 from evenhand.registry import register
 from evenhand.rng import Seed
 from evenhand.similarity.learner import DistanceLearner, Structure
-from evenhand.similarity.metric import CONTRADICTED, NOTHING, TAUGHT, append, dull, opened, width
+from evenhand.similarity.metric import CONTRADICTED, NOTHING, TAUGHT, append, dull, farthest, opened, width
 
 __all__ = ["ProjectedVolumeDistance"]
 
@@ -73,18 +73,9 @@ def recentre(state: Any, copy: Any) -> Any:
             state.moments[i, j] = 0.0
     for n in range((BURN + KEEP) * m):
         walk(
-            state.cuts[copy],
-            state.limits[copy],
-            state.counts[copy],
-            state.low,
-            state.high,
-            factor,
-            state.point,
-            state.step,
-            state.excess,
-            state.slopes,
-            state.stream,
-        )
+            state.cuts[copy], state.limits[copy], state.counts[copy], state.low, state.high, factor, state.point,
+            state.step, state.excess, state.slopes, state.stream,
+        )  # fmt: skip
         if n >= BURN * m:
             collect(factor, centre, state.point, wide, state.image, state.moments)
     scale = 1.0 / (KEEP * m)
@@ -114,16 +105,7 @@ def across(state: Any, copy: Any, j: Any) -> Any:
     for sign in (-1.0, 1.0):
         for i in range(m):
             state.image[i] = sign * factor[i, j] / norm
-        end = support(
-            state.cuts[copy],
-            state.limits[copy],
-            state.counts[copy],
-            state.low,
-            state.high,
-            state.image,
-            state.excess,
-            state.simplex,
-        )
+        end = farthest(state, copy, state.image)
         if sign < 0.0:
             least = -end
         else:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from numbers import Integral
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from evenhand.arguments import array, real
+from evenhand.arguments import array, is_whole, real
 from evenhand.errors import ContextError, RewardError, VerdictError, wanted
 from evenhand.similarity.metric import EQUAL
 
@@ -54,9 +53,9 @@ class Ticket(NamedTuple):
     def is_sound(self, dimension: int) -> bool:
         """Say whether the arrays, which a file kept, are of the types and shapes that a decision has."""
         k = len(self.contexts)
-        got = tuple(array.shape for array in self), "".join(array.dtype.kind for array in self)
-        want = ((k, dimension), (k,), (k,), (k, k)), "ffii"
-        return got == want and all(np.isfinite(array).all() for array in self)
+        want = ((k, dimension), np.float64), ((k,), np.float64), ((k,), np.int64), ((k, k), np.int64)
+        fits = all(one.shape == shape and one.dtype == kind for one, (shape, kind) in zip(self, want, strict=True))
+        return fits and all(one.flags.c_contiguous and bool(np.isfinite(one).all()) for one in self)
 
 
 def read_theta(theta: Any) -> NDArray[np.float64]:
@@ -132,15 +131,11 @@ def read_pairs(name: str, pairs: Any, k: int) -> list[tuple[int, int]]:
         places = list(pair) if _listed(pair) else []
         if len(places) != 2:
             raise VerdictError(wanted(name, "pairs (i, j) of positions", pair))
-        i, j = sorted(int(place) if _whole(place) else -1 for place in places)
+        i, j = sorted(int(place) if is_whole(place) else -1 for place in places)
         if not 0 <= i < j < k:
             raise VerdictError(wanted(name, f"pairs of two different positions below {k}", pair))
         read.append((i, j))
     return read
-
-
-def _whole(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def _listed(value: Any) -> bool:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.arguments import is_whole
 from evenhand.errors import ArgumentError, wanted
 
 __all__ = ["Structure", "checked_structure", "coordinates", "count"]
@@ -68,8 +68,7 @@ def checked_structure(structure: Any) -> Structure:
     except TypeError:
         blocks = []
     features = [feature for block in blocks for feature in block]
-    whole = all(isinstance(feature, Integral) and not isinstance(feature, bool) for feature in features)
-    if not features or not whole or sorted(features) != list(range(len(features))):
+    if not features or not all(map(is_whole, features)) or sorted(features) != list(range(len(features))):
         named = "blocks that name each feature 0, 1, ... once, such as [[0, 1], [2]]"
         raise ArgumentError(wanted("structure", f'"symmetric", "full", "diagonal" or {named}', structure))
     return [[int(feature) for feature in block] for block in blocks]

@@ -106,7 +106,10 @@ class VerdictLog:
                 case [int(id), np.ndarray() as x, np.ndarray() as y, float(gap), bool(), int(pair)] if (
                     type(id) is type(pair) is int
                     and (id == 0 or last < id < log.next)
-                    and all(one.shape == (dimension,) and np.isfinite(one).all() for one in (x, y))
+                    and all(
+                        one.shape == (dimension,) and one.dtype == np.float64 and np.isfinite(one).all()
+                        for one in (x, y)
+                    )
                     and 0.0 <= gap <= 1.0
                     and (0 <= pair < copies or (copies == 1 and pair > 0))
                 ):
