@@ -148,6 +148,12 @@ def test_what_cannot_have_been_saved_is_refused_by_name(which, path, value):
 
 
 @pytest.mark.parametrize("which", SAVED)
+def test_a_field_that_no_version_has_written_is_refused_by_name(which):
+    with pytest.raises(StateFileError, match="saved surprise: wanted no such field, got 7"):
+        from_bytes(edited(SAVED[which], "surprise", 7))
+
+
+@pytest.mark.parametrize("which", SAVED)
 def test_the_file_as_it_was_written_is_taken(which):
     copy = from_bytes(edited(SAVED[which], "tickets.token", "01234567"))
     assert copy.open_tickets == from_bytes(SAVED[which]).open_tickets

@@ -43,14 +43,8 @@ def circle_in(sources: dict[str, str]) -> list[str]:
     return []
 
 
-EXPECTED = {"evenhand.interventions", "evenhand.similarity"}
-"""Packages in which circles are still being taken apart."""
-
-
 @pytest.mark.parametrize("package", PACKAGES)
-def test_no_module_imports_itself_by_way_of_others(package, request):
-    if package in EXPECTED:
-        request.applymarker(pytest.mark.xfail(reason="circles that are being taken apart", strict=False))
+def test_no_module_imports_itself_by_way_of_others(package):
     sources = {name: file.read_text(encoding="utf-8") for name, file in modules_of(package).items()}
     assert circle_in(sources) == []
 

@@ -506,7 +506,7 @@ class KernelPolicy(Conversation):
 
     def forget_machine_code(self) -> None:
         """Have the kernels bound anew at the next decision, as their arrays are others now."""
-        for name in _COMPILED:
+        for name in self.transient:
             self.__dict__.pop(name, None)
 
     def _take_form(self, snapshot: dict[str, Any]) -> None:

@@ -22,7 +22,7 @@ import numpy as np
 
 from evenhand.errors import ArgumentError, SharesError, UnknownArmError, wanted
 from evenhand.kernels.compose import entry, interpreted
-from evenhand.kernels.pace import NEVER
+from evenhand.kernels.due_times import NEVER
 from evenhand.promises.slates import can_be_kept
 from evenhand.protocol import Label, find_label
 from evenhand.quotas.problem import Promise, read_share
