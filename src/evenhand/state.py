@@ -25,22 +25,15 @@ from evenhand import registry
 from evenhand.buffers import can_hold, from_npy, pack, unpack
 from evenhand.errors import ArgumentError, EvenhandError, StateFileError, wanted
 from evenhand.protocol import SavedText
-<<<<<<< HEAD
-from evenhand.saved import LOADING_DEVICE, whole
-=======
-from evenhand.saved import refused, whole
->>>>>>> 3e792b0 (A saved state with a field that no version has written is refused by name; no package has an import circle)
+from evenhand.saved import LOADING_DEVICE, refused, whole
 
 __all__ = ["FORMAT", "from_bytes", "load", "save", "to_bytes", "write"]
 
 FORMAT = 2
-<<<<<<< HEAD
 LARGE = 1_000_000
 """Arrays of more bytes are not compressed: pictures and weights hardly shrink, and it takes seconds."""
-=======
 EARLIER = {"batch", "bound", "class", "known", "mask", "next", "open", "params"}
 """Fields of states that earlier versions wrote and this one does not."""
->>>>>>> 3e792b0 (A saved state with a field that no version has written is refused by name; no package has an import circle)
 _MANIFEST, _ARRAYS = "evenhand.json", "arrays"
 
 
