@@ -19,10 +19,10 @@ Caps. With m = 1 and every arm on offer an arm may also be held to N_i(t) <= cei
 the caps sum to at least one, all floors and caps can be kept, and an arm may be played iff its cap has room in this
 round and the floors can be kept after it; among the arms whose cap has room the earliest deadline always may.
 
-Here time is absolute: a position is whole + rest/R as in `evenhand.kernels.due_times`, and a round in which an arm is not on
-offer moves its position by one round. `room` falls only at deadlines, so it is looked at there, and the least of it
-from one deadline of `order` up to the next is kept. A look ends at the last of these deadlines, or where room >= n + m,
-n being the number of arms that are owed a share: the plays due exceed r_i s - a - N_i by less than one an arm, and
+Here time is absolute: a position is whole + rest/R as in `evenhand.kernels.due_times`, and a round in which an arm is
+not on offer moves its position by one round. `room` falls only at deadlines, so it is looked at there, and the least of
+it from one deadline of `order` up to the next is kept. A look ends at the last of these deadlines, or where room >= n +
+m, n being the number of arms that are owed a share: the plays due exceed r_i s - a - N_i by less than one an arm, and
 sum_i r_i <= m, so room is at least m from there on.
 
 Most rounds need no look. `spare` is a lower bound of G over all rounds to come: a slate lowers G by one for each of its
