@@ -15,7 +15,7 @@ import re
 import threading
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from typing import Any, ClassVar, TypeVar, cast
+from typing import Any, ClassVar, Self, TypeVar, cast
 
 from evenhand.arguments import is_whole
 from evenhand.errors import ArgumentError, ClosedTicketError, ForeignTicketError, UnknownTicketError, wanted
@@ -77,6 +77,11 @@ class Configured:
         """Return the constructor's arguments."""
         names = inspect.signature(type(self).__init__).parameters
         return {name: getattr(self, name) for name in names if name != "self"}
+
+    def _made_again(self, **changed: Any) -> Self:
+        """Return one of the same configuration, but for these arguments, that remembers nothing."""
+        config = {name: copy.deepcopy(value) for name, value in self.config().items() if name not in changed}
+        return type(self)(**config, **changed)
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={value!r}" for name, value in self.config().items() if name != "seed")

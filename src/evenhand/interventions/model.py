@@ -30,14 +30,8 @@ def checked_table(name: str, table: Any, axes: Sequence[Sequence[State]]) -> NDA
     if array is None:
         raise ArgumentError(wanted(name, f"numbers of shape {shape}", table))
     if array.shape != shape:
-        raise ArgumentError(
-            wanted(
-                name,
-                f"a table of shape {shape}",
-                array.shape,
-                "one axis a parent, in order, and the node's own axis last",
-            )
-        )
+        mend = "one axis a parent, in order, and the node's own axis last"
+        raise ArgumentError(wanted(name, f"a table of shape {shape}", array.shape, mend))
     if not np.isfinite(array).all() or (array < 0).any():
         raise ArgumentError(wanted(name, "probabilities >= 0", table))
     off = np.abs(array.sum(-1) - 1.0)
@@ -85,9 +79,8 @@ class CausalModel:
         self.tables: dict[str, NDArray[np.float64]] = {}
         for node, table in tables.items():
             if node not in self.parents:
-                raise ArgumentError(
-                    wanted("parents", f"the parents of {node!r}, which has a table", "nothing", "use [] for a root")
-                )
+                what = f"the parents of {node!r}, which has a table"
+                raise ArgumentError(wanted("parents", what, "nothing", "use [] for a root"))
             self.tables[node] = checked_table(f"tables[{node!r}]", table, self.axes(node))
         self.order = self._topological()
 
@@ -224,9 +217,8 @@ class CausalModel:
         needed = self.ancestors([self._known(node, "nodes") for node in nodes], tuple(held))
         missing = sorted(node for node in needed if node not in self.tables and node not in held and node not in soft)
         if missing:
-            raise ArgumentError(
-                wanted("tables", f"tables for {missing}, which lie above {list(nodes)}", "a partial model")
-            )
+            what = f"tables for {missing}, which lie above {list(nodes)}"
+            raise ArgumentError(wanted("tables", what, "a partial model"))
         return {
             node: ((), np.eye(len(self.states[node]))[held[node]])
             if node in held

@@ -250,9 +250,8 @@ class Problem:
             unknown = [label for label in given if label not in self.candidates]
             missing = [label for label in self.candidates if label not in given]
             if unknown or missing:
-                raise ArgumentError(
-                    wanted("costs", "a cost for each candidate", f"unknown {unknown}, missing {missing}")
-                )
+                got = f"unknown {unknown}, missing {missing}"
+                raise ArgumentError(wanted("costs", "a cost for each candidate", got))
             given = [given[label] for label in self.candidates]
         array = np.array([as_float(cost) for cost in given])
         if array.shape != (len(self.candidates),) or not np.isfinite(array).all() or (array < 0).any():
@@ -322,9 +321,8 @@ class Problem:
 
     def _exact(self) -> Cells:
         if not self.exact:
-            raise ArgumentError(
-                wanted("model", "every table above the outcome", "a log", "estimates come from recommend()")
-            )
+            mend = "estimates come from recommend()"
+            raise ArgumentError(wanted("model", "every table above the outcome", "a log", mend))
         return self.cells
 
     def __getstate__(self) -> dict[str, Any]:

@@ -53,27 +53,18 @@ def checked_structure(model: CausalModel, intervene: str, sensitive: str | Seque
         raise ArgumentError(wanted("sensitive", "one node or several distinct ones", sensitive))
     for attribute in attributes:
         if model.parents.get(attribute) != ():
-            found = model.parents.get(attribute, "unknown parents")
-            raise ArgumentError(
-                wanted(
-                    "sensitive",
-                    f"a root: {attribute!r} may have no parents",
-                    found,
-                    "a mediator's gap is another question",
-                )
-            )
+            found, mend = model.parents.get(attribute, "unknown parents"), "a mediator's gap is another question"
+            raise ArgumentError(wanted("sensitive", f"a root: {attribute!r} may have no parents", found, mend))
     if intervene in attributes or outcome in attributes or intervene == outcome:
         raise ArgumentError(wanted("intervene, sensitive, outcome", "different nodes", (intervene, sensitive, outcome)))
     if intervene not in model.parents:
-        raise ArgumentError(
-            wanted("intervene", f"a node of known parents: say parents[{intervene!r}]", "unknown parents")
-        )
+        what = f"a node of known parents: say parents[{intervene!r}]"
+        raise ArgumentError(wanted("intervene", what, "unknown parents"))
     known = set(model.parents) == set(model.states)
     above = model.ancestors([outcome])
     if known and intervene not in above:
-        raise ArgumentError(
-            wanted("intervene", f"a node with a path to {outcome!r}", intervene, "no candidate changes the outcome")
-        )
+        what, mend = f"a node with a path to {outcome!r}", "no candidate changes the outcome"
+        raise ArgumentError(wanted("intervene", what, intervene, mend))
     children = tuple(
         node
         for node in model.order
@@ -111,14 +102,9 @@ def checked_candidates(model: CausalModel, intervene: str, candidates: Any) -> t
     if differs.size:
         k, *at = (int(i) for i in differs[0])
         zero, other = (labels[k], labels[0]) if stacked[(k, *at)] == 0 else (labels[0], labels[k])
-        raise ArgumentError(
-            wanted(
-                f"candidates[{zero!r}]",
-                f"mass wherever another candidate has it, as {other!r} has at {tuple(at)}",
-                0.0,
-                "give it a small probability there: samples of one cannot speak about the other otherwise",
-            )
-        )
+        what = f"mass wherever another candidate has it, as {other!r} has at {tuple(at)}"
+        mend = "give it a small probability there: samples of one cannot speak about the other otherwise"
+        raise ArgumentError(wanted(f"candidates[{zero!r}]", what, 0.0, mend))
     return labels, stacked
 
 
@@ -165,14 +151,8 @@ def cell_base(model: CausalModel, structure: Structure) -> tuple[Floats, Floats]
     others = model.ancestors([*structure.nodes]) - changed
     missing = sorted(node for node in others | set(structure.sensitive) if node not in model.tables)
     if missing:
-        raise ArgumentError(
-            wanted(
-                "model",
-                f"tables for {missing}",
-                "a partial model",
-                "or pass log=, what was observed of the deployed candidate",
-            )
-        )
+        mend = "or pass log=, what was observed of the deployed candidate"
+        raise ArgumentError(wanted("model", f"tables for {missing}", "a partial model", mend))
     sizes = {node: len(states) for node, states in model.states.items()}
     factors = [((*model.parents[node], node), model.tables[node]) for node in model.order if node in others]
     prior = np.ones(1)

@@ -3,7 +3,6 @@ they count."""
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from typing import Any, Literal, Self
 
@@ -254,8 +253,7 @@ class Lipschitz(Conversation):
     def fresh(self, *, arms: Any = None, seed: Seed = None) -> Self:
         """Return a policy of the same configuration that remembers nothing; `arms` is there for simulations and
         unused."""
-        config = {name: copy.deepcopy(value) for name, value in self.config().items()}
-        return type(self)(**{**config, "seed": self.seed if seed is None else seed})
+        return self._made_again(seed=self.seed if seed is None else seed)
 
     @property
     def taught(self) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 import warnings
 from collections.abc import Iterator, Sequence
@@ -269,8 +268,7 @@ class DistanceLearner(Configured):
 
     def fresh(self, *, seed: Seed = None) -> Self:
         """Return a learner of the same configuration that knows nothing."""
-        config = copy.deepcopy(self.config())
-        return type(self)(**(config if seed is None else {**config, "seed": seed}))
+        return self._made_again(**({} if seed is None else {"seed": seed}))
 
     @locked
     def snapshot(self) -> dict[str, Any]:
