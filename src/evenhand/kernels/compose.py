@@ -200,6 +200,11 @@ class Gradual:
             self.compile(*arguments)
         return self._compiled(*arguments)
 
+    @property
+    def is_compiled(self) -> bool:
+        """Whether there is machine code already."""
+        return self._compiled is not None
+
     def compile(self, *arguments: Any) -> Any:
         """Compile now, for arguments like these where no examples were given, and return the machine code."""
         self._compiled = direct(self._entered, *(arguments if self._examples is None else self._examples))

@@ -104,15 +104,13 @@ def round_kernels(cut: Kernel, plain_work: int) -> RoundKernels:
         k = len(contexts)
         return k * k * pair_work(plain_work, arguments[-1]) // 2 + k**3
 
-    def reward_work(x: Any, reward: Any, state: Any) -> int:
-        return 4 * int(x.size) ** 2
+    def small_work(*arguments: Any) -> int:
+        return PLAIN_WORK + 1 if ask.is_compiled else 0
 
     decide, learn = rule.rule_kernels(learn_kernel(cut))
-    return RoundKernels(
-        gradual(entry(_ask, decide=decide), round_work),
-        gradual(entry(_learn_reward), reward_work),
-        gradual(entry(_learn_verdicts, learn=learn), round_work),
-    )
+    ask = gradual(entry(_ask, decide=decide), round_work)
+    learn_verdicts = gradual(entry(_learn_verdicts, learn=learn), round_work)
+    return RoundKernels(ask, gradual(entry(_learn_reward), small_work), learn_verdicts)
 
 
 def gradual(entered: Any, work: Callable[..., int]) -> Gradual:

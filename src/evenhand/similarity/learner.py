@@ -257,11 +257,11 @@ class DistanceLearner(Configured):
 
     def copied_arrays(self) -> list[NDArray[Any]]:
         """Return copies of the state's arrays, for `put_back`."""
-        return [own.copy() for own in self.arrays if isinstance(own, np.ndarray)]
+        return [own.copy() for own in self.arrays if type(own) is np.ndarray]
 
     def put_back(self, before: list[NDArray[Any]]) -> None:
         """Undo what has happened to the state's arrays since they were copied."""
-        for own, old in zip((own for own in self.arrays if isinstance(own, np.ndarray)), before, strict=True):
+        for own, old in zip((own for own in self.arrays if type(own) is np.ndarray), before, strict=True):
             own[...] = old
 
     # ------------------------------------------------------------------ copies and files
