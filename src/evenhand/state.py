@@ -156,8 +156,6 @@ def _restored(value: Any, arrays: list[np.ndarray], source: str) -> Any:
         return _decode(value, arrays)
     except StateFileError as error:
         raise StateFileError(f"{source}: not a state as evenhand saves it: {error}") from error
-    except ArgumentError as error:
-        raise StateFileError(f"{source}: not a state as evenhand saves it: saved {error}") from error
 
 
 def _encode(value: Any, arrays: list[np.ndarray], where: str) -> Any:

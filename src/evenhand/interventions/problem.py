@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.arguments import as_float, real
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, StateFileError, wanted
 from evenhand.interventions.cells import Cells, merged
 from evenhand.interventions.divergences import gap_divergence, outcome_divergence
 from evenhand.interventions.estimators import Clipped, Estimator, Mixture, inverse
@@ -277,7 +277,20 @@ class Problem:
 
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:
-        """Return the problem that `snapshot` was taken of."""
+        """Return the problem that `snapshot` was taken of.
+
+        Raises
+        ------
+        StateFileError
+            If a value cannot have been saved; its name is said.
+        """
+        try:
+            return cls._from_state(snapshot)
+        except ArgumentError as error:
+            raise StateFileError(f"saved {error}") from error
+
+    @classmethod
+    def _from_state(cls, snapshot: dict[str, Any]) -> Self:
         problem, given = cls.__new__(cls), partial(item, snapshot)
         problem.model = model = CausalModel.from_tables(given("states"), given("parents"), given("tables"))
         problem.structure = checked_structure(model, given("intervene"), given("sensitive"), given("outcome"))
