@@ -58,7 +58,7 @@ def test_it_simulates_and_writes_table_and_picture(folder):
     assert "certified: same (right with probability 0.95 or more)" in plain
     assert "gap f - m" in plain
     assert "dropped in phase" in " ".join(plain.split())
-    assert "simulated with seed 1" in plain
+    assert "Simulated with seed 1" in plain
     assert "uncertified" in call(*STUDY, "--search", "sris", "--seed", "2", "--out", "out")
 
 
