@@ -12,7 +12,6 @@ import typer
 
 from evenhand.cli.options import JSON
 from evenhand.errors import ArgumentError, wanted
-from evenhand.traits import traits_of
 
 if TYPE_CHECKING:
     from evenhand.studies import Study
@@ -54,6 +53,7 @@ def new(
     from evenhand.studies import Study
     from evenhand.studies.expiry import read_expiry
     from evenhand.studies.specification import policy_from
+    from evenhand.traits import traits_of
 
     described = {} if spec is None else _described(spec)
     if policy:
@@ -85,11 +85,15 @@ def new(
 
 
 def _sees_contexts(policy: Any) -> bool:
+    from evenhand.traits import traits_of
+
     return "contexts" in inspect.signature(policy.ask).parameters and traits_of(policy).contextual is not False
 
 
 def _told(study: Study) -> str:
-    """Return how the shell tells what this study's decisions bring."""
+    """Return how the shell tells the rewards of this study."""
+    from evenhand.traits import traits_of
+
     told = {"rows": "--rows FILE --label COLUMN", "samples": "--samples FILE", "reward": "REWARD"}
     return told[traits_of(study.bare_policy).feedback]
 

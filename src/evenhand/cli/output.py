@@ -81,12 +81,24 @@ def promise_sentence(when: str, kept: bool | None, worst_shortfall: float, arm: 
 
 def as_json(body: Any) -> None:
     """Print one JSON document; numbers that are not finite become null, times text as in ISO 8601."""
-    _console().out(json.dumps(_clean(body), indent=2))
+    _write(json.dumps(_clean(body), indent=2))
 
 
 def line(body: Any) -> None:
     """Print one JSON document on one line."""
-    _console().out(json.dumps(_clean(body)))
+    _write(json.dumps(_clean(body)))
+
+
+def _write(text: str) -> None:
+    """Write a line to standard output at once; a reader who leaves changes nothing."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        _discard_output()
+
+
+def _discard_output() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def folder(out: Path) -> Path:
@@ -121,7 +133,7 @@ def _console() -> Console:
 
     class Output(Console):
         def on_broken_pipe(self) -> None:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _discard_output()
 
     return Output(markup=False, emoji=False, highlight=False)
 

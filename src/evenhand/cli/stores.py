@@ -34,7 +34,7 @@ def snapshot(store: STORE, study: STUDY = None) -> None:
 
     with Study.open(store, study) as running:
         running.snapshot()
-        say(f"{running.name}: saved the state after {running.sequence} entries; they are not replayed again")
+        say(f"{running.name}: its state after {running.sequence} entries is kept; they are not replayed again")
 
 
 def upgrade(store: STORE) -> None:

@@ -1,12 +1,27 @@
-"""Studies that last: a policy that lives in a file or a database, asked and told by any number of processes.
+"""Studies that last: a policy in a file or a database, asked and told by any number of processes.
 
-Nothing that was acknowledged is lost, every decision can be explained, and the log replays to the very same state.
+No acknowledged entry is lost, every decision can be explained, and the log replays to the very same state.
 """
 
-from evenhand.studies import monitors
-from evenhand.studies.export import bandit_feedback, bandit_frame
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from evenhand.studies.operations import Operation
 from evenhand.studies.store import Store
 from evenhand.studies.study import Study
 
+if TYPE_CHECKING:
+    from evenhand.studies import monitors
+    from evenhand.studies.export import bandit_feedback, bandit_frame
+
 __all__ = ["Operation", "Store", "Study", "bandit_feedback", "bandit_frame", "monitors"]
+
+ON_DEMAND = {"monitors": "monitors", "bandit_feedback": "export", "bandit_frame": "export"}
+"""Names that few programs need, and their modules, which take long to import."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in ON_DEMAND:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = importlib.import_module(f"{__name__}.{ON_DEMAND[name]}")
+    return module if name == ON_DEMAND[name] else getattr(module, name)
