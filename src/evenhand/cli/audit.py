@@ -26,7 +26,7 @@ def audit(
     """Check a decision log against promised shares; exit code 1 when the promise was broken."""
     from evenhand import quotas
     from evenhand.cli.inputs import named_shares, shares_of
-    from evenhand.cli.output import as_json, folder, picture, records, say
+    from evenhand.cli.output import as_json, draw, folder, records, say
     from evenhand.tables import levels, read_table, write_csv
 
     frame = read_table(log, text=[arm])
@@ -36,14 +36,11 @@ def audit(
     finding = quotas.audit(frame, arm=arm, shares=owed, tolerance=tolerance, order=order or None)
     if out is not None:
         from evenhand.plots import plot_audit
-        from evenhand.plots.style import figure
 
         folder(out)
         write_csv(finding.arms, out / "audit.csv")
         write_csv(finding.timeline, out / "timeline.csv")
-        drawn, axes = figure()
-        plot_audit(finding, axes)
-        picture(drawn, out, "audit")
+        draw(out, "audit", lambda axes: plot_audit(finding, axes))
     if json:
         body = {
             name: getattr(finding, name) for name in ("kept", "rounds", "worst_shortfall", "worst_arm", "worst_round")

@@ -78,7 +78,7 @@ def tell(
     with Study.open(store, study) as running:
         if file:
             if ticket or reward or violations or acceptable or rows or samples:
-                raise ArgumentError(wanted("--file", "alone, without a ticket or a reward", ticket or reward))
+                raise ArgumentError(wanted("--file", "alone, without a ticket and what it brought", ticket or reward))
             _tell_many(running, file, json)
             return
         if samples:
@@ -92,7 +92,7 @@ def tell(
             if acceptable:
                 given["acceptable"] = pairs_of(acceptable, "--acceptable")
         else:
-            raise ArgumentError(wanted("REWARD", "a reward, --rows or --samples", "nothing"))
+            raise ArgumentError(wanted("REWARD", "what the decision brought: a reward, --rows or --samples", "nothing"))
         if not ticket and not samples:
             raise ArgumentError(wanted("TICKET", "a decision's number or its signed ticket", ticket))
         number = ticket_of(ticket) if ticket else None

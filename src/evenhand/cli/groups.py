@@ -61,12 +61,10 @@ def show_bias(found: pd.DataFrame) -> None:
 
 def write_bias(found: pd.DataFrame, out: Path) -> list[Path]:
     """Write the learned bias into a folder and return what was written."""
-    from evenhand.cli.output import picture
+    from evenhand.cli.output import draw
     from evenhand.plots import plot_bias
-    from evenhand.plots.style import figure
     from evenhand.tables import write_csv
 
     write_csv(found, out / "bias.csv")
-    drawn, axes = figure(height=max(3.8, 0.25 * found["feature"].nunique()))
-    plot_bias(found, axes)
-    return [out / "bias.csv", picture(drawn, out, "bias")]
+    height = max(3.8, 0.25 * found["feature"].nunique())
+    return [out / "bias.csv", draw(out, "bias", lambda axes: plot_bias(found, axes), height=height)]

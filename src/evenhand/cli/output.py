@@ -7,7 +7,7 @@ import math
 import os
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 __all__ = [
-    "answer", "as_json", "cell", "folder", "line", "number", "picture", "promise_sentence", "records", "say", "table",
+    "answer", "as_json", "cell", "draw", "folder", "line", "number", "picture", "promise_sentence", "records", "say",
+    "table",
 ]  # fmt: skip
 
 
@@ -125,6 +126,15 @@ def picture(figure: Figure, folder: Path, name: str) -> Path:
         warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from")
         figure.savefig(path, dpi=150)
     return path
+
+
+def draw(folder: Path, name: str, plot: Callable[[Any], Any], *, width: float = 6.2, height: float = 3.8) -> Path:
+    """Write a picture that `plot` draws on empty axes, and return its path."""
+    from evenhand.plots.style import figure
+
+    drawn, axes = figure(width, height)
+    plot(axes)
+    return picture(drawn, folder, name)
 
 
 def _console() -> Console:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any
@@ -176,10 +177,9 @@ def _write(study: Study, found: dict[str, Any], out: Path) -> list[Path]:
     import numpy as np
     import pandas as pd
 
-    from evenhand.cli.output import picture
-    from evenhand.plots.groups import plot_bias
+    from evenhand.cli.groups import write_bias
+    from evenhand.cli.output import draw
     from evenhand.plots.studies import plot_course, plot_owed
-    from evenhand.plots.style import figure
     from evenhand.tables import write_csv
 
     write_csv(pd.DataFrame(found["arms"]), out / "arms.csv")
@@ -189,29 +189,20 @@ def _write(study: Study, found: dict[str, Any], out: Path) -> list[Path]:
     if moments and k:
         rounds = [moment.round for moment in moments]
         counts = np.array([moment.counts for moment in moments])
-        drawn, axes = figure()
-        plot_course(rounds, counts, statistics.labels, None if promise is None else promise.floats(), axes)
-        written.append(picture(drawn, out, "shares"))
+        promised = None if promise is None else promise.floats()
+        shares = partial(plot_course, rounds, counts, statistics.labels, promised)
+        written.append(draw(out, "shares", shares))
     owed = [] if promise is None else [arm for arm, share in enumerate(promise.shares) if share]
     if moments and promise is not None and owed:
         limit = promise.slack + 1.0 if statistics.when == "at every round" else None
         stretches = np.array_split(np.arange(len(moments)), min(STRETCHES, len(moments)))
         behind = np.array([moment.owed for moment in moments])[:, owed]
-        drawn, axes = figure()
-        plot_owed(
-            [moments[stretch[-1]].round for stretch in stretches],
-            np.array([behind[stretch].max(axis=0) for stretch in stretches]),
-            [statistics.labels[arm] for arm in owed],
-            limit,
-            axes,
-        )
-        written.append(picture(drawn, out, "shortfall"))
+        ends = [moments[stretch[-1]].round for stretch in stretches]
+        worst = np.array([behind[stretch].max(axis=0) for stretch in stretches])
+        shortfall = partial(plot_owed, ends, worst, [statistics.labels[arm] for arm in owed], limit)
+        written.append(draw(out, "shortfall", shortfall))
     if found["bias"]:
-        bias = pd.DataFrame(found["bias"])
-        write_csv(bias, out / "bias.csv")
-        drawn, axes = figure(height=max(3.8, 0.25 * bias["feature"].nunique()))
-        plot_bias(bias, axes)
-        written += [out / "bias.csv", picture(drawn, out, "bias")]
+        written += write_bias(pd.DataFrame(found["bias"]), out)
     return written
 
 

@@ -185,8 +185,7 @@ def _write(history: xr.Dataset, summary: list[dict[str, Any]], out: Path) -> lis
     import pandas as pd
 
     from evenhand import plots
-    from evenhand.cli.output import picture
-    from evenhand.plots.style import figure
+    from evenhand.cli.output import draw
     from evenhand.tables import write_csv
 
     history.to_netcdf(out / "history.nc", engine="h5netcdf")
@@ -204,8 +203,7 @@ def _write(history: xr.Dataset, summary: list[dict[str, Any]], out: Path) -> lis
             drawings[loss] = partial(plots.plot_regret, variable=loss)
     if "share" in history.coords:
         drawings["shortfall"] = plots.plot_shortfall
-    for name, draw in drawings.items():
-        drawn, axes = figure(width=max(6.2, 0.22 * history.sizes["arm"]) if name == "shares" else 6.2)
-        draw(history, axes)
-        written.append(picture(drawn, out, name))
+    for name, plot in drawings.items():
+        width = max(6.2, 0.22 * history.sizes["arm"]) if name == "shares" else 6.2
+        written.append(draw(out, name, partial(plot, history), width=width))
     return written

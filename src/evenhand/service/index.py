@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
 
 from evenhand.protocol import find_label
-from evenhand.studies.codec import reason_code
-
-if TYPE_CHECKING:
-    from evenhand.studies import Study
+from evenhand.studies.chain import Entry
+from evenhand.studies.codec import from_text, reason_code
 
 __all__ = ["Index"]
 
@@ -19,20 +16,22 @@ class Index:
     """The index; it follows the log, and tickets are numbered without gaps."""
 
     def __init__(self) -> None:
-        self.sequence = 0
+        self._sequence = 0
         self._first = 0
         self._arms, self._reasons, self._open = array("i"), array("i"), array("b")
         self._codes: dict[str, int] = {}
         self._owed = array("q")
 
-    def advance(self, study: Study) -> None:
-        """Read the new entries of the log."""
-        for event in study.events(self.sequence):
-            self.sequence = event.sequence
-            if event.kind == "ask" and event.decision is not None and event.ticket is not None:
-                self._add(event.ticket, event.decision)
-            elif event.ticket is not None:
-                self._open[event.ticket - self._first] = 0
+    def advance(self, entries: Iterable[Entry]) -> None:
+        """Take in stored entries; those that were taken before are passed over."""
+        for entry in entries:
+            if entry.sequence <= self._sequence:
+                continue
+            self._sequence = entry.sequence
+            if entry.kind == "ask":
+                self._add(entry.ticket or 0, from_text(entry.decision))
+            elif entry.ticket is not None:
+                self._open[entry.ticket - self._first] = 0
 
     def find(
         self,
@@ -62,7 +61,8 @@ class Index:
 
     def _add(self, ticket: int, decision: dict[str, object]) -> None:
         if not self._arms:
-            self._first = ticket
+            self._sequence = 0
+        self._first = ticket
         reason = str(decision.get("reason", ""))
         self._arms.append(self._code(f"arm {decision.get('arm', decision.get('group'))}"))
         self._reasons.append(self._code(f"reason {reason}"))

@@ -14,6 +14,7 @@ from evenhand.service.index import Index
 from evenhand.service.writer import Writer
 from evenhand.studies import Store, Study
 from evenhand.studies.creation import NAME
+from evenhand.studies.statistics import Statistics
 
 __all__ = ["Session", "Sessions", "warm_up"]
 
@@ -28,6 +29,7 @@ class Session:
         self.study, self.writer = study, Writer(study, first=lambda: warm_up(study))
         self.reader = Study.open(study.store, study.name)
         self._index = Index()
+        self._statistics: Statistics | None = None
         self._turn, self._audit = threading.Lock(), threading.Lock()
         self._audited: tuple[int, Any] | None = None
 
@@ -35,8 +37,11 @@ class Session:
     def reading(self) -> Iterator[tuple[Any, Index]]:
         """Provide the study's statistics and index as of now, to one reader at a time."""
         with self._turn:
-            statistics = self.reader.statistics()
-            self._index.advance(self.reader)
+            statistics = Statistics(self.reader.bare_policy) if self._statistics is None else self._statistics.copy()
+            for page in self.reader.pages(statistics.sequence):
+                statistics.advance(page)
+                self._index.advance(page)
+            self._statistics = statistics
             yield statistics, self._index
 
     def audit(self) -> Any:

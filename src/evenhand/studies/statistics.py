@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -75,12 +75,6 @@ class Statistics(PromiseCheck):
         self._recent: deque[float] = deque(maxlen=RECENT)
         self._every = 1
         self._moments: list[Moment] = []
-
-    def copy_with(self, rows: Iterable[Entry]) -> Self:
-        """Return statistics that include the entries after the last one; these stay as they are for other threads."""
-        statistics = self.copy()
-        statistics.advance(rows)
-        return statistics
 
     def advance(self, rows: Iterable[Entry]) -> None:
         """Take in stored entries, those that follow the last one taken."""

@@ -230,7 +230,7 @@ def _url(where: str | os.PathLike[str]) -> URL:
         raise ArgumentError(wanted("store", KINDS, _shown(url)))
     url = url.set(drivername=DRIVERS[url.drivername])
     if url.drivername == "sqlite" and (url.host or url.query):
-        mend = "a file takes three slashes" if url.host else "take off what stands behind the ?"
+        mend = "a file takes three slashes" if url.host else "remove everything after the ?"
         raise ArgumentError(wanted("store", KINDS, _shown(url), mend))
     return url
 

@@ -26,7 +26,7 @@ from evenhand.errors import (
     UnknownTicketError,
     wanted,
 )
-from evenhand.studies.chain import genesis
+from evenhand.studies.chain import Entry, genesis
 from evenhand.studies.codec import Event, moment, now
 from evenhand.studies.creation import name_of_new, open_store, state_of_new
 from evenhand.studies.expiry import read_expiry
@@ -363,11 +363,16 @@ class Study:
         from evenhand.studies.statistics import Statistics
 
         with self._turn:
-            if self._statistics is None:
-                self._statistics = Statistics(self.bare_policy)
-            with self.store.reading() as connection:
-                self._statistics = self._statistics.copy_with(self._log.rows(connection, self._statistics.sequence))
-            return self._statistics
+            statistics = Statistics(self.bare_policy) if self._statistics is None else self._statistics.copy()
+            for page in self.pages(statistics.sequence):
+                statistics.advance(page)
+            self._statistics = statistics
+            return statistics
+
+    def pages(self, after: int = 0) -> Iterator[list[Entry]]:
+        """Yield the stored entries after the one numbered `after`, in pages."""
+        with self.store.reading() as connection:
+            yield from self._log.pages(connection, after)
 
     trail = statistics
     """The former name of `statistics`."""
