@@ -222,14 +222,14 @@ def test_a_poll_reads_only_what_is_new(lively, monkeypatch):
     lively.ask()
     study = lively.app.state.sessions.open("ads").reader
     read = []
-    events = study.events
+    pages = study.pages
 
     def counted(after=0):
-        for event in events(after):
-            read.append(event.sequence)
-            yield event
+        for page in pages(after):
+            read.extend(entry.sequence for entry in page)
+            yield page
 
-    monkeypatch.setattr(study, "events", counted)
+    monkeypatch.setattr(study, "pages", counted)
     assert lively.read("/studies/ads/decisions?limit=1")["decisions"][0]["id"] == 41
     assert read == [study.sequence]
 

@@ -61,8 +61,7 @@ class Index:
 
     def _add(self, ticket: int, decision: dict[str, object]) -> None:
         if not self._arms:
-            self._sequence = 0
-        self._first = ticket
+            self._first = ticket
         reason = str(decision.get("reason", ""))
         self._arms.append(self._code(f"arm {decision.get('arm', decision.get('group'))}"))
         self._reasons.append(self._code(f"reason {reason}"))

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from itertools import chain
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, func, select
@@ -101,29 +102,22 @@ class Log:
             statement = APPEND + ", ".join([row] * len(rows)) + ("; COMMIT" if commit else "")
             psycopg.ClientCursor(_driver(connection)).execute(statement, [value for row in rows for value in row])
 
-    def rows(self, connection: Connection, after: int = 0, up_to: int | None = None) -> Iterator[Entry]:
-        """Yield the entries behind `after`, read a page at a time."""
-        while rows := self._page(connection, after, up_to):
-            yield from map(Entry._make, rows)
+    def pages(self, connection: Connection, after: int = 0, up_to: int | None = None) -> Iterator[list[Entry]]:
+        """Yield the entries after the one numbered `after`, in pages."""
+        while True:
+            page = self._all.where(EVENTS.c.sequence > after).order_by(EVENTS.c.sequence).limit(PAGE)
+            if up_to is not None:
+                page = page.where(EVENTS.c.sequence <= up_to)
+            rows = list(map(Entry._make, connection.execute(page).cursor.fetchall()))
+            if rows:
+                yield rows
             if len(rows) < PAGE:
                 return
-            after = rows[-1][0]
+            after = rows[-1].sequence
 
-    def pages(self, connection: Connection, after: int) -> Iterator[list[Entry]]:
-        """Yield the entries behind `after` in pages."""
-        while rows := self._page(connection, after, None):
-            yield list(map(Entry._make, rows))
-            after = rows[-1][0]
-
-    def page(self, connection: Connection, after: int, up_to: int) -> list[Entry]:
-        """Return the first entries behind `after`."""
-        return list(map(Entry._make, self._page(connection, after, up_to)))
-
-    def _page(self, connection: Connection, after: int, up_to: int | None) -> Sequence[Any]:
-        page = self._all.where(EVENTS.c.sequence > after).order_by(EVENTS.c.sequence).limit(PAGE)
-        if up_to is not None:
-            page = page.where(EVENTS.c.sequence <= up_to)
-        return connection.execute(page).cursor.fetchall()
+    def rows(self, connection: Connection, after: int = 0, up_to: int | None = None) -> Iterator[Entry]:
+        """Yield the entries after the one numbered `after`, read a page at a time."""
+        return chain.from_iterable(self.pages(connection, after, up_to))
 
     def of_ticket(self, connection: Connection, ticket: int) -> list[Event]:
         """Return the entries about a ticket."""

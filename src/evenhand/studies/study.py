@@ -306,7 +306,7 @@ class Study:
         last = self.sequence
         while after < last:
             with self.store.reading() as connection:
-                page = self._log.page(connection, after, last)
+                page = next(self._log.pages(connection, after, last), [])
             yield from map(as_event, page)
             after = page[-1].sequence if page else last
 
