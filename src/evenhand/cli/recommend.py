@@ -63,7 +63,7 @@ def recommend(
     real = ask is not None or tell is not None or log is not None
     if real and trial is None:
         raise ArgumentError(
-            wanted("--trial", "a file that keeps the trial between commands", None, "--trial study.evenhand")
+            wanted("--trial", "a file that keeps the trial between commands", None, "add --trial study.evenhand")
         )
     if trial is not None and trial.exists():
         if model is not None:
@@ -118,7 +118,7 @@ def _search(
     if name != "sris" and tolerance is None:
         missing.append("--tolerance")
     if missing:
-        raise ArgumentError(wanted(", ".join(missing), "given where a search begins", "nothing"))
+        raise ArgumentError(f"{', '.join(missing)}: missing; a new search needs them")
     if name not in SEARCHES:
         raise ArgumentError(wanted("--search", f"one of {', '.join(SEARCHES)}", name))
     model = CausalModel.from_bif(asked["MODEL"])

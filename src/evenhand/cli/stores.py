@@ -44,5 +44,5 @@ def upgrade(store: STORE) -> None:
 
     place = Store.at(store, older=True)
     before, now = place.upgrade()
-    say(f"{store}: {'has this version already' if before == now else f'brought from {before} to {now}'}")
+    say(f"{store}: {'has this version already' if before == now else f'upgraded from {before} to {now}'}")
     place.close()

@@ -106,7 +106,7 @@ class Middleware:
 
 
 def _id_of(scope: Scope) -> bytes:
-    """Return the id that a request brings, or a new one."""
+    """Return the id that a request sends, or a new one."""
     given: bytes
     for name, given in scope["headers"]:
         if name == b"x-request-id" and _ID.fullmatch(given):

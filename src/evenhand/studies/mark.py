@@ -85,8 +85,8 @@ class Mark(NamedTuple):
         """The digest of the last entry."""
         return str(self.counts["digest"])
 
-    def resumed(self, policy: Any) -> Count:
-        """Return the count that goes on from here."""
+    def resume(self, policy: Any) -> Count:
+        """Return the count that continues from here."""
         count = Count(policy)
         for name, value in self.counts.items():
             setattr(count, name, value)

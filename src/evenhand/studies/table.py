@@ -24,7 +24,7 @@ def log_table(store: Store, log: Log) -> pd.DataFrame:
     """Return the decisions, a row each, in the order in which they were taken.
 
     Columns: `ticket`, `round`, `at` (UTC), `arm` (the group of a draw, nothing for an allocation), `index`, `reason`,
-    `probabilities` (a list, or None), `given` (what was shown), `status` ("open", "told", "forgotten" or
+    `probabilities` (a list, or None), `given` (the arguments of `ask`), `status` ("open", "told", "forgotten" or
     "expired"), `told_at`, `reward` (None where none was told), `told` (all that was told), `decision` (all
     that was decided), `version`, `random_state`, `key`, `actor`, `digest` (of the entry in the log).
     """

@@ -99,16 +99,16 @@ def verify(
     now, turn : returns the replay that the study works with, and keeps it as it is.
     known, mark, progress : see `Study.verify`; `mark` is where an earlier verification ended.
 
-    What is checked: the database itself is sound, and no key was used twice; every entry is there and is what was
-    written (a chain of digests); the policy, started from the first snapshot, decides as the log says, entry by entry;
-    every snapshot on the way, and the state that the study works with now, equal the state of the replay, bit by bit;
-    the promise held at every round at which it is to hold. Entries that were cut off the end leave a sound log behind
-    and, where no snapshot was taken after them, cannot be missed here; nor can what was rewritten with all its digests
-    and still replays: whoever must notice that keeps the last `digest` elsewhere and gives it as `known`.
+    Checked are: the database itself is sound, and no key was used twice; every entry is there and unchanged (a chain of
+    digests); the policy, started from the first snapshot, decides as the log says, entry by entry; every snapshot on
+    the way, and the state that the study works with now, equal the state of the replay, bit by bit; the promise was
+    kept at every round at which it is due. Two changes cannot be found here: entries that were removed from the end, if no
+    snapshot was taken after them, and a history that was rewritten with all its digests and still replays. To find
+    these, keep the last `digest` elsewhere and pass it as `known`.
 
-    With a mark, the entries up to the mark are not read again: that they still are what they were is assumed, but for
-    the last of them, whose digest must be the mark's. The mark vouches for the state after it, so keep it where those
-    who can write to the store cannot.
+    With a mark, the entries up to it are not read again: they are assumed to be unchanged, except for the last one,
+    whose digest must be the mark's. The mark vouches for the state after it, so keep it where those who can write to
+    the store cannot change it.
     """
     problems: list[str] = []
     notes: list[str] = []
@@ -213,7 +213,7 @@ class _Verifier:
         self._version = begun.version
         self.count = Count(begun.policy, begun.digest)
         if mark is not None:
-            self._policy, self.count = from_bytes(mark.state, "since"), mark.resumed(begun.policy)
+            self._policy, self.count = from_bytes(mark.state, "since"), mark.resume(begun.policy)
             if log.digest(connection, mark.sequence) != mark.digest:
                 raise ReplayError(f"entry {mark.sequence} is not the one that the earlier verification ended with")
             notes.append(f"entries 1 to {mark.sequence} were not read: an earlier verification found them sound")
