@@ -102,8 +102,8 @@ def verify(
     Checked are: the database itself is sound, and no key was used twice; every entry is there and unchanged (a chain of
     digests); the policy, started from the first snapshot, decides as the log says, entry by entry; every snapshot on
     the way, and the state that the study works with now, equal the state of the replay, bit by bit; the promise was
-    kept at every round at which it is due. Two changes cannot be found here: entries that were removed from the end, if no
-    snapshot was taken after them, and a history that was rewritten with all its digests and still replays. To find
+    kept at every round at which it is due. Two changes cannot be found here: entries that were removed from the end, if
+    no snapshot was taken after them, and a history that was rewritten with all its digests and still replays. To find
     these, keep the last `digest` elsewhere and pass it as `known`.
 
     With a mark, the entries up to it are not read again: they are assumed to be unchanged, except for the last one,
