@@ -96,7 +96,11 @@ def test_a_learner_that_is_named_goes_before_the_files(tmp_path):
         (["-p", "top-interval", "--groups", "men"], ArgumentError, "--groups: wanted ARM=GROUP,ARM=GROUP"),
         ([*NEW, "--groups", "a=x,b=y"], ArgumentError, "wanted arguments among shares, tolerance, arms, seed"),
         (["-p", "fair-ucb", "--shares", "a=nan,b=0.3"], ArgumentError, "shares['a']: wanted numbers from 0 to 1"),
-        ([*NEW, "--tolerance", "nan"], ArgumentError, "tolerance: wanted a finite number, got nan"),
+        (
+            [*NEW, "--tolerance", "nan"],
+            ArgumentError,
+            "tolerance: wanted numbers, text, true, false, null, lists or objects, got nan",
+        ),
         (["-p", "horizon-fair-ucb", "--shares", "a=0.1", "--set", "horizon=0"], ArgumentError, "horizon: wanted"),
         ([*NEW, "--seed", "-1"], ArgumentError, "seed: wanted a whole number from 0 to 2^63 - 1"),
         ([*NEW, "--set", "horizon"], ArgumentError, "--set: wanted NAME=VALUE"),

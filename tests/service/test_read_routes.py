@@ -222,14 +222,14 @@ def test_a_poll_reads_only_what_is_new(lively, monkeypatch):
     lively.ask()
     study = lively.app.state.sessions.open("ads").reader
     read = []
-    pages = study.pages
+    entries = study.entries
 
     def counted(after=0):
-        for page in pages(after):
-            read.extend(entry.sequence for entry in page)
-            yield page
+        for entry in entries(after):
+            read.append(entry.sequence)
+            yield entry
 
-    monkeypatch.setattr(study, "pages", counted)
+    monkeypatch.setattr(study, "entries", counted)
     assert lively.read("/studies/ads/decisions?limit=1")["decisions"][0]["id"] == 41
     assert read == [study.sequence]
 

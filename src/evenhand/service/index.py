@@ -22,16 +22,19 @@ class Index:
         self._codes: dict[str, int] = {}
         self._owed = array("q")
 
-    def advance(self, entries: Iterable[Entry]) -> None:
-        """Take in stored entries; those that were taken before are passed over."""
+    def follow(self, entries: Iterable[Entry]) -> Iterator[Entry]:
+        """Yield stored entries, and take in those that were not taken before."""
         for entry in entries:
-            if entry.sequence <= self._sequence:
-                continue
-            self._sequence = entry.sequence
-            if entry.kind == "ask":
-                self._add(entry.ticket or 0, from_text(entry.decision))
-            elif entry.ticket is not None:
-                self._open[entry.ticket - self._first] = 0
+            if entry.sequence > self._sequence:
+                self._take(entry)
+            yield entry
+
+    def _take(self, entry: Entry) -> None:
+        self._sequence = entry.sequence
+        if entry.kind == "ask":
+            self._add(entry.ticket or 0, from_text(entry.decision))
+        elif entry.ticket is not None:
+            self._open[entry.ticket - self._first] = 0
 
     def find(
         self,

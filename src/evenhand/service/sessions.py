@@ -38,9 +38,7 @@ class Session:
         """Provide the study's statistics and index as of now, to one reader at a time."""
         with self._turn:
             statistics = Statistics(self.reader.bare_policy) if self._statistics is None else self._statistics.copy()
-            for page in self.reader.pages(statistics.sequence):
-                statistics.advance(page)
-                self._index.advance(page)
+            statistics.advance(self._index.follow(self.reader.entries(statistics.sequence)))
             self._statistics = statistics
             yield statistics, self._index
 

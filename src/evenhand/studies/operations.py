@@ -52,7 +52,7 @@ class Arguments:
         ArgumentError
             If there are more than the policy takes.
         """
-        names = [parameter.name for parameter in self._takes[kind]]
+        names = [one.name for one in self._takes[kind] if one.kind is not inspect.Parameter.KEYWORD_ONLY]
         if len(values) > len(names):
             takes = f"{', '.join(names)}" if names else "nothing"
             raise ArgumentError(wanted(kind, takes, f"{len(values)} arguments"))

@@ -227,6 +227,4 @@ def _plain(value: Any, where: str, depth: int = 0) -> Any:
         return value
     if value is None or isinstance(value, (bool, int)) or (isinstance(value, float) and math.isfinite(value)):
         return value
-    if isinstance(value, float):
-        raise ArgumentError(wanted(where, "a finite number", value))
     raise ArgumentError(wanted(where, "numbers, text, true, false, null, lists or objects", value))

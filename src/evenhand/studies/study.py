@@ -364,15 +364,14 @@ class Study:
 
         with self._turn:
             statistics = Statistics(self.bare_policy) if self._statistics is None else self._statistics.copy()
-            for page in self.pages(statistics.sequence):
-                statistics.advance(page)
+            statistics.advance(self.entries(statistics.sequence))
             self._statistics = statistics
             return statistics
 
-    def pages(self, after: int = 0) -> Iterator[list[Entry]]:
-        """Yield the stored entries after the one numbered `after`, in pages."""
+    def entries(self, after: int = 0) -> Iterator[Entry]:
+        """Yield the log's entries after the one numbered `after`, as they are stored."""
         with self.store.reading() as connection:
-            yield from self._log.pages(connection, after)
+            yield from self._log.rows(connection, after)
 
     trail = statistics
     """The former name of `statistics`."""
