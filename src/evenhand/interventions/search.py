@@ -25,6 +25,7 @@ from evenhand.interventions.judgement import highest, worst_gap
 from evenhand.interventions.phases import Phase, rounded
 from evenhand.interventions.problem import Problem
 from evenhand.interventions.report import Recommendation, Status, estimated_ends, report, shown_ends
+from evenhand.interventions.saved_parts import GAP_HIGH, OUTCOME_LOW, saved_delivery, saved_drops, saved_evidence
 from evenhand.interventions.shown import Delivery, Shown
 from evenhand.saved import refused
 
@@ -32,8 +33,6 @@ __all__ = ["GAP_HIGH", "OUTCOME_LOW", "Allocation", "Search"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-OUTCOME_LOW = "outcome below the best fair one"
-GAP_HIGH = "gap above the tolerance"
 
 
 class Search(Conversation):
@@ -361,37 +360,11 @@ class Search(Conversation):
             search._resume(snapshot["tickets"])
         else:
             search._resume({"next": snapshot["state"]["_next"], "open": snapshot["open"]})
-        search.dropped = search._saved_drops(saved.item(snapshot, "dropped"))
-        search._all, search._recent, search._used = map(search._saved_evidence, saved.item(snapshot, "evidence"))
-        search._deliveries = [search._saved_delivery(parts) for parts in snapshot.get("deliveries", ())]
+        search.dropped = saved_drops(saved.item(snapshot, "dropped"), search.remaining, search.phase)
+        evidence = [saved_evidence(parts, search._nothing) for parts in saved.item(snapshot, "evidence")]
+        search._all, search._recent, search._used = evidence
+        search._deliveries = [saved_delivery(parts, search._nothing) for parts in snapshot.get("deliveries", ())]
         return search
-
-    def _saved_drops(self, rows: Any) -> dict[int, tuple[int, str]]:
-        """Return who was dropped, in which phase and why: everybody who does not remain."""
-        found: dict[int, tuple[int, str]] = {}
-        for row in rows:
-            match row:
-                case [int(number), int(phase), str(why)] if 1 <= phase <= self.phase and why in (OUTCOME_LOW, GAP_HIGH):
-                    found[number] = phase, why
-                case _:
-                    raise refused("dropped", "the number of a candidate, a phase that is over, and the reason", row)
-        gone = np.flatnonzero(~self.remaining).tolist()
-        if sorted(found) != gone or len(found) < len(rows):
-            raise refused("dropped", f"each of the candidates {gone} once", [row[0] for row in rows])
-        return found
-
-    def _saved_evidence(self, parts: list[Any]) -> Evidence:
-        """Return saved evidence; version 0.1.0 kept no profiles."""
-        found = Evidence(*map(np.zeros_like, self._nothing))
-        for name, own, kept in zip(Evidence._fields, found, [*parts, self._nothing.seen], strict=False):
-            saved.fill(own, kept, f"evidence.{name}")
-        return found
-
-    def _saved_delivery(self, parts: list[Any]) -> Delivery:
-        found = Delivery(self._nothing.trials.sum(0), np.zeros_like(self._nothing.seen))
-        for name, own, kept in zip(Delivery._fields, found, parts, strict=True):
-            saved.fill(own, kept, f"deliveries.{name}")
-        return found
 
     def _said(self, ticket: Allocation) -> tuple[Any, ...]:
         return ticket.phase, counts_of(ticket.plan)
