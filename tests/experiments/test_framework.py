@@ -72,6 +72,15 @@ def test_reduced_settings_and_changes_take_the_place_of_the_full_ones(tmp_path):
             find(id)[0].chosen(**changes)
 
 
+def test_finished_trials_are_kept_by_picture_experiments_alone(tmp_path):
+    from typer.testing import CliRunner
+
+    from evenhand.cli import app
+
+    said = CliRunner().invoke(app, ["reproduce", "sampling/fig8", "--finished-only", "--out", str(tmp_path)])
+    assert "--finished-only: wanted a picture experiment, got 'sampling/fig8'" in str(said.exception)
+
+
 def test_the_papers_figures_are_there():
     assert {"quotas/fig2", "quotas/fig3", "quotas/fig4"} <= {one.id for one in catalogue()}
     assert [one.id for one in find("quotas")][:3] == ["quotas/fig2", "quotas/fig3", "quotas/fig4"]

@@ -123,6 +123,16 @@ def test_workers_change_no_number_and_finished_trials_are_kept(tmp_path):
     images._run(replace(small, trials=1), Runner(jobs=2, store=tmp_path), picture_task)
     before = {path.name: path.stat().st_mtime_ns for path in tmp_path.glob("*.csv")}
     assert len(before) == 6
+    so_far = images._run(small, Runner(store=tmp_path, finished_only=True), picture_task)
+    assert so_far.remarks == ["Finished so far: 6 of 12 collections."]
+    assert len(so_far.data["history"]) == len(alone) / 2
+    (tmp_path / "0-3.csv").rename(tmp_path / "uniform")  # then Uniform has no finished trial
+    without = images._run(small, Runner(store=tmp_path, finished_only=True), picture_task).verdicts
+    assert {verdict.measured for verdict in without[:6]} == {"no finished trial yet"}
+    assert {verdict.word for verdict in without} == {"inconclusive"}
+    (tmp_path / "uniform").rename(tmp_path / "0-3.csv")
+    with pytest.raises(ArgumentError, match="--finished-only: wanted a folder with a finished collection"):
+        images._run(small, Runner(store=tmp_path / "none", finished_only=True), picture_task)
     report = images._run(small, Runner(jobs=2, store=tmp_path), picture_task)
     pd.testing.assert_frame_equal(alone, report.data["history"], check_exact=True)
     assert before.items() <= {path.name: path.stat().st_mtime_ns for path in tmp_path.glob("*.csv")}.items()

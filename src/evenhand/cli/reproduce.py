@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from evenhand.cli.options import JSON
+from evenhand.errors import ArgumentError, wanted
 
 __all__ = ["reproduce"]
 
@@ -26,6 +27,9 @@ def reproduce(
     device: Annotated[
         str | None, typer.Option(help="Where to compute: cpu, cuda or cuda:1, for picture experiments.")
     ] = None,
+    finished_only: Annotated[
+        bool, typer.Option("--finished-only", help="Report the finished trials of a picture experiment; run nothing.")
+    ] = False,
     out: Annotated[Path, typer.Option(help="Folder for data, pictures and reports.")] = Path("out"),
     jobs: Annotated[int, typer.Option(help="The number of workers; -1 for all cores.")] = -1,
     strict: Annotated[
@@ -44,11 +48,14 @@ def reproduce(
     given = {"trials": trials, "rounds": rounds, "device": device}
     changes = {name: value for name, value in given.items() if value is not None}
     for one in [found.chosen(quick=quick, reduced=reduced, **changes) for found in find(experiment)]:
+        if finished_only and one.reduced is None:
+            raise ArgumentError(wanted("--finished-only", "a picture experiment", one.id, "leave it out"))
         place = folder(out / one.id / (one.size if rounds is None else f"{one.size}-{rounds}-rounds"))
         started = time.perf_counter()
-        report = one.run(runner=Runner(jobs=jobs, progress=not json, store=place / "partial"))
+        runner = Runner(jobs=jobs, progress=not json, store=place / "partial", finished_only=finished_only)
+        report = one.run(runner=runner)
         one.write(report, place, quick=False)
-        if trials is None:
+        if trials is None and not finished_only:
             shutil.rmtree(place / "partial", ignore_errors=True)
         verdicts = [verdict.as_dict() for verdict in report.verdicts]
         missed |= any(verdict.conclusive and not verdict.reproduced for verdict in report.verdicts)

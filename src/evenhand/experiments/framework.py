@@ -37,6 +37,8 @@ class Runner:
     progress: bool = False
     store: Path | None = None
     """A folder for what is finished, so that an interrupted run goes on where it stopped."""
+    finished_only: bool = False
+    """Report the finished trials of an interrupted run, and run nothing."""
 
     def simulate(
         self,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from evenhand.experiments.framework import Claim, Report, Verdict
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["image_report"]
 
+UNFINISHED = "no finished trial yet"
 NEEDS = {"rounds": 200, "trials": 10}
 LATE = 0.3
 """The share of the rounds after which schemes are compared: before it, all of them are in the safe start's reach."""
@@ -55,21 +58,34 @@ def image_report(frame: pd.DataFrame, settings: Images) -> Report:
     report = Report(
         data={"history": frame, "table_1": ends, "mixture": _mixture(frame)}, figures={"mixture_and_risk": drawn}
     )
-    uniform = at_last(frame, "Uniform")
     for name in (*ADAPTIVE, "A_opt+"):
         claim = Claim(BEATS_UNIFORM.says.format(name), "Table 1", BEATS_UNIFORM.tolerance, NEEDS)
-        report.verdicts.append(gain_verdict(claim, at_last(frame, name), uniform, settings))
+        report.verdicts.append(_against_uniform(claim, frame, name, at_last, settings))
     claim = Claim(UNCURATED_LAST.says, "Table 1", UNCURATED_LAST.tolerance, NEEDS)
-    report.verdicts.append(gain_verdict(claim, at_last(frame, "Uncurated"), uniform, settings, sign=-1))
-    late, equal = (_late(frame, name) for name in ("A_opt", "Uniform"))
-    report.verdicts.append(gain_verdict(AHEAD, late, equal, settings))
+    report.verdicts.append(_against_uniform(claim, frame, "Uncurated", at_last, settings, sign=-1))
+    report.verdicts.append(_against_uniform(AHEAD, frame, "A_opt", _late, settings))
     report.verdicts.append(_mixture_verdict(frame, settings))
     if settings.data == "fashion-mnist":
-        level = at_last(frame, "A_opt").mean()
-        report.verdicts.append(LEVEL.verdict(abs(level - 0.936) <= 0.01, f"{level:.4f}", settings))
+        ends = at_last(frame, "A_opt")
+        reached = f"{ends.mean():.4f}" if len(ends) else UNFINISHED
+        trials = replace(settings, trials=len(ends))
+        report.verdicts.append(LEVEL.verdict(abs(ends.mean() - 0.936) <= 0.01, reached, trials))
     if settings.trials == 1:
         report.remarks.append("A single trial has no standard error: it shows that the experiment runs.")
     return report
+
+
+def _against_uniform(
+    claim: Claim, frame: pd.DataFrame, name: str, value: Callable[[pd.DataFrame, str], Any], settings: Images,
+    *, sign: int = 1,
+) -> Verdict:  # fmt: skip
+    """Compare a scheme with Uniform on the trials that both have finished."""
+    first, second = value(frame, name), value(frame, "Uniform")
+    common = first.index.intersection(second.index)
+    trials = replace(settings, trials=len(common))
+    if not len(common):
+        return claim.verdict(False, UNFINISHED, trials)
+    return gain_verdict(claim, first[common], second[common], trials, sign=sign)
 
 
 def _late(frame: pd.DataFrame, scheme: str) -> Any:
@@ -87,10 +103,12 @@ def _mixture(frame: pd.DataFrame) -> pd.DataFrame:
 def _mixture_verdict(frame: pd.DataFrame, settings: Images) -> Verdict:
     last = frame[frame["round"] == frame.groupby(["scheme", "trial"])["round"].transform("max")]
     mine, equal = (last[last["scheme"] == name].set_index("group") for name in ("A_opt", "Uniform"))
+    common = sorted(set(mine["trial"]) & set(equal["trial"]))
     hits = [
         mine.loc[mine["trial"] == trial, "share"].idxmax() == equal.loc[equal["trial"] == trial, "test_risk"].idxmax()
-        for trial in mine["trial"].unique()
+        for trial in common
     ]
     shares = mine.groupby("group")["share"].mean().sort_values(ascending=False)
     said = ", ".join(f"{group} {share:.2f}" for group, share in shares.items())
-    return MIXTURE.verdict(all(hits), f"{sum(hits)} of {len(hits)} trials; {said}", settings)
+    trials = replace(settings, trials=len(common))
+    return MIXTURE.verdict(all(hits), f"{sum(hits)} of {len(hits)} trials; {said or UNFINISHED}", trials)

@@ -141,29 +141,40 @@ def _run(settings: Images, runner: Runner, task_for: TaskFor) -> Report:
     _claim_folder(settings, runner.store)
     first = shortened(task_for(child(settings.seed, 0)), settings)
     names = list(_schemes(settings, first))
-    with _one_thread():
-        seconds = expected_seconds(settings, first, len(names))
-    device = _model(settings, first).device
-    print(
-        f"{settings.data}: {len(names)} schemes x {settings.trials} trials x {settings.rounds} rounds on {device}: "
-        f"about {seconds / 60:.1f} minutes of one worker; interrupted, the same command continues",
-        file=sys.stderr,
-    )
-    parts = Parallel(n_jobs=runner.jobs)(
-        delayed(_one)(settings, runner.store, task_for, trial, number)
-        for trial in range(settings.trials)
-        for number in range(len(names))
+    jobs = [(trial, number) for trial in range(settings.trials) for number in range(len(names))]
+    remarks = []
+    if runner.finished_only:
+        jobs = [job for job in jobs if (file := _file(runner.store, *job)) and file.with_suffix(".csv").exists()]
+        remarks = [f"Finished so far: {len(jobs)} of {settings.trials * len(names)} collections."]
+        if not jobs:
+            raise ArgumentError(wanted("--finished-only", "a folder with a finished collection", str(runner.store)))
+    else:
+        remarks = [_expectation(settings, first, len(names))]
+        print(f"{settings.data}: {remarks[0]} Interrupted, the same command continues.", file=sys.stderr)
+    parts = Parallel(n_jobs=1 if runner.finished_only else runner.jobs)(
+        delayed(_one)(settings, runner.store, task_for, *job) for job in jobs
     )
     report = image_report(pd.concat(parts, ignore_index=True), settings)
-    report.remarks.append(f"Expected before the start: {seconds / 60:.1f} minutes of one worker on {device}.")
+    report.remarks += remarks
     return report
+
+
+def _expectation(settings: Images, task: Task, schemes: int) -> str:
+    with _one_thread():
+        minutes = expected_seconds(settings, task, schemes) / 60
+    what = f"{schemes} schemes x {settings.trials} trials x {settings.rounds} rounds"
+    return f"Expected for {what} on {_model(settings, task).device}: {minutes:.1f} minutes of one worker."
+
+
+def _file(store: Path | None, trial: int, number: int) -> Path | None:
+    return None if store is None else store / f"{trial}-{number}.evenhand"
 
 
 def _one(settings: Images, store: Path | None, task_for: TaskFor, trial: int, number: int) -> pd.DataFrame:
     """Return the history of one scheme in one trial."""
     import pandas as pd
 
-    file = None if store is None else store / f"{trial}-{number}.evenhand"
+    file = _file(store, trial, number)
     if file is not None and file.with_suffix(".csv").exists():
         return pd.read_csv(file.with_suffix(".csv"))
     with _one_thread():
