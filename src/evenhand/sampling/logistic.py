@@ -1,7 +1,8 @@
 """Logistic regression that follows the data: the paper's model, refitted exactly after every draw in microseconds.
 
 The numbers are those of scikit-learn's `LogisticRegression(C=C)` (l2 penalty, free intercept, two classes) solved
-to the end. How the refits are made cheap stands in `evenhand.kernels.logistic`.
+to the end. How the refits are made cheap is written in `evenhand.kernels.logistic`, and for many features in
+`evenhand.sampling.wide_logistic`.
 """
 
 from __future__ import annotations
@@ -21,12 +22,15 @@ from evenhand.registry import register
 from evenhand.sampling.labels import checked_labels
 from evenhand.sampling.problem import MOST, checked_number, checked_rows
 from evenhand.sampling.rows import Rows
+from evenhand.sampling.wide_logistic import Curvature, WideFit
 from evenhand.saved import fill, item, real, refused, whole
 
 __all__ = ["LogisticModel"]
 
 TOLERANCE = 1e-8
 """How far a coefficient may be from the optimum."""
+WIDE = 128
+"""Beyond so many features matrix products of BLAS pay more than sweeps that skip what did not change."""
 FEW_FEATURES = 8
 """Up to here a new factor of the Hessian costs about a sweep, and pays as soon as it saves one."""
 
@@ -64,7 +68,9 @@ class LogisticModel:
         self._known = 0
         self.coefficients = np.zeros(d + 1)
         self._gradient, self._step, self._trial = np.zeros(d + 1), np.zeros(d + 1), np.zeros(d + 1)
-        self._factor = np.zeros((d + 1, d + 1))
+        self._factor = np.zeros((d + 1, d + 1) if d <= WIDE else (0, 0))
+        self._wide = WideFit()
+        self._saved_wide: tuple[NDArray[np.float64], int, int] | None = None
         self._weight = np.ones(64)
         self._patience = 1e5 if d <= FEW_FEATURES else 1e3
 
@@ -96,12 +102,12 @@ class LogisticModel:
     def checkpoint(self) -> Callable[[], None]:
         """Return a function that makes the model again what it is now."""
         kept = self.classes, self.constant, self._known
-        coefficients, factor = self.coefficients.copy(), self._factor.copy()
+        coefficients, factor, wide = self.coefficients.copy(), self._factor.copy(), self._wide.copy()
 
         def undo() -> None:
             self._begin(len(coefficients) - 1)
             self.classes, self.constant, self._known = kept
-            self.coefficients[:], self._factor[:] = coefficients, factor
+            self.coefficients[:], self._factor[:], self._wide = coefficients, factor, wide
 
         return undo
 
@@ -170,11 +176,21 @@ class LogisticModel:
             self.coefficients[d] = math.log(share / (1.0 - share))
         if len(self._weight) < count:
             self._weight = np.ones(len(X))
+        if d > WIDE:
+            self._refit_wide(X[:count], y[:count])
+            return
         _refit(
             X, y, self._weight, self._known, count, self.C, TOLERANCE, self._patience, self.coefficients,
             self._gradient, self._step, self._trial, self._factor,
         )  # fmt: skip
         self._known = count
+
+    def _refit_wide(self, X: NDArray[Any], y: NDArray[np.int64]) -> None:
+        if self._known == 0:
+            self._wide = WideFit()
+        table, strength = X.astype(np.float64, copy=False), self.C * self._weight[: len(X)]
+        self._wide.refit(table, y, strength, self.coefficients)
+        self._known = len(X)
 
     def final(self, rows: Rows, first: int) -> Self:
         """Return a model of the same configuration fitted to all rows."""
@@ -184,7 +200,13 @@ class LogisticModel:
         return model
 
     def resumed(self, rows: Rows) -> Self:
-        """Return the model that continues after loading: this one."""
+        """Return the model that continues after loading: this one, with its curvature factored again."""
+        if self._saved_wide is not None:
+            center, count, excess = self._saved_wide
+            if count > rows.count or rows.X.shape[1:] != (len(center) - 1,):
+                raise refused("center", f"the coefficients of {rows.X.shape[1:]} features", center)
+            table = rows.X[:count].astype(np.float64, copy=False)
+            self._wide, self._saved_wide = WideFit(Curvature(table, np.full(count, self.C), center), excess), None
         return self
 
     def codes(self, X: NDArray[Any]) -> NDArray[np.int64]:
@@ -242,8 +264,15 @@ class LogisticModel:
         """Return everything that `restored` needs."""
         return {
             "C": self.C, "classes": list(self.classes), "constant": self.constant, "known": self._known,
-            "coefficients": self.coefficients, "factor": self._factor,
+            "coefficients": self.coefficients, "factor": self._factor, "wide": self._saved_curvature(),
         }  # fmt: skip
+
+    def _saved_curvature(self) -> list[Any] | None:
+        """Return where the curvature belongs to; the rows that it was computed of are saved by the sampler."""
+        kept = self._wide.curvature
+        if kept is None:
+            return None if self._saved_wide is None else list(self._saved_wide)
+        return [kept.center, kept.rows, self._wide.excess]
 
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:
@@ -261,6 +290,11 @@ class LogisticModel:
         if constant is not None and (type(constant) is not int or not 0 <= constant < max(1, len(classes))):
             raise refused("constant", "the code of a class, or none", constant)
         model.classes, model.constant, model._known = tuple(classes), constant, whole(snapshot, "known", 0)
+        if snapshot.get("wide") is not None:
+            wide = dict(zip(("center", "rows", "excess"), snapshot["wide"], strict=True))
+            center = np.zeros(len(coefficients))
+            fill(center, item(wide, "center"), "center")
+            model._saved_wide = center, whole(wide, "rows", 1), whole(wide, "excess", 0)
         return model
 
     def __repr__(self) -> str:

@@ -1,0 +1,135 @@
+"""Logistic regression on many features: exact, from few rows or many, and resumed from a file exactly."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from evenhand.errors import StateFileError
+from evenhand.sampling import LogisticModel, UniformSampler
+from evenhand.sampling.rows import Rows
+from evenhand.state import from_bytes, to_bytes
+
+
+def embedded(rng, count, d, scale=1.0):
+    y = rng.integers(0, 2, count)
+    X = rng.normal(size=(count, d))
+    X[:, : d // 8] += (2 * y - 1)[:, None] * 0.7 / np.sqrt(d // 8)
+    return scale * X / np.linalg.norm(X, axis=1, keepdims=True), y
+
+
+def exact(X, y, C=1.0, weight=None):
+    model = LogisticRegression(C=C, solver="newton-cholesky", tol=1e-12, max_iter=1000).fit(X, y, weight)
+    return np.append(model.coef_[0], model.intercept_)
+
+
+@pytest.mark.parametrize(
+    ("d", "C", "scale", "kind"),
+    [
+        (129, 1.0, 1.0, np.float64),
+        (300, 100.0, 5.0, np.float64),
+        (300, 1.0, 1.0, np.float32),
+        (600, 1.0, 20.0, np.float64),
+    ],
+)
+def test_refits_follow_growing_data_exactly(d, C, scale, kind):
+    X, y = embedded(np.random.default_rng(d), 420, d, scale)
+    X, y[:2] = X.astype(kind), (0, 1)
+    model, rows = LogisticModel(C=C), Rows(1)
+    model.begin((0, 1))
+    for first, last in [
+        (0, 1),
+        (1, 2),
+        (2, 3),
+        (3, 40),
+        (40, 41),
+        (41, 43),
+        (43, 140),
+        (140, 400),
+        (400, 401),
+        (401, 420),
+    ]:
+        rows.append(X[first:last], y[first:last].tolist(), 0)
+        model.update(rows, first)
+        if last > 1:
+            assert np.abs(model.coefficients - exact(X[:last].astype(float), y[:last], C)).max() < 1e-6
+
+
+def test_weights_are_fitted_exactly():
+    X, y = embedded(np.random.default_rng(3), 200, 150, 3.0)
+    weight = np.random.default_rng(4).uniform(0, 2, 200)
+    weight[:20] = 0.0
+    model = LogisticModel().fit(X, y, weight)
+    for _ in range(2):
+        assert np.abs(model.coefficients - exact(X, y, 1.0, weight)).max() < 1e-6
+        model.fit(X, y, weight)
+
+
+def test_rows_that_repeat_and_columns_of_zeros_are_taken():
+    X, y = embedded(np.random.default_rng(5), 30, 200)
+    X, y = np.repeat(X, 4, axis=0), np.repeat(y, 4)
+    X[:, 50:90] = 0.0
+    assert np.abs(LogisticModel().fit(X, y).coefficients - exact(X, y)).max() < 1e-6
+
+
+@pytest.mark.parametrize("C", [1e-12, 1e6, 1e12])
+def test_extreme_penalties_give_finite_coefficients_that_separate(C):
+    X, y = embedded(np.random.default_rng(6), 60, 150, 5.0)
+    model = LogisticModel(C=C).fit(X, y)
+    assert np.isfinite(model.coefficients).all()
+    assert C < 1 or (model.predict(X) == y).all()
+
+
+def talk(sampler, rng, rounds):
+    for _ in range(rounds):
+        draw = sampler.ask()
+        sampler.tell(draw, *embedded(rng, draw.count, 140))
+
+
+@pytest.mark.parametrize("rounds", [4, 60, 170])
+def test_saved_and_loaded_it_goes_on_exactly(rounds):
+    first = UniformSampler(["u", "v"], batch=1, classes=[0, 1], seed=1)
+    talk(first, np.random.default_rng(0), rounds)
+    second = from_bytes(to_bytes(first))
+    assert to_bytes(second) == to_bytes(first)
+    for one in (first, second):
+        talk(one, np.random.default_rng(1), 30)
+    assert to_bytes(first) == to_bytes(second)
+    assert (first.model.coefficients == second.model.coefficients).all()
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (0, np.full(141, np.nan)),
+        (0, np.zeros(141, np.float32)),
+        (0, np.zeros(7)),
+        (1, 0),
+        (1, 10**6),
+        (2, -1),
+        (2, "x"),
+    ],
+    ids=str,
+)
+def test_an_edited_curvature_is_refused(place, value):
+    sampler = UniformSampler(["u", "v"], batch=4, classes=[0, 1], seed=1)
+    talk(sampler, np.random.default_rng(0), 6)
+    saved = sampler.model.snapshot()
+    saved["wide"][place] = value
+    with pytest.raises(StateFileError, match="saved "):
+        LogisticModel.restored(saved).resumed(sampler.training)
+
+
+def test_a_draw_that_fails_takes_the_curvature_back(monkeypatch):
+    sampler = UniformSampler(["u", "v"], batch=4, classes=[0, 1], seed=1)
+    talk(sampler, np.random.default_rng(0), 6)
+    draw, real = sampler.ask(), sampler.model._wide.refit
+    before = to_bytes(sampler)
+
+    def failing(*arguments):
+        real(*arguments)
+        raise MemoryError
+
+    monkeypatch.setattr(sampler.model._wide, "refit", failing)
+    with pytest.raises(MemoryError):
+        sampler.tell(draw, *embedded(np.random.default_rng(1), draw.count, 140))
+    assert to_bytes(sampler) == before
