@@ -206,7 +206,8 @@ def _decode(value: Any, arrays: list[np.ndarray]) -> Any:
             held = arrays[whole(value, tag, 0, len(arrays) - 1)]
             return held if tag == "$array" else held.tobytes()
     if "$items" in value:
-        return {_decode(key, arrays): _decode(item, arrays) for key, item in value["$items"]}
+        pairs = ((_decode(key, arrays), _decode(item, arrays)) for key, item in value["$items"])
+        return {tuple(key) if isinstance(key, list) else key: item for key, item in pairs}
     if "$object" in value:
         snapshot = _decode(value["snapshot"], arrays)
         return _known_alone(registry.get(value["$object"]).cls.restored(snapshot), snapshot)

@@ -82,3 +82,39 @@ class Caps:
 
     def may_play(self, state):
         return [arm for arm in range(len(self.shares)) if self.after(state, arm) in self.safe]
+
+
+class Sets:
+    """N_Q >= floor(r_Q t) - slack for owners Q, each a set of arms, one arm a round.
+
+    A state is t modulo the common denominator and, for each owner, how far it is above its floor.
+    """
+
+    def __init__(self, owners, slack):
+        self.owners, self.slack = owners, slack
+        self.arms = sorted(set().union(*(arms for arms, _ in owners)))
+        self.period = math.lcm(*(share.denominator for _, share in owners))
+        self.start = (0, *(0 for _ in owners))
+        self.safe, todo = {self.start}, [self.start]
+        while todo:
+            state = todo.pop()
+            for following in (self.after(state, arm) for arm in self.arms):
+                if following is not None and following not in self.safe:
+                    self.safe.add(following)
+                    todo.append(following)
+        before = None
+        while before != len(self.safe):
+            before = len(self.safe)
+            self.safe = {state for state in self.safe if self.may_play(state)}
+
+    def after(self, state, arm):
+        t, above = state[0], []
+        for (arms, share), ahead in zip(self.owners, state[1:], strict=True):
+            ahead += (arm in arms) - (math.floor(share * (t + 1)) - math.floor(share * t))
+            if ahead < -self.slack:
+                return None
+            above.append(min(ahead, AHEAD))
+        return ((t + 1) % self.period, *above)
+
+    def may_play(self, state):
+        return [arm for arm in self.arms if self.after(state, arm) in self.safe]

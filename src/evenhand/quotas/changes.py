@@ -163,7 +163,7 @@ def _enter(policy: DeadlineLearn, promise: Promise, positions: list[Fraction | N
     params, state = _fill(promise, positions)
     before = policy._state
     state.pulls[: before.pulls.size] = before.pulls
-    policy.promise = promise
+    policy.promise = policy._floors = promise
     policy._params = params._replace(learner=policy._params.learner)
     policy._state = state._replace(learner=before.learner)
     policy.reset_offer()

@@ -33,7 +33,7 @@ import numpy as np
 
 from evenhand.arguments import whole
 from evenhand.conversation import locked
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, SharesError, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.deadlines import EARLIEST, PATIENCE, deadline, may_play, only_one, outlook, played
@@ -43,7 +43,9 @@ from evenhand.learners.ucb1 import UCB1
 from evenhand.policy import KernelPolicy
 from evenhand.protocol import Label
 from evenhand.quotas.changes import add, change, retire
+from evenhand.quotas.nested import NESTED, NestedParams, NestedState, nested_parameters, nested_state
 from evenhand.quotas.ranked import RANKING, RankedParams, RankedState, ranked_parameters, ranked_state
+from evenhand.quotas.sets import read_sets, single_floors
 from evenhand.quotas.under_quota import Ranking, Rule, Shares, UnderQuota, read_promise
 from evenhand.quotas.worlds import BernoulliArms
 from evenhand.registry import register
@@ -105,7 +107,8 @@ class DeadlineLearn(UnderQuota, KernelPolicy):
     ----------
     learner : one of `evenhand.learners`, a contextual policy, or any object with `choose()` and `update(index,
         reward)`; forced pulls feed it too.
-    shares : the share r_i of the rounds owed to each arm: a list, a dict arm -> share, or one number with `arms`.
+    shares : the share r_i of the rounds owed to each arm: a list, a dict arm -> share, or one number with `arms`. Keys
+        may also be tuples of arms, which are owed their share together.
     tolerance : alpha >= 0, by how many pulls an arm may be behind.
     plays : m, how many arms are played in a round, none twice; the shares may sum to m.
     caps : c_i for some arms, a dict arm -> cap, or one number for all: N_i(t) <= ceil(c_i t) + floor(cap_tolerance).
@@ -167,7 +170,16 @@ class DeadlineLearn(UnderQuota, KernelPolicy):
         seed: Seed = None,
     ) -> None:
         self.plays = whole("plays", plays, low=1)
-        promise = read_promise(shares, tolerance, arms, learner, self.plays)
+        sets = read_sets(shares, tolerance, getattr(learner, "arms", None) if arms is None else arms)
+        promise = sets or read_promise(shares, tolerance, arms, learner, self.plays)
+        if sets is not None:
+            if caps is not None or self.plays > 1:
+                name, got = ("plays", self.plays) if caps is None else ("caps", caps)
+                mend = "no rule is known to keep both"
+                raise SharesError(wanted(name, "nothing beside shares of sets of arms", got, mend))
+            promise = sets if sets.overlap() is None else single_floors(sets)
+            if promise is sets:
+                self.rule = NESTED
         if caps is not None:
             promise = promise.capped(caps, cap_tolerance)
         if self.plays > len(promise.arms):
@@ -184,7 +196,8 @@ class DeadlineLearn(UnderQuota, KernelPolicy):
                 f"{promise.slack * sum(n > 0 for n in numerators)} times, ever",
                 stacklevel=2,
             )
-        self._set_up(learner, promise, seed)
+        self._floors = promise
+        self._set_up(learner, sets or promise, seed)
         if self.plays > 1 and self.compiled and self.learner.kernels.rank is None:
             what = "a learner that ranks the arms, as several are played"
             raise ArgumentError(wanted("learner", what, type(self.learner).__name__, "UCB1 and Thompson do"))
@@ -200,16 +213,25 @@ class DeadlineLearn(UnderQuota, KernelPolicy):
         """By how many pulls an arm may be ahead of its cap."""
         return self.promise.cap_tolerance
 
-    def quota_parameters(self, learner: Any) -> DeadlineParams | RankedParams:
-        if self.rule is RANKING:
-            return ranked_parameters(self.promise, learner)
-        return DeadlineParams(*self.promise.pace(), self.promise.fixed_point()[1], learner)
+    @property
+    def shares(self) -> dict[Any, Fraction]:
+        """The share of each arm and of each set of arms, exactly as it was read."""
+        return dict(zip(self.promise.arms, self.promise.shares, strict=True)) | dict(self.promise.sets)
 
-    def quota_memory(self, learner: Any) -> DeadlineState | RankedState:
+    def quota_parameters(self, learner: Any) -> DeadlineParams | RankedParams | NestedParams:
+        if self.rule is NESTED:
+            return nested_parameters(self._floors, learner)
         if self.rule is RANKING:
-            return ranked_state(self.promise, learner)
-        arms = len(self.promise.arms)
-        position = self.promise.position(self.promise.slack + 1)
+            return ranked_parameters(self._floors, learner)
+        return DeadlineParams(*self._floors.pace(), self._floors.fixed_point()[1], learner)
+
+    def quota_memory(self, learner: Any) -> DeadlineState | RankedState | NestedState:
+        if self.rule is NESTED:
+            return nested_state(self._floors, learner)
+        if self.rule is RANKING:
+            return ranked_state(self._floors, learner)
+        arms = len(self._floors.arms)
+        position = self._floors.position(self._floors.slack + 1)
         return DeadlineState(np.zeros(arms, np.int64), *position, *outlook(arms), learner)
 
     @locked
@@ -262,16 +284,18 @@ class DeadlineLearn(UnderQuota, KernelPolicy):
 
     def _changes(self) -> None:
         """Make ready for another promise."""
-        if self.promise.caps is not None:
-            mend = "make a new policy"
-            raise ArgumentError(wanted("caps", "None, for a promise that changes", self.promise.caps, mend))
+        if self.promise.caps is not None or self.promise.sets:
+            what = "single arms without caps, for a promise that changes"
+            got = "caps" if self.promise.caps is not None else "shares of sets"
+            raise ArgumentError(wanted("shares", what, got, "make a new policy"))
         self._token  # noqa: B018, tickets handed out before and after are the same policy's
         self._rank()
 
     def _offer(self, available: list[int]) -> None:
-        if self.promise.caps is not None:
-            mend = "leave the caps out, or offer every arm"
-            raise ArgumentError(wanted("available", "None beside caps: no rule can promise both", available, mend))
+        if self.promise.caps is not None or self.promise.sets:
+            other = "caps" if self.promise.caps is not None else "shares of sets"
+            mend = f"leave the {other} out, or offer every arm"
+            raise ArgumentError(wanted("available", f"None beside {other}: no rule can promise both", available, mend))
         gone = [self._labels[arm] for arm in available if self._labels[arm] in self.retired]
         if gone:
             raise ArgumentError(wanted("available", "arms that were not retired", gone[0]))
@@ -295,13 +319,13 @@ class DeadlineLearn(UnderQuota, KernelPolicy):
 
     def _rank(self) -> None:
         """Go over to the rule that looks at rankings, which takes arms that are not on offer; nothing is forgotten."""
-        if self.rule is RANKING:
+        if self.rule in (RANKING, NESTED):
             return
         before, self.rule = self._state, RANKING
-        after = ranked_state(self.promise, before.learner)
+        after = ranked_state(self._floors, before.learner)
         for name in ("pulls", "whole", "rest"):
             getattr(after, name)[:] = getattr(before, name)
-        self._params, self._state = ranked_parameters(self.promise, self._params.learner), after
+        self._params, self._state = ranked_parameters(self._floors, self._params.learner), after
         if self.compiled:
             self.kernels = self._bound(self.learner.kernels)
         self.forget_machine_code()
@@ -321,7 +345,7 @@ class DeadlineLearn(UnderQuota, KernelPolicy):
         return super().snapshot() | ({"ranked": True} if self.rule is RANKING else {}) | retired
 
     def call_work(self) -> int:
-        numerators, denominator = self.promise.fixed_point()
+        numerators, denominator = self._floors.fixed_point()
         narrowest = min(n for n in numerators if n) if any(numerators) else 1
         deadlines = len(numerators) * denominator // (narrowest + self.plays * denominator - sum(numerators))
         return super().call_work() + len(numerators) * min(deadlines, PATIENCE)

@@ -125,6 +125,7 @@ class Promise:
     plays : how many arms are played in a round, none twice.
     caps : c_i for each arm, None for an arm without: N_i(t) <= ceil(c_i t) + floor(cap_tolerance) at every round t.
     cap_tolerance : by how many pulls an arm may be ahead of its cap.
+    sets : what sets of arms are owed together, the smaller sets before the larger: N_Q(t) >= floor(r_Q t) - alpha.
     """
 
     arms: tuple[Label, ...]
@@ -133,6 +134,7 @@ class Promise:
     plays: int = field(default=1, repr=False)
     caps: tuple[Fraction | None, ...] | None = field(default=None, repr=False)
     cap_tolerance: float = field(default=0.0, repr=False)
+    sets: tuple[tuple[tuple[Label, ...], Fraction], ...] = field(default=(), repr=False)
 
     @classmethod
     def read(
@@ -242,7 +244,20 @@ class Promise:
         (False, True)
         """
         enough = all(n >= owed for n, owed in zip(pulls, self.owed(round), strict=True))
-        return enough and all(n <= most for n, most in zip(pulls, self.most(round), strict=True))
+        by_arm = dict(zip(self.arms, pulls, strict=True))
+        together = all(
+            sum(by_arm[arm] for arm in members) >= share.numerator * round // share.denominator - self.slack
+            for members, share in self.sets
+        )
+        return enough and together and all(n <= most for n, most in zip(pulls, self.most(round), strict=True))
+
+    def overlap(self) -> tuple[tuple[Label, ...], tuple[Label, ...]] | None:
+        """Return two sets that overlap without one being inside the other, None where there are none."""
+        for i, (one, _) in enumerate(self.sets):
+            for other, _ in self.sets[i + 1 :]:
+                if set(one) & set(other) and not set(one) <= set(other):
+                    return one, other
+        return None
 
     def most(self, round: int) -> list[float]:
         """Return how many pulls each arm may have at the end of round t, infinity where it has no cap."""

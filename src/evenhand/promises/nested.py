@@ -1,0 +1,168 @@
+"""Which arm may be played so that the floors of arms and of sets of arms can all be kept, where sets nest.
+
+A set Q of arms is owed N_Q >= floor(r_Q t) - a plays of its arms together. Sets are nested or disjoint, so they and the
+arms, call them owners, form a forest. With one play a round let
+
+    need_Q(s) = max(floor(r_Q s) - a - N_Q, sum of need over the children of Q, 0),
+    G(s) = s - t - sum of need over the roots,
+
+the plays that fall due by round s, and those that are left over until then.
+
+Theorem. All floors can be kept after round t iff G(s) >= 0 for every s >= t. Playing an arm inside the root that needs
+a play first, inside its child that needs one first, and so on down, keeps G >= 0. At the start G >= 0 iff the sum of
+e over the roots is at most 1, with e_Q = max(r_Q, sum of e over the children of Q).
+
+Proof. Necessary: need_Q(s) plays must fall into Q by s. Sufficient: the vectors of plays x with x_Q >= need_Q(s) for
+all owners form a contrapolymatroid, so a vector that is minimal for a later s dominates one that is minimal for an
+earlier s; serving what is needed first therefore never takes a play from what is needed by a given s unless all of
+that was served before, and then G(s) grows with s. QED.
+
+So an arm may be played iff G >= 0 after it. G falls only at deadlines of owners; the look ahead walks them in order and
+keeps, of each owner, how many of its own plays are due and how many its children need. It ends where G is at least the
+number of owners, as need_Q falls short of its real-valued counterpart by less than the number of owners in Q, and that
+counterpart never outgrows the rounds.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from evenhand.kernels.arrays import Floats, Ints
+from evenhand.kernels.compose import kernel, routine
+from evenhand.kernels.deadlines import PATIENCE, deadline
+from evenhand.kernels.pace import NEVER, advance
+from evenhand.promises.slates import EVER
+
+__all__ = ["Forest", "forest", "pick"]
+
+
+class Forest(NamedTuple):
+    """What it takes to pick an arm; the state of a rule has these fields, and `whole` and `rest` of all owners."""
+
+    scores: Floats
+    """(n_arms,): the learner's ranking, the highest first; -inf for an arm that it does not rank."""
+    chosen: Ints
+    """(1,): the arm of the last round."""
+    spare: Ints
+    """(1,): a lower bound of G over all rounds after the next."""
+    due: Ints
+    """(n_owners,): plays of its own that are due so far in a look ahead."""
+    below: Ints
+    """(n_owners,): what its children need so far in a look ahead."""
+    first: Ints
+    """(n_owners,): when the owner, or one inside it, needs its next play."""
+    ahead_whole: Ints
+    ahead_rest: Ints
+
+
+def forest(arms: int, owners: int) -> Forest:
+    """Return the forest before the first round."""
+    whole = [np.zeros(owners, np.int64) for _ in range(5)]
+    return Forest(np.zeros(arms), np.full(1, -1, np.int64), np.zeros(1, np.int64), *whole)
+
+
+@kernel
+def play(params: Any, whole: Ints, rest: Ints, arm: int) -> None:
+    """Move the positions of an arm and of all sets around it by one play."""
+    owner = arm
+    while owner >= 0:
+        advance(params.numerators, params.steps, params.remainders, whole, rest, owner)
+        owner = params.parents[owner]
+
+
+@routine
+def left_over(params: Any, state: Any, now: int, arm: int) -> int:
+    """Return the least G over the rounds after the next if `arm` is played in it; below 0, it may not be."""
+    whole, rest, owners = state.ahead_whole, state.ahead_rest, state.ahead_whole.size
+    s, end, active = EVER, now, 0
+    for owner in range(owners):
+        whole[owner], rest[owner] = state.whole[owner], state.rest[owner]
+        state.due[owner] = state.below[owner] = 0
+    play(params, whole, rest, arm)
+    for owner in range(owners):
+        if whole[owner] < NEVER:
+            active += 1
+            s, end = min(s, deadline(whole, rest, owner)), max(end, whole[owner] + 1)
+    needed, least = 0, NEVER
+    for _ in range(PATIENCE):
+        if s > end + params.denominator:
+            return least
+        following = EVER
+        for owner in range(owners):
+            if deadline(whole, rest, owner) == s:
+                more, inside = 1, owner
+                state.due[owner] += 1
+                if state.due[owner] <= state.below[owner]:
+                    more = 0
+                while more > 0:
+                    inside = params.parents[inside]
+                    if inside < 0:
+                        needed += 1
+                        more = 0
+                    else:
+                        state.below[inside] += 1
+                        if state.below[inside] <= state.due[inside]:
+                            more = 0
+                advance(params.numerators, params.steps, params.remainders, whole, rest, owner)
+            if whole[owner] < NEVER:
+                following = min(following, deadline(whole, rest, owner))
+        left = s - now - 1 - needed
+        least = min(least, left)
+        if left < 0:
+            return left
+        if left >= 2 * active:
+            return min(least, left - active)
+        s = following
+    return -1
+
+
+@kernel
+def needed_first(params: Any, state: Any) -> int:
+    """Return the arm that is inside the root that needs a play first, inside its child that does, and so on."""
+    owners = state.whole.size
+    for owner in range(owners):
+        state.first[owner] = deadline(state.whole, state.rest, owner)
+    for owner in range(owners):  # children stand before their parents
+        parent = params.parents[owner]
+        if parent >= 0:
+            state.first[parent] = min(state.first[parent], state.first[owner])
+    inside, owner = -1, owners
+    while owner >= state.scores.size:
+        owner = -1
+        for child in range(owners):
+            if params.parents[child] == inside and (owner < 0 or state.first[child] < state.first[owner]):
+                owner = child
+        inside = owner
+    return owner
+
+
+@kernel
+def pick(params: Any, state: Any, now: int) -> bool:
+    """Choose the arm of the round after `now` down the ranking in `scores` and enter its play; return whether an arm of
+    higher rank had to give way."""
+    gave_way, arm = False, -1
+    while True:
+        arm = -1
+        for other in range(state.scores.size):
+            if state.scores[other] > -np.inf and (arm < 0 or state.scores[other] > state.scores[arm]):
+                arm = other
+        if arm < 0:
+            arm = needed_first(params, state)
+            gave_way = True
+            state.spare[0] = max(0, state.spare[0] - 1)
+            break
+        if state.spare[0] > 0:
+            state.spare[0] -= 1
+            break
+        least = left_over(params, state, now, arm)
+        if least >= 0:
+            state.spare[0] = least
+            break
+        state.scores[arm] = -np.inf
+        gave_way = True
+    state.chosen[0] = arm
+    state.pulls[arm] += 1
+    play(params, state.whole, state.rest, arm)
+    return gave_way

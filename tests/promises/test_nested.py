@@ -1,0 +1,114 @@
+"""Shares of nested sets of arms: the arm that is played is the best after which every promise can still be kept."""
+
+import itertools
+import random
+from fractions import Fraction as F
+
+import pytest
+
+import evenhand as eh
+from evenhand.errors import ArgumentError, SharesError
+from evenhand.kernels.compose import interpreted
+from evenhand.learners import UCB1, Thompson
+from evenhand.promises.nested import pick
+from evenhand.quotas import BernoulliArms, DeadlineLearn
+from evenhand.quotas.nested import nested_parameters, nested_state
+from evenhand.quotas.sets import read_sets
+from tests.reference.promises import Sets
+
+run = interpreted(pick)
+SHAPES = [
+    [(0, 1)],
+    [(0, 1), (0, 1, 2)],
+    [(1, 2), (0, 1, 2)],
+]
+
+
+def promises(shape):
+    for single in itertools.product([F(0), F(1, 3)], [F(0), F(1, 6)], [F(0)]):
+        for together in itertools.product([F(1, 2), F(2, 3), F(1)], repeat=len(shape)):
+            yield dict(enumerate(single)) | dict(zip(shape, together, strict=True))
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("tolerance", [0, 1])
+def test_the_arm_is_the_best_that_keeps_every_set(shape, tolerance):
+    tried = 0
+    for shares in promises(shape):
+        try:
+            promise = read_sets(shares, tolerance, 3)
+        except SharesError:
+            continue
+        owners = [({arm}, share) for arm, share in zip(promise.arms, promise.shares, strict=True)]
+        game = Sets([*owners, *((set(arms), share) for arms, share in promise.sets)], tolerance)
+        assert game.start in game.safe
+        params, state = nested_parameters(promise, ()), nested_state(promise, ())
+        rng, now = random.Random(3), game.start
+        for round in range(40):
+            scores = [rng.random() for _ in range(3)] if rng.random() < 0.5 else [-1.0, -2.0, 0.0]
+            state.scores[:] = scores
+            run(params, state, round)
+            allowed = game.may_play(now)
+            best = max(allowed, key=lambda arm: scores[arm])
+            assert state.chosen[0] == best, (shares, round, scores, allowed)
+            now = game.after(now, best)
+        tried += 1
+    assert tried >= 5
+
+
+def test_what_clashes_is_refused_exactly_where_no_rule_could_keep_it():
+    for shares in promises(SHAPES[1]):
+        owners = [(set(key) if isinstance(key, tuple) else {key}, share) for key, share in shares.items()]
+        game = Sets(owners, 0)
+        if game.start in game.safe:
+            assert read_sets(shares, 0, 3) is not None
+        else:
+            with pytest.raises(SharesError, match="more than 1 by"):
+                read_sets(shares, 0, 3)
+
+
+@pytest.mark.parametrize("learner", [UCB1(), Thompson()])
+def test_sets_are_kept_at_every_round_of_a_simulation(learner):
+    policy = DeadlineLearn(learner, {"a": 0.1, ("a", "b"): 0.4, ("a", "b", "c"): 0.6, "d": 0.2})
+    world = BernoulliArms({"a": 0.1, "b": 0.5, "c": 0.4, "d": 0.9})
+    history = eh.simulate(policy, world, rounds=500, seed=1, checkpoints=500)
+    for round, pulls in enumerate(history.pulls.values[0, 0].tolist(), 1):
+        assert policy.promise.kept(pulls, round)
+    assert history.pulls.values[0, 0, -1, 3] > 150
+
+
+def test_overlapping_sets_are_kept_within_the_tolerance_that_they_need(tmp_path):
+    policy = DeadlineLearn(UCB1(), {("a", "b"): "2/5", ("b", "c"): "1/2", "d": "1/5"}, 1)
+    world = BernoulliArms({"a": 0.1, "b": 0.5, "c": 0.4, "d": 0.9})
+    history = eh.simulate(policy, world, rounds=500, seed=1, checkpoints=500)
+    for round, pulls in enumerate(history.pulls.values[0, 0].tolist(), 1):
+        assert policy.promise.kept(pulls, round)
+    eh.save(policy, tmp_path / "sets.evenhand")
+    assert eh.load(tmp_path / "sets.evenhand").shares == policy.shares
+
+
+@pytest.mark.parametrize(
+    ("shares", "more", "words"),
+    [
+        ({("a", "b"): 0.4, ("b", "c"): 0.5}, {}, r"tolerance: wanted at least 1.* overlap"),
+        ({("a", "b"): 0.7, ("b", "c"): 0.7, ("a", "c"): 0.7}, {"tolerance": 1}, "cannot be promised together"),
+        ({("a", "b"): 0.9, "c": 0.2}, {}, r"more than 1 by 0\.1 .*'a', 'b'"),
+        ({("a", "a"): 0.4, "b": 0}, {}, "each once"),
+        ({("a", "b"): 0.4, ("b", "a"): 0.3}, {}, "each set once"),
+        ({("a", "b"): 1.4}, {}, "numbers from 0 to 1"),
+        ({("a", "z"): 0.4}, {"arms": ["a", "b"]}, "two or more of the arms"),
+        ({("a", "b"): 0.4, "c": 0.1}, {"plays": 2}, "no rule is known"),
+        ({("a", "b"): 0.4, "c": 0.1}, {"caps": 0.9}, "no rule is known"),
+    ],
+)
+def test_sets_that_cannot_be_promised_are_refused_by_name(shares, more, words):
+    with pytest.raises(SharesError, match=words):
+        DeadlineLearn(UCB1(), shares, **more)
+
+
+def test_availability_and_changes_beside_sets_are_refused():
+    policy = DeadlineLearn(UCB1(), {("a", "b"): 0.4, "c": 0.1})
+    for refused in (lambda: policy.ask(available=["a"]), lambda: policy.add("d"), lambda: policy.retire("a")):
+        with pytest.raises(ArgumentError, match="shares"):
+            refused()
+    assert policy.round == 0
