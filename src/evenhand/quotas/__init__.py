@@ -9,6 +9,7 @@ from evenhand.quotas.fair_learn import FairLearn, FairUCB
 from evenhand.quotas.horizon_fair_ucb import HorizonFairUCB
 from evenhand.quotas.lfg import LFG
 from evenhand.quotas.problem import Promise
+from evenhand.quotas.window_learn import WindowLearn
 from evenhand.quotas.worlds import BernoulliArms, LoggedArms
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "FairUCB",
     "HorizonFairUCB",
     "LoggedArms",
+    "WindowLearn",
     "Promise",
     "audit",
 ]

@@ -1,0 +1,118 @@
+"""Windows: every arm so often in any so many rounds, as exactly as a search of all states can tell."""
+
+import itertools
+import random
+
+import numpy as np
+import pytest
+
+import evenhand as eh
+from evenhand.errors import SharesError
+from evenhand.kernels.compose import interpreted
+from evenhand.learners import UCB1, Thompson
+from evenhand.promises.windows import chain, pick, safe_states
+from evenhand.quotas import BernoulliArms, WindowLearn
+from tests.reference.promises import Windows
+
+run = interpreted(pick)
+SMALL = [
+    windows
+    for arms in (2, 3)
+    for windows in itertools.combinations_with_replacement(range(2, 8), arms)
+    if sum(1 / a for a in windows) <= 1 + 1e-12
+]
+
+
+@pytest.mark.parametrize("windows", SMALL[::3], ids=str)
+def test_the_table_holds_the_safe_states_of_the_game(windows):
+    game = Windows(windows)
+    table = safe_states(list(windows))
+    assert {tuple(place + 1) for place in np.argwhere(table)} == game.safe
+
+
+def by_chain(windows):
+    """The same policy decided by a chain of periods instead of the table, and None where there is no chain."""
+    periods = chain(list(windows))
+    policy = WindowLearn(UCB1(), dict(enumerate(windows)), len(windows) + 1)
+    if periods is not None:
+        order = sorted(range(len(windows)), key=periods.__getitem__)
+        policy._tokens = [(arm, windows[arm], periods[arm]) for arm in order]
+        policy._safe = None
+    return None if periods is None else policy
+
+
+def test_a_wish_is_granted_exactly_where_every_window_can_be_kept_and_nearly_so_by_a_chain():
+    safe_wishes, granted = 0, 0
+    for windows in SMALL:
+        game = Windows(windows)
+        if tuple(windows) not in game.safe:
+            with pytest.raises(SharesError, match="no schedule"):
+                WindowLearn(UCB1(), dict(enumerate(windows)), len(windows) + 1)
+            continue
+        exact = WindowLearn(UCB1(), dict(enumerate(windows)), len(windows) + 1)
+        for policy in (exact, by_chain(windows)):
+            if policy is None:
+                continue
+            params, state = policy.quota_parameters(()), policy.quota_memory(())
+            left, rng = tuple(windows), random.Random(1)
+            for round in range(60):
+                scores = [rng.random() for _ in windows] + [2.0 if rng.random() < 0.8 else 0.0]
+                state.scores[:] = scores
+                run(params, state, round)
+                played, allowed = int(state.chosen[0]), game.may_serve(left)
+                served = played if played < len(windows) else -1
+                assert served in allowed, (windows, round, left)
+                best = max((arm % len(scores) for arm in allowed), key=lambda arm: scores[arm])
+                if policy is exact:
+                    assert played == best, (windows, round, left, scores)
+                else:
+                    safe_wishes += 1
+                    granted += played == best
+                left = game.after(left, served)
+    assert granted / safe_wishes > 0.95
+
+
+@pytest.mark.parametrize("learner", [UCB1(), Thompson()])
+def test_long_windows_with_several_plays_are_kept_by_the_compiled_loop(learner):
+    windows = {"a": (2, 25), "b": (3, 40), "c": 60, "d": (1, 70), "e": (5, 31)}
+    policy = WindowLearn(learner, windows, arms=["best", *windows])
+    world = BernoulliArms({"best": 0.9} | dict.fromkeys(windows, 0.1))
+    history = eh.simulate(policy, world, rounds=1500, seed=2, checkpoints=1500)
+    pulls = np.vstack([np.zeros(6, int), history.pulls.values[0, 0]])
+    for arm, window in enumerate(windows.values(), 1):
+        plays, rounds = window if isinstance(window, tuple) else (1, window)
+        assert (pulls[rounds:, arm] - pulls[:-rounds, arm]).min() >= plays
+    assert pulls[-1, 0] > 600  # the learner has most of what is left
+
+
+def test_online_is_the_loop_and_a_file_goes_on(tmp_path):
+    policy, world = next(iter(WindowLearn.examples()))
+    history = eh.simulate(policy, world, rounds=200, seed=4, checkpoints=200)
+    online = policy.fresh(seed=eh.rng.child(4, 0, 1))
+    world.reset(eh.rng.child(4, 0, 0))
+    for round in range(200):
+        if round == 90:
+            eh.save(online, tmp_path / "windows.evenhand")
+            online = eh.load(tmp_path / "windows.evenhand")
+        decision = online.ask(*world.observe())
+        online.tell(decision, *world.respond(decision))
+        assert history.pulls.values[0, 0, round].tolist() == list(online.pulls.values())
+
+
+@pytest.mark.parametrize(
+    ("windows", "arms", "words"),
+    [
+        ({"a": 2, "b": 3, "c": 6}, None, "no schedule keeps them, at 1 of"),
+        ({"a": 2, "b": 2, "c": 9}, None, "more than 1 by 0.111111"),
+        ({"a": 0, "b": 3}, None, r"windows\['a'\]"),
+        ({"a": (3, 2), "b": 3}, None, r"windows\['a'\]"),
+        ({"a": "x", "b": 3}, None, r"windows\['a'\]"),
+        ({"a": True, "b": 3}, None, r"windows\['a'\]"),
+        ({"a": 5, "z": 9}, ["a", "b"], "no arm 'z'"),
+        ({}, ["a", "b"], "a dict"),
+        (7, ["a", "b"], "a dict"),
+    ],
+)
+def test_windows_that_cannot_be_kept_are_refused_by_name(windows, arms, words):
+    with pytest.raises(SharesError, match=words):
+        WindowLearn(UCB1(), windows, arms)
