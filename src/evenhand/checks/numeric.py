@@ -40,8 +40,11 @@ def check_one_kernel(policy: Any, world: Any, rounds: int) -> None:
     world.reset(SEED)
     said = converse(policy, world, rounds // 2)
     policy.compile()
-    indices = [entry[3] for entry in said + converse(policy, world, rounds - rounds // 2)]
-    online = np.cumsum(np.eye(len(world.arms), dtype=np.int64)[indices], axis=0)
+    said += converse(policy, world, rounds - rounds // 2)
+    played = np.zeros((rounds, len(world.arms)), np.int64)
+    for row, entry in zip(played, said, strict=True):
+        row[entry[6] if len(entry) > 6 else entry[3]] = 1
+    online = np.cumsum(played, axis=0)
     for name, pulls in (("plain Python", slow.pulls), ("the online object", online)):
         differs = np.flatnonzero((pulls != fast.pulls).any(axis=1))
         assert differs.size == 0, f"the compiled loop and {name} part at round {differs[0] + 1}"
@@ -61,7 +64,7 @@ def check_learns(policy: Any, world: Any, rounds: int) -> None:
     if not traits_of(policy).compiled:
         raise Skip("decides by a learner from elsewhere")
     promise = traits_of(policy).promise
-    if promise is not None and sum(promise.shares) > FREE:
+    if promise is not None and sum(promise.shares) > FREE * traits_of(policy).plays:
         raise Skip("promises nearly every round to somebody")
     scores = [number for number, name in enumerate(world.scores) if "regret" in name]
     length = max(LEARNING_ROUNDS, min(traits_of(policy).horizon or 0, LONGEST_LEARNING))
@@ -85,7 +88,9 @@ def _lost(policy: Any, world: Any, length: int, run: int, sign: int) -> Any:
     for _ in range(length):
         ticket = one.ask(*place.observe())
         (reward,) = place.respond(ticket)
-        one.tell(ticket, middle + sign * (reward - middle))
+        several = isinstance(reward, list)
+        told = [middle + sign * (paid - middle) for paid in (reward if several else [reward])]
+        one.tell(ticket, told if several else told[0])
     return np.array(place.totals, dtype=np.float64)
 
 
@@ -139,8 +144,10 @@ def rebuilt(policy: Any, config: dict[str, Any]) -> Any:
 def _with_labels(value: Any, other: dict[Any, Any]) -> Any:
     """Return arguments with the labels of the arms, as keys or as a whole list, exchanged."""
     if isinstance(value, dict):
-        if set(value) == set(other):
-            return {other[arm]: one for arm, one in value.items()}
+        named = {key: key if isinstance(key, tuple) else (key,) for key in value}
+        if value and all(arm in other for arms in named.values() for arm in arms):
+            renamed = {key: tuple(other[arm] for arm in arms) for key, arms in named.items()}
+            return {renamed[key] if isinstance(key, tuple) else renamed[key][0]: one for key, one in value.items()}
         return {name: _with_labels(one, other) for name, one in value.items()}
     if isinstance(value, KernelPolicy):
         return rebuilt(value, _with_labels(value.config(), other))

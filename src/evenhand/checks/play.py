@@ -45,7 +45,8 @@ def converse(policy: Any, world: Any, rounds: int) -> list[Any]:
         ticket = policy.ask(*world.observe())
         happened = world.respond(ticket)
         policy.tell(ticket, *happened)
-        said.append(plain(ticket))
+        slate = getattr(ticket, "slate", None)
+        said.append(plain(ticket) if slate is None else [*plain(ticket), list(ticket.indexes)])
     return said
 
 

@@ -353,8 +353,9 @@ class DeadlineLearn(UnderQuota, KernelPolicy):
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> DeadlineLearn:
         """Return the policy that `snapshot` was taken of; the outlook of version 0.1.0 is looked up anew."""
-        state = snapshot.get("state")
-        if isinstance(state, list) and len(state) > 5 and np.shape(state[3]) == (3,) and "ranked" not in snapshot:
+        state, config = snapshot.get("state"), snapshot.get("config")
+        early = isinstance(config, dict) and "plays" not in config
+        if early and isinstance(state, list) and len(state) > 5 and np.shape(state[3]) == (3,):
             snapshot = snapshot | {"state": [*state[:3], *outlook(len(state[0])), *state[6:]]}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # it was said when the policy was made
@@ -366,3 +367,7 @@ class DeadlineLearn(UnderQuota, KernelPolicy):
         yield cls(Thompson(), ["1/2", "1/3", "1/6"], tolerance=1.5), BernoulliArms([0.1, 0.2, 0.9])
         capped = cls(UCB1(), {"a": 0.3, "b": 0.0, "c": 0.1}, 1.0, caps={"b": 0.4})
         yield capped, BernoulliArms({"a": 0.3, "b": 0.8, "c": 0.5})
+        together = cls(Thompson(), {("a", "b"): "1/2", ("a", "b", "c"): "2/3", "c": "1/10"})
+        yield together, BernoulliArms({"a": 0.3, "b": 0.4, "c": 0.9})
+        slates = cls(UCB1(), {"a": 0.7, "b": 0.4, "c": 0.3, "d": 0.1}, plays=2)
+        yield slates, BernoulliArms({"a": 0.3, "b": 0.8, "c": 0.5, "d": 0.9})
