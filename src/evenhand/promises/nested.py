@@ -32,7 +32,7 @@ import numpy as np
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import kernel, routine
 from evenhand.kernels.deadlines import PATIENCE, deadline
-from evenhand.kernels.pace import NEVER, advance
+from evenhand.kernels.due_times import NEVER, advance
 from evenhand.promises.slates import EVER
 
 __all__ = ["Forest", "forest", "pick"]

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evenhand.kernels.arrays import Floats, Ints
-from evenhand.kernels.pace import pace, position
+from evenhand.kernels.due_times import pace, position
 from evenhand.promises.nested import forest, pick
 from evenhand.quotas.problem import Promise
 from evenhand.quotas.under_quota import Ranking
