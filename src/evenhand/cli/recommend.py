@@ -197,7 +197,7 @@ def _show(running: Search, seed: int | None, ask: Path | None, out: Path | None,
     say(in_words(found))
     if seed is not None:
         answer = "no candidate" if body["exact"] is None else body["exact"]
-        say(f"simulated with seed {seed}; exactly, {answer} is the answer")
+        say(f"Simulated with seed {seed}; the exact answer is {answer}")
     if ask is not None:
         say(
             "The search is over; there is nothing more to try"
