@@ -246,6 +246,7 @@ def _digest(source: FunctionType, digest: Any, seen: set[int]) -> None:
         digest.update(source.__name__.encode())
         return
     seen.add(id(code))
+    digest.update(source.__module__.encode())  # machine code on disk names the modules that it came from
     digest.update(code.co_code + repr((code.co_consts, code.co_names, code.co_varnames)).encode())
     for name in sorted(_names(source)):
         value = source.__globals__.get(name)

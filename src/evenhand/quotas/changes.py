@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -28,9 +28,6 @@ from evenhand.protocol import Label, find_label
 from evenhand.quotas.problem import Promise, read_share
 from evenhand.quotas.ranked import ranked_parameters, ranked_state
 
-if TYPE_CHECKING:
-    from evenhand.quotas.deadline_learn import DeadlineLearn
-
 __all__ = ["add", "change", "retire"]
 
 LONGEST_WAIT = 1 << 40
@@ -38,7 +35,7 @@ PLAIN_WORK = 1_000_000
 """Array entries up to which a look ahead runs as plain Python."""
 
 
-def retire(policy: DeadlineLearn, label: Label) -> None:
+def retire(policy: Any, label: Label) -> None:
     """Take an arm off offer for good; what it was owed is the others' to win."""
     arm = _live(policy, label)
     if policy.promise.plays >= len(policy.promise.arms) - len(policy.retired):
@@ -51,7 +48,7 @@ def retire(policy: DeadlineLearn, label: Label) -> None:
     _enter(policy, _promise(policy, shares), positions)
 
 
-def add(policy: DeadlineLearn, label: Label, share: Any) -> int:
+def add(policy: Any, label: Label, share: Any) -> int:
     """Put a new arm on offer and return after how many rounds its promise begins."""
     before = policy.promise
     known = find_label(label, before.arms)
@@ -92,7 +89,7 @@ def add(policy: DeadlineLearn, label: Label, share: Any) -> int:
     return wait
 
 
-def change(policy: DeadlineLearn, shares: Any) -> dict[Label, float]:
+def change(policy: Any, shares: Any) -> dict[Label, float]:
     """Begin a new epoch with new shares; return by how many pulls arms were behind that cannot be carried over."""
     before, now = policy.promise, policy.round
     live = [arm for arm in before.arms if arm not in policy.retired]
@@ -116,7 +113,7 @@ def change(policy: DeadlineLearn, shares: Any) -> dict[Label, float]:
     return dropped
 
 
-def _live(policy: DeadlineLearn, label: Label) -> int:
+def _live(policy: Any, label: Label) -> int:
     arm = find_label(label, policy.promise.arms)
     if arm is None:
         raise UnknownArmError(wanted("arm", f"one of {list(policy.promise.arms)}", label))
@@ -125,13 +122,13 @@ def _live(policy: DeadlineLearn, label: Label) -> int:
     return arm
 
 
-def _promise(policy: DeadlineLearn, shares: list[Fraction], arms: tuple[Label, ...] | None = None) -> Promise:
+def _promise(policy: Any, shares: list[Fraction], arms: tuple[Label, ...] | None = None) -> Promise:
     before = policy.promise
     labels = arms or before.arms
     return Promise.read(dict(zip(labels, shares, strict=True)), before.tolerance, labels, before.plays)
 
 
-def _positions(policy: DeadlineLearn) -> list[Fraction | None]:
+def _positions(policy: Any) -> list[Fraction | None]:
     """Return for each arm when its next owed play falls due, exactly; None where none ever does."""
     numerators, state = policy._params.numerators.tolist(), policy._state
     parts = zip(state.whole.tolist(), state.rest.tolist(), numerators, strict=True)
@@ -151,14 +148,14 @@ def _fill(promise: Promise, positions: list[Fraction | None]) -> tuple[Any, Any]
     return params, state
 
 
-def _can_be_kept(policy: DeadlineLearn, promise: Promise, positions: list[Fraction | None]) -> bool:
+def _can_be_kept(policy: Any, promise: Promise, positions: list[Fraction | None]) -> bool:
     params, state = _fill(promise, positions)
     small = len(positions) * params.denominator < PLAIN_WORK
     look = interpreted(can_be_kept) if small else entry(can_be_kept)
     return bool(look(params, state, policy.round))
 
 
-def _enter(policy: DeadlineLearn, promise: Promise, positions: list[Fraction | None]) -> None:
+def _enter(policy: Any, promise: Promise, positions: list[Fraction | None]) -> None:
     """Go on with another promise from these positions."""
     params, state = _fill(promise, positions)
     before = policy._state
@@ -170,7 +167,7 @@ def _enter(policy: DeadlineLearn, promise: Promise, positions: list[Fraction | N
     policy.forget_machine_code()
 
 
-def _grow(policy: DeadlineLearn, labels: tuple[Label, ...]) -> None:
+def _grow(policy: Any, labels: tuple[Label, ...]) -> None:
     """Give the learner, the labels and the open tickets' counts room for one more arm."""
     if not policy.compiled:
         mend = "make a new policy with all arms"
