@@ -69,3 +69,98 @@ class KLUCB(Naive):
         if bernoulli_divergence(mean, top) <= level:
             return top
         return brentq(lambda q: bernoulli_divergence(mean, q) - level, max(mean, 1e-300), top, xtol=1e-13)
+
+
+class Told:
+    """A learner for means that change: it keeps every reward and computes its indices from all of them."""
+
+    def __init__(self, arms):
+        self.arms, self.told = arms, []
+
+    def update(self, arm, reward):
+        self.told.append((arm, reward))
+
+
+class DiscountedUCB(Told):
+    """Garivier, Moulines (2011), section 2.1."""
+
+    def __init__(self, arms, gamma, xi):
+        super().__init__(arms)
+        self.gamma, self.xi = gamma, xi
+
+    def indices(self):
+        weights = [self.gamma**age for age in range(len(self.told))][::-1]
+        n = sum(weights)
+        indices = []
+        for arm in range(self.arms):
+            mine = [(w, x) for w, (a, x) in zip(weights, self.told, strict=True) if a == arm]
+            count = sum(w for w, _ in mine)
+            bonus = 2 * math.sqrt(self.xi * max(0.0, math.log(n)) / count) if mine else math.inf
+            indices.append(sum(w * x for w, x in mine) / count + bonus if mine else math.inf)
+        return indices
+
+
+class SlidingWindowUCB(Told):
+    """Garivier, Moulines (2011), section 2.2."""
+
+    def __init__(self, arms, window, xi):
+        super().__init__(arms)
+        self.window, self.xi = window, xi
+
+    def indices(self):
+        last = self.told[-self.window :]
+        rewards = [[x for a, x in last if a == arm] for arm in range(self.arms)]
+        return [
+            sum(mine) / len(mine) + math.sqrt(self.xi * math.log(len(last)) / len(mine)) if mine else math.inf
+            for mine in rewards
+        ]
+
+
+class GLRKLUCB:
+    """Besson, Kaufmann, Maillard, Seznec (2022), Algorithm 1, every 10th reward of an arm tested at splits 1, 6, ..."""
+
+    def __init__(self, arms, horizon, local):
+        self.arms, self.horizon, self.local = arms, horizon, local
+        self.rewards, self.since, self.told, self.restarts = [[] for _ in range(arms)], [0] * arms, 0, 0
+
+    def indices(self, t):
+        """The indices before round t; the arm whose turn it is to be watched has an infinite one, others none."""
+        part = math.sqrt((self.restarts + 1) * self.arms * math.log(self.horizon) / self.horizon)
+        turn = (t - 1) % math.floor(self.arms / min(1.0, part))
+        if turn < self.arms:
+            return [math.inf if arm == turn else -math.inf for arm in range(self.arms)]
+        return [
+            klucb(sum(mine) / len(mine), math.log(1 + self.told - since) / len(mine)) if mine else math.inf
+            for mine, since in zip(self.rewards, self.since, strict=True)
+        ]
+
+    def update(self, arm, reward):
+        self.told += 1
+        self.rewards[arm].append(reward)
+        if len(self.rewards[arm]) % 10 == 0 and self.statistic(self.rewards[arm]) > self.threshold(arm):
+            self.restarts += 1
+            for other in [arm] if self.local else range(self.arms):
+                self.rewards[other], self.since[other] = [], self.told
+
+    def threshold(self, arm):
+        return math.log(len(self.rewards[arm]) ** 1.5 * math.sqrt(self.horizon))
+
+    def statistic(self, rewards):
+        n, mean = len(rewards), sum(rewards) / len(rewards)
+        if mean in (0, 1):
+            return 0
+        return max(
+            s * bernoulli_divergence(sum(rewards[:s]) / s, mean)
+            + (n - s) * bernoulli_divergence(sum(rewards[s:]) / (n - s), mean)
+            for s in range(1, n, 5)
+        )
+
+
+def klucb(mean, level):
+    """The largest q with d(mean, q) <= level."""
+    top = 1 - 1e-15
+    if mean >= 1.0:
+        return 1.0
+    if level == 0 or bernoulli_divergence(mean, top) <= level:
+        return mean if level == 0 else top
+    return brentq(lambda q: bernoulli_divergence(mean, q) - level, max(mean, 1e-300), top, xtol=1e-13)

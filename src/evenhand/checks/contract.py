@@ -157,7 +157,8 @@ def _check_part(part: Any) -> list[Check]:
 
 
 def examples(cls: Any) -> list[Any]:
-    """Return the examples of a registered class; a plain learner is tried on Bernoulli arms.
+    """Return the examples of a registered class; a plain learner is tried on Bernoulli arms, a contextual one on linear
+    arms.
 
     Raises
     ------
@@ -169,9 +170,12 @@ def examples(cls: Any) -> list[Any]:
             warnings.simplefilter("ignore", UserWarning)
             return list(cls.examples())
     if cls.__module__.startswith("evenhand.learners"):
+        from evenhand.groups.worlds import BiasedLinearArms
         from evenhand.quotas.worlds import BernoulliArms
 
-        return [(cls(arms=3, seed=1), BernoulliArms([0.2, 0.5, 0.8]))]
+        contextual = traits_of(cls).contextual
+        world = BiasedLinearArms(arms=3, sensitive=1, bias=0.0) if contextual else BernoulliArms([0.2, 0.5, 0.8])
+        return [(cls(arms=3, seed=1), world)]
     raise ContractError(f"{cls.__qualname__} has no classmethod examples(): pairs (policy, world) for the checks")
 
 

@@ -4,6 +4,7 @@ Promise: at every round t, N_i(t) >= floor(r_i t) - alpha.
 """
 
 from evenhand.quotas.audit import Audit, audit
+from evenhand.quotas.changing_worlds import ChangingArms, DriftingArms
 from evenhand.quotas.deadline_learn import DeadlineLearn
 from evenhand.quotas.fair_learn import FairLearn, FairUCB
 from evenhand.quotas.horizon_fair_ucb import HorizonFairUCB
@@ -16,7 +17,9 @@ __all__ = [
     "LFG",
     "Audit",
     "BernoulliArms",
+    "ChangingArms",
     "DeadlineLearn",
+    "DriftingArms",
     "FairLearn",
     "FairUCB",
     "HorizonFairUCB",
