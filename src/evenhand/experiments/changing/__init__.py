@@ -1,0 +1,6 @@
+"""Learners for means that change, compared on the problems of their papers."""
+
+from evenhand.experiments.changing.besson_problem_1 import besson_problem_1
+from evenhand.experiments.changing.garivier_moulines import garivier_moulines
+
+__all__ = ["besson_problem_1", "garivier_moulines"]
