@@ -50,7 +50,9 @@ def fits(name, policy, place, world):
         return policy.select == world.select and policy.individuals in (None, world.individuals)
     if policy.arms is not None and policy.arms != world.arms:
         return False
-    return kind(name) == "arms" or policy.groups == world.groups
+    if kind(name) == "arms":
+        return not policy.contextual
+    return policy.groups == world.groups
 
 
 @pytest.mark.parametrize(("place", "number", "world"), WORLDS, ids=named)

@@ -77,6 +77,6 @@ def _draw(history: Any, world: ChangingArms) -> Figure:
     drawn, axes = figure(width=7.2, height=4.4)
     plot_regret(history, axes)
     for change in world.changes:
-        axes.axvline(change, **DASHED)
+        axes.axvline(change, zorder=0.5, **DASHED)
     axes.set_title("Regret against the best arm of each round; dashed: the means change", loc="left", fontsize=10.5)
     return drawn
