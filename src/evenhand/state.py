@@ -13,6 +13,7 @@ import json
 import os
 import secrets
 import zipfile
+import zlib
 from contextlib import nullcontext
 from fractions import Fraction
 from pathlib import Path
@@ -31,7 +32,7 @@ __all__ = ["FORMAT", "from_bytes", "load", "save", "to_bytes", "write"]
 
 FORMAT = 2
 LARGE = 1_000_000
-"""Arrays of more bytes are not compressed: pictures and weights hardly shrink, and it takes seconds."""
+"""Arrays of more bytes are compressed where a sample shrinks; weights hardly do, and it takes half a minute."""
 EARLIER = {"batch", "bound", "class", "known", "mask", "next", "open", "params"}
 """Fields of states that earlier versions wrote and this one does not."""
 _MANIFEST, _ARRAYS = "evenhand.json", "arrays"
@@ -117,8 +118,17 @@ def to_bytes(policy: Any) -> bytes:
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         manifest = json.dumps({"format": FORMAT, "arrays": described, "object": encoded})
         archive.writestr(_member(_MANIFEST), manifest)
-        archive.writestr(_member(_ARRAYS), data, zipfile.ZIP_STORED if len(data) > LARGE else None)
+        how = None if _shrinks(data) else zipfile.ZIP_STORED
+        archive.writestr(_member(_ARRAYS), data, how, compresslevel=1 if len(data) > LARGE else None)
     return buffer.getvalue()
+
+
+def _shrinks(data: bytes) -> bool:
+    """Say whether sixteen samples of the data shrink to two thirds; little data is always compressed."""
+    if len(data) <= LARGE:
+        return True
+    sample = b"".join(data[start : start + 4096] for start in range(0, len(data), len(data) // 16))
+    return 3 * len(zlib.compress(sample, 1)) < 2 * len(sample)
 
 
 def _member(name: str) -> zipfile.ZipInfo:

@@ -5,6 +5,7 @@ from evenhand.sampling.certification import Certification
 from evenhand.sampling.collection import collect, group_errors
 from evenhand.sampling.epsilon_greedy import EpsilonGreedySampler, GreedySampler
 from evenhand.sampling.estimators import EstimatorModel
+from evenhand.sampling.file_rows import ImageFolder, MappedRows, ParquetRows, RowReference
 from evenhand.sampling.final import Collected
 from evenhand.sampling.logistic import LogisticModel
 from evenhand.sampling.measures import confidence_sequence, fairness_report
@@ -29,10 +30,14 @@ __all__ = [
     "EpsilonGreedySampler",
     "EstimatorModel",
     "GreedySampler",
+    "ImageFolder",
     "LogisticModel",
+    "MappedRows",
     "OptimisticSampler",
+    "ParquetRows",
     "ProportionalSampler",
     "Reweighted",
+    "RowReference",
     "Sampler",
     "SyntheticModel1",
     "SyntheticModel2",

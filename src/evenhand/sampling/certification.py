@@ -22,6 +22,7 @@ from evenhand.labels import in_columns
 from evenhand.protocol import Label, arm_labels
 from evenhand.registry import name_of, register
 from evenhand.sampling.drawing import Drawing
+from evenhand.sampling.file_rows import fetched
 from evenhand.sampling.labels import checked_labels
 from evenhand.sampling.losses import BOUNDED
 from evenhand.sampling.measures import confidence_sequence
@@ -149,7 +150,7 @@ class Certification(Drawing):
         self._high[index] = min(self._high[index], high)
 
     def _checked(self, X: Any, y: Any, count: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
-        X, columns = in_columns(X, self._columns, "X")
+        X, columns = in_columns(fetched(X), self._columns, "X")
         table = checked_rows(X, None, count, keep=getattr(self.model, "keeps_types", False))
         labels = checked_labels(y)
         if len(labels) != len(table):

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from evenhand.errors import ArgumentError, ContextError, wanted
 from evenhand.protocol import Label
+from evenhand.sampling.file_rows import fetched
 from evenhand.sampling.labels import Classes
 from evenhand.sampling.problem import checked_rows
 from evenhand.sampling.rows import Rows
@@ -42,6 +43,7 @@ class Examples:
         ContextError, ArgumentError
             If they are anything else.
         """
+        X = fetched(X)
         names = [str(name) for name in X.columns] if hasattr(X, "columns") else []
         columns = self.columns or names
         if names:

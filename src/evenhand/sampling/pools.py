@@ -17,6 +17,7 @@ from evenhand.errors import ArgumentError, UnknownArmError, wanted
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import generator
+from evenhand.sampling.file_rows import FileRows
 from evenhand.sampling.labels import checked_labels
 from evenhand.sampling.problem import Draw, checked_whole, group_index
 
@@ -32,7 +33,8 @@ class ArrayPool:
 
     Parameters
     ----------
-    X : features, a row an example; images may have more axes.
+    X : features, a row an example; images may have more axes. `MappedRows`, `ParquetRows` and `ImageFolder` stay on
+        disk, and `respond` returns references to their rows, which samplers and studies take.
     y : labels (n,).
     group : the group (n,) of each row; a row belongs to one group.
     replace : draw with replacement; then pools never run dry, but the same row may train and validate.
@@ -56,10 +58,10 @@ class ArrayPool:
     """
 
     def __init__(self, X: Any, y: Any, *, group: Any, replace: bool = False) -> None:
-        self.X, self.y = np.asarray(X), _alike(checked_labels(y), "y")
+        self.X, self.y = X if isinstance(X, FileRows) else np.asarray(X), _alike(checked_labels(y), "y")
         labels, self.group = np.unique(_alike(checked_labels(group, "group"), "group"), return_inverse=True)
         self.groups: tuple[Label, ...] = tuple(labels.tolist())
-        lengths = (len(self.X) if self.X.ndim else 0, len(self.y), len(self.group))
+        lengths = (len(self.X) if len(self.X.shape) else 0, len(self.y), len(self.group))
         if not lengths[0] == lengths[1] == lengths[2] > 0:
             raise ArgumentError(wanted("X", "rows, and as many labels and groups", lengths))
         self.sizes = np.bincount(self.group)
@@ -111,7 +113,7 @@ class ArrayPool:
         """Begin a round; it shows nothing."""
         return ()
 
-    def respond(self, ticket: Draw) -> tuple[NDArray[Any], NDArray[Any]]:
+    def respond(self, ticket: Draw) -> tuple[Any, NDArray[Any]]:
         """Return (X, y) of up to `count` fresh rows of the draw's group; fewer when the pool is dry.
 
         Raises
@@ -121,7 +123,7 @@ class ArrayPool:
         """
         rows = self.rows(group_index(self.groups, ticket), ticket.count)
         self.chosen.extend(rows.tolist())
-        return self.X[rows], self.y[rows]
+        return self.X.take(rows) if isinstance(self.X, FileRows) else self.X[rows], self.y[rows]
 
     def rows(self, z: int, count: int) -> NDArray[np.int64]:
         """Return the next row numbers of a group."""
