@@ -241,26 +241,28 @@ class KernelPolicy(Conversation):
 
     # ------------------------------------------------------------------ the conversation
 
-    def ask(self, contexts: Any = None, *, available: Any = None) -> Decision:
+    def ask(self, contexts: Any = None, *, available: Any = None, segment: Label | None = None) -> Decision:
         """Take the next decision and hand out its ticket.
 
         Parameters
         ----------
         contexts : a row an arm, for a contextual policy.
         available : the labels of the arms that are on offer in this round, where not all are.
+        segment : to which segment the round belongs, such as a country, for a promise inside each.
 
         Raises
         ------
         ArgumentError
-            If no arm is available, one is unknown or named twice, or the policy takes every arm to be on offer.
+            If no arm is available, one is unknown or named twice, or the policy takes every arm to be on offer or knows
+            no segments.
         ContextError
             If `contexts` are missing, not wanted, of another shape, or not finite, or a data frame whose rows are not
             the arms or whose columns are not those of earlier rounds.
         """
         with self._lock:
             shown = self._checked_contexts(contexts) if self.contextual or contexts is not None else NO_CONTEXTS
-            if available is not None:
-                self._offer(self._positions(available))
+            if available is not None or segment is not None:
+                self._set_round(None if available is None else self._positions(available), segment)
             index, why, probability = self._choose(shown)
             number = self._next
             self._next = number + 1
@@ -499,10 +501,11 @@ class KernelPolicy(Conversation):
             raise ArgumentError(wanted("available", "at least one arm, each named once", available))
         return [arm for arm in found if arm is not None]
 
-    def _offer(self, available: list[int]) -> None:
-        """Have the next decision taken among these arms alone."""
-        what = f"None: {type(self).__name__} takes every arm to be on offer"
-        raise ArgumentError(wanted("available", what, "a list", "DeadlineLearn takes arms that are not"))
+    def _set_round(self, available: list[int] | None, segment: Any) -> None:
+        """Have the next decision taken among these arms alone, and inside a segment."""
+        name, got = ("segment", segment) if available is None else ("available", available)
+        what = f"None: {type(self).__name__} takes every arm to be on offer and knows no segments"
+        raise ArgumentError(wanted(name, what, got, "DeadlineLearn knows both"))
 
     def forget_machine_code(self) -> None:
         """Have the kernels bound anew at the next decision, as their arrays are others now."""

@@ -194,7 +194,14 @@ class Grouped(Base):
         """The group of each arm."""
         return self.membership.as_dict()
 
-    def ask(self, contexts: Any = None, groups: Membership | None = None, *, available: Any = None) -> Decision:
+    def ask(
+        self,
+        contexts: Any = None,
+        groups: Membership | None = None,
+        *,
+        available: Any = None,
+        segment: Label | None = None,
+    ) -> Decision:
         """Take the next decision and hand out its ticket.
 
         Parameters
@@ -202,7 +209,7 @@ class Grouped(Base):
         contexts : what each arm shows, numbers (n_arms, d).
         groups : the arms' groups in this round, where they differ from the policy's: a list, or a dict of the arms
             that differ.
-        available : None; every arm is on offer.
+        available, segment : None; every arm is on offer, and there are no segments.
 
         Raises
         ------
@@ -213,7 +220,9 @@ class Grouped(Base):
         ArgumentError
             If the policy's horizon is over; simulations go on, with t in place of the horizon.
         """
-        return super().ask(contexts if groups is None else Shown(contexts, groups), available=available)
+        return super().ask(
+            contexts if groups is None else Shown(contexts, groups), available=available, segment=segment
+        )
 
     def begin(self, dimension: int) -> None:
         """Make ready for contexts (n_arms, dimension).

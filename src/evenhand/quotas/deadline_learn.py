@@ -45,6 +45,7 @@ from evenhand.protocol import Label
 from evenhand.quotas.changes import add, change, retire
 from evenhand.quotas.nested import NESTED, NestedParams, NestedState, nested_parameters, nested_state
 from evenhand.quotas.ranked import RANKING, RankedParams, RankedState, ranked_parameters, ranked_state
+from evenhand.quotas.segments import Segment, Segments, read_segment
 from evenhand.quotas.sets import read_sets, single_floors
 from evenhand.quotas.under_quota import Ranking, Rule, Shares, UnderQuota, read_promise
 from evenhand.quotas.worlds import BernoulliArms
@@ -153,6 +154,9 @@ class DeadlineLearn(UnderQuota, KernelPolicy):
     Source: the head of this module.
     """
 
+    _segments: Segments | None = None
+    _in_segment = False
+    """Whether the round to be decided names its segment."""
     retired: tuple[Label, ...] = ()
     """The arms that were taken off offer for good."""
     rule: Rule | Ranking = Rule(forced, granted, count)
@@ -284,6 +288,9 @@ class DeadlineLearn(UnderQuota, KernelPolicy):
 
     def _changes(self) -> None:
         """Make ready for another promise."""
+        if self._segments is not None:
+            what = "a promise without segments, to be changed"
+            raise ArgumentError(wanted("segments", what, list(self._segments.report()), "make a new policy"))
         if self.promise.caps is not None or self.promise.sets:
             what = "single arms without caps, for a promise that changes"
             got = "caps" if self.promise.caps is not None else "shares of sets"
@@ -291,7 +298,41 @@ class DeadlineLearn(UnderQuota, KernelPolicy):
         self._token  # noqa: B018, tickets handed out before and after are the same policy's
         self._rank()
 
-    def _offer(self, available: list[int]) -> None:
+    @property
+    @locked
+    def segments(self) -> dict[Label, Segment]:
+        """The rounds of each segment and its arms' pulls inside it."""
+        return {} if self._segments is None else self._segments.report()
+
+    @locked
+    def behind_over_segments(self) -> dict[Label, tuple[float, float]]:
+        """Return by how many pulls each arm is behind its share of all rounds, and by how many at most it may be now,
+        as follows from the promise inside each segment."""
+        return {} if self._segments is None else self._segments.behind()
+
+    def _set_round(self, available: list[int] | None, segment: Any) -> None:
+        label = None if segment is None else read_segment(segment)
+        if available is not None:
+            self._check_offer(available)
+        if label is not None:
+            self._enter_segment(label)
+        self._rank()
+        if available is not None:
+            self._state.offered[:] = 0
+            self._state.offered[available] = 1
+
+    def _enter_segment(self, label: Label) -> None:
+        if self._segments is None:
+            if self.round:
+                mend = "make a new policy and name a segment in every round"
+                raise ArgumentError(wanted("segment", f"None, as in the {self.round} rounds before", label, mend))
+            self._token  # noqa: B018, tickets handed out before and after are the same policy's
+            self._rank()
+            self._segments = Segments(self._state, self.promise)
+        self._segments.enter(label, self._state, self.round)
+        self._in_segment = True
+
+    def _check_offer(self, available: list[int]) -> None:
         if self.promise.caps is not None or self.promise.sets:
             other = "caps" if self.promise.caps is not None else "shares of sets"
             mend = f"leave the {other} out, or offer every arm"
@@ -299,18 +340,21 @@ class DeadlineLearn(UnderQuota, KernelPolicy):
         gone = [self._labels[arm] for arm in available if self._labels[arm] in self.retired]
         if gone:
             raise ArgumentError(wanted("available", "arms that were not retired", gone[0]))
-        self._rank()
-        self._state.offered[:] = 0
-        self._state.offered[available] = 1
 
     def reset_offer(self) -> None:
         """Have every arm on offer that was not retired."""
         self._state.offered[:] = [label not in self.retired for label in self._labels]
 
     def _choose(self, shown: Floats) -> tuple[int, int, float]:
+        if self._segments is not None and not self._in_segment:
+            raise ArgumentError(wanted("segment", "one, as earlier rounds had", None))
         try:
-            return UnderQuota._choose(self, shown)
+            chosen = UnderQuota._choose(self, shown)
+            if self._segments is not None:
+                self._segments.count(list(self._slate()))
+            return chosen
         finally:
+            self._in_segment = False
             if self.rule is RANKING:
                 self.reset_offer()
 
@@ -337,11 +381,17 @@ class DeadlineLearn(UnderQuota, KernelPolicy):
         if not isinstance(retired, list) or not all(arm in self._labels for arm in retired):
             raise refused("retired", "labels of arms", retired)
         self.retired = tuple(retired)
+        if "segments" in snapshot:
+            self._rank()
+            self._segments = Segments(self._state, self.promise)
+            self._segments.restore(snapshot["segments"])
 
     @locked
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restored` needs to continue exactly here."""
-        retired = {"retired": list(self.retired)} if self.retired else {}
+        retired: dict[str, Any] = {"retired": list(self.retired)} if self.retired else {}
+        if self._segments is not None:
+            retired["segments"] = self._segments.save()
         return super().snapshot() | ({"ranked": True} if self.rule is RANKING else {}) | retired
 
     def call_work(self) -> int:
