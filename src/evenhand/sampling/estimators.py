@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.errors import ArgumentError, ContextError, wanted
-from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import child
+from evenhand.sampling.classifier import Classifier
 from evenhand.sampling.recipes import class_of, made, recipe
 from evenhand.sampling.rows import Rows
 
@@ -20,7 +20,7 @@ __all__ = ["EstimatorModel"]
 
 
 @register("sampling/estimator-model", kind="part")
-class EstimatorModel:
+class EstimatorModel(Classifier):
     """A scikit-learn classifier or `Pipeline`, trained on all rows each round ("exact") or on the new rows alone
     ("partial_fit").
 
@@ -47,6 +47,7 @@ class EstimatorModel:
     """
 
     def __init__(self, estimator: Any, *, refit: Literal["exact", "partial_fit"] = "exact") -> None:
+        super().__init__()
         methods = all(hasattr(estimator, name) for name in ("fit", "predict", "get_params"))
         if isinstance(estimator, type) or not methods or _kind(estimator) not in (None, "classifier"):
             raise ArgumentError(wanted("estimator", "a scikit-learn classifier", estimator))
@@ -55,8 +56,6 @@ class EstimatorModel:
         if refit == "partial_fit" and not hasattr(estimator, "partial_fit"):
             raise ArgumentError(wanted("estimator", "a classifier with partial_fit", estimator, "use refit='exact'"))
         self.estimator, self.refit = estimator, refit
-        self.classes: tuple[Label, ...] = ()
-        self.constant: int | None = 0
         self._untrained = estimator
         self._goes_on = refit == "partial_fit" or any(
             bool(value) for name, value in estimator.get_params().items() if name.split("__")[-1] == "warm_start"
@@ -98,10 +97,6 @@ class EstimatorModel:
         own = (name for part in parts for name in getattr(part, "__dict__", ()))
         return bool(self._ends) or any(name.endswith("_") and not name.startswith("_") for name in own)
 
-    def begin(self, classes: tuple[Label, ...]) -> None:
-        """Learn what the labels are, sorted."""
-        self.classes = classes
-
     def checkpoint(self) -> Callable[[], None]:
         """Return a function that makes the model again what it is now; a trained classifier is never changed."""
         kept = self.estimator, self.classes, self.constant, len(self._ends), self._ends[-1:]
@@ -127,8 +122,7 @@ class EstimatorModel:
 
     def update(self, rows: Rows, first: int) -> None:
         """Train; the rows from `first` on are new."""
-        codes = rows.y[: rows.count]
-        waited = self.constant is not None
+        codes, waited = rows.y[: rows.count], self.constant is not None
         if waited and (len(codes) == 0 or (codes == codes[0]).all()):
             self.constant = int(codes[0]) if len(codes) else 0
         else:
@@ -144,43 +138,25 @@ class EstimatorModel:
             self._ends.clear()
         self._ends.append(rows.count)
 
-    def codes(self, X: NDArray[Any]) -> NDArray[np.int64]:
-        """Return the predicted class codes (n,)."""
-        if self.constant is not None:
-            return np.full(len(X), self.constant)
+    def learned_codes(self, X: Any) -> NDArray[np.int64]:
+        """Return the class codes (n,) that the classifier predicts."""
         return np.searchsorted(np.array(self.classes), self.estimator.predict(X)).astype(np.int64)
 
-    def probabilities(self, X: NDArray[Any]) -> NDArray[np.float64]:
-        """Return the probabilities (n, k) of the classes.
+    def learned_probabilities(self, X: Any) -> NDArray[np.float64]:
+        """Return the probabilities (n, k) that the classifier predicts.
 
         Raises
         ------
         ArgumentError
             If the classifier has no `predict_proba`.
         """
-        k = max(2, len(self.classes))
-        if self.constant is not None:
-            return np.eye(k)[np.full(len(X), self.constant)]
         if not hasattr(self.estimator, "predict_proba"):
             raise ArgumentError(
                 wanted("model", "a classifier with predict_proba", self.estimator, "use loss='zero_one'")
             )
-        chances = np.zeros((len(X), k))
+        chances = np.zeros((len(X), max(2, len(self.classes))))
         chances[:, np.searchsorted(np.array(self.classes), self.estimator.classes_)] = self.estimator.predict_proba(X)
         return chances
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the predicted labels (n,)."""
-        return np.array(self.classes)[self.codes(np.asarray(X))]
-
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the probabilities (n, k) of the sorted labels."""
-        return self.probabilities(np.asarray(X))
-
-    @property
-    def classes_(self) -> NDArray[Any]:
-        """The labels, sorted."""
-        return np.array(self.classes)
 
     def final(self, rows: Rows, first: int) -> Self:
         """Return a model trained on all rows, or fed with those from `first` on where it is fed in parts."""

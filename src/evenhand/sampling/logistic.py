@@ -19,6 +19,7 @@ from evenhand.kernels import logistic
 from evenhand.kernels.compose import entry
 from evenhand.protocol import Label
 from evenhand.registry import register
+from evenhand.sampling.classifier import Classifier
 from evenhand.sampling.labels import checked_labels
 from evenhand.sampling.problem import MOST, checked_number, checked_rows
 from evenhand.sampling.rows import Rows
@@ -36,7 +37,7 @@ FEW_FEATURES = 8
 
 
 @register("sampling/logistic-model", kind="part")
-class LogisticModel:
+class LogisticModel(Classifier):
     """Logistic regression with an l2 penalty and two classes, refitted by warm-started Newton steps.
 
     It minimises C sum_i s_i ln(1 + exp(-t_i (w.x_i + b))) + |w|^2 / 2, t_i = -1 for the first and 1 for the second
@@ -59,9 +60,8 @@ class LogisticModel:
     """
 
     def __init__(self, *, C: float = 1.0) -> None:
+        super().__init__()
         self.C = checked_number("C", C, 1e-12, high=1e100)
-        self.classes: tuple[Label, ...] = ()
-        self.constant: int | None = 0
         self._begin(0)
 
     def _begin(self, d: int) -> None:
@@ -125,10 +125,7 @@ class LogisticModel:
 
     def update(self, rows: Rows, first: int) -> None:
         """Refit on all rows; those from `first` on are new."""
-        codes = rows.y[: rows.count]
-        if self.constant is not None and len(codes):
-            self.constant = int(codes[0]) if (codes == codes[0]).all() else None
-        if self.constant is None:
+        if not self.waits(rows):
             self._refit(rows.X, rows.y, rows.count)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -209,29 +206,24 @@ class LogisticModel:
             self._wide, self._saved_wide = WideFit(Curvature(table, np.full(count, self.C), center), excess), None
         return self
 
-    def codes(self, X: NDArray[Any]) -> NDArray[np.int64]:
-        """Return the predicted class codes (n,)."""
-        if self.constant is not None:
-            return np.full(len(X), self.constant)
+    def learned_codes(self, X: Any) -> NDArray[np.int64]:
+        """Return the class codes (n,) of the sides of the hyperplane; a margin of zero says the first."""
         return (X @ self.coefficients[:-1] + self.coefficients[-1] > 0).astype(np.int64)
 
-    def probabilities(self, X: NDArray[Any]) -> NDArray[np.float64]:
+    def learned_probabilities(self, X: Any) -> NDArray[np.float64]:
         """Return the probabilities (n, 2) of the classes."""
-        if self.constant is not None:
-            return np.eye(2)[np.full(len(X), self.constant)]
         margin = X @ self.coefficients[:-1] + self.coefficients[-1]
         positive = 0.5 * (1.0 + np.tanh(0.5 * margin))
         return np.column_stack([1.0 - positive, positive])
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the predicted labels (n,)."""
-        return np.array(self.classes)[self.codes(self._table(X))]
+    def table(self, X: Any) -> NDArray[np.float64]:
+        """Return what a user passes to `predict` as a checked table.
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the probabilities (n, 2) of the sorted labels."""
-        return self.probabilities(self._table(X))
-
-    def _table(self, X: Any) -> NDArray[np.float64]:
+        Raises
+        ------
+        ContextError
+            If it is no table of finite numbers with as many features as before.
+        """
         d = len(self.coefficients) - 1
         table = checked_rows(X, (d,) if d else None, MOST)
         self.checked(table)
@@ -254,11 +246,6 @@ class LogisticModel:
     def intercept_(self) -> NDArray[np.float64]:
         """The intercept (1,)."""
         return self.coefficients[-1:].copy()
-
-    @property
-    def classes_(self) -> NDArray[Any]:
-        """The labels, sorted."""
-        return np.array(self.classes)
 
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restored` needs."""

@@ -9,33 +9,29 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenhand import registry
 from evenhand.errors import ArgumentError, ContextError, wanted
-from evenhand.protocol import Label
 from evenhand.rng import child, generator
+from evenhand.sampling.classifier import Classifier
 from evenhand.sampling.device_rows import DeviceRows
 from evenhand.sampling.modules import (
-    arrays_of,
     built,
     checked_device,
-    fill,
     mini_batches,
-    registered_name,
     repeatable,
-    saved_device,
     tensors_of,
     torch_module,
     untrained,
 )
-from evenhand.sampling.optimizing import OptimizerChoice, made_optimizer, made_schedule, memory_of, remember
+from evenhand.sampling.optimizing import OptimizerChoice, made_optimizer, made_schedule
 from evenhand.sampling.problem import checked_flag, checked_number, checked_whole
 from evenhand.sampling.rows import Rows
-from evenhand.saved import refused, whole
+from evenhand.sampling.torch_state import restored_model, state_of, why_unsavable
 
 __all__ = ["TorchModel", "torch_module"]
 
@@ -46,7 +42,7 @@ CACHED = 256
 
 
 @registry.register("sampling/torch-model", kind="part")
-class TorchModel:
+class TorchModel(Classifier):
     """A torch classifier trained on the cross-entropy, one step, one mini-batch or one epoch a round.
 
     A round costs: "batch" the same at any time; "full" and "epoch" in proportion to the rows collected, so a whole
@@ -92,6 +88,7 @@ class TorchModel:
         optimizer: OptimizerChoice = "Adam", schedule: Callable[[Any], Any] | None = None,
         deterministic: bool = False, stream: bool = False,
     ) -> None:  # fmt: skip
+        super().__init__()
         if step not in ("full", "epoch", "batch"):
             raise ArgumentError(wanted("step", "'full', 'epoch' or 'batch'", step))
         self.step, self.device = step, checked_device(device)
@@ -101,27 +98,25 @@ class TorchModel:
         self.mixed_precision = checked_flag("mixed_precision", mixed_precision)
         self.deterministic = checked_flag("deterministic", deterministic)
         self.stream = checked_flag("stream", stream)
-        found, self._factory = built(module)
-        self._untrained = untrained(found)
-        self.module = copy.deepcopy(self._untrained).to(self.device)
+        found, self.factory = built(module)
+        self.untrained = untrained(found)
+        self.module = copy.deepcopy(self.untrained).to(self.device)
         self.optimizer_choice, self.schedule_choice = optimizer, schedule
         self.optimizer = made_optimizer(optimizer, self.module, self.learning_rate)
         self.schedule = made_schedule(schedule, self.optimizer)
-        self.classes: tuple[Label, ...] = ()
-        self.constant: int | None = 0
-        self.rounds, self._seed = 0, 0
-        self._takes_whole = False
+        self.rounds, self.seed = 0, 0
+        self.takes_whole = False
         self._rows = DeviceRows(self.device, stream)
 
     def fresh(self, seed: int = 0) -> Self:
         """Return a model with the module's first weights; `seed` orders the mini-batches and seeds torch."""
-        model = type(self)(self._untrained, **self._settings())
-        model._factory, model._seed = self._factory, seed
+        model = type(self)(self.untrained, **self.settings())
+        model.factory, model.seed = self.factory, seed
         return model
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """Return a copy made of the untrained module: a trained one may hold what torch cannot copy."""
-        model = self.fresh(self._seed)
+        model = self.fresh(self.seed)
         self.checkpoint()(model)
         return model
 
@@ -131,7 +126,7 @@ class TorchModel:
         tensors = {name: tensor.detach().clone() for name, tensor in tensors_of(self.module)}
         moments = copy.deepcopy(self.optimizer.state_dict())
         schedule = None if self.schedule is None else copy.deepcopy(self.schedule.state_dict())
-        known = self.classes, self.constant, self.rounds, self._takes_whole
+        known = self.classes, self.constant, self.rounds, self.takes_whole
         kept = self._rows.kept.copy()
 
         def undo(model: Any = self) -> None:
@@ -141,7 +136,7 @@ class TorchModel:
             model.optimizer.load_state_dict(moments)
             if model.schedule is not None:
                 model.schedule.load_state_dict(schedule)
-            model.classes, model.constant, model.rounds, model._takes_whole = known
+            model.classes, model.constant, model.rounds, model.takes_whole = known
             if model is self:
                 model._rows.kept = kept
 
@@ -169,12 +164,12 @@ class TorchModel:
 
     def _first_outputs(self, X: NDArray[Any]) -> NDArray[Any]:
         """Return the outputs for whole numbers as they are, where the network takes them, else in single precision."""
-        self._takes_whole = X.dtype.kind in "ui"
-        if self._takes_whole:
+        self.takes_whole = X.dtype.kind in "ui"
+        if self.takes_whole:
             try:
                 return self._outputs(X)
             except (RuntimeError, TypeError, ValueError):
-                self._takes_whole = False
+                self.takes_whole = False
         return self._outputs(X)
 
     @property
@@ -182,21 +177,14 @@ class TorchModel:
         """Whether it was trained here; the weights that the module came with are where it begins."""
         return self.rounds > 0 or bool(self.classes)
 
-    def begin(self, classes: tuple[Label, ...]) -> None:
-        """Learn what the labels are, sorted."""
-        self.classes = classes
-
     def update(self, rows: Rows, first: int) -> None:
         """Train one round over all rows."""
-        codes = rows.y[: rows.count]
-        if self.constant is not None and len(codes):
-            self.constant = int(codes[0]) if (codes == codes[0]).all() else None
-        if self.constant is None:
-            self._train(self._rows.table(rows), codes)
+        if not self.waits(rows):
+            self._train(self._rows.table(rows), rows.y[: rows.count])
 
     def _train(self, X: Any, codes: NDArray[np.int64]) -> None:
         torch = torch_module()
-        order = generator(self._seed, self.rounds).permutation(len(codes))
+        order = generator(self.seed, self.rounds).permutation(len(codes))
         self.rounds += 1
         self.module.train()
         with self._repeatable(1):
@@ -225,7 +213,7 @@ class TorchModel:
     def _forward(self, X: Any) -> Any:
         torch = torch_module()
         with torch.autocast(self._rows.device.type, torch.bfloat16, enabled=self.mixed_precision):
-            return self.module(self._rows.tensor(X, whole=self._takes_whole))
+            return self.module(self._rows.tensor(X, whole=self.takes_whole))
 
     @property
     def _chunk(self) -> int:
@@ -234,7 +222,7 @@ class TorchModel:
         return CACHED if small else CHUNK
 
     def _repeatable(self, purpose: int) -> AbstractContextManager[None]:
-        return repeatable(child(self._seed, self.rounds, purpose), self._rows.device, self.deterministic)
+        return repeatable(child(self.seed, self.rounds, purpose), self._rows.device, self.deterministic)
 
     def final(self, rows: Rows, first: int) -> Self:
         """Return a copy trained for `final_rounds` more rounds on all rows."""
@@ -243,11 +231,7 @@ class TorchModel:
             model.update(rows, first)
         return model
 
-    def resumed(self, rows: Rows) -> Self:
-        """Return the model that continues after loading: this one."""
-        return self
-
-    def table(self, rows: Rows) -> Any:
+    def features(self, rows: Rows) -> Any:
         """Return the features of a table as `codes` takes them best: on a GPU they stay there."""
         return self._rows.table(rows)
 
@@ -264,34 +248,18 @@ class TorchModel:
             found: NDArray[Any] = torch.cat(parts).cpu().numpy()
         return found
 
-    def codes(self, X: NDArray[Any]) -> NDArray[np.int64]:
-        """Return the predicted class codes (n,)."""
-        if self.constant is not None:
-            return np.full(len(X), self.constant)
+    def learned_codes(self, X: Any) -> NDArray[np.int64]:
+        """Return the class codes (n,) that the network predicts."""
         return self.logits(X).argmax(axis=1)
 
-    def probabilities(self, X: NDArray[Any]) -> NDArray[np.float64]:
-        """Return the probabilities (n, k) of the classes."""
-        if self.constant is not None:
-            return np.eye(max(2, len(self.classes)))[np.full(len(X), self.constant)]
+    def learned_probabilities(self, X: Any) -> NDArray[np.float64]:
+        """Return the probabilities (n, k) that the network predicts."""
         logits = self.logits(X)
         powers = np.exp(logits - logits.max(axis=1, keepdims=True))
         return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the predicted labels (n,)."""
-        return np.array(self.classes)[self.codes(np.asarray(X))]
-
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the probabilities (n, k) of the sorted labels."""
-        return self.probabilities(np.asarray(X))
-
-    @property
-    def classes_(self) -> NDArray[Any]:
-        """The labels, sorted."""
-        return np.array(self.classes)
-
-    def _settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, Any]:
+        """Return the constructor's arguments, without the module."""
         names = (
             "step", "batch_size", "learning_rate", "final_rounds", "device", "mixed_precision", "deterministic",
             "stream",
@@ -302,22 +270,7 @@ class TorchModel:
     @property
     def unsavable(self) -> str:
         """Why the module cannot be saved, or nothing."""
-        name = type(self.module).__name__
-        if self._saved_name is None:
-            what = "a class with @register(name, kind='part') and config(), to be saved, or a registered function"
-            return wanted("module", what, name)
-        if set(self.module.state_dict()) - {name for name, _ in tensors_of(self.module)}:
-            return wanted("module", "parameters and buffers alone, to be saved", f"{name} with get_extra_state()")
-        for what, choice in (("optimizer", self.optimizer_choice), ("schedule", self.schedule_choice)):
-            if callable(choice) and registered_name(choice) is None:
-                return wanted(what, "a function with @register(name, kind='part'), to be saved", choice)
-        return ""
-
-    @property
-    def _saved_name(self) -> str | None:
-        if self._factory is not None:
-            return registered_name(self._factory)
-        return registry.name_of(self.module) if hasattr(self.module, "config") else None
+        return why_unsavable(self)
 
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restored` needs.
@@ -327,48 +280,14 @@ class TorchModel:
         ArgumentError
             If the module's class is not registered with a `config()`, or a function is not registered.
         """
-        if self.unsavable:
-            raise ArgumentError(self.unsavable)
-        settings = self._settings()
-        for name in ("optimizer", "schedule"):
-            if callable(settings[name]):
-                settings[name] = {"part": registered_name(settings[name])}
-        return {
-            "module": self._saved_name, "weights": arrays_of(self.module), "settings": settings,
-            "config": {} if self._factory is not None else self.module.config(),
-            "initial": arrays_of(self._untrained), **memory_of(self.optimizer),
-            "progress": None if self.schedule is None else self.schedule.state_dict(),
-            "classes": list(self.classes), "constant": self.constant, "rounds": self.rounds, "seed": self._seed,
-            "takes_whole": self._takes_whole,
-        }  # fmt: skip
+        return state_of(self)
 
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:
         """Return the model that `snapshot` was taken of, on the device that `evenhand.load` was given, or where it was;
         on the processor if that device is not here.
         """
-        torch = torch_module()
-        settings = dict(snapshot["settings"])
-        settings["device"] = saved_device(settings["device"])
-        for name in ("optimizer", "schedule"):
-            if isinstance(settings.get(name), dict):
-                settings[name] = registry.get(settings[name]["part"]).cls
-        make = registry.get(snapshot["module"]).cls
-        with torch.random.fork_rng(devices=[]):
-            module = make(**snapshot["config"])
-        fill(module, snapshot["initial"])
-        model = cls(module, **settings)
-        model._factory = None if isinstance(make, type) else make
-        fill(model.module, snapshot["weights"])
-        remember(model.optimizer, snapshot)
-        if model.schedule is not None:
-            model.schedule.load_state_dict(snapshot["progress"])
-        model.classes, model.constant = tuple(snapshot["classes"]), snapshot["constant"]
-        if model.constant is not None and not 0 <= model.constant < max(1, len(model.classes)):
-            raise refused("constant", "the code of a class, or none", model.constant)
-        model.rounds, model._seed = whole(snapshot, "rounds", 0), whole(snapshot, "seed", 0)
-        model._takes_whole = bool(snapshot.get("takes_whole", False))
-        return model
+        return cast(Self, restored_model(cls, snapshot))
 
     def __repr__(self) -> str:
         return f"TorchModel({type(self.module).__name__}, step={self.step!r}, device={self.device!r})"

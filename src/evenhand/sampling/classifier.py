@@ -1,0 +1,78 @@
+"""What the models of this package share: labels and their codes, and the constant answer while there is one label."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.protocol import Label
+from evenhand.sampling.rows import Rows
+
+__all__ = ["Classifier"]
+
+
+class Classifier(ABC):
+    """A model with `predict` and `predict_proba`; one that is trained writes `learned_codes`, `learned_probabilities`.
+
+    Attributes
+    ----------
+    classes : the labels, sorted.
+    constant : the class code that is predicted while all rows have one label, else None.
+    """
+
+    def __init__(self) -> None:
+        self.classes: tuple[Label, ...] = ()
+        self.constant: int | None = 0
+
+    @abstractmethod
+    def learned_codes(self, X: Any) -> NDArray[np.int64]:
+        """Return the class codes (n,) that the trained model predicts."""
+
+    @abstractmethod
+    def learned_probabilities(self, X: Any) -> NDArray[np.float64]:
+        """Return the probabilities (n, k) that the trained model predicts."""
+
+    def table(self, X: Any) -> Any:
+        """Return what a user passes to `predict` as an array."""
+        return np.asarray(X)
+
+    def begin(self, classes: tuple[Label, ...]) -> None:
+        """Learn what the labels are, sorted."""
+        self.classes = classes
+
+    def waits(self, rows: Rows) -> bool:
+        """Say whether all rows have one label still, and note which."""
+        codes = rows.y[: rows.count]
+        if self.constant is not None and len(codes):
+            self.constant = int(codes[0]) if (codes == codes[0]).all() else None
+        return self.constant is not None
+
+    def codes(self, X: Any) -> NDArray[np.int64]:
+        """Return the predicted class codes (n,)."""
+        return self.learned_codes(X) if self.constant is None else np.full(len(X), self.constant)
+
+    def probabilities(self, X: Any) -> NDArray[np.float64]:
+        """Return the probabilities (n, k) of the classes."""
+        if self.constant is None:
+            return self.learned_probabilities(X)
+        return np.eye(max(2, len(self.classes)))[np.full(len(X), self.constant)]
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the predicted labels (n,)."""
+        return np.array(self.classes)[self.codes(self.table(X))]
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the probabilities (n, k) of the sorted labels."""
+        return self.probabilities(self.table(X))
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The labels, sorted."""
+        return np.array(self.classes)
+
+    def resumed(self, rows: Rows) -> Self:
+        """Return the model that continues after loading: this one."""
+        return self
