@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import evenhand as eh
 from evenhand.kernels.compose import Gradual
 from evenhand.quotas import DeadlineLearn, Promise
-from evenhand.quotas.deadline_learn import count, forced, granted
+from evenhand.quotas.deadlines import count, forced, granted
 from tests.fuzzing import many
 from tests.quotas.board import Board, every_conversation, quietly
 from tests.reference import quotas as slow

@@ -16,26 +16,108 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from evenhand.conversation import locked
 from evenhand.errors import ArgumentError, SharesError, UnknownArmError, wanted
 from evenhand.kernels.compose import entry, interpreted
 from evenhand.kernels.due_times import NEVER
+from evenhand.policy import KernelPolicy
 from evenhand.promises.slates import can_be_kept
 from evenhand.protocol import Label, find_label
 from evenhand.quotas.problem import Promise, read_share
 from evenhand.quotas.ranked import ranked_parameters, ranked_state
+from evenhand.quotas.segments import Segments
 
-__all__ = ["add", "change", "retire"]
+__all__ = ["Changes"]
 
 LONGEST_WAIT = 1 << 40
 PLAIN_WORK = 1_000_000
 """Array entries up to which a look ahead runs as plain Python."""
 
 
-def retire(policy: Any, label: Label) -> None:
+if TYPE_CHECKING:
+    Base = KernelPolicy
+else:
+    Base = object
+
+
+class Changes(Base):
+    """What `DeadlineLearn` can do to its promise in mid-run."""
+
+    promise: Promise
+    _segments: Segments | None = None
+    retired: tuple[Label, ...] = ()
+    """The arms that were taken off offer for good."""
+
+    @locked
+    def add(self, arm: Label, share: Any = 0) -> int:
+        """Put a new arm on offer, or a retired one again, and return after how many rounds its promise begins.
+
+        All other promises go on. Its own counts from there on, w rounds late where the others' plays fill the next
+        rounds: w is at most ceil(k / share) with one play a round.
+
+        Raises
+        ------
+        SharesError
+            If the share is not a number from 0 to 1, or more than the other shares leave.
+        ArgumentError
+            If the arm is on offer already, the policy has caps, or the learner cannot take a new arm.
+        """
+        self._make_ready()
+        return _add(self, arm, share)
+
+    @locked
+    def retire(self, arm: Label) -> None:
+        """Take an arm off offer for good; all other promises go on. Its open tickets may still be told.
+
+        Raises
+        ------
+        UnknownArmError
+            If there is no such arm.
+        ArgumentError
+            If it was retired before, too few arms would be left, or the policy has caps.
+        """
+        self._make_ready()
+        _retire(self, arm)
+
+    @locked
+    def change(self, shares: Any) -> dict[Label, float]:
+        """Promise other shares from now on: N_i >= floor(r_i t) - alpha, pulls and rounds counted from this change.
+
+        What an arm was behind by is carried over where that can be kept, the largest first; returned is what could not
+        be, less than alpha + 1 pulls an arm.
+
+        Raises
+        ------
+        SharesError
+            If the shares of the arms that are on offer cannot be promised.
+        ArgumentError
+            If the policy has caps.
+        """
+        self._make_ready()
+        return _change(self, shares)
+
+    def _rank(self) -> None:
+        """Go over to a form of the rule that lets promises change."""
+        raise NotImplementedError
+
+    def _make_ready(self) -> None:
+        """Make ready for another promise."""
+        if self._segments is not None:
+            what = "a promise without segments, to be changed"
+            raise ArgumentError(wanted("segments", what, list(self._segments.report()), "make a new policy"))
+        if self.promise.caps is not None or self.promise.sets:
+            what = "single arms without caps, for a promise that changes"
+            got = "caps" if self.promise.caps is not None else "shares of sets"
+            raise ArgumentError(wanted("shares", what, got, "make a new policy"))
+        self._token  # noqa: B018, tickets handed out before and after are the same policy's
+        self._rank()
+
+
+def _retire(policy: Any, label: Label) -> None:
     """Take an arm off offer for good; what it was owed is the others' to win."""
     arm = _live(policy, label)
     if policy.promise.plays >= len(policy.promise.arms) - len(policy.retired):
@@ -48,7 +130,7 @@ def retire(policy: Any, label: Label) -> None:
     _enter(policy, _promise(policy, shares), positions)
 
 
-def add(policy: Any, label: Label, share: Any) -> int:
+def _add(policy: Any, label: Label, share: Any) -> int:
     """Put a new arm on offer and return after how many rounds its promise begins."""
     before = policy.promise
     known = find_label(label, before.arms)
@@ -89,7 +171,7 @@ def add(policy: Any, label: Label, share: Any) -> int:
     return wait
 
 
-def change(policy: Any, shares: Any) -> dict[Label, float]:
+def _change(policy: Any, shares: Any) -> dict[Label, float]:
     """Begin a new epoch with new shares; return by how many pulls arms were behind that cannot be carried over."""
     before, now = policy.promise, policy.round
     live = [arm for arm in before.arms if arm not in policy.retired]

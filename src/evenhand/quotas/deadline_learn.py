@@ -27,27 +27,26 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from evenhand.arguments import whole
 from evenhand.conversation import locked
-from evenhand.errors import ArgumentError, SharesError, wanted
-from evenhand.kernels.arrays import Floats, Ints
-from evenhand.kernels.compose import kernel
-from evenhand.kernels.deadlines import EARLIEST, PATIENCE, deadline, may_play, only_one, outlook, played
+from evenhand.errors import ArgumentError, wanted
+from evenhand.kernels.arrays import Floats
+from evenhand.kernels.deadlines import PATIENCE, outlook
 from evenhand.kernels.due_times import NEVER
 from evenhand.learners.thompson import Thompson
 from evenhand.learners.ucb1 import UCB1
 from evenhand.policy import KernelPolicy
 from evenhand.protocol import Label
-from evenhand.quotas.changes import add, change, retire
-from evenhand.quotas.nested import NESTED, NestedParams, NestedState, nested_parameters, nested_state
-from evenhand.quotas.ranked import RANKING, RankedParams, RankedState, ranked_parameters, ranked_state
+from evenhand.quotas.changes import Changes
+from evenhand.quotas.deadlines import DEADLINES
+from evenhand.quotas.forms import read_form
+from evenhand.quotas.ranked import RANKED
 from evenhand.quotas.segments import Segment, Segments, read_segment
-from evenhand.quotas.sets import read_sets, single_floors
-from evenhand.quotas.under_quota import Ranking, Rule, Shares, UnderQuota, read_promise
+from evenhand.quotas.under_quota import Ranking, Rule, Shares, UnderQuota
 from evenhand.quotas.worlds import BernoulliArms
 from evenhand.registry import register
 from evenhand.rng import Seed
@@ -56,46 +55,8 @@ from evenhand.saved import refused
 __all__ = ["DeadlineLearn"]
 
 
-class DeadlineParams(NamedTuple):
-    numerators: Ints
-    steps: Ints
-    remainders: Ints
-    denominator: int
-    learner: Any
-
-
-class DeadlineState(NamedTuple):
-    pulls: Ints
-    whole: Ints
-    """whole + rest/R is when the arm's next owed pull falls due; rounded up it is the deadline."""
-    rest: Ints
-    memo: Ints
-    soonest: Ints
-    ahead_whole: Ints
-    ahead_rest: Ints
-    learner: Any
-
-
-@kernel
-def forced(params: DeadlineParams, state: DeadlineState, round: int) -> int:
-    return only_one(params, state, round - 1)
-
-
-@kernel
-def granted(params: DeadlineParams, state: DeadlineState, round: int, wish: int) -> int:
-    if may_play(params, state, round - 1, deadline(state.whole, state.rest, wish)):
-        return wish
-    return state.memo[EARLIEST]
-
-
-@kernel
-def count(params: DeadlineParams, state: DeadlineState, round: int, arm: int) -> None:
-    state.pulls[arm] += 1
-    played(params, state, arm)
-
-
 @register("quotas/deadline-learn")
-class DeadlineLearn(UnderQuota, KernelPolicy):
+class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
     """Play any learner under any guaranteed shares with sum at most one, forcing a pull only when a deadline would be
     missed.
 
@@ -154,12 +115,8 @@ class DeadlineLearn(UnderQuota, KernelPolicy):
     Source: the head of this module.
     """
 
-    _segments: Segments | None = None
     _in_segment = False
     """Whether the round to be decided names its segment."""
-    retired: tuple[Label, ...] = ()
-    """The arms that were taken off offer for good."""
-    rule: Rule | Ranking = Rule(forced, granted, count)
 
     def __init__(
         self,
@@ -174,37 +131,29 @@ class DeadlineLearn(UnderQuota, KernelPolicy):
         seed: Seed = None,
     ) -> None:
         self.plays = whole("plays", plays, low=1)
-        sets = read_sets(shares, tolerance, getattr(learner, "arms", None) if arms is None else arms)
-        promise = sets or read_promise(shares, tolerance, arms, learner, self.plays)
-        if sets is not None:
-            if caps is not None or self.plays > 1:
-                name, got = ("plays", self.plays) if caps is None else ("caps", caps)
-                mend = "no rule is known to keep both"
-                raise SharesError(wanted(name, "nothing beside shares of sets of arms", got, mend))
-            promise = sets if sets.overlap() is None else single_floors(sets)
-            if promise is sets:
-                self.rule = NESTED
+        promise, self._floors, self._form = read_form(learner, shares, tolerance, self.plays, arms)
         if caps is not None:
-            promise = promise.capped(caps, cap_tolerance)
-        if self.plays > len(promise.arms):
-            raise ArgumentError(wanted("plays", f"at most {len(promise.arms)}, the number of arms", plays))
-        if caps is not None or self.plays > 1:
-            self.rule = RANKING
+            promise = self._floors = promise.capped(caps, cap_tolerance)
+            self._form = RANKED
         if (promise.slack + 1) * len(promise.arms) >= NEVER:
             raise ArgumentError(wanted("tolerance", f"less than 2^61 / {len(promise.arms)} pulls", tolerance))
-        numerators, denominator = promise.fixed_point()
-        if sum(numerators) == self.plays * denominator and 0 in numerators and self.plays == 1:
+        numerators, denominator = self._floors.fixed_point()
+        if sum(numerators) == denominator and 0 in numerators and self.plays == 1:
             never = promise.arms[numerators.index(0)]
             warnings.warn(
                 f"the shares sum to 1 exactly and arm {never!r} has share 0: it will be pulled at most "
-                f"{promise.slack * sum(n > 0 for n in numerators)} times, ever",
+                f"{self._floors.slack * sum(n > 0 for n in numerators)} times, ever",
                 stacklevel=2,
             )
-        self._floors = promise
-        self._set_up(learner, sets or promise, seed)
+        self._set_up(learner, promise, seed)
         if self.plays > 1 and self.compiled and self.learner.kernels.rank is None:
             what = "a learner that ranks the arms, as several are played"
             raise ArgumentError(wanted("learner", what, type(self.learner).__name__, "UCB1 and Thompson do"))
+
+    @property
+    def rule(self) -> Rule | Ranking:  # type: ignore[override]
+        """The kernels of the promise in its present form."""
+        return self._form.rule
 
     @property
     def caps(self) -> dict[Label, Fraction | None] | None:
@@ -222,81 +171,11 @@ class DeadlineLearn(UnderQuota, KernelPolicy):
         """The share of each arm and of each set of arms, exactly as it was read."""
         return dict(zip(self.promise.arms, self.promise.shares, strict=True)) | dict(self.promise.sets)
 
-    def quota_parameters(self, learner: Any) -> DeadlineParams | RankedParams | NestedParams:
-        if self.rule is NESTED:
-            return nested_parameters(self._floors, learner)
-        if self.rule is RANKING:
-            return ranked_parameters(self._floors, learner)
-        return DeadlineParams(*self._floors.pace(), self._floors.fixed_point()[1], learner)
+    def quota_parameters(self, learner: Any) -> Any:
+        return self._form.parameters(self._floors, learner)
 
-    def quota_memory(self, learner: Any) -> DeadlineState | RankedState | NestedState:
-        if self.rule is NESTED:
-            return nested_state(self._floors, learner)
-        if self.rule is RANKING:
-            return ranked_state(self._floors, learner)
-        arms = len(self._floors.arms)
-        position = self._floors.position(self._floors.slack + 1)
-        return DeadlineState(np.zeros(arms, np.int64), *position, *outlook(arms), learner)
-
-    @locked
-    def add(self, arm: Label, share: Any = 0) -> int:
-        """Put a new arm on offer, or a retired one again, and return after how many rounds its promise begins.
-
-        All other promises go on. Its own counts from there on, w rounds late where the others' plays fill the next
-        rounds: w is at most ceil(k / share) with one play a round.
-
-        Raises
-        ------
-        SharesError
-            If the share is not a number from 0 to 1, or more than the other shares leave.
-        ArgumentError
-            If the arm is on offer already, the policy has caps, or the learner cannot take a new arm.
-        """
-        self._changes()
-        return add(self, arm, share)
-
-    @locked
-    def retire(self, arm: Label) -> None:
-        """Take an arm off offer for good; all other promises go on. Its open tickets may still be told.
-
-        Raises
-        ------
-        UnknownArmError
-            If there is no such arm.
-        ArgumentError
-            If it was retired before, too few arms would be left, or the policy has caps.
-        """
-        self._changes()
-        retire(self, arm)
-
-    @locked
-    def change(self, shares: Shares | Any) -> dict[Label, float]:
-        """Promise other shares from now on: N_i >= floor(r_i t) - alpha, pulls and rounds counted from this change.
-
-        What an arm was behind by is carried over where that can be kept, the largest first; returned is what could not
-        be, less than alpha + 1 pulls an arm.
-
-        Raises
-        ------
-        SharesError
-            If the shares of the arms that are on offer cannot be promised.
-        ArgumentError
-            If the policy has caps.
-        """
-        self._changes()
-        return change(self, shares)
-
-    def _changes(self) -> None:
-        """Make ready for another promise."""
-        if self._segments is not None:
-            what = "a promise without segments, to be changed"
-            raise ArgumentError(wanted("segments", what, list(self._segments.report()), "make a new policy"))
-        if self.promise.caps is not None or self.promise.sets:
-            what = "single arms without caps, for a promise that changes"
-            got = "caps" if self.promise.caps is not None else "shares of sets"
-            raise ArgumentError(wanted("shares", what, got, "make a new policy"))
-        self._token  # noqa: B018, tickets handed out before and after are the same policy's
-        self._rank()
+    def quota_memory(self, learner: Any) -> Any:
+        return self._form.state(self._floors, learner)
 
     @property
     @locked
@@ -355,7 +234,7 @@ class DeadlineLearn(UnderQuota, KernelPolicy):
             return chosen
         finally:
             self._in_segment = False
-            if self.rule is RANKING:
+            if self._form is RANKED:
                 self.reset_offer()
 
     def _slate(self) -> tuple[int, ...]:
@@ -363,13 +242,13 @@ class DeadlineLearn(UnderQuota, KernelPolicy):
 
     def _rank(self) -> None:
         """Go over to the rule that looks at rankings, which takes arms that are not on offer; nothing is forgotten."""
-        if self.rule in (RANKING, NESTED):
+        if self._form is not DEADLINES:
             return
-        before, self.rule = self._state, RANKING
-        after = ranked_state(self._floors, before.learner)
+        before, self._form = self._state, RANKED
+        after = RANKED.state(self._floors, before.learner)
         for name in ("pulls", "whole", "rest"):
             getattr(after, name)[:] = getattr(before, name)
-        self._params, self._state = ranked_parameters(self._floors, self._params.learner), after
+        self._params, self._state = RANKED.parameters(self._floors, self._params.learner), after
         if self.compiled:
             self.kernels = self._bound(self.learner.kernels)
         self.forget_machine_code()
@@ -392,7 +271,7 @@ class DeadlineLearn(UnderQuota, KernelPolicy):
         retired: dict[str, Any] = {"retired": list(self.retired)} if self.retired else {}
         if self._segments is not None:
             retired["segments"] = self._segments.save()
-        return super().snapshot() | ({"ranked": True} if self.rule is RANKING else {}) | retired
+        return super().snapshot() | ({"ranked": True} if self._form is RANKED else {}) | retired
 
     def call_work(self) -> int:
         numerators, denominator = self._floors.fixed_point()

@@ -15,11 +15,9 @@ from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.due_times import pace, position
 from evenhand.promises.nested import forest, pick
 from evenhand.quotas.problem import Promise
-from evenhand.quotas.under_quota import Ranking
+from evenhand.quotas.under_quota import Form, Ranking
 
 __all__ = ["NESTED", "nested_parameters", "nested_state"]
-
-NESTED = Ranking(pick)
 
 
 class NestedParams(NamedTuple):
@@ -72,3 +70,6 @@ def nested_state(promise: Promise, learner: Any) -> NestedState:
     whole, rest = position(numerators, denominator, promise.slack + 1)
     fresh = forest(len(promise.arms), len(numerators))
     return NestedState(np.zeros(len(promise.arms), np.int64), whole, rest, **fresh._asdict(), learner=learner)
+
+
+NESTED = Form(Ranking(pick), nested_parameters, nested_state)

@@ -200,6 +200,9 @@ class Promise:
             If a cap is not a number from 0 to 1 or below the arm's share, the caps sum to less than one, or several
             arms are played in a round.
         """
+        if self.sets:
+            mend = "no rule is known to keep both"
+            raise SharesError(wanted("caps", "None beside shares of sets of arms", caps, mend))
         if self.plays > 1:
             mend = "use one play a round, or leave the caps out"
             what = f"None beside plays={self.plays}: no rule is known to keep both"

@@ -15,11 +15,9 @@ from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.due_times import Pace, pace
 from evenhand.promises.slates import pick, slate
 from evenhand.quotas.problem import Promise
-from evenhand.quotas.under_quota import Ranking
+from evenhand.quotas.under_quota import Form, Ranking
 
-__all__ = ["RANKING", "ranked_parameters", "ranked_state"]
-
-RANKING = Ranking(pick)
+__all__ = ["RANKED", "ranked_parameters", "ranked_state"]
 
 
 class RankedParams(NamedTuple):
@@ -77,3 +75,6 @@ def ranked_state(promise: Promise, learner: Any) -> RankedState:
             fresh.cap_whole[arm], fresh.cap_rest[arm] = divmod(-ahead * common, int(paced.numerators[arm]))
     whole, rest = promise.position(promise.slack + 1)
     return RankedState(np.zeros(len(promise.arms), np.int64), whole, rest, **fresh._asdict(), learner=learner)
+
+
+RANKED = Form(Ranking(pick), ranked_parameters, ranked_state)

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
@@ -37,7 +37,7 @@ from evenhand.quotas.problem import Promise
 from evenhand.rng import Seed, child
 from evenhand.saved import refused
 
-__all__ = ["Kept", "Ranking", "Rule", "Shares", "UnderQuota", "as_wished", "read_promise"]
+__all__ = ["Form", "Kept", "Ranking", "Rule", "Shares", "UnderQuota", "as_wished", "read_promise"]
 
 Shares = Sequence[Any] | Mapping[Label, Any]
 Kept = Literal["at every round", "at the horizon", "in the long run"]
@@ -58,6 +58,17 @@ class Ranking(NamedTuple):
     """The kernel of a rule that chooses among rankings, see the head of this module."""
 
     pick: Any
+
+
+class Form(NamedTuple):
+    """A rule with the arrays that it works on.
+
+    `parameters(promise, learner)` and `state(promise, learner)` return its NamedTuples, the learner's own last.
+    """
+
+    rule: Rule | Ranking
+    parameters: Callable[[Promise, Any], Any]
+    state: Callable[[Promise, Any], Any]
 
 
 forced = settled = served = redistributed = learner_choose = learner_update = pack_params = pack_state = OPEN
