@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,11 +12,21 @@ import numpy as np
 from evenhand.arguments import is_whole
 from evenhand.errors import ContractError, wanted
 from evenhand.kernels.arrays import Floats, Ints
-from evenhand.kernels.compose import OPEN, entry, interpreted, kernel
+from evenhand.kernels.compose import OPEN, bind, entry, interpreted, kernel
 from evenhand.metrics.shares import Tally, count, tally, violations, worst
 from evenhand.policy import KernelPolicy, Ticket, is_forced
 from evenhand.protocol import Decision
 from evenhand.rng import child
+from evenhand.simulation.delay import (
+    AtOnce,
+    Delay,
+    Pending,
+    learn_at_once,
+    learn_later,
+    nothing_due,
+    tell_due,
+    wait,
+)
 from evenhand.simulation.world import KernelWorld
 from evenhand.traits import traits_of
 
@@ -46,7 +57,7 @@ class Running(NamedTuple):
     totals: Floats
 
 
-observe = choose = probability = respond = update = score = OPEN
+observe = choose = probability = respond = learn = deliver = score = OPEN
 
 
 @kernel
@@ -69,6 +80,7 @@ def play(
     world_state: Any,
     contexts: Floats,
     waiting: Ints,
+    pending: Any,
     tally: Tally,
     running: Running,
     trace: Trace,
@@ -78,6 +90,8 @@ def play(
     row: int,
 ) -> int:
     """Play rounds first .. last and note the checkpoints on the way; return the next checkpoint's row.
+
+    `learn` passes a reward on at once, or puts it into `pending`, from where `deliver` tells it when it is due.
 
     An arm that is none ends the loop. To know that arms are not negative also saves a fifth of the time: the compiler
     leaves out what Python's indices from the end would need at every array.
@@ -89,12 +103,13 @@ def play(
             return NO_SUCH_ARM
         ticket = Ticket(round, probability(params, state, arm))
         reward = respond(world, world_state, contexts, arm)
-        update(params, state, contexts, arm, reward, ticket)
+        learn(pending, waiting, params, state, contexts, arm, reward, ticket)
         score(world, world_state, contexts, arm, reward, running.totals)
         count(tally, arm, round)
         if is_forced(why):
             running.forced[0] += 1
         running.reward[0] += reward
+        deliver(pending, waiting, params, state, round)
         if round == checkpoints[row]:
             note(trace, row, tally, running, round)
             row += 1
@@ -109,6 +124,7 @@ def play_slates(
     world_state: Any,
     contexts: Floats,
     waiting: Ints,
+    pending: Any,
     tally: Tally,
     running: Running,
     trace: Trace,
@@ -127,12 +143,13 @@ def play_slates(
             if arm >= 0:
                 ticket = Ticket(round, probability(params, state, arm))
                 reward = respond(world, world_state, contexts, arm)
-                update(params, state, contexts, arm, reward, ticket)
+                learn(pending, waiting, params, state, contexts, arm, reward, ticket)
                 score(world, world_state, contexts, arm, reward, running.totals)
                 count(tally, arm, round)
                 running.reward[0] += reward
         if is_forced(why):
             running.forced[0] += 1
+        deliver(pending, waiting, params, state, round)
         if round == checkpoints[row]:
             note(trace, row, tally, running, round)
             row += 1
@@ -149,6 +166,7 @@ def replicate(
     checkpoints: Ints,
     stop: Callable[[int], None],
     compiled: bool = True,
+    delay: Delay | None = None,
 ) -> Trace:
     """Run one replication of a fresh copy of `policy` in `world` and return its trace; `stop` is called now and then
     with the rounds done.
@@ -174,9 +192,11 @@ def replicate(
     books = tally(promise, arms)
     if runs_compiled(policy, world):
         policy.begin(world.dimension)
-        _play(policy, world, books, running, trace, checkpoints, stop, compiled)
+        pending = delay and delay.pending(world_seed, int(checkpoints[-1]), policy.plays, world._shown)
+        _play(policy, world, pending, books, running, trace, checkpoints, stop, compiled)
     else:
-        _step(policy, world, books, running, trace, checkpoints, stop)
+        pending = delay and delay.pending(world_seed, int(checkpoints[-1]), 0, np.zeros((0, 0)))
+        _step(policy, world, pending, books, running, trace, checkpoints, stop)
     return trace
 
 
@@ -195,6 +215,7 @@ def foreign_learner(policy: Any) -> Any:
 def _play(
     policy: KernelPolicy,
     world: KernelWorld,
+    pending: Pending | None,
     books: Tally,
     running: Running,
     trace: Trace,
@@ -202,11 +223,16 @@ def _play(
     stop: Callable[[int], None],
     compiled: bool,
 ) -> None:
-    function = entry(play if policy.plays == 1 else play_slates, **policy.kernels._asdict(), **world.kernels._asdict())
+    kernels = policy.kernels
+    named = {"choose": kernels.choose, "probability": kernels.probability, **world.kernels._asdict()}
+    named["learn"] = bind(learn_at_once if pending is None else learn_later, update=kernels.update)
+    named["deliver"] = nothing_due if pending is None else bind(tell_due, update=kernels.update)
+    function = entry(play if policy.plays == 1 else play_slates, **named)
     if not compiled:
         function = interpreted(function.uncompiled)
     core = (policy._params, policy._state, *world._core)
-    fixed = (*core, world._shown, policy._waiting, books, running, trace, checkpoints)
+    late = AtOnce(np.zeros(0)) if pending is None else pending
+    fixed = (*core, world._shown, policy._waiting, late, books, running, trace, checkpoints)
     row, first, final = 0, 1, int(checkpoints[-1])
     while first <= final:
         last = min(final, first + ROUNDS_A_CALL - 1)
@@ -222,13 +248,15 @@ def _play(
 def _step(
     policy: Any,
     world: Any,
+    pending: Pending | None,
     books: Tally,
     running: Running,
     trace: Trace,
     checkpoints: Ints,
     stop: Callable[[int], None],
 ) -> None:
-    enter, write = entry(count), entry(note)
+    enter, write, draw = entry(count), entry(note), entry(wait)
+    due: dict[int, list[Callable[[], None]]] = {}
     asks, row, slate = hasattr(policy, "ask"), 0, None
     for round in range(1, int(checkpoints[-1]) + 1):
         observed = world.observe()
@@ -243,9 +271,12 @@ def _step(
             decision = Decision(round, round, world.arms[indexes[0]], indexes[0], None, "")
         rewards = _rewards(world, world.respond(decision), None if slate is None else len(indexes))
         if asks:
-            policy.tell(decision, rewards[0] if slate is None else rewards)
+            tell = partial(policy.tell, decision, rewards[0] if slate is None else rewards)
         else:
-            policy.update(*observed, indexes[0], rewards[0])
+            tell = partial(policy.update, *observed, indexes[0], rewards[0])
+        due.setdefault(round if pending is None else round + int(draw(pending)), []).append(tell)
+        for one in due.pop(round, ()):
+            one()
         for index in indexes:
             enter(books, index, round)
         running.forced[0] += getattr(decision, "reason_code", "") == "forced"

@@ -16,6 +16,7 @@ from evenhand.conversation import untaught
 from evenhand.errors import ArgumentError, SimulationInterrupted, wanted
 from evenhand.kernels.arrays import Ints
 from evenhand.rng import Seed, draw_seed
+from evenhand.simulation.delay import read_delay
 from evenhand.simulation.fit import check_fit
 from evenhand.simulation.history import Variables, assemble
 from evenhand.simulation.loop import foreign_learner, runs_compiled
@@ -47,6 +48,7 @@ def simulate(
     seed: Seed = None,
     checkpoints: int | Sequence[int] = 200,
     spacing: Literal["even", "log"] = "even",
+    delay: Any = None,
     jobs: int = -1,
     backend: str | None = None,
     progress: bool = False,
@@ -69,6 +71,9 @@ def simulate(
         where files know no such integers.
     checkpoints : how many rounds to keep, or which.
     spacing : whether a number of checkpoints is spread evenly or logarithmically.
+    delay : after how many rounds a reward is told: a number; a list of logged delays, of which each round draws one;
+        ("geometric", mean); None for at once. With delay d the reward of round t is told before round t + d + 1.
+        `reward` and `regret` count a decision when it is taken.
     jobs : workers; -1 for all cores.
     backend : joblib's: "threading" (default where all is compiled), "loky" (default otherwise), "sequential", "dask",
         "ray".
@@ -115,6 +120,10 @@ def simulate(
             raise ArgumentError(wanted(name, "a whole number >= 1", value))
         if value > MOST[name]:
             raise ArgumentError(wanted(name, f"at most {MOST[name]:,}", value))
+    late = read_delay(delay)
+    if late is not None and hasattr(world, "replicate"):
+        what = f"None: {type(world).__name__} plays rounds of its own, whose answers come at once"
+        raise ArgumentError(wanted("delay", what, delay))
     kept = _checkpoints(checkpoints, spacing, int(rounds))
     _warn_of_shared_randomness(named, world, int(replications))
     promises = _promises(named)
@@ -128,7 +137,7 @@ def simulate(
     jobs = int(jobs)
     given = seed if seed is not None or store is None else remembered_seed(Path(store))
     number = draw_seed(given)
-    keep = None if store is None else Store(Path(store), signature(named, world, number, kept))
+    keep = None if store is None else Store(Path(store), signature(named, world, number, kept, late))
 
     names = list(named)
     results: dict[tuple[str, int], Variables] = {}
@@ -144,6 +153,8 @@ def simulate(
         "world": type(world).__name__,
         "rounds": int(rounds),
     }
+    if late is not None:
+        attributes["delay"] = str(late)
 
     def assembled() -> xr.Dataset:
         return assemble(results, names, replications, kept, world, promises, attributes)
@@ -163,7 +174,7 @@ def simulate(
                 deal = chunks(names, missing, size)
                 for name, found in parallel(
                     joblib.delayed(run_chunk)(
-                        named[name], world, promises[name], name, some, number, kept, tick if inside else None
+                        named[name], world, promises[name], name, some, number, kept, tick if inside else None, late
                     )
                     for name, some in deal
                 ):

@@ -16,6 +16,7 @@ from evenhand.buffers import from_npy
 from evenhand.errors import ArgumentError
 from evenhand.kernels.arrays import Ints
 from evenhand.rng import draw_seed
+from evenhand.simulation.delay import Delay
 from evenhand.simulation.history import Variables
 from evenhand.version import __version__
 
@@ -65,8 +66,8 @@ def remembered_seed(folder: Path) -> int:
     return int(text)
 
 
-def signature(named: dict[str, Any], world: Any, seed: int, kept: Ints) -> str:
-    """Return a text that is the same where results must be: version, policies, world, seed and checkpoints."""
+def signature(named: dict[str, Any], world: Any, seed: int, kept: Ints, delay: Delay | None = None) -> str:
+    """Return a text that is the same where results must be: version, policies, world, seed, checkpoints and delay."""
     import joblib
 
     anew = copy.deepcopy(world)
@@ -74,7 +75,8 @@ def signature(named: dict[str, Any], world: Any, seed: int, kept: Ints) -> str:
     policies = {name: _described(policy) for name, policy in named.items()}
     settings = _described(getattr(anew, "__dict__", anew))
     try:
-        return str(joblib.hash((__version__, policies, type(world).__qualname__, settings, seed, kept)))
+        late = () if delay is None else (delay,)
+        return str(joblib.hash((__version__, policies, type(world).__qualname__, settings, seed, kept, *late)))
     except Exception as error:
         raise ArgumentError(
             f"store: a policy or the world cannot be told from others, it does not pickle ({error})"

@@ -11,6 +11,7 @@ from typing import Any
 from evenhand.errors import ArgumentError, MissingExtraError, wanted
 from evenhand.kernels.arrays import Ints
 from evenhand.rng import child
+from evenhand.simulation.delay import Delay
 from evenhand.simulation.history import Variables, variables
 from evenhand.simulation.loop import replicate
 from evenhand.traits import traits_of
@@ -33,6 +34,7 @@ def run_chunk(
     seed: int,
     checkpoints: Ints,
     tick: Callable[[int], None] | None = None,
+    delay: Delay | None = None,
 ) -> tuple[str, dict[int, Variables]]:
     """Run some replications of one policy; the seeds depend on the replication alone, not on who runs it."""
     results: dict[int, Variables] = {}
@@ -49,7 +51,7 @@ def run_chunk(
         if hasattr(world, "replicate"):
             results[replication] = world.replicate(policy, **seeds, checkpoints=checkpoints, stop=stop)
         else:
-            trace = replicate(policy, world, promise, **seeds, checkpoints=checkpoints, stop=stop)
+            trace = replicate(policy, world, promise, **seeds, checkpoints=checkpoints, stop=stop, delay=delay)
             results[replication] = variables(trace, world, promise, checkpoints, traits_of(policy).plays)
     return name, results
 

@@ -1,0 +1,129 @@
+"""Rewards that come late in a simulation: the compiled loop, plain Python and the stepped conversation tell alike."""
+
+import copy
+
+import numpy as np
+import pytest
+
+import evenhand as eh
+from evenhand.errors import ArgumentError
+from evenhand.groups import BiasedLinearArms
+from evenhand.kernels.compose import entry, interpreted
+from evenhand.learners import UCB1, DiscountedLinUCB, SlidingWindowUCB, Thompson
+from evenhand.quotas import BernoulliArms, DeadlineLearn, FairUCB
+from evenhand.rng import child
+from evenhand.similarity import LipschitzUCB
+from evenhand.simulation.delay import read_delay, wait
+from evenhand.simulation.loop import replicate
+
+SHARES = [0.2, 0.3, 0.25]
+WORLD = BernoulliArms([0.7, 0.5, 0.4])
+LINEAR = BiasedLinearArms(arms=4, sensitive=2)
+PLAYED = {
+    "UCB1": (UCB1(arms=3), WORLD),
+    "slates": (DeadlineLearn(UCB1(), SHARES, plays=2), WORLD),
+    "window": (SlidingWindowUCB(20, arms=3), WORLD),
+    "contexts": (DiscountedLinUCB(0.99, arms=4), LINEAR),
+}
+DELAYS = [1, 7, ("geometric", 6.0), [0, 2, 9], 500]
+
+
+def by_hand(policy, world, delay, rounds):
+    """Ask and tell round by round; each reward is told when its delay is over."""
+    policy, world = policy.fresh(seed=child(5, 0)), copy.deepcopy(world)
+    world.reset(child(5, 1))
+    drawn, late, pulls = read_delay(delay).pending(child(5, 1), rounds, 1, np.zeros((0, 0))), [], []
+    for t in range(1, rounds + 1):
+        decision = policy.ask(*world.observe())
+        (reward,) = world.respond(decision)
+        late.append((t + interpreted(wait)(drawn), decision, reward))
+        for due, told, paid in late:
+            if due == t:
+                policy.tell(told, paid)
+        pulls.append(np.bincount(decision.indexes, minlength=len(world.arms)))
+    return np.cumsum(pulls, axis=0)
+
+
+@pytest.mark.parametrize("delay", DELAYS, ids=str)
+@pytest.mark.parametrize("name", PLAYED)
+def test_late_rewards_are_told_alike_in_every_loop(name, delay):
+    policy, world = PLAYED[name]
+    rounds = 60
+    arguments = {"policy_seed": child(5, 0), "world_seed": child(5, 1), "checkpoints": np.arange(1, rounds + 1)}
+    expected = by_hand(policy, world, delay, rounds)
+    for compiled in (True, False):
+        late = {"stop": lambda done: None, "compiled": compiled, "delay": read_delay(delay)}
+        assert np.array_equal(replicate(policy, world, None, **arguments, **late).pulls, expected)
+
+
+class Counting:
+    """A learner from elsewhere that notes in which round it is told what."""
+
+    def __init__(self):
+        self.asked, self.told = 0, []
+
+    def choose(self):
+        self.asked += 1
+        return self.asked % 3
+
+    def update(self, index, reward):
+        self.told.append((self.asked, index))
+
+
+def test_a_reward_with_delay_d_is_told_d_rounds_later():
+    learner = Counting()
+    Counting.__deepcopy__ = lambda self, memo: self
+    try:
+        eh.simulate(learner, WORLD, rounds=9, seed=1, jobs=1, backend="sequential", delay=4)
+    finally:
+        del Counting.__deepcopy__
+    assert learner.told == [(t + 4, t % 3) for t in range(1, 6)]
+
+
+def test_no_delay_is_a_delay_of_nothing():
+    histories = [eh.simulate(Thompson(), WORLD, rounds=50, seed=3, jobs=1, delay=late) for late in (None, 0, [0, 0])]
+    assert all(one.identical(histories[0]) for one in histories)
+
+
+def test_geometric_delays_have_their_mean():
+    """20,000 draws of mean 6 and standard deviation sqrt(42): a mean off by 0.25 is 5.4 standard errors, p < 1e-7."""
+    delay = read_delay(("geometric", 6.0))
+    pending = delay.pending(3, 10**5, 1, np.zeros((0, 0)))
+    drawn = np.array([entry(wait)(pending) for _ in range(20_000)])
+    assert abs(drawn.mean() - 6.0) < 0.25
+    assert drawn.min() == 0
+    assert drawn.max() <= delay.largest
+
+
+def test_promises_hold_and_learning_suffers_while_rewards_are_late():
+    policies = {"fair": FairUCB(SHARES), "free": UCB1()}
+    lost = []
+    for late in (None, 1500):
+        history = eh.simulate(policies, WORLD, rounds=2000, replications=3, seed=1, jobs=1, delay=late)
+        assert int(history.violations.sel(policy="fair").max()) == 0
+        lost.append(float(history.regret.isel(round=-1).sel(policy="free").mean()))
+    assert history.attrs["delay"] == "1500"
+    assert lost[1] > 1.5 * lost[0]
+
+
+def test_a_store_keeps_delays_apart(tmp_path):
+    given = {"rounds": 200, "seed": 1, "jobs": 1, "store": tmp_path}
+    first, late = (eh.simulate(Thompson(), WORLD, delay=delay, **given) for delay in (None, 50))
+    assert not np.array_equal(first.pulls, late.pulls)
+    assert eh.simulate(Thompson(), WORLD, delay=50, **given).identical(late)
+
+
+BAD = [-1, 1.5, "often", ("geometric", 0.0), ("geometric", "long"), ("geometric", 10**5), ("normal", 3.0), [], [1, -2]]
+BAD += [[1.5], [[1, 2]], True, 10**7, [1, None], {3: 4}]
+
+
+@pytest.mark.parametrize("delay", BAD, ids=str)
+def test_a_bad_delay_is_refused_by_name(delay):
+    with pytest.raises(ArgumentError, match=r"^delay: wanted"):
+        eh.simulate(Thompson(), WORLD, rounds=10, delay=delay)
+
+
+def test_worlds_with_rounds_of_their_own_know_no_delay():
+    policy, world = next(LipschitzUCB.examples())
+    with pytest.raises(ArgumentError, match=r"^delay: wanted None: \w+ plays rounds of its own"):
+        eh.simulate(policy, world, rounds=10, delay=3)
