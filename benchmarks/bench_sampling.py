@@ -22,7 +22,7 @@ from evenhand.errors import DatasetError
 from evenhand.experiments.sampling.settings import Synthetic
 from evenhand.experiments.sampling.synthetic import in_model_1, three_schemes
 from evenhand.experiments.sampling.trials import run_trials
-from evenhand.sampling import OptimisticSampler, SyntheticModel1, TablePool
+from evenhand.sampling import OptimisticSampler, SyntheticModel1, TablePool, UniformSampler
 
 
 def collected(sampler: Any, world: Any, rounds: int) -> tuple[float, Any]:
@@ -102,6 +102,46 @@ class Pictures:
         return self.rng.random((draw.count, 1, 28, 28), dtype=np.float32), self.rng.integers(0, 2, draw.count)
 
 
+class Embeddings:
+    """A world of rows of length 1 with d features, an eighth of which tell the classes apart."""
+
+    groups = ("u", "v")
+
+    def __init__(self, d: int) -> None:
+        self.d = d
+
+    def reset(self, seed: int) -> None:
+        """Start anew."""
+        self.rng = np.random.default_rng(seed)
+
+    def respond(self, draw: Any) -> tuple[Any, Any]:
+        """Return rows and labels."""
+        y = self.rng.integers(0, 2, draw.count)
+        X = self.rng.normal(size=(draw.count, self.d))
+        telling = max(1, self.d // 8)
+        X[:, :telling] += (2 * y - 1)[:, None] * 0.7 / np.sqrt(telling)
+        return X / np.linalg.norm(X, axis=1, keepdims=True), y
+
+
+def embeddings(quick: bool) -> None:
+    """Print the cost of a round with many features, beside a cold fit of the same rows by scikit-learn."""
+    print("\nA round of embeddings, ours and LogisticRegression() on the same rows, ms:")
+    for d in (128, 768) if quick else (2, 32, 128, 200, 400, 768, 1200, 2000):
+        world, cells = Embeddings(d), []
+        world.reset(d)
+        sampler = UniformSampler(world.groups, classes=[0, 1], seed=1)
+        for rounds in (100, 300) if quick else (100, 300, 1000):
+            while sampler.rounds < rounds - 20:
+                draw = sampler.ask()
+                sampler.tell(draw, *world.respond(draw))
+            ours, _ = _next_rounds(sampler, world, 20)
+            rows, started = sampler.training, time.process_time()
+            for _ in range(3):
+                LogisticRegression().fit(rows.X[: rows.count], rows.y[: rows.count])
+            cells.append(f"{50 * ours:6.2f} {1e3 * (time.process_time() - started) / 3:6.2f} at {rounds}")
+        print(f"{d:>5} features  " + "   ".join(cells))
+
+
 def main(quick: bool) -> None:
     """Print the table."""
     warnings.simplefilter("ignore")
@@ -122,6 +162,7 @@ def main(quick: bool) -> None:
     )  # fmt: skip
     took = time.perf_counter() - started
     print(f"Figure 2, {settings.trials} trials x 3 schemes, two workers: {took:.1f} s (goal 60 s for 100)")
+    embeddings(quick)
     print("\nCost of a round after so many rounds (training and validation):")
     sizes = [250, 500, 1000, 2000]
     plain = SyntheticModel1(instance="I")

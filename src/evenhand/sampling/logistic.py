@@ -234,6 +234,9 @@ class LogisticModel(Classifier):
         if self.constant is not None:
             missed = rows.group[: rows.count][rows.y[: rows.count] != self.constant]
             wrong += np.bincount(missed, minlength=len(wrong))
+        elif len(self.coefficients) > WIDE + 1:
+            missed = rows.group[: rows.count][rows.y[: rows.count] != self.codes(rows.X[: rows.count])]
+            wrong += np.bincount(missed, minlength=len(wrong))
         else:
             _mistakes(rows.X, rows.y, rows.group, 0, rows.count, self.coefficients, wrong)
 
