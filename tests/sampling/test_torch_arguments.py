@@ -11,6 +11,7 @@ from evenhand.registry import register
 from evenhand.sampling import OptimisticSampler, TorchModel
 from evenhand.sampling.rows import Rows
 from evenhand.state import from_bytes, to_bytes
+from tests.naming import named
 
 torch = pytest.importorskip("torch")
 nn = torch.nn
@@ -61,7 +62,7 @@ CHOICES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("choice", CHOICES, ids=str)
+@pytest.mark.parametrize("choice", CHOICES, ids=named)
 def test_factories_optimizers_and_schedules_are_saved_and_go_on_exactly(choice):
     first = sampler_of(**choice)
     talk(first, np.random.default_rng(0), 5)
@@ -138,7 +139,7 @@ def test_functions_that_are_not_registered_cannot_be_saved():
         ({"module": nn.Linear}, "module: wanted a torch.nn.Module, or a function"),
         *[({"device": name}, "device: wanted") for name in ("gpu", "cuda:99", "meta", "xla", torch.device("meta"))],
     ],
-    ids=str,
+    ids=named,
 )
 def test_refusals(more, match):
     with pytest.raises(ArgumentError, match=match):
