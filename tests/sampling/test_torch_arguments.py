@@ -135,6 +135,7 @@ def test_functions_that_are_not_registered_cannot_be_saved():
         ({"deterministic": "yes"}, "deterministic: wanted True or False"),
         ({"stream": 1}, "stream: wanted True or False"),
         ({"module": lambda: 3}, "module: wanted a torch.nn.Module, or a function"),
+        ({"module": nn.Linear(4, 2).bfloat16()}, "module: wanted weights that can be saved, got 'bfloat16 ones'"),
         ({"module": lambda: 1 / 0}, "module: wanted a torch.nn.Module, or a function"),
         ({"module": nn.Linear}, "module: wanted a torch.nn.Module, or a function"),
         *[({"device": name}, "device: wanted") for name in ("gpu", "cuda:99", "meta", "xla", torch.device("meta"))],

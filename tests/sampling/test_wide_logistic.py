@@ -133,3 +133,17 @@ def test_a_draw_that_fails_takes_the_curvature_back(monkeypatch):
     with pytest.raises(MemoryError):
         sampler.tell(draw, *embedded(np.random.default_rng(1), draw.count, 140))
     assert to_bytes(sampler) == before
+
+
+def test_files_from_before_are_taken_up():
+    sampler = UniformSampler(["u", "v"], batch=4, classes=[0, 1], seed=1)
+    talk(sampler, np.random.default_rng(0), 6)
+    saved = sampler.model.snapshot() | {"factor": np.eye(141)}
+    del saved["wide"]
+    model, rows = LogisticModel.restored(saved).resumed(sampler.training), sampler.training
+    assert (model.coefficients == sampler.model.coefficients).all()
+    first = rows.count
+    X, y = embedded(np.random.default_rng(5), 4, 140)
+    rows.append(X, y.tolist(), 0)
+    model.update(rows, first)
+    assert np.abs(model.coefficients - exact(rows.X[: rows.count], rows.y[: rows.count])).max() < 1e-6

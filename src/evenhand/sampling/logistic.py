@@ -273,7 +273,8 @@ class LogisticModel(Classifier):
             raise refused("coefficients", "an array float64 (d + 1,)", coefficients)
         model._begin(len(coefficients) - 1)
         fill(model.coefficients, coefficients, "coefficients")
-        fill(model._factor, item(snapshot, "factor"), "factor")
+        if len(coefficients) <= WIDE + 1:  # files of the first version have a factor of any size
+            fill(model._factor, item(snapshot, "factor"), "factor")
         classes = item(snapshot, "classes")
         if not isinstance(classes, list) or len(classes) > 2:
             raise refused("classes", "at most two labels", classes)

@@ -128,7 +128,7 @@ def untrained(module: Any) -> Any:
     Raises
     ------
     ArgumentError
-        If it has nothing to train, or cannot be copied.
+        If it has nothing to train, or cannot be copied or saved.
     """
     torch = torch_module()
     if any(torch.nn.parameter.is_lazy(weights) for weights in module.parameters()):
@@ -137,6 +137,9 @@ def untrained(module: Any) -> Any:
         )
     if not any(weights.requires_grad for weights in module.parameters()):
         raise ArgumentError(wanted("module", "one with weights to train", type(module).__name__))
+    if any(tensor.dtype == torch.bfloat16 for _, tensor in tensors_of(module)):
+        mend = "give it in single precision, with mixed_precision=True"
+        raise ArgumentError(wanted("module", "weights that can be saved", "bfloat16 ones", mend))
     try:
         return copy.deepcopy(module).cpu()
     except Exception as error:
