@@ -13,25 +13,7 @@ from io import TextIOWrapper
 
 import typer
 
-from evenhand.cli.audit import audit
-from evenhand.cli.audit_pairs import audit_pairs
-from evenhand.cli.check import check
-from evenhand.cli.command import Command
-from evenhand.cli.conversation import NUMBERS, ask, forget, tell
-from evenhand.cli.demo import demo
-from evenhand.cli.export import export
-from evenhand.cli.keys import keys
-from evenhand.cli.listing import list_all
-from evenhand.cli.monitor import monitor
-from evenhand.cli.new import new
-from evenhand.cli.recommend import recommend
-from evenhand.cli.reproduce import reproduce
-from evenhand.cli.sample import sample
-from evenhand.cli.serve import serve
-from evenhand.cli.show import show
-from evenhand.cli.simulate import simulate
-from evenhand.cli.stores import snapshot, studies, upgrade
-from evenhand.cli.verify import verify
+from evenhand.cli.command import COMMANDS, NUMBERS, OF_STUDIES, Command, Commands, imported_when_called
 from evenhand.errors import EvenhandError, SimulationInterrupted
 from evenhand.version import __version__
 
@@ -39,23 +21,16 @@ __all__ = ["app", "main"]
 
 app = typer.Typer(
     name="evenhand",
+    cls=Commands,
     help="Software that decides fairly while it learns.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command(cls=Command)(simulate)
-app.command(cls=Command)(sample)
-app.command(cls=Command)(audit)
-app.command(cls=Command)(recommend)
-app.command("audit-pairs", cls=Command)(audit_pairs)
-app.command(cls=Command)(reproduce)
-app.command("list", cls=Command)(list_all)
-app.command(cls=Command)(check)
-app.command(cls=Command)(demo)
-for command in (new, ask, tell, forget, show, export, verify, monitor, studies, serve, keys, snapshot, upgrade):
-    takes_numbers = NUMBERS if command is tell else None
-    app.command(cls=Command, context_settings=takes_numbers, rich_help_panel="Studies that last")(command)
+for name in COMMANDS:
+    panel = "Studies that last" if name in OF_STUDIES else None
+    takes_numbers = NUMBERS if name == "tell" else None
+    app.command(name, cls=Command, context_settings=takes_numbers, rich_help_panel=panel)(imported_when_called)
 
 
 @app.callback(invoke_without_command=True)

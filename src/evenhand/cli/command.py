@@ -1,15 +1,50 @@
-"""The form of every command: an empty value is refused, where it would stand for none."""
+"""The list of commands, each imported when it is called, and their form: an empty value is refused."""
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import re
+from collections.abc import Callable
 from typing import Any
 
-from typer.core import TyperCommand
+import typer
+from typer.core import TyperCommand, TyperGroup
 
 from evenhand.errors import ArgumentError, wanted
 
-__all__ = ["Command"]
+__all__ = ["COMMANDS", "NUMBERS", "OF_STUDIES", "Command", "Commands", "imported_when_called"]
+
+NUMBERS = {"ignore_unknown_options": True}
+"""A reward may be negative, and look like an option."""
+OF_STUDIES = {
+    "new": "new",
+    "ask": "conversation:ask",
+    "tell": "conversation:tell",
+    "forget": "conversation:forget",
+    "show": "show",
+    "export": "export",
+    "verify": "verify",
+    "monitor": "monitor",
+    "studies": "stores:studies",
+    "serve": "serve",
+    "keys": "keys",
+    "snapshot": "stores:snapshot",
+    "upgrade": "stores:upgrade",
+}
+COMMANDS = {
+    "simulate": "simulate",
+    "sample": "sample",
+    "audit": "audit",
+    "recommend": "recommend",
+    "audit-pairs": "audit_pairs",
+    "reproduce": "reproduce",
+    "list": "listing:list_all",
+    "check": "check",
+    "demo": "demo",
+    **OF_STUDIES,
+}
+"""Each command's module in `evenhand.cli`, and its function there if that has another name than the module."""
 
 
 class Command(TyperCommand):
@@ -29,3 +64,33 @@ class Command(TyperCommand):
                 mend = "leave it out if you mean none"
                 raise ArgumentError(wanted(word.removesuffix("=") or option, "a value", "", mend))
         return super().parse_args(ctx, args)
+
+
+class Commands(TyperGroup):
+    """The commands; those that are not called are listed without their parameters."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return the command as the help lists it, None if there is none."""
+        listed = super().get_command(ctx, cmd_name)
+        if listed is not None:
+            listed.help = inspect.getdoc(_function(cmd_name))
+        return listed
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the name of the command that is called, the command with its parameters, and the words after it."""
+        name, listed, words = super().resolve_command(ctx, args)
+        if name is None or listed is None:
+            return name, listed, words
+        called = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+        called.command(name, cls=Command, context_settings=dict(listed.context_settings))(_function(name))
+        return name, typer.main.get_command(called), words
+
+
+def imported_when_called() -> None:
+    """Stand for the function of a command, which `Commands` imports."""
+
+
+def _function(command: str) -> Callable[..., None]:
+    module, _, name = COMMANDS[command].partition(":")
+    function: Callable[..., None] = getattr(importlib.import_module(f"evenhand.cli.{module}"), name or module)
+    return function

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ask", "forget", "tell"]
 
-NUMBERS = {"ignore_unknown_options": True}
-"""A reward may be negative, and look like an option."""
 NAMED = 12
 """How many refused rows are named on the screen."""
 

@@ -1,0 +1,62 @@
+"""What a command imports: only what it needs, so that it answers at once."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.cli.shell import NEW, answer
+
+RUN = """
+import sys
+from evenhand.cli import main
+try:
+    main()
+finally:
+    print(*sys.modules, file=sys.stderr)
+"""
+HEAVY = {
+    "alembic",
+    "fastapi",
+    "joblib",
+    "matplotlib",
+    "numba",
+    "pandas",
+    "pyarrow",
+    "scipy",
+    "sklearn",
+    "torch",
+    "xarray",
+}
+PROBLEMS = {f"evenhand.{problem}" for problem in ("groups", "interventions", "sampling", "similarity")}
+
+
+def imported(*arguments):
+    """The modules that a command has imported in a process of its own."""
+    done = subprocess.run([sys.executable, "-c", RUN, *map(str, arguments)], capture_output=True, text=True, check=True)
+    return set(done.stderr.split())
+
+
+@pytest.fixture
+def study(tmp_path):
+    answer("new", tmp_path / "s.evenhand", *NEW)
+    return tmp_path / "s.evenhand"
+
+
+def test_help_imports_no_library_that_computes():
+    modules = imported("--help")
+    assert "evenhand.cli.serve" in modules  # whose words it shows
+    assert not modules & (HEAVY | PROBLEMS | {"numpy", "sqlalchemy", "evenhand.studies", "evenhand.quotas"})
+
+
+def test_ask_imports_no_other_problem_and_no_other_command(study):
+    modules = imported("ask", study)
+    assert {"evenhand.cli.conversation", "evenhand.quotas"} <= modules
+    assert not modules & (HEAVY | PROBLEMS | {"rich", "evenhand.cli.simulate", "evenhand.cli.show"})
+
+
+def test_tell_imports_no_other_problem_and_no_other_command(study):
+    answer("ask", study)
+    modules = imported("tell", study, "1", "0.5", "--json")
+    assert "evenhand.cli.conversation" in modules
+    assert not modules & (HEAVY | PROBLEMS | {"rich", "evenhand.cli.simulate", "evenhand.cli.show"})
