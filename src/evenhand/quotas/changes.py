@@ -31,7 +31,7 @@ from evenhand.quotas.problem import Promise, read_share
 from evenhand.quotas.ranked import ranked_parameters, ranked_state
 from evenhand.quotas.segments import Segments
 
-__all__ = ["Changes"]
+__all__ = ["Changes", "look_for_room"]
 
 LONGEST_WAIT = 1 << 40
 PLAIN_WORK = 1_000_000
@@ -109,9 +109,9 @@ class Changes(Base):
         if self._segments is not None:
             what = "a promise without segments, to be changed"
             raise ArgumentError(wanted("segments", what, list(self._segments.report()), "make a new policy"))
-        if self.promise.caps is not None or self.promise.sets:
-            what = "single arms without caps, for a promise that changes"
-            got = "caps" if self.promise.caps is not None else "shares of sets"
+        if self.promise.caps is not None or self.promise.sets or self.promise.behind is not None:
+            what = "single arms with a tolerance and without caps, for a promise that changes"
+            got = "caps" if self.promise.caps is not None else "shares of sets" if self.promise.sets else "behind="
             raise ArgumentError(wanted("shares", what, got, "make a new policy"))
         self._token  # noqa: B018, tickets handed out before and after are the same policy's
         self._rank()
@@ -231,10 +231,14 @@ def _fill(promise: Promise, positions: list[Fraction | None]) -> tuple[Any, Any]
 
 
 def _can_be_kept(policy: Any, promise: Promise, positions: list[Fraction | None]) -> bool:
-    params, state = _fill(promise, positions)
-    small = len(positions) * params.denominator < PLAIN_WORK
+    return look_for_room(*_fill(promise, positions), policy.round)
+
+
+def look_for_room(params: Any, state: Any, now: int) -> bool:
+    """Say whether all floors of a ranked rule, without a learner, can be kept after round `now`."""
+    small = len(params.numerators) * params.denominator < PLAIN_WORK
     look = interpreted(can_be_kept) if small else entry(can_be_kept)
-    return bool(look(params, state, policy.round))
+    return bool(look(params, state, now))
 
 
 def _enter(policy: Any, promise: Promise, positions: list[Fraction | None]) -> None:

@@ -33,7 +33,7 @@ import numpy as np
 
 from evenhand.arguments import whole
 from evenhand.conversation import locked
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, SharesError, wanted
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.deadlines import PATIENCE, outlook
 from evenhand.kernels.due_times import NEVER
@@ -41,10 +41,11 @@ from evenhand.learners.thompson import Thompson
 from evenhand.learners.ucb1 import UCB1
 from evenhand.policy import KernelPolicy
 from evenhand.protocol import Label
-from evenhand.quotas.changes import Changes
+from evenhand.quotas.changes import Changes, look_for_room
 from evenhand.quotas.deadlines import DEADLINES
 from evenhand.quotas.forms import read_form
-from evenhand.quotas.ranked import RANKED
+from evenhand.quotas.problem import Promise
+from evenhand.quotas.ranked import RANKED, ranked_parameters, ranked_state
 from evenhand.quotas.segments import Segment, Segments, read_segment
 from evenhand.quotas.under_quota import Ranking, Rule, Shares, UnderQuota
 from evenhand.quotas.worlds import BernoulliArms
@@ -75,6 +76,8 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
     plays : m, how many arms are played in a round, none twice; the shares may sum to m.
     caps : c_i for some arms, a dict arm -> cap, or one number for all: N_i(t) <= ceil(c_i t) + floor(cap_tolerance).
     cap_tolerance : by how many pulls an arm may be ahead of its cap.
+    behind : by how much r_i t - N_i(t) may be above 0, exactly and for each arm, in the place of the tolerance: a dict
+        arm -> number, a list, or one number for all. A tolerance of 0 is 1 - 1/q for a share p/q.
     arms : labels, where `shares` has none.
     seed : seed of the learner's random choices.
 
@@ -127,6 +130,7 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
         caps: Any = None,
         cap_tolerance: float = 0.0,
         *,
+        behind: Any = None,
         arms: int | Sequence[Label] | None = None,
         seed: Seed = None,
     ) -> None:
@@ -134,6 +138,9 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
         promise, self._floors, self._form = read_form(learner, shares, tolerance, self.plays, arms)
         if caps is not None:
             promise = self._floors = promise.capped(caps, cap_tolerance)
+            self._form = RANKED
+        if behind is not None:
+            promise = self._floors = self._limited(promise, behind)
             self._form = RANKED
         if (promise.slack + 1) * len(promise.arms) >= NEVER:
             raise ArgumentError(wanted("tolerance", f"less than 2^61 / {len(promise.arms)} pulls", tolerance))
@@ -160,6 +167,24 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
         """The cap of each arm, exactly as it was read; None where no arm has one."""
         caps = self.promise.caps
         return None if caps is None else dict(zip(self.promise.arms, caps, strict=True))
+
+    @staticmethod
+    def _limited(promise: Promise, behind: Any) -> Promise:
+        if promise.caps is not None or promise.sets:
+            raise SharesError(wanted("behind", "None beside caps and shares of sets", behind))
+        if promise.tolerance:
+            raise ArgumentError(wanted("tolerance", "0 beside behind=, which stands in its place", promise.tolerance))
+        limited = promise.limited(behind)
+        if not look_for_room(ranked_parameters(limited, ()), ranked_state(limited, ()), 0):
+            mend = "1 - 1/q for every share p/q can always be kept"
+            raise SharesError(wanted("behind", "numbers that some rule can keep", behind, mend))
+        return limited
+
+    @property
+    def behind(self) -> dict[Label, Fraction] | None:
+        """By how much r_i t - N_i(t) may be above 0 for each arm, exactly; None where the tolerance says it."""
+        limits = self.promise.behind
+        return None if limits is None else dict(zip(self.promise.arms, limits, strict=True))
 
     @property
     def cap_tolerance(self) -> float:

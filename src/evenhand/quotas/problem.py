@@ -125,6 +125,7 @@ class Promise:
     plays : how many arms are played in a round, none twice.
     caps : c_i for each arm, None for an arm without: N_i(t) <= ceil(c_i t) + floor(cap_tolerance) at every round t.
     cap_tolerance : by how many pulls an arm may be ahead of its cap.
+    behind : by how much r_i t - N_i(t) may be above 0 for each arm, exactly, in the tolerance's place; None without.
     sets : what sets of arms are owed together, the smaller sets before the larger: N_Q(t) >= floor(r_Q t) - alpha.
     """
 
@@ -134,6 +135,7 @@ class Promise:
     plays: int = field(default=1, repr=False)
     caps: tuple[Fraction | None, ...] | None = field(default=None, repr=False)
     cap_tolerance: float = field(default=0.0, repr=False)
+    behind: tuple[Fraction, ...] | None = field(default=None, repr=False)
     sets: tuple[tuple[tuple[Label, ...], Fraction], ...] = field(default=(), repr=False)
 
     @classmethod
@@ -236,8 +238,33 @@ class Promise:
         return math.floor(self.tolerance)
 
     def owed(self, round: int) -> list[int]:
-        """Return max(0, floor(r_i t) - floor(alpha)) for each arm at the end of round t."""
+        """Return how many pulls each arm must have had at the end of round t: max(0, floor(r_i t) - floor(alpha)), or
+        max(0, ceil(r_i t - b_i)) where it is said exactly by how much it may be behind."""
+        if self.behind is not None:
+            return [max(0, math.ceil(r * round - b)) for r, b in zip(self.shares, self.behind, strict=True)]
         return [max(0, share.numerator * round // share.denominator - self.slack) for share in self.shares]
+
+    def limited(self, behind: Any) -> Promise:
+        """Return the promise r_i t - N_i(t) <= b_i at every round, exactly, in the place of the tolerance.
+
+        A tolerance of 0 is b_i = 1 - 1/q_i for a share p_i/q_i in lowest terms. Several workers that decide at once
+        keep a tolerance together if theirs add up to it.
+
+        >>> Promise.read({"a": "1/2", "b": "1/4"}).limited({"a": "1/2", "b": 1}).owed(3)
+        [1, 0]
+
+        Raises
+        ------
+        SharesError
+            If there is not one number >= 0 for each arm, or no rule could keep them.
+        """
+        one = isinstance(behind, (str, bytes)) or not hasattr(behind, "__iter__")
+        given = [behind] * len(self.arms) if one else by_label(behind, "behind", "a number an arm", refusal=SharesError)
+        by_arm = given if isinstance(given, dict) else dict(zip(self.arms, given, strict=False))
+        if len(given) != len(self.arms) or set(by_arm) != set(self.arms):
+            raise SharesError(wanted("behind", f"one for each of the arms {list(self.arms)}", behind))
+        limits = tuple(_read_limit(by_arm[arm], f"behind[{arm!r}]") for arm in self.arms)
+        return replace(self, behind=limits)
 
     def kept(self, pulls: Sequence[int], round: int) -> bool:
         """Say whether pulls (n_arms,) keep the promise at the end of round t.
@@ -281,6 +308,22 @@ class Promise:
         """Return the shares in the integers that kernels use."""
         return pace(*self.fixed_point())
 
+    def start(self) -> Position:
+        """Return, in the integers that kernels use, when each arm's first pull falls due; rounded up it is a round.
+
+        N_i pulls are enough up to the largest round t with q_i N_i + floor(q_i b_i) >= p_i t, so the next is due at
+        (q_i N_i + floor(q_i b_i) + 1) / p_i.
+        """
+        if self.behind is None:
+            return self.position(self.slack + 1)
+        numerators, denominator = self.fixed_point()
+        found = self.position(self.slack + 1)
+        for arm, (share, limit) in enumerate(zip(self.shares, self.behind, strict=True)):
+            if share:
+                due = (math.floor(share.denominator * limit) + 1) * (denominator // share.denominator)
+                found.whole[arm], found.rest[arm] = divmod(due, numerators[arm])
+        return found
+
     def position(self, enough: int) -> Position:
         """Return, in the integers that kernels use, the times up to which `enough` pulls satisfy each share."""
         return position(*self.fixed_point(), enough)
@@ -288,6 +331,17 @@ class Promise:
     def floats(self) -> Floats:
         """Return the shares (n_arms,) as floats."""
         return np.array([float(share) for share in self.shares])
+
+
+def _read_limit(limit: Any, name: str) -> Fraction:
+    """Return an exact number >= 0, written as a share is, of any size."""
+    try:
+        value = _written(limit) if isinstance(limit, float) else _exact(limit)
+        if isinstance(limit, bool) or value < 0:
+            raise ValueError
+    except (ArithmeticError, AttributeError, TypeError, ValueError) as error:
+        raise SharesError(wanted(name, "a number >= 0, such as 0.45 or '9/20'", limit)) from error
+    return value
 
 
 def _rounding(share: Any) -> Fraction:

@@ -73,7 +73,7 @@ def ranked_state(promise: Promise, learner: Any) -> RankedState:
     for arm, cap in enumerate(promise.caps or ()):
         if cap is not None:
             fresh.cap_whole[arm], fresh.cap_rest[arm] = divmod(-ahead * common, int(paced.numerators[arm]))
-    whole, rest = promise.position(promise.slack + 1)
+    whole, rest = promise.start()
     return RankedState(np.zeros(len(promise.arms), np.int64), whole, rest, **fresh._asdict(), learner=learner)
 
 

@@ -143,7 +143,7 @@ def _draw(hours: list[float], settings: Settings) -> Figure:
     wait.legend(frameon=False, fontsize=9)
 
     floors = {"a": 0.6, "b": 0.0, "c": 0.4, "d": 0.0, "e": 0.2}
-    means = {"a": 0.1, "b": 0.7, "c": 0.2, "d": 0.8, "e": 0.3}
+    means: dict[str | int, float] = {"a": 0.1, "b": 0.7, "c": 0.2, "d": 0.8, "e": 0.3}
     slates = DeadlineLearn(UCB1(), floors, plays=3)
     rounds = 24 * settings.rounds
     history = simulate(slates, BernoulliArms(means), rounds=rounds, seed=settings.seed, checkpoints=1)
