@@ -202,6 +202,30 @@ def test_shares_that_say_two_things_or_nothing_are_refused(name, text, words, lo
     refused(words, "audit", log, "--arm", "item", "--shares", shares)
 
 
+def test_an_audit_checks_caps_windows_segments_and_what_was_on_offer(tmp_path):
+    log = written(tmp_path / "log.csv", 'arm,on,where\na,"a,b",x\nb,"a,b",y\na,a,x\na,"a,b",y\nb,"a,b",x\n')
+    finding = json.loads(call("audit", log, "--cap", "a=0.5", "--window", "b=2,a=1/3", "--json").output)
+    assert finding["first_breach"] == "after round 4, the plays of arm 'a' were 1 more than the cap 1/2 allows"
+    assert [row["promise"] for row in finding["promises"]] == ["floor", "floor", "cap", "window", "window"]
+    said = call("audit", log, "--shares", "0.5", "--available", "on", "--out", tmp_path / "out")
+    assert said.exit_code == 0, said.output
+    inside = call("audit", log, "--shares", "a=0.2,b=0.5", "--segment", "where", "--out", tmp_path / "out")
+    assert inside.exit_code == 1
+    assert "First of all, after round 3 in segment 'x', the plays of arm 'b' were 1 fewer than the share 1/2 owes" in (
+        " ".join(inside.output.split())
+    )
+    assert len(pd.read_csv(tmp_path / "out" / "promises.csv")) == 4
+    slates = written(tmp_path / "slates.csv", "arm,r\na,1\nb,1\na,2\nc,2\n")
+    assert json.loads(call("audit", slates, "--shares", "a=1", "--round", "r", "--json").output)["rounds"] == 2
+    changing = written(tmp_path / "changing.csv", "from,arm,share\n1,a,0.5\n1,b,0\n3,b,1/3\n")
+    assert call("audit", log, "--shares", changing).exit_code == 0
+
+
+@pytest.mark.parametrize("text", ["b=x", "b=2/y", "7", "b=/"])
+def test_a_window_that_cannot_be_read_is_refused(text, log):
+    refused("--window: wanted", "audit", log, "--arm", "item", "--window", text)
+
+
 def test_labels_are_no_markup(tmp_path):
     log = written(tmp_path / "log.csv", "arm\n[/x]\n[bold]\n:smile:\n[/x]\n")
     result = call("audit", log, "--shares", "[/x]=0.2,[absent]=0.1")

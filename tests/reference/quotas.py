@@ -115,3 +115,30 @@ def audit(shares, tolerance, decisions):
         "by_arm": broken_by_arm,
         "first": first,
     }
+
+
+def breaches(rounds, clauses):
+    """Every (round, clause number, plays missing), counted the long way.
+
+    `rounds` are (arms played, arms on offer, segment); a clause is (kind, arms, limit, slack, segment, first, last
+    round), rounds counted from 1. A clause is looked at after each round of its own: in its segment and its time, with
+    all of its arms on offer.
+    """
+    found = []
+    for number, (kind, arms, limit, slack, segment, first, last) in enumerate(clauses):
+        own = []
+        for t, (played, offered, where) in enumerate(rounds, start=1):
+            if not (first <= t <= last and where == segment and set(arms) <= set(offered)):
+                continue
+            own.append(sum(arm in played for arm in arms))
+            n, plays = len(own), sum(own)
+            if kind == "floor":
+                missing = math.floor(limit * n) - slack - plays
+            elif kind == "cap":
+                missing = plays - math.ceil(limit * n) - slack
+            else:
+                least, length = limit
+                missing = least - sum(own[-length:]) if n >= length else 0
+            if missing > 0:
+                found.append((t, number, missing))
+    return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -15,31 +15,61 @@ __all__ = ["audit"]
 def audit(
     log: Annotated[Path, typer.Argument(help="The log, one row per decision: CSV (also .gz) or Parquet.")],
     shares: Annotated[
-        str, typer.Option(help="Promised share of each arm: 0.02, or a=0.2,b=1/3, or a CSV with columns arm, share.")
-    ],
+        str,
+        typer.Option(
+            help="Promised share of each arm: 0.02, or a=0.2,b=1/3, or a CSV with columns arm, share; for shares that "
+            "change also from, a round or a time in the column of --order."
+        ),
+    ] = "",
     arm: Annotated[str, typer.Option(help="The column with the arm of each decision.")] = "arm",
     tolerance: Annotated[float, typer.Option(help="By how many pulls an arm may be behind its share.")] = 0.0,
     order: Annotated[str, typer.Option(help="A column to sort by first, such as a timestamp.")] = "",
+    cap: Annotated[str, typer.Option(help="The most that an arm may have: 0.5, or a=0.5,b=1/3.")] = "",
+    cap_tolerance: Annotated[float, typer.Option(help="By how many pulls an arm may be ahead of its cap.")] = 0.0,
+    window: Annotated[
+        str, typer.Option(help="Least plays in any consecutive rounds: a=2/25,b=10 is twice in any 25, once in any 10.")
+    ] = "",
+    segment: Annotated[str, typer.Option(help="A column; promises are checked inside each of its values.")] = "",
+    available: Annotated[str, typer.Option(help="A column with the arms on offer, separated by commas.")] = "",
+    round: Annotated[str, typer.Option(help="A column whose equal values mark the rows of one round.")] = "",
     out: Annotated[Path | None, typer.Option(help="Folder for audit.csv, timeline.csv and the picture.")] = None,
     json: JSON = False,
 ) -> None:
-    """Check a decision log against promised shares; exit code 1 when the promise was broken."""
+    """Check a decision log against promised shares, caps and windows; exit code 1 when one was broken."""
     from evenhand import quotas
-    from evenhand.cli.inputs import named_shares, shares_of
+    from evenhand.cli.inputs import changing_shares, named_shares, shares_of, windows_of
     from evenhand.cli.output import as_json, draw, folder, records, say
     from evenhand.tables import levels, read_table, write_csv
 
-    frame = read_table(log, text=[arm])
+    frame = read_table(log, text=[name for name in (arm, available) if name])
     known = {str(label): label for label in levels(frame, arm)}
-    arms = [*known.values(), *(name for name in named_shares(shares) or {} if name not in known)]
-    owed = shares_of(shares, arms)
-    finding = quotas.audit(frame, arm=arm, shares=owed, tolerance=tolerance, order=order or None)
+    owed: Any = changing_shares(shares)
+    if owed is None and shares:
+        arms = [*known.values(), *(name for name in named_shares(shares) or {} if name not in known)]
+        owed = shares_of(shares, arms)
+    caps = named_shares(cap, "--cap") if "=" in cap else cap or None
+    finding = quotas.audit(
+        frame,
+        arm=arm,
+        shares=owed,
+        tolerance=tolerance,
+        order=order or None,
+        caps={known.get(name, name): value for name, value in caps.items()} if isinstance(caps, dict) else caps,
+        cap_tolerance=cap_tolerance,
+        windows={known.get(name, name): rounds for name, rounds in windows_of(window).items()} if window else None,
+        segment=segment or None,
+        available=available or None,
+        round=round or None,
+    )
+    several = len(finding.promises) > len(finding.arms) or bool(segment)
     if out is not None:
         from evenhand.plots import plot_audit
 
         folder(out)
         write_csv(finding.arms, out / "audit.csv")
         write_csv(finding.timeline, out / "timeline.csv")
+        if several:
+            write_csv(finding.promises, out / "promises.csv")
         draw(out, "audit", lambda axes: plot_audit(finding, axes))
     if json:
         body = {
@@ -47,12 +77,16 @@ def audit(
         }
         body |= {"rounds_in_violation": finding.rounds_in_violation, "first_violation": finding.first_violation}
         body["never_seen"] = finding.never_seen
-        as_json(body | {"arms": finding.arms.to_dict("records")})
+        body["first_breach"] = None if finding.first_breach is None else str(finding.first_breach)
+        promises = {"promises": finding.promises.to_dict("records")} if several else {}
+        as_json(body | {"arms": finding.arms.to_dict("records")} | promises)
     else:
         worst = finding.arms.sort_values("worst_shortfall", ascending=False)
         records(f"{log}: {finding.rounds} decisions", worst.to_dict("records"))
         for name in finding.never_seen:
             say(f"ATTENTION: arm {name} is promised a share and never appears in the log.")
+        if several:
+            records("Promises", finding.promises.to_dict("records"), empty=False)
         when = (
             f"worst shortfall {finding.worst_shortfall:.4g}, arm {finding.worst_arm}, after row {finding.worst_round}"
         )
@@ -64,5 +98,7 @@ def audit(
                 f"The promise was BROKEN after {finding.rounds_in_violation} of {finding.rounds} rows, "
                 f"first after row {row}, to arm {first}; {when}."
             )
+            if several:
+                say(f"First of all, {finding.first_breach}.")
     if not finding.kept:
         raise typer.Exit(1)

@@ -10,7 +10,16 @@ from typing import Any
 from evenhand.errors import ArgumentError, SharesError, TableError, wanted
 from evenhand.protocol import Label
 
-__all__ = ["named_shares", "names_of", "numbers_of", "read_object", "read_texts", "shares_of"]
+__all__ = [
+    "changing_shares",
+    "named_shares",
+    "names_of",
+    "numbers_of",
+    "read_object",
+    "read_texts",
+    "shares_of",
+    "windows_of",
+]
 
 Pairs = Iterable[tuple[str, Any]]
 
@@ -25,6 +34,34 @@ def shares_of(text: str, arms: Sequence[Label]) -> dict[Label, Any]:
     if unknown:
         raise SharesError(wanted("--shares", f"arms among {list(known)[:12]}", unknown[0]))
     return {arm: given.get(str(arm), 0) for arm in arms}
+
+
+def changing_shares(text: str) -> Any:
+    """Return the table in a CSV or Parquet file with a column `from`, of shares that change over time; None for any
+    other text."""
+    from evenhand.tables import read_table
+
+    if "=" in text or not text.lower().endswith((".csv", ".csv.gz", ".parquet", ".pq")):
+        return None
+    table = read_table(text, text=["arm", "share"])
+    return table if "from" in table.columns else None
+
+
+def windows_of(text: str) -> dict[str, Any]:
+    """Read `a=2/25,b=10`: at least twice in any 25 consecutive rounds, once in any 10.
+
+    Raises
+    ------
+    SharesError
+        If it cannot be read.
+    """
+    found: dict[str, Any] = {}
+    for name, window in (named_shares(text, "--window") or {"": text}).items():
+        least, _, rounds = str(window).rpartition("/")
+        if not name or not rounds.isdecimal() or not (least or "1").isdecimal():
+            raise SharesError(wanted("--window", "ARM=ROUNDS or ARM=PLAYS/ROUNDS", window))
+        found[name] = int(least or 1), int(rounds)
+    return found
 
 
 def named_shares(text: str, option: str = "--shares") -> dict[str, Any] | None:

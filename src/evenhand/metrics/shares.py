@@ -16,7 +16,7 @@ from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.due_times import advance
 
-__all__ = ["Tally", "behind", "count", "tally", "violations", "worst"]
+__all__ = ["Tally", "behind", "count", "follow", "tally", "violations", "worst"]
 
 
 class Tally(NamedTuple):
@@ -88,3 +88,26 @@ def behind(tally: Tally, arm: int, round: int) -> bool:
 def violations(tally: Tally, arm: int, round: int) -> int:
     """Return at the end of how many rounds up to this one the promise to the arm was broken."""
     return tally.broken[arm] + max(0, round + 1 - max(due(tally, arm), tally.since[arm]))
+
+
+@kernel
+def follow(books: Tally, codes: Ints, start: int, worst_rounds: Ints, summary: Ints, now: Floats) -> None:
+    """Enter the rounds start + 1, start + 2, ... of a log; `summary` gets the rounds in violation so far, the first of
+    them (0: none) and an arm it hit, `now` (n_rounds,) the largest shortfall at each."""
+    for n in range(codes.size):
+        t = start + n + 1
+        arm = codes[n]
+        seen = books.worst[arm]
+        count(books, arm, t)
+        if books.worst[arm] > seen:
+            worst_rounds[arm] = t - 1
+        broken = False
+        now[n] = -np.inf
+        for i in range(books.pulls.size):
+            now[n] = max(now[n], books.shares[i] * t - books.pulls[i])
+            if behind(books, i, t):
+                broken = True
+                if summary[1] == 0:
+                    summary[1], summary[2] = t, i
+        if broken:
+            summary[0] += 1

@@ -1,109 +1,72 @@
-"""Audit any log of decisions, whoever made them, against promised shares.
+"""Audit any log of decisions, whoever made them, against every promise that a policy can make.
 
-Round t is the t-th row. The promise floor(r_i t) - N_i(t) <= alpha is checked for every arm after every row, in exact
-integers, by the same kernels that count in a simulation.
+Round t is the t-th row, or what the log calls a round. Every promise is checked after every round, in exact integers;
+what is checked stands at the head of `evenhand.quotas.clauses`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.errors import SharesError, TableError, UnknownArmError, wanted
-from evenhand.kernels.arrays import Floats, Ints
-from evenhand.kernels.compose import entry, kernel
-from evenhand.metrics.shares import Tally, behind, count, tally, violations, worst
 from evenhand.protocol import Label
-from evenhand.quotas.problem import Promise
-from evenhand.tables import cells, column, levels
+from evenhand.quotas.audited_promise import AuditedPromise, read_audited
+from evenhand.quotas.clauses import Clause, judge
+from evenhand.quotas.decision_log import DecisionLog, read_log, read_plays, read_rounds
+from evenhand.quotas.findings import Audit, Breach
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Audit", "audit", "follow"]
+__all__ = ["Audit", "audit"]
 
 
-@dataclass(frozen=True)
-class Audit:
-    """The finding of an audit.
-
-    Attributes
-    ----------
-    kept : whether the promise held after every row.
-    rounds : the number of rows.
-    worst_shortfall : the largest r_i t - N_i(t) over all arms and rounds, in pulls.
-    worst_arm, worst_round : whose it was, and after which row it was first reached (0: before the first).
-    rounds_in_violation : after how many rows the promise was broken to at least one arm.
-    first_violation : the first such row and an arm it was broken to, or None.
-    arms : a row an arm: `arm`, `owed` (its share), `share` (what it got), `pulls`, `worst_shortfall`, `worst_round`,
-        `rounds_in_violation`.
-    timeline : the largest shortfall of any arm now, at up to 1,000 rounds: `round`, `shortfall`.
-    promise : what was checked.
-    """
-
-    kept: bool
-    rounds: int
-    worst_shortfall: float
-    worst_arm: Label
-    worst_round: int
-    rounds_in_violation: int
-    first_violation: tuple[int, Label] | None
-    arms: pd.DataFrame
-    timeline: pd.DataFrame
-    promise: Promise
-
-    @property
-    def never_seen(self) -> tuple[Label, ...]:
-        """The arms that are promised a share and never appear in the log."""
-        seen = zip(self.promise.arms, self.promise.shares, self.arms["pulls"], strict=True)
-        return tuple(arm for arm, share, pulls in seen if share > 0 and pulls == 0)
-
-
-@kernel
-def follow(books: Tally, codes: Ints, start: int, worst_rounds: Ints, summary: Ints, now: Floats) -> None:
-    """Enter the rounds start + 1, start + 2, ... of a log; `summary` gets the rounds in violation so far, the first of
-    them (0: none) and an arm it hit, `now` (n_rounds,) the largest shortfall at each."""
-    for n in range(codes.size):
-        t = start + n + 1
-        arm = codes[n]
-        seen = books.worst[arm]
-        count(books, arm, t)
-        if books.worst[arm] > seen:
-            worst_rounds[arm] = t - 1
-        broken = False
-        now[n] = -np.inf
-        for i in range(books.pulls.size):
-            now[n] = max(now[n], books.shares[i] * t - books.pulls[i])
-            if behind(books, i, t):
-                broken = True
-                if summary[1] == 0:
-                    summary[1], summary[2] = t, i
-        if broken:
-            summary[0] += 1
-
-
-def audit(frame: pd.DataFrame, *, arm: str, shares: Any, tolerance: float = 0.0, order: str | None = None) -> Audit:
-    """Check a decision log against shares: N_i(t) >= floor(r_i t) - alpha after every row t.
+def audit(
+    frame: pd.DataFrame,
+    *,
+    arm: str,
+    shares: Any = None,
+    tolerance: float = 0.0,
+    order: str | None = None,
+    caps: Any = None,
+    cap_tolerance: float = 0.0,
+    windows: Any = None,
+    segment: str | None = None,
+    available: str | None = None,
+    round: str | None = None,
+) -> Audit:
+    """Check a decision log against promised shares, caps and windows after every round.
 
     Parameters
     ----------
     frame : the log, a row a decision, in the order in which they were taken.
-    arm : name of the column that says for whom each decision was.
+    arm : name of the column that says for whom each decision was; its cells may be lists, where several arms are played
+        in a round.
     shares : the share owed to each arm: a dict or Series arm -> share, or one number for every arm of the log and every
-        level that a categorical column declares.
+        level that a categorical column declares. Keys may be tuples of arms, which are owed their share together.
+        Shares that change are a data frame with the columns `from`, `arm` and `share`, or a dict from -> (arm ->
+        share): an arm's rounds and plays count from its latest entry. `from` is a value of the column `order`, or
+        without one the number of a round.
     tolerance : alpha >= 0, by how many pulls an arm may be behind.
     order : a column to sort by first, numbers or times (text as in ISO 8601); rows with the same value keep their
         order.
+    caps : the most that an arm may have, arm -> cap, or one number for all: N_i(t) <= ceil(c_i t) + cap_tolerance.
+    cap_tolerance : by how many pulls an arm may be ahead of its cap.
+    windows : arm -> a, at least once in any a consecutive rounds, or arm -> (c, a), at least c times.
+    segment : a column; every promise is then checked inside each of its values.
+    available : a column with the arms that were on offer, as lists or as text separated by commas; each arm is then
+        owed its share of the rounds in which it was.
+    round : a column whose equal values mark the rows of one round, where several arms are played in a round.
 
     Raises
     ------
     TableError
-        If a column is missing or has an empty cell, the log has no rows, or `order` is neither numbers nor times.
+        If a column is missing or has an empty cell, the log has no rows, `order` is neither numbers nor times, an arm
+        is played twice in a round, or one that was not on offer, or rows of one round contradict each other.
     SharesError, ArgumentError
-        If shares or tolerance cannot be promised.
+        If the promises cannot be read, or no rule can keep them together.
     UnknownArmError
         If the log decides for an arm that has no share.
 
@@ -114,76 +77,97 @@ def audit(frame: pd.DataFrame, *, arm: str, shares: Any, tolerance: float = 0.0,
     >>> finding = audit(log, arm="item", shares={"a": 0.5, "b": 0.5})
     >>> finding.kept, finding.first_violation, finding.rounds_in_violation
     (False, (2, 'b'), 5)
+    >>> str(audit(log, arm="item", windows={"b": 3}).first_breach)
+    "after round 3, the plays of arm 'b' were 1 fewer than the 1 owed in any 3 consecutive rounds"
     """
-    labels = column(frame, arm)
-    kinds = levels(frame, arm)
-    if isinstance(shares, (list, tuple, np.ndarray)):
-        raise SharesError(wanted("shares", "a dict arm -> share, or one number for every arm", shares))
-    by_arm = isinstance(shares, Mapping) or hasattr(shares, "to_dict")
-    promise = Promise.read(shares, tolerance, arms=None if by_arm else kinds)
-    positions = {label: i for i, label in enumerate(promise.arms)}
-    seen = set(labels.tolist())
-    unknown = [kind for kind in kinds if kind in seen and kind not in positions]
-    if unknown:
-        row = int(np.flatnonzero(labels == unknown[0])[0]) + 1
-        mend = "give it a share, 0 if it is owed nothing"
-        raise UnknownArmError(wanted(f"column {arm!r}, row {row}", "an arm that has a share", unknown[0], mend))
-    codes = np.array([positions[label] for label in labels.tolist()], dtype=np.int64)
-    return _found(promise, codes if order is None else codes[_sequence(frame, order)])
-
-
-def _sequence(frame: pd.DataFrame, order: str) -> Ints:
-    """Return the positions (n_rows,) of the rows from first to last by a column of numbers or times."""
-    import pandas as pd
-
-    if order not in frame.columns:
-        raise TableError(wanted("order", f"one of {[str(c) for c in frame.columns]}", order))
-    moments = cells(frame, order)
-    if moments.dtype.kind not in "iufM":
-        given = moments.astype(object)
-        read = pd.to_numeric(given, errors="coerce")
-        if read.isna().any():
-            read = pd.to_datetime(given.where(read.isna()), format="ISO8601", errors="coerce", utc=True)
-        bad = np.flatnonzero(read.isna().to_numpy())
-        if bad.size:
-            where, mend = f"column {order!r}, row {bad[0] + 1}", "write times as 2026-11-21 09:30:00"
-            raise TableError(wanted(where, "numbers alone or times alone", moments.iloc[bad[0]], mend))
-        moments = read
-    return np.argsort(moments.to_numpy(), kind="stable")
-
-
-def _found(promise: Promise, codes: Ints) -> Audit:
-    import pandas as pd
-
-    rounds, arms = len(codes), len(promise.arms)
-    books = tally(promise, arms)
-    worst_rounds, summary, now = np.zeros(arms, np.int64), np.zeros(3, np.int64), np.empty(rounds)
-    entry(follow)(books, codes, 0, worst_rounds, summary, now)
-    largest = np.array([entry(worst)(books, i, rounds) for i in range(arms)])
-    ended = largest > books.worst
-    worst_rounds[ended] = rounds
-    table = pd.DataFrame(
-        {
-            "arm": promise.arms,
-            "owed": promise.floats(),
-            "share": books.pulls / rounds,
-            "pulls": books.pulls,
-            "worst_shortfall": largest,
-            "worst_round": worst_rounds,
-            "rounds_in_violation": [entry(violations)(books, i, rounds) for i in range(arms)],
-        }
+    plays, rounds = read_plays(frame, arm), read_rounds(frame, order, round)
+    most = 1 if len(rounds.first_row) == len(plays.rows) else int(np.bincount(rounds.of_row[plays.rows]).max())
+    owed = read_audited(
+        plays.kinds,
+        rounds,
+        shares=shares,
+        tolerance=tolerance,
+        caps=caps,
+        cap_tolerance=cap_tolerance,
+        windows=windows,
+        plays=most,
+        available=available,
     )
-    at = np.unique(np.linspace(1, rounds, min(rounds, 1000)).astype(np.int64))
-    furthest = int(np.argmax(largest))
+    log = read_log(frame, plays, rounds, owed.promise.arms, arm=arm, available=available, segment=segment)
+    return _found(owed, log)
+
+
+def _clauses(owed: AuditedPromise, log: DecisionLog) -> Iterator[Clause]:
+    """Yield every promise, in each segment, with the rounds and plays that it is about."""
+    place = {label: i for i, label in enumerate(owed.promise.arms)}
+    for term in owed.terms:
+        places = [place[label] for label in term.arms]
+        played = log.codes == places[0] if len(places) == 1 else np.isin(log.codes, places)
+        if len(log.codes) > log.rounds:
+            played = np.isin(np.arange(log.rounds), log.at[played])
+        for segment, rounds in zip(log.segments or (None,), log.rounds_in, strict=True):
+            within = rounds[np.searchsorted(rounds, term.start) : np.searchsorted(rounds, term.end)]
+            if log.offered is not None:
+                within = within[log.offered[within, places[0]]]
+            plays = played if len(within) == log.rounds else played[within]
+            yield Clause(term.promise, term.arms, term.limit, term.slack, segment, within, plays)
+
+
+def _found(owed: AuditedPromise, log: DecisionLog) -> Audit:
+    import pandas as pd
+
+    promise, labels = owed.promise, owed.promise.arms
+    place = {label: i for i, label in enumerate(labels)}
+    pulls = np.bincount(log.codes, minlength=len(labels))
+    on_offer = np.full(len(labels), log.rounds) if log.offered is None else log.offered.sum(axis=0)
+    largest, worst_rounds = np.zeros(len(labels)), np.zeros(len(labels), np.int64)
+    in_violation, left = np.zeros(len(labels), np.int64), np.zeros(len(labels))
+    now, broken = np.full(log.rounds, -np.inf), np.zeros(log.rounds, np.bool_)
+    rows = []
+    first: Breach | None = None
+    furthest: tuple[float, int, Any] = 0.0, 0, labels[0]
+    for clause in _clauses(owed, log):
+        verdict = judge(clause, now, broken)
+        rows.append(verdict.row())
+        if verdict.times:
+            breach = verdict.first_breach()
+            first = breach if first is None or breach.round < first.round else first
+        if clause.promise == "floor":
+            if verdict.worst > furthest[0]:
+                furthest = verdict.worst, verdict.worst_at, _named(clause.arms)
+            if len(clause.arms) == 1:
+                i = place[clause.arms[0]]
+                if verdict.worst > largest[i]:
+                    largest[i], worst_rounds[i] = verdict.worst, verdict.worst_at
+                in_violation[i] += verdict.times
+                left[i] += verdict.left
+    table = {
+        "arm": labels,
+        "owed": promise.floats(),
+        "share": np.divide(pulls, on_offer, out=np.full(len(labels), np.nan), where=on_offer > 0),
+        "pulls": pulls,
+        "worst_shortfall": largest,
+        "worst_round": worst_rounds,
+        "rounds_in_violation": in_violation,
+    }
+    at = np.unique(np.linspace(1, log.rounds, min(log.rounds, 1000)).astype(np.int64))
     return Audit(
-        kept=bool(summary[0] == 0),
-        rounds=rounds,
-        worst_shortfall=float(largest[furthest]),
-        worst_arm=promise.arms[furthest],
-        worst_round=int(worst_rounds[furthest]),
-        rounds_in_violation=int(summary[0]),
-        first_violation=(int(summary[1]), promise.arms[summary[2]]) if summary[0] else None,
-        arms=table,
-        timeline=pd.DataFrame({"round": at, "shortfall": now[at - 1]}),
+        kept=first is None,
+        rounds=log.rounds,
+        worst_shortfall=float(furthest[0]),
+        worst_arm=furthest[2],
+        worst_round=furthest[1],
+        rounds_in_violation=int(broken.sum()),
+        first_violation=None if first is None else (first.round, _named(first.arms)),
+        arms=pd.DataFrame(table | ({"behind_over_segments": left} if log.segments else {})),
+        timeline=pd.DataFrame({"round": at, "shortfall": np.where(now == -np.inf, np.nan, now)[at - 1]}),
         promise=promise,
+        first_breach=first,
+        promises=pd.DataFrame(rows),
+        windows=owed.windows,
     )
+
+
+def _named(arms: tuple[Label, ...]) -> Any:
+    """Return an arm's label, or the labels of a set of arms."""
+    return arms[0] if len(arms) == 1 else arms

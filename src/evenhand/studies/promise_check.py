@@ -10,9 +10,8 @@ import numpy as np
 
 from evenhand.errors import ReplayError, wanted
 from evenhand.kernels.compose import entry
-from evenhand.metrics.shares import Tally, tally, worst
+from evenhand.metrics.shares import Tally, follow, tally, worst
 from evenhand.protocol import Label
-from evenhand.quotas.audit import follow
 from evenhand.traits import traits_of
 
 __all__ = ["PromiseCheck"]

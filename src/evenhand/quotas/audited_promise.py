@@ -1,0 +1,197 @@
+"""Read what a log is to be checked against: shares, caps and windows, and shares that change over time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from evenhand.errors import SharesError, TableError, wanted
+from evenhand.kernels.arrays import Ints
+from evenhand.labels import by_label
+from evenhand.protocol import Label
+from evenhand.quotas.decision_log import Rounds, moments_of
+from evenhand.quotas.findings import Kind
+from evenhand.quotas.problem import Promise
+from evenhand.quotas.sets import read_sets
+from evenhand.quotas.window_learn import read_windows
+from evenhand.tables import cells, column, in_natural_order
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["AuditedPromise", "Term", "read_audited"]
+
+
+class Term(NamedTuple):
+    """One promise to an arm or a set of arms, from a round on and up to another, counted from 0."""
+
+    promise: Kind
+    arms: tuple[Label, ...]
+    limit: Any
+    slack: int
+    start: int
+    end: int
+
+
+class AuditedPromise(NamedTuple):
+    """Everything that a log is checked against.
+
+    Attributes
+    ----------
+    promise : shares, sets and caps, the latest where they changed.
+    windows : arm -> (plays, rounds).
+    terms : the single promises: floors of arms, of sets, then caps and windows.
+    """
+
+    promise: Promise
+    windows: dict[Label, tuple[int, int]]
+    terms: list[Term]
+
+
+class Entry(NamedTuple):
+    """A share that is owed from a round on, counted from 0; `when` is how the user wrote it."""
+
+    start: int
+    when: Any
+    arm: Label
+    share: Any
+
+
+def read_audited(
+    kinds: list[Label],
+    rounds: Rounds,
+    *,
+    shares: Any,
+    tolerance: Any,
+    caps: Any,
+    cap_tolerance: Any,
+    windows: Any,
+    plays: int,
+    available: str | None,
+) -> AuditedPromise:
+    """Read the promises; `kinds` are the log's arms, of which `plays` at most are played in a round.
+
+    Raises
+    ------
+    SharesError, ArgumentError
+        If they cannot be read, or no rule can keep them together.
+    TableError
+        If a table of shares lacks a column or a cell, or its dates do not fit the log's.
+    """
+    if shares is None and caps is None and windows is None:
+        raise SharesError(wanted("shares", "shares, caps or windows to check", None))
+    last = len(rounds.first_row)
+    named = [label for given in (caps, windows) if isinstance(given, Mapping) for label in given]
+    if isinstance(shares, (list, tuple, np.ndarray)):
+        raise SharesError(wanted("shares", "a dict arm -> share, or one number for every arm", shares))
+    entries = _entries(shares, rounds)
+    if entries is not None:
+        promise, floors = _read_changes(entries, tolerance, plays, last)
+    else:
+        by_arm = isinstance(shares, Mapping) or hasattr(shares, "to_dict")
+        arms = None if by_arm else in_natural_order([*kinds, *named])
+        promise = read_sets(shares, tolerance, None) or Promise.read(
+            0 if shares is None else shares, tolerance, arms, plays
+        )
+        singles = zip(promise.arms, promise.shares, strict=True)
+        floors = [Term("floor", (arm,), share, promise.slack, 0, last) for arm, share in singles]
+    _check_together(promise, caps, windows, plays, available)
+    floors += [Term("floor", members, share, promise.slack, 0, last) for members, share in promise.sets]
+    if caps is not None:
+        promise = promise.capped(caps, cap_tolerance)
+    read = {} if windows is None else read_windows(windows, promise.arms)
+    ahead = int(promise.cap_tolerance)
+    capped = zip(promise.arms, promise.caps or (), strict=False)
+    limits = [Term("cap", (arm,), cap, ahead, 0, last) for arm, cap in capped if cap is not None]
+    limits += [Term("window", (arm,), window, 0, 0, last) for arm, window in read.items()]
+    return AuditedPromise(promise, read, [*floors, *limits])
+
+
+def _check_together(promise: Promise, caps: Any, windows: Any, plays: int, available: str | None) -> None:
+    """Refuse promises that no rule can keep together."""
+    if promise.sets and plays > 1:
+        raise SharesError(wanted("shares", f"single arms beside {plays} arms a round", "shares of sets of arms"))
+    if available is None:
+        return
+    for name, given in (("caps", caps), ("windows", windows), ("shares of sets", promise.sets or None)):
+        if given is not None:
+            mend = f"leave the {name} out"
+            raise SharesError(wanted("available", f"None beside {name}: no rule can promise both", available, mend))
+
+
+def _entries(shares: Any, rounds: Rounds) -> list[Entry] | None:
+    """Return the entries of shares that change over time, by their first rounds; None where they do not change."""
+    import pandas as pd
+
+    if isinstance(shares, pd.DataFrame):
+        lacking = [name for name in ("from", "arm", "share") if name not in shares.columns]
+        if lacking:
+            what = "a table with the columns 'from', 'arm' and 'share'"
+            raise TableError(wanted("shares", what, [str(name) for name in shares.columns]))
+        dates, parts = cells(shares, "from"), cells(shares, "share").tolist()
+        arms = column(shares, "arm").tolist()
+    elif isinstance(shares, Mapping) and shares and all(isinstance(v, Mapping) for v in shares.values()):
+        what = "a dict from -> (arm -> share)"
+        flat = [
+            (when, arm, share)
+            for when, owed in shares.items()
+            for arm, share in dict(by_label(owed, "shares", what, refusal=SharesError)).items()
+        ]
+        if not flat or any(isinstance(arm, tuple) for _, arm, _ in flat):
+            got = "none" if not flat else "a set of arms"
+            raise SharesError(wanted("shares", "shares of single arms where they change over time", got))
+        dates, arms, parts = pd.Series([row[0] for row in flat]), [row[1] for row in flat], [row[2] for row in flat]
+    else:
+        return None
+    whens = dates.tolist()
+    twice = pd.Series(list(zip(map(str, whens), arms, strict=True))).duplicated()
+    if twice.any():
+        at = int(np.argmax(twice))
+        raise SharesError(wanted("shares", "each arm once at each date", f"{arms[at]!r} twice from {whens[at]}"))
+    starts = _starts(dates, rounds)
+    return sorted(map(Entry, starts.tolist(), whens, arms, parts), key=lambda entry: entry.start)
+
+
+def _starts(dates: pd.Series[Any], rounds: Rounds) -> Ints:
+    """Return the first round, counted from 0, of each date."""
+    found = moments_of(dates, "from")
+    if rounds.moments is None:
+        bad = np.flatnonzero(
+            (found.dtype.kind == "M") | (found.astype(np.float64) != np.floor(found.astype(np.float64)))
+        )
+        if bad.size or found.min() < 1:
+            raise TableError(
+                wanted("from", "numbers of rounds from 1, or order=", dates.iloc[bad[0] if bad.size else 0])
+            )
+        return found.astype(np.int64) - 1
+    if (found.dtype.kind == "M") != (rounds.moments.dtype.kind == "M"):
+        raise TableError(wanted("from", "values as in the column of order=", dates.iloc[0]))
+    return np.searchsorted(rounds.moments, found, side="left")
+
+
+def _read_changes(entries: list[Entry], tolerance: Any, plays: int, last: int) -> tuple[Promise, list[Term]]:
+    """Return the promise that holds in the end, and the floors of each arm from each of its entries on."""
+    arms = list(dict.fromkeys(entry.arm for entry in entries))
+    owed: dict[Label, Any] = dict.fromkeys(arms, 0)
+    begun: dict[Label, tuple[int, Fraction]] = {}
+    promise = Promise.read(owed, tolerance, arms, plays)
+    floors = []
+    for start in dict.fromkeys(entry.start for entry in entries):
+        now = [entry for entry in entries if entry.start == start]
+        owed |= {entry.arm: entry.share for entry in now}
+        try:
+            promise = Promise.read(owed, tolerance, arms, plays)
+        except SharesError as error:
+            raise SharesError(f"from {now[0].when}: {error}") from error
+        by_arm = dict(zip(promise.arms, promise.shares, strict=True))
+        for arm in dict.fromkeys(entry.arm for entry in now):
+            if arm in begun:
+                floors.append(Term("floor", (arm,), begun[arm][1], promise.slack, begun[arm][0], min(start, last)))
+            begun[arm] = start, by_arm[arm]
+    floors += [Term("floor", (arm,), share, promise.slack, start, last) for arm, (start, share) in begun.items()]
+    order = {arm: i for i, arm in enumerate(arms)}
+    kept = [term for term in floors if term.start < term.end]
+    return promise, sorted(kept, key=lambda term: (term.start, order[term.arms[0]]))

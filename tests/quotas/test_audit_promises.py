@@ -1,0 +1,277 @@
+"""Audits of caps, windows, sets, segments, slates, arms on offer and shares that change, against a count by hand."""
+
+import random
+from fractions import Fraction as F
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evenhand.errors import ArgumentError, SharesError, TableError, UnknownArmError
+from evenhand.learners import UCB1
+from evenhand.quotas import DeadlineLearn, WindowLearn, audit
+from tests.fuzzing import many
+from tests.naming import named
+from tests.reference import quotas as slow
+
+ARMS = ("a", "b", "c", "d")
+
+
+def compare(finding, rounds, clauses):
+    """The findings are those of the slow twin, each row of the table of promises included."""
+    expected = slow.breaches(rounds, clauses)
+    table = finding.promises
+    assert len(table) == len(clauses)
+    assert finding.rounds == len(rounds)
+    assert finding.kept == (not expected)
+    assert finding.rounds_in_violation == len({t for t, _, _ in expected})
+    for number, row in enumerate(table.to_dict("records")):
+        mine = [(t, by) for t, which, by in expected if which == number]
+        most = max((by for _, by in mine), default=0)
+        assert row["promise"] == clauses[number][0]
+        assert row["rounds_in_violation"] == len(mine)
+        assert row["first_broken"] == (mine[0][0] if mine else 0)
+        assert row["broken_by"] == most
+        assert row["worst_round"] == next((t for t, by in mine if by == most), 0)
+    if expected:
+        t, number, by = min(expected, key=lambda one: one[:2])
+        kind, arms, limit, _, segment, _, _ = clauses[number]
+        breach = finding.first_breach
+        assert (breach.promise, breach.arms, breach.limit, breach.round, breach.by, breach.segment) == (
+            *(kind, tuple(arms), limit, t, by, segment),
+        )
+        assert finding.first_violation == (t, arms[0] if len(arms) == 1 else tuple(arms))
+        assert f"after round {t}" in str(breach)
+    else:
+        assert finding.first_breach is None
+
+
+def drawn_shares(rng, arms=ARMS, most=1):
+    weights = [rng.randint(0, 4) for _ in arms]
+    total = max(1, sum(weights)) * rng.choice([1, 2, 3])
+    return {arm: min(F(1), F(weight * most, total)) for arm, weight in zip(arms, weights, strict=True)}
+
+
+seeds = st.integers(0, 10**6)
+
+
+@settings(max_examples=many(60), deadline=None)
+@given(seed=seeds, slack=st.integers(0, 2), ahead=st.integers(0, 2))
+def test_caps_windows_and_sets_are_found_as_by_counting(seed, slack, ahead):
+    rng = random.Random(seed)
+    codes = rng.choices(ARMS, weights=[rng.randint(1, 6) for _ in ARMS], k=rng.randint(1, 80))
+    shares = drawn_shares(rng)
+    caps = {arm: max(shares[arm], F(rng.randint(1, 8), 8)) for arm in rng.sample(ARMS, 2)}
+    windows = {"b": (1, rng.randint(3, 9)), "c": (rng.randint(1, 2), rng.randint(5, 9))}
+    end = len(codes)
+    floors = [("floor", (arm,), shares[arm], slack, None, 1, end) for arm in ARMS]
+    sets = {("a", "b"): max(shares["a"] + shares["b"], F(1, 3)), ("b", "c"): F(1, 4)} if rng.random() < 0.5 else {}
+    floors += [("floor", arms, share, slack, None, 1, end) for arms, share in sets.items()]
+    limits = [("cap", (arm,), caps[arm], ahead, None, 1, end) for arm in ARMS if arm in caps]
+    limits += [("window", (arm,), window, 0, None, 1, end) for arm, window in windows.items()]
+    finding = audit(
+        pd.DataFrame({"who": codes}),
+        arm="who",
+        shares=shares | sets,
+        tolerance=slack + 0.5,
+        caps=caps,
+        cap_tolerance=ahead,
+        windows=windows,
+    )
+    compare(finding, [((arm,), ARMS, None) for arm in codes], floors + limits)
+
+
+@settings(max_examples=many(60), deadline=None)
+@given(seed=seeds, slack=st.integers(0, 2), way=st.sampled_from(["lists", "rounds"]), segments=st.booleans())
+def test_slates_segments_and_own_clocks_are_found_as_by_counting(seed, slack, way, segments):
+    rng = random.Random(seed)
+    shares, rounds, rows = drawn_shares(rng, most=2), [], []
+    for t in range(rng.randint(1, 60)):
+        offered = rng.sample(ARMS, rng.randint(1, 4))
+        played = rng.sample(offered, min(2, len(offered)))
+        where = rng.choice(["home", "away"]) if segments else None
+        rounds.append((played, offered, where))
+        text = ", ".join(offered) if rng.random() < 0.5 else offered
+        shown = {"round": f"r{t}", "offered": text if way == "lists" else offered, "where": where}
+        rows += [shown | {"arm": arm} for arm in ([played] if way == "lists" else played)]
+    frame = pd.DataFrame(rows)
+    most = max(len(played) for played, _, _ in rounds)
+    if sum(shares.values()) > most:
+        shares = {arm: share / 2 for arm, share in shares.items()}
+    places = sorted({where for _, _, where in rounds}) if segments else [None]
+    clauses = [("floor", (arm,), shares[arm], slack, where, 1, 99) for arm in ARMS for where in places]
+    finding = audit(
+        frame,
+        arm="arm",
+        shares=shares,
+        tolerance=slack,
+        available="offered",
+        segment="where" if segments else None,
+        round=None if way == "lists" else "round",
+    )
+    compare(finding, rounds, clauses)
+    for row in finding.arms.to_dict("records"):
+        on = [played for played, offered, _ in rounds if row["arm"] in offered]
+        assert row["pulls"] == sum(row["arm"] in played for played in on)
+        if on:
+            assert row["share"] == pytest.approx(row["pulls"] / len(on))
+        if segments:
+            assert row["behind_over_segments"] == pytest.approx(float(shares[row["arm"]] * len(on)) - row["pulls"])
+
+
+@settings(max_examples=many(60), deadline=None)
+@given(seed=seeds, slack=st.integers(0, 1), way=st.sampled_from(["dict", "table", "times"]))
+def test_shares_that_change_count_from_their_dates(seed, slack, way):
+    rng = random.Random(seed)
+    codes = rng.choices(ARMS, weights=[rng.randint(1, 6) for _ in ARMS], k=rng.randint(4, 60))
+    end = len(codes)
+    starts = sorted({1, *rng.sample(range(2, end + 3), rng.randint(1, 2))})
+    changes = {start: drawn_shares(rng) for start in starts}
+    later = {start: until - 1 for start, until in zip(starts, [*starts[1:], end + 9], strict=True)}
+    clauses = [
+        ("floor", (arm,), changes[start][arm], slack, None, start, min(end, later[start]))
+        for start in starts
+        if start <= end
+        for arm in ARMS
+    ]
+    frame, order, given = pd.DataFrame({"who": codes}), None, changes
+    if way != "dict":
+        given = pd.DataFrame(
+            [{"from": start, "arm": arm, "share": share} for start in starts for arm, share in changes[start].items()]
+        )
+    if way == "times":
+        day = [pd.Timestamp("2026-01-01") + pd.Timedelta(hours=t) for t in range(end + 4)]
+        frame, order = frame.assign(when=day[1 : end + 1]).sample(frac=1, random_state=seed % 99), "when"
+        given = given.assign(**{"from": [str(day[start]) for start in given["from"]]})
+    compare(
+        audit(frame, arm="who", shares=given, tolerance=slack, order=order),
+        [((arm,), ARMS, None) for arm in codes],
+        clauses,
+    )
+
+
+def test_an_arm_that_comes_later_is_owed_from_its_own_date():
+    log = pd.DataFrame({"who": list("aabbabcacb")})
+    shares = {1: {"a": 0.5, "b": 0.3}, 6: {"c": 0.2}, 9: {"a": 0}}
+    table = audit(log, arm="who", shares=shares).promises
+    assert table[["arm", "since", "limit"]].values.tolist() == [
+        ["a", 1, "1/2"],
+        ["b", 1, "3/10"],
+        ["c", 6, "1/5"],
+        ["a", 9, "0"],
+    ]
+    with pytest.raises(SharesError, match=r"from 6: shares: they sum to 1\.1"):
+        audit(log, arm="who", shares={1: {"a": 0.5, "b": 0.3, "c": 0}, 6: {"c": 0.3}})
+
+
+def test_the_logs_of_policies_pass():
+    policy, rows = DeadlineLearn(UCB1(), {"a": 0.3, "b": 0.2, "c": 0.3, "d": 1}, plays=3), []
+    for n in range(200):
+        offered = ["a", "b", "c", "d"][: 2 + n % 3]
+        decision = policy.ask(available=offered)
+        policy.tell(decision, [0.0] * len(decision.arms))
+        rows.append({"arm": list(decision.arms), "offered": offered})
+    assert audit(pd.DataFrame(rows), arm="arm", shares=policy.shares, available="offered").kept
+    capped = DeadlineLearn(UCB1(), {"a": 0.3, "b": 0.1, "c": 0}, caps={"c": 0.4}, cap_tolerance=1)
+    arms = [capped.ask().arm for _ in range(200)]
+    options = {"arm": "arm", "shares": capped.shares, "caps": capped.caps}
+    assert audit(pd.DataFrame({"arm": arms}), **options, cap_tolerance=1).kept
+    rotating = WindowLearn(UCB1(), {"a": (2, 7), "b": 5}, ["a", "b", "c"])
+    finding = audit(
+        pd.DataFrame({"arm": [rotating.ask().arm for _ in range(200)]}), arm="arm", windows=rotating.windows
+    )
+    assert finding.kept
+    assert finding.promises["promise"].tolist() == ["floor"] * 3 + ["window"] * 2
+
+
+def test_a_window_that_the_log_never_serves_is_named():
+    finding = audit(pd.DataFrame({"who": ["a", "b"] * 10}), arm="who", windows={"c": (2, 5)})
+    assert finding.never_seen == ("c",)
+    said = "after round 5, the plays of arm 'c' were 2 fewer than the 2 owed in any 5 consecutive rounds"
+    assert str(finding.first_breach) == said
+
+
+LOG = {"who": ["a", "b", "a"], "list": ["a,b", "a,b", "a"], "where": [1, 2, 2], "r": [1, 1, 2], "when": [1, 2, 3]}
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({}, SharesError, "shares: wanted shares, caps or windows to check, got None"),
+        ({"shares": 0.1, "caps": 0.05}, SharesError, r"caps\['a'\]: wanted at least its share"),
+        ({"shares": 0.1, "caps": 0.4}, SharesError, "sum of at least 1"),
+        ({"shares": 0.1, "caps": 0.9, "round": "r"}, SharesError, "caps: wanted None beside plays=2"),
+        ({"windows": {"a": 2, "b": (2, 3)}}, SharesError, "more than 1 by"),
+        ({"shares": 0.1, "windows": {"a": 3}, "available": "list"}, SharesError, "None beside windows"),
+        ({"shares": 0.1, "caps": 0.9, "available": "list"}, SharesError, "None beside caps"),
+        ({"shares": {("a", "b"): 0.9}, "available": "list"}, SharesError, "None beside shares of sets"),
+        ({"shares": {("a", "b"): 0.9}, "round": "r"}, SharesError, "single arms beside 2 arms a round"),
+        (
+            {"shares": {"a": 0.1, "b": 0.1}, "available": "where"},
+            UnknownArmError,
+            "row 1: wanted arms that have a share",
+        ),
+        ({"shares": 0.1, "available": "no"}, TableError, "column: wanted one of"),
+        ({"shares": 0.1, "available": "who"}, None, ""),
+        ({"shares": 0.1, "available": "list", "round": "r"}, None, ""),
+        (
+            {"shares": 0.1, "segment": "where", "round": "r"},
+            TableError,
+            "row 2: wanted the same in all rows of a round",
+        ),
+        (
+            {"shares": 0.1, "available": "who", "round": "r"},
+            TableError,
+            "row 2: wanted the same in all rows of a round",
+        ),
+        ({"shares": 0.1, "round": "no"}, TableError, "round: wanted one of"),
+        ({"shares": {0: {"a": 0.1, "b": 0}}}, TableError, "from: wanted numbers of rounds from 1"),
+        ({"shares": {1.5: {"a": 0.1, "b": 0}}}, TableError, "from: wanted numbers of rounds from 1"),
+        ({"shares": {"2026-01-01": {"a": 0.1, "b": 0}}}, TableError, "from: wanted numbers of rounds from 1"),
+        (
+            {"shares": {"2026-01-01": {"a": 0.1, "b": 0}}, "order": "when"},
+            TableError,
+            "from: wanted values as in the column",
+        ),
+        ({"shares": {1: {"a": 0.1, "c": 0}}}, UnknownArmError, "row 2: wanted an arm that has a share"),
+        ({"shares": {1: {}}}, SharesError, "shares of single arms where they change over time, got 'none'"),
+        ({"shares": {1: {("a", "b"): 0.5}}}, SharesError, "got 'a set of arms'"),
+        ({"shares": {1: {"a": 2, "b": 0}}}, SharesError, r"from 1: shares\['a'\]: wanted numbers from 0 to 1"),
+        ({"shares": pd.DataFrame({"from": [1], "arm": ["a"]})}, TableError, "columns 'from', 'arm' and 'share'"),
+        (
+            {"shares": pd.DataFrame({"from": [1, 1], "arm": ["a", "a"], "share": [0.1, 0.2]})},
+            SharesError,
+            "each arm once at each date, got \"'a' twice from 1\"",
+        ),
+    ],
+    ids=named,
+)
+def test_what_cannot_be_audited_is_refused_by_name(options, error, words):
+    if error is None:
+        audit(pd.DataFrame(LOG), arm="who", **options)
+        return
+    with pytest.raises(error, match=words):
+        audit(pd.DataFrame(LOG), arm="who", **options)
+
+
+@pytest.mark.parametrize(
+    ("frame", "options", "words"),
+    [
+        ({"arm": [["a", "b"], "a"]}, {}, "column 'arm', row 2: wanted a list of arms in every row"),
+        ({"arm": [["a", "b"], []]}, {}, "column 'arm', row 2: wanted a list of arms"),
+        ({"arm": [["a", "b"], [1.5]]}, {}, "column 'arm', row 2: wanted a list of arms"),
+        ({"arm": [["a", "b"], ["b", "b"]]}, {}, "column 'arm', row 2: wanted each arm once in a round, got 'b'"),
+        ({"arm": ["a", "b", "a"], "r": [1, 2, 1]}, {"round": "r"}, "row 3: wanted each arm once in a round"),
+        ({"arm": ["a", "b"], "on": ["a,b", "a"]}, {"available": "on"}, "column 'on', row 2: wanted the arm that was"),
+    ],
+    ids=named,
+)
+def test_a_log_that_contradicts_itself_is_refused(frame, options, words):
+    with pytest.raises(TableError, match=words):
+        audit(pd.DataFrame(frame), arm="arm", shares=0.1, **options)
+
+
+def test_a_tolerance_of_caps_is_a_number():
+    with pytest.raises(ArgumentError, match="tolerance: wanted"):
+        audit(pd.DataFrame(LOG), arm="who", shares=0.1, caps=0.9, cap_tolerance=-1)
