@@ -482,7 +482,8 @@ class KernelPolicy(Conversation):
         chance, probabilities = self._told_probability(), decided.get("probabilities")
         if probabilities is not None and self.kernels.probability not in (certain, unknown):
             chance = float(probabilities[decided["index"]])
-        return decided["round"], decided["index"], contexts, chance
+        index = decided["index"] if self.plays == 1 else np.array(decided["indexes"], np.int64)
+        return decided["round"], index, contexts, chance
 
     # ------------------------------------------------------------------ inside
 

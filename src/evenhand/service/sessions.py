@@ -37,7 +37,7 @@ class Session:
     def reading(self) -> Iterator[tuple[Any, Index]]:
         """Provide the study's statistics and index as of now, to one reader at a time."""
         with self._turn:
-            statistics = Statistics(self.reader.bare_policy) if self._statistics is None else self._statistics.copy()
+            statistics = Statistics(self.reader.first_policy) if self._statistics is None else self._statistics.copy()
             statistics.advance(self._index.follow(self.reader.entries(statistics.sequence)))
             self._statistics = statistics
             yield statistics, self._index

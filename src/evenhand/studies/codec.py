@@ -9,6 +9,8 @@ import dataclasses
 import math
 import time
 from datetime import UTC, datetime
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -16,7 +18,7 @@ import orjson
 
 from evenhand.errors import ArgumentError, wanted
 from evenhand.policy import KernelPolicy
-from evenhand.protocol import Decision
+from evenhand.protocol import Decision, composed
 
 __all__ = [
     "Event",
@@ -35,7 +37,7 @@ __all__ = [
     "to_text",
 ]
 
-Kind = Literal["ask", "tell", "forget", "expire", "set"]
+Kind = Literal["ask", "tell", "forget", "expire", "set", "add", "retire", "change"]
 WORDS_OF_FORCED = "owed its share"
 """The reason of a forced decision in logs without reason codes."""
 NESTED = {list, dict}
@@ -49,11 +51,12 @@ class Event(NamedTuple):
     Attributes
     ----------
     sequence : its position, 1, 2, ...
-    kind : "ask", "tell", "forget", "expire" (the ticket was open for too long) or "set" (a setting of the study).
-    ticket : the ticket's number; None for a setting, and for a report without a ticket.
+    kind : "ask", "tell", "forget", "expire" (the ticket was open for too long), "set" (a setting of the study), or a
+        change of the promise: "add", "retire", "change".
+    ticket : the ticket's number; None for a setting, a change, and a report without a ticket.
     at : when, in UTC.
-    given : the arguments of the policy's `ask` or `tell`, by name.
-    decision : what `ask` returned; None for other kinds.
+    given : the arguments of the policy's method, by name.
+    decision : what `ask` returned; for a change {"returned": what the method returned}; None for other kinds.
     version : the policy's code: evenhand's version and a fingerprint of the file that defines the policy.
     random_state : the policy's random streams before the event, None where it draws nothing.
     key : the caller's own name for this ask, which is done once per key; the keys of several decisions end in #number.
@@ -109,6 +112,8 @@ def plain(value: Any, name: str = "given") -> Any:
     if hasattr(value, "tolist") and not isinstance(value, (np.generic, np.ndarray)):
         listed, index = plain(value.tolist(), name), _index(value, name)
         return {"$series": listed, **index} if index else listed
+    if isinstance(value, (Fraction, Decimal)):
+        return str(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: plain(getattr(value, field.name), name) for field in dataclasses.fields(value)}
     raise ArgumentError(wanted(name, "numbers, texts, lists, arrays or tables, which a log can keep", value))
@@ -180,10 +185,35 @@ def arguments_of(text: str) -> dict[str, Any]:
 def as_decided(decision: Any) -> dict[str, Any]:
     """Return a ticket as the log keeps it, with the name of its type and without its token."""
     if type(decision) is Decision and AS_THEY_ARE.issuperset(map(type, decision)):  # most are, and this is fast
-        return {"type": "Decision", **decision._asdict()}
-    fields = decision._asdict() if hasattr(decision, "_asdict") else vars(decision)
+        return {"type": "Decision", **decision._asdict(), **_indexes(decision)}
+    fields = decision._asdict() | _indexes(decision) if hasattr(decision, "_asdict") else vars(decision)
     kept = {name: plain(item, "decision") for name, item in fields.items() if name != "token"}
     return {"type": type(decision).__name__, **kept}
+
+
+def _indexes(decision: Any) -> dict[str, Any]:
+    """Return the positions of the arms of a decision for several."""
+    slate = getattr(decision, "slate", None)
+    return {} if slate is None else {"indexes": list(slate[1])}
+
+
+def by_arm(reward: dict[str, Any], arms: list[Any]) -> Any:
+    """Return rewards by arm, in the log's form, as a list in the order of these arms; as they are if they do not fit.
+
+    Labels that are numbers may be given as text, as in JSON.
+
+    >>> by_arm({"b": 0.0, "7": 1.0}, [7, "b"])
+    [1.0, 0.0]
+    """
+    given = revive(reward)
+    if hasattr(given, "to_dict"):
+        given = given.to_dict()
+    texts = [str(arm) for arm in arms]
+    if not isinstance(given, dict) or len(set(texts)) < len(texts):
+        return reward
+    named = {str(composed(label)): value for label, value in given.items()}
+    fits = len(named) == len(given) and set(named) == set(texts)
+    return [named[text] for text in texts] if fits else reward
 
 
 def reason_code(decided: dict[str, Any]) -> str:
@@ -200,7 +230,10 @@ def decision_from(decided: dict[str, Any]) -> Any:
         fields["arm"] = tuple(arm) if isinstance(arm, list) else arm
         fields["probabilities"] = None if shown is None else np.array(shown, dtype=np.float64)
         known = (*Decision._fields, "reason_code")
-        return Decision(**{name: fields[name] for name in known if name in fields})
+        decision = Decision(**{name: fields[name] for name in known if name in fields})
+        if "arms" in fields:
+            decision.slate = tuple(fields["arms"]), tuple(fields["indexes"])
+        return decision
     if decided["type"] == "Draw":
         from evenhand.sampling import Draw
 

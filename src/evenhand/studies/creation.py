@@ -12,6 +12,7 @@ from evenhand import registry
 from evenhand.errors import ArgumentError, wanted
 from evenhand.state import to_bytes
 from evenhand.studies.store import Store
+from evenhand.traits import traits_of
 
 __all__ = ["NAME", "name_of_new", "open_store", "state_of_new"]
 
@@ -31,7 +32,7 @@ def state_of_new(policy: Any) -> bytes:
         raise ArgumentError(wanted("policy", "a registered policy, such as eh.quotas.FairUCB({...})", policy))
     if len(getattr(policy, "open_tickets", ())):
         raise ArgumentError(wanted("policy", "one without open tickets", f"{len(policy.open_tickets)} open"))
-    if getattr(policy, "promise", None) is not None and vars(policy).get("round", 0):
+    if traits_of(policy).kept is not None and vars(policy).get("round", 0):
         got = f"one at round {policy.round}"
         mend = "its promise is checked over every round, so the log must hold all: pass policy.fresh()"
         raise ArgumentError(wanted("policy", "one that has not decided yet", got, mend))

@@ -11,7 +11,8 @@ import orjson
 
 from evenhand.errors import ArgumentError, wanted
 from evenhand.studies.chain import Entry
-from evenhand.studies.codec import from_text, plain, revive
+from evenhand.studies.codec import arguments_of, from_text, plain, revive
+from evenhand.studies.operations import CHANGES
 from evenhand.studies.promise_check import PromiseCheck
 
 __all__ = ["Count", "Mark"]
@@ -44,12 +45,16 @@ class Count:
         if entry.kind == "ask":
             self.decisions += 1
             self.open += 1
-            if self.check.promise is not None:
-                self.check.decided(from_text(entry.decision)["index"])
+            if self.check.when is not None:
+                decision = from_text(entry.decision)
+                self.check.decided(decision.get("indexes", [decision["index"]]), arguments_of(entry.given))
             return
         self.open -= entry.ticket is not None
         if entry.kind == "tell":
             self.told += 1
+        elif entry.kind in CHANGES:
+            returned = (from_text(entry.decision) or {}).get("returned")
+            self.check.changed(entry.kind, arguments_of(entry.given), returned)
         elif entry.kind != "set":
             self.forgotten += 1
 

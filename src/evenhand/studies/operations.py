@@ -10,7 +10,10 @@ from evenhand.errors import ArgumentError, ReplayError, wanted
 from evenhand.studies.chain import Entry
 from evenhand.studies.codec import arguments_of, as_decided, from_text, plain, to_text
 
-__all__ = ["Arguments", "Operation", "apply", "replay_entry"]
+__all__ = ["CHANGES", "Arguments", "Operation", "apply", "decision_text", "replay_entry", "returned_text"]
+
+CHANGES = ("add", "retire", "change")
+"""The kinds of operations that change what a policy promises; they have no ticket."""
 
 
 class Operation(NamedTuple):
@@ -18,15 +21,15 @@ class Operation(NamedTuple):
 
     Attributes
     ----------
-    kind : "ask", "tell" or "forget".
-    ticket : the decision, its number or its signed text; nothing for ask.
-    given : the arguments of the policy's `ask` or `tell`, by name, such as {"reward": 1.0}.
+    kind : "ask", "tell" or "forget"; "add", "retire" or "change" for a policy whose promise can change.
+    ticket : the decision, its number or its signed text; only for tell and forget.
+    given : the arguments of the policy's method of that name, such as {"reward": 1.0}.
     key : for ask: the caller's own name for this request; the same key again returns the same decision.
-    actor : who asks or tells, as the log shows it.
+    actor : who does it, as the log shows it.
     number : for ask: which of the decisions under this key, 0, 1, ...; number i is the same however many are asked for.
     """
 
-    kind: Literal["ask", "tell", "forget"]
+    kind: Literal["ask", "tell", "forget", "add", "retire", "change"]
     ticket: Any = None
     given: dict[str, Any] = {}  # noqa: RUF012
     key: str | None = None
@@ -35,7 +38,7 @@ class Operation(NamedTuple):
 
 
 class Arguments:
-    """The names of the arguments of a policy's `ask` and `tell`."""
+    """The names of the arguments of a policy's `ask` and `tell`, and of the methods that change its promise."""
 
     def __init__(self, policy: Any) -> None:
         self._takes = {
@@ -43,6 +46,11 @@ class Arguments:
             "tell": list(inspect.signature(policy.tell).parameters.values())[1:],
             "forget": [],
         }
+        self._policy = type(policy).__name__
+        if hasattr(policy, "change"):
+            self._takes |= {
+                kind: list(inspect.signature(getattr(policy, kind)).parameters.values()) for kind in CHANGES
+            }
 
     def named(self, kind: str, values: Sequence[Any]) -> dict[str, Any]:
         """Return positional arguments under their names.
@@ -66,6 +74,9 @@ class Arguments:
         ArgumentError
             If an argument is unknown or missing, or cannot be kept in a log.
         """
+        if kind in CHANGES and kind not in self._takes:
+            mend = "DeadlineLearn takes new arms and new shares"
+            raise ArgumentError(wanted(kind, "a policy whose promise can change", self._policy, mend))
         if kind not in self._takes:
             raise ArgumentError(wanted("kind", f"one of {', '.join(self._takes)}", kind))
         takes = {parameter.name: parameter.default for parameter in self._takes[kind]}
@@ -81,9 +92,11 @@ class Arguments:
 
 
 def apply(policy: Any, kind: str, ticket: Any, arguments: dict[str, Any]) -> Any:
-    """Apply an operation to a policy; return the decision of `ask`."""
+    """Apply an operation to a policy; return the decision of `ask`, or what a change returns."""
     if kind == "ask":
         return policy.ask(**arguments)
+    if kind in CHANGES:
+        return getattr(policy, kind)(**arguments)
     if kind == "tell":
         return policy.tell(ticket, **arguments)
     return None if kind == "set" else policy.forget(ticket)
@@ -93,6 +106,11 @@ def decision_text(policy: Any, decision: Any) -> str:
     """Return a new decision as the log keeps it, with the policy's notes about its ticket."""
     noted = policy.noted(decision.id) if getattr(policy, "apart", False) else None
     return to_text(as_decided(decision) | noted if noted else as_decided(decision))
+
+
+def returned_text(returned: Any) -> str | None:
+    """Return what a change of the promise returned, as the log keeps it."""
+    return None if returned is None else to_text({"returned": plain(returned)})
 
 
 def replay_entry(policy: Any, entry: Entry, version: str) -> bool:
@@ -116,13 +134,13 @@ def replay_entry(policy: Any, entry: Entry, version: str) -> bool:
         decided = apply(policy, entry.kind, entry.ticket, arguments_of(entry.given))
     except Exception as error:
         raise ReplayError(f"entry {entry.sequence}, {entry.kind} {entry.ticket}: refused in replay: {error}") from error
-    if entry.kind != "ask":
+    if entry.kind not in ("ask", *CHANGES):
         return False
-    again = decision_text(policy, decided)
+    again = decision_text(policy, decided) if entry.kind == "ask" else returned_text(decided)
     if again == entry.decision:
         return False
     if entry.version != version:
-        before, now = from_text(entry.decision) or {}, from_text(again)
+        before, now = from_text(entry.decision) or {}, from_text(again) or {}
         if {name: now.get(name) for name in before} | {"reason": None} == before | {"reason": None}:
             return bool(now.get("reason") != before.get("reason"))
     raise ReplayError(

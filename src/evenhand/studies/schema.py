@@ -1,7 +1,7 @@
 """The tables of a store.
 
     studies     a name, the policy's kind, the key that signs its tickets
-    events      the log, never changed: every ask, tell, forget and expiry, chained by digests
+    events      the log, never changed: every ask, tell, forget, expiry and change of the promise, chained by digests
     snapshots   the policy's state after some event, so that opening need not replay everything
     keys        the keys of the service, hashed
     monitors    the metrics that are watched

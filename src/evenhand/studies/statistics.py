@@ -15,11 +15,12 @@ import numpy as np
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.protocol import Label
 from evenhand.studies.chain import Entry
-from evenhand.studies.codec import from_text, reason_code, revive
+from evenhand.studies.codec import arguments_of, from_text, reason_code, revive
+from evenhand.studies.operations import CHANGES
 from evenhand.studies.promise_check import PromiseCheck
 from evenhand.traits import traits_of
 
-__all__ = ["Moment", "Statistics"]
+__all__ = ["Epoch", "Moment", "Statistics"]
 
 MOMENTS = 400
 RECENT = 200
@@ -41,6 +42,16 @@ class Moment(NamedTuple):
     forced: int
 
 
+class Epoch(NamedTuple):
+    """The shares that are promised from a round on, by arm; since when, in microseconds since 1970, None for those from
+    the start; and by which change: "add", "retire" or "change", None for the start."""
+
+    round: int
+    at: int | None
+    kind: str | None
+    shares: dict[Label, float]
+
+
 class Statistics(PromiseCheck):
     """What a log shows so far, and whether the promise held; every figure is about the decisions of the log alone.
 
@@ -54,6 +65,7 @@ class Statistics(PromiseCheck):
     rewards, rewarded : sum of the rewards and how many there were, by label (n_labels,).
     groups : the groups of the arms where the policy knows any; `group_counts` (n_groups,) decisions for each.
     open : the open tickets: number -> (indices, when in microseconds since 1970).
+    epochs : the shares that were promised from the start, and after each change; empty where none are.
     last_arms, last_groups, last_rewards : indices of the last decisions and of their groups, and the last rewards.
     """
 
@@ -73,6 +85,8 @@ class Statistics(PromiseCheck):
         self.last_groups: deque[int] = deque(maxlen=WATCHED)
         self.last_rewards: deque[float] = deque(maxlen=WATCHED)
         self._recent: deque[float] = deque(maxlen=RECENT)
+        self.epochs: list[Epoch] = []
+        self._begin_epoch(None, None)
         self._every = 1
         self._moments: list[Moment] = []
 
@@ -90,6 +104,10 @@ class Statistics(PromiseCheck):
         elif row.kind == "tell":
             self.told += 1
             self._rewarded(self.open.pop(row.ticket or 0, ((), 0))[0], from_text(row.given).get("reward"))
+        elif row.kind in CHANGES:
+            returned = (from_text(row.decision) or {}).get("returned")
+            self.changed(row.kind, arguments_of(row.given), returned)
+            self._begin_epoch(row.at, row.kind)
         elif row.kind != "set":
             self.forgotten += 1
             self.open.pop(row.ticket or 0, None)
@@ -98,8 +116,12 @@ class Statistics(PromiseCheck):
 
     @property
     def owed(self) -> Floats | None:
-        """r_i t - N_i(t) for each label (n_labels,) now; None where nothing is promised."""
-        return None if self.promise is None else self.promise.floats() * self.rounds - self.counts
+        """r_i t - N_i(t) for each label (n_labels,) now, t and N_i counted as the promise counts them; None where
+        nothing is promised."""
+        if self.promise is None:
+            return None
+        behind: Floats | None = self.behind
+        return self.promise.floats() * self.rounds - self.counts if behind is None else behind
 
     @property
     def reward(self) -> tuple[float, float] | None:
@@ -120,6 +142,8 @@ class Statistics(PromiseCheck):
         indices = _indices(decision)
         self.rounds += 1
         self.open[row.ticket or 0] = indices, row.at
+        if indices:
+            self.decided(indices, arguments_of(row.given) if self.when is not None else None)
         for index in indices:
             self._drawn(row, index)
         if reason_code(decision) == "forced":
@@ -132,7 +156,6 @@ class Statistics(PromiseCheck):
                 self._moments = [m for m in self._moments if m.round == 1 or m.round % self._every == 0]
 
     def _drawn(self, row: Entry, index: int) -> None:
-        self.decided(index)
         if index >= len(self.counts):
             self._widen(index + 1)
         self.counts[index] += 1
@@ -157,10 +180,20 @@ class Statistics(PromiseCheck):
         assert owed is not None
         return Moment(self.rounds, self.counts.copy(), owed, mean, recent, self.forced)
 
-    def _widen(self, size: int) -> None:
-        """Make room for new positions, in rounds with any number of individuals."""
+    def _begin_epoch(self, at: int | None, kind: str | None) -> None:
+        if self.promise is not None:
+            owed = zip(self.promise.arms, self.promise.shares, strict=True)
+            shares = {arm: float(share) for arm, share in owed if arm not in self.retired}
+            self.epochs.append(Epoch(self.rounds + 1, at, kind, shares))
+
+    def _new_label(self, label: Label) -> None:
+        super()._new_label(label)
+        self._widen(len(self.counts) + 1, [label])
+
+    def _widen(self, size: int, labels: Iterable[Label] | None = None) -> None:
+        """Make room for new arms, or new positions in rounds with any number of individuals."""
         more = size - len(self.counts)
-        self.labels.extend(range(len(self.counts), size))
+        self.labels.extend(range(len(self.counts), size) if labels is None else labels)
         for name in ("counts", "last_owed", "rewards", "rewarded"):
             setattr(self, name, np.pad(getattr(self, name), (0, more)))
         self._moments = [
@@ -172,7 +205,9 @@ class Statistics(PromiseCheck):
 
 
 def _indices(decision: dict[str, Any]) -> tuple[int, ...]:
-    """Return the indices that a decision is for: one, several (the arm lists them), or none."""
+    """Return the indices that a decision is for: one, several (the arm lists them, or indexes does), or none."""
+    if "indexes" in decision:
+        return tuple(decision["indexes"])
     index, arm = decision.get("index"), decision.get("arm")
     if isinstance(arm, list):
         return tuple(arm)

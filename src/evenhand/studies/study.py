@@ -26,6 +26,7 @@ from evenhand.errors import (
     UnknownTicketError,
     wanted,
 )
+from evenhand.protocol import Label
 from evenhand.studies.chain import Entry, genesis
 from evenhand.studies.codec import Event, moment, now
 from evenhand.studies.creation import name_of_new, open_store, state_of_new
@@ -35,7 +36,7 @@ from evenhand.studies.operations import Arguments, Operation
 from evenhand.studies.replay import Replay
 from evenhand.studies.schema import STUDIES
 from evenhand.studies.signing import new_secret, number_of, sign_ticket
-from evenhand.studies.snapshots import latest_replay, mark_version, take_snapshot, write_snapshot
+from evenhand.studies.snapshots import first_replay, latest_replay, mark_version, take_snapshot, write_snapshot
 from evenhand.studies.store import Store
 from evenhand.studies.transaction import Transaction
 from evenhand.studies.versions import policy_version
@@ -150,12 +151,21 @@ class Study:
 
     # ------------------------------------------------------------------ the conversation
 
-    def ask(self, *observed: Any, key: str | None = None, count: int | None = None) -> Any:
+    def ask(
+        self,
+        *observed: Any,
+        available: Sequence[Label] | None = None,
+        segment: Label | None = None,
+        key: str | None = None,
+        count: int | None = None,
+    ) -> Any:
         """Take the next decision; it is saved with its reason before it is returned.
 
         Parameters
         ----------
         observed : the arguments of the policy's own `ask`, such as contexts (n_arms, d).
+        available, segment : the arms on offer in this round, and the segment that it belongs to, for a policy whose
+            `ask` takes them.
         key : your own name for this request: asking again with the same key returns the same decision.
         count : how many decisions to take in one transaction, all or none; they are returned as a list. With the same
             key, a smaller count returns the first of them, and a larger one takes new decisions for the rest.
@@ -167,7 +177,8 @@ class Study:
         StoreError
             If the store cannot be reached. Ask again with the same key: it returns the decision if it was taken.
         """
-        given = self._arguments().named("ask", observed)
+        more = {"available": available, "segment": segment}
+        given = self._arguments().named("ask", observed) | {k: v for k, v in more.items() if v is not None}
         if count is None:
             return self._do(Operation("ask", None, given, key))
         whole("count", count, low=1)
@@ -181,7 +192,8 @@ class Study:
         Parameters
         ----------
         ticket : the decision, its number, or its signed text.
-        happened : the arguments of the policy's own `tell`, such as the reward.
+        happened : the arguments of the policy's own `tell`, such as the reward; for a decision for several arms a list
+            in the order of its `arms`, or a dict arm -> reward.
         violations, acceptable : the pairs of an auditor, where the policy takes them.
 
         Raises
@@ -200,6 +212,37 @@ class Study:
     def forget(self, ticket: Any) -> Literal["forgotten", "already forgotten"]:
         """Close a ticket whose reward will never be known."""
         return self._do(Operation("forget", ticket))
+
+    def add(self, arm: Label, share: Any = 0) -> int:
+        """Put a new arm on offer, or a retired one again; return after how many rounds its promise begins.
+
+        Raises
+        ------
+        ArgumentError
+            If the policy's promise cannot change, or the policy refuses the arm or its share; nothing has changed.
+        """
+        return int(self._do(Operation("add", given={"arm": arm, "share": share})))
+
+    def retire(self, arm: Label) -> None:
+        """Take an arm off offer; its open tickets may still be told.
+
+        Raises
+        ------
+        ArgumentError
+            If the policy's promise cannot change, or the policy refuses to retire the arm; nothing has changed.
+        """
+        self._do(Operation("retire", given={"arm": arm}))
+
+    def change(self, shares: Any) -> dict[Label, float]:
+        """Promise other shares from now on; return by how many pulls arms were behind that is not carried over.
+
+        Raises
+        ------
+        ArgumentError
+            If the policy's promise cannot change, or the shares cannot be promised; nothing has changed.
+        """
+        dropped: dict[Label, float] = self._do(Operation("change", given={"shares": shares}))
+        return dropped
 
     def perform(self, operations: Sequence[Operation]) -> list[Any]:
         """Perform many operations in one transaction; all are saved when this returns.
@@ -296,6 +339,12 @@ class Study:
             return self._now().copy()
 
     @property
+    def first_policy(self) -> Any:
+        """The policy as it was when the study was created."""
+        with self.store.reading() as connection:
+            return first_replay(connection, self._log).policy
+
+    @property
     def open_tickets(self) -> list[int]:
         """The numbers of the tickets that are neither told nor forgotten nor expired."""
         with self._turn, self._read() as (connection, replay):
@@ -363,7 +412,7 @@ class Study:
         from evenhand.studies.statistics import Statistics
 
         with self._turn:
-            statistics = Statistics(self.bare_policy) if self._statistics is None else self._statistics.copy()
+            statistics = Statistics(self.first_policy) if self._statistics is None else self._statistics.copy()
             statistics.advance(self.entries(statistics.sequence))
             self._statistics = statistics
             return statistics

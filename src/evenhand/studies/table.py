@@ -26,7 +26,8 @@ def log_table(store: Store, log: Log) -> pd.DataFrame:
     Columns: `ticket`, `round`, `at` (UTC), `arm` (the group of a draw, nothing for an allocation), `index`, `reason`,
     `probabilities` (a list, or None), `given` (the arguments of `ask`), `status` ("open", "told", "forgotten" or
     "expired"), `told_at`, `reward` (None where none was told), `told` (all that was told), `decision` (all
-    that was decided), `version`, `random_state`, `key`, `actor`, `digest` (of the entry in the log).
+    that was decided), `version`, `random_state`, `key`, `actor`, `digest` (of the entry in the log). Where several
+    arms are played in a round, `arms` has all of them, the best first, and `reward` is a list in their order.
     """
     import pandas as pd
 
@@ -56,11 +57,14 @@ def log_table(store: Store, log: Log) -> pd.DataFrame:
                     "actor": entry.actor,
                     "digest": entry.digest,
                 }
+                if "arms" in decision:
+                    rows[entry.ticket or 0]["arms"] = decision["arms"]
             elif entry.ticket is not None and entry.ticket in rows:
                 rows[entry.ticket]["status"] = CLOSED[entry.kind]
                 if entry.kind == "tell":
                     rows[entry.ticket] |= {"told_at": moment(entry.at), "told": given, "reward": given.get("reward")}
-    table = pd.DataFrame(list(rows.values()), columns=COLUMNS)
+    several = ["arms"] if any("arms" in row for row in rows.values()) else []
+    table = pd.DataFrame(list(rows.values()), columns=COLUMNS + several)
     for name in ("at", "told_at"):
         table[name] = pd.to_datetime(table[name], utc=True)
     return table

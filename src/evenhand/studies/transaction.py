@@ -13,10 +13,10 @@ from evenhand.arguments import whole
 from evenhand.errors import ArgumentError, ClosedTicketError, ContradictionError, EvenhandError, wanted
 from evenhand.protocol import composed
 from evenhand.studies.chain import Entry, digest_of
-from evenhand.studies.codec import decision_from, first_random_state, now, random_state, revive, to_text
+from evenhand.studies.codec import by_arm, decision_from, first_random_state, now, random_state, revive, to_text
 from evenhand.studies.expiry import duration
 from evenhand.studies.log import Log, record_of
-from evenhand.studies.operations import Operation, apply, decision_text
+from evenhand.studies.operations import CHANGES, Operation, apply, decision_text, returned_text
 from evenhand.studies.replay import Replay
 from evenhand.studies.request_keys import LONGEST, texts_of
 
@@ -88,14 +88,19 @@ class Transaction:
         _check_name("actor", actor, 100)
         texts = _texts(operation)
         given = replay.arguments.checked(kind, given)
-        number = None if kind == "ask" or (ticket is None and kind == "tell") else self._number_of(ticket)
+        free = kind in ("ask", *CHANGES) or (ticket is None and kind == "tell")
+        number = None if free else self._number_of(ticket)
         if key is not None and kind != "ask":
             raise ArgumentError(wanted("key", f"none: {kind} counts once without one", key))
         before = next((self._named[text] for text in texts if text in self._named), None)
+        if kind == "tell" and number is not None and isinstance(given.get("reward"), dict):
+            given = given | {"reward": self._in_order(number, given["reward"])}
         if before is not None:
             if before[0] != given:
                 raise ContradictionError(f"key {key!r} was used before, for another ask; take a new key")
             return before[1]
+        if kind in CHANGES:
+            return self._changed(kind, given, actor)
         begun = getattr(replay.policy, "dimension", 0) is not None
         drawn_from, text = random_state(replay.policy), to_text(given)
         started = time.perf_counter()
@@ -115,6 +120,23 @@ class Transaction:
         if name is not None:
             self._named[name] = given, decided
         return decided
+
+    def _changed(self, kind: str, given: dict[str, Any], actor: str | None) -> Any:
+        """Change the policy's promise; a copy goes first, so that a refusal leaves no trace."""
+        replay, started = self._replay, time.perf_counter()
+        apply(replay.copy(), kind, None, revive(given))
+        drawn_from = random_state(replay.policy)
+        returned = apply(replay.policy, kind, None, revive(given))
+        words = returned_text(returned)
+        self._enter(kind, None, to_text(given), started, decision=words, random_state=drawn_from, actor=actor)
+        return returned
+
+    def _in_order(self, number: int, reward: dict[str, Any]) -> Any:
+        """Return rewards by arm as a list in the order of the decision's arms, as they are where they do not fit."""
+        self._flush()
+        events = self._log.of_ticket(self._connection, number)
+        arms = (events[0].decision or {}).get("arms") if events else None
+        return reward if arms is None else by_arm(reward, arms)
 
     def _enter(
         self,

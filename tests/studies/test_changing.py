@@ -1,0 +1,259 @@
+"""Studies that promise more than shares of single arms: slates, arms on offer, segments, changes, caps, windows."""
+
+import math
+import random
+from fractions import Fraction as F
+
+import pytest
+
+import evenhand as eh
+from evenhand.errors import ArgumentError, ClosedTicketError, ContradictionError, RewardError, SharesError
+from evenhand.learners import UCB1, Thompson
+from evenhand.quotas import DeadlineLearn, WindowLearn
+from evenhand.quotas.problem import Promise
+from evenhand.studies import Operation, Store, Study, bandit_frame
+from evenhand.studies.promise_books import Books
+from evenhand.studies.promise_check import PromiseCheck
+from evenhand.studies.summary import summarize
+
+SHARES = {"a": F(1, 2), "b": "1/5", "c": 0.1}
+
+
+def opened_anew(study):
+    return Study.open(study.store, study.name)
+
+
+def changing(place=":memory:", **more):
+    return Study.create(place, DeadlineLearn(UCB1(), SHARES, 1.0, **more), name="ads")
+
+
+def three_changes(study, rounds=60):
+    """Ask with arms off offer and with changes in between."""
+    rng, arms = random.Random(1), ["a", "b", "c"]
+    for t in range(rounds):
+        if t == rounds // 4:
+            assert study.add("d", "1/5") == 0
+            arms.append("d")
+        if t == rounds // 2:
+            study.retire("b")
+            arms.remove("b")
+        if t == 3 * rounds // 4:
+            assert set(study.change({"a": F(1, 3), "c": "1/3", "d": 1 / 3})) <= {"a", "c", "d"}
+        decision = study.ask(available=rng.sample(arms, 2)) if t % 3 == 0 else study.ask()
+        if t % 5:
+            study.tell(decision, float(rng.random() < 0.5))
+
+
+def test_changes_are_entries_of_the_log_and_replay(place):
+    study = changing(Store.at(place, create=True))
+    three_changes(study)
+    changes = [event for event in study.events() if event.kind in ("add", "retire", "change")]
+    assert [(event.kind, event.ticket, event.given) for event in changes] == [
+        ("add", None, {"arm": "d", "share": "1/5"}),
+        ("retire", None, {"arm": "b"}),
+        ("change", None, {"shares": {"a": "1/3", "c": "1/3", "d": 1 / 3}}),
+    ]
+    assert changes[0].decision == {"returned": 0}
+    assert changes[1].decision is None
+    again, alone = opened_anew(study), study.policy
+    found = again.verify()
+    assert (found.ok, found.promise_kept, found.replayed) == (True, True, study.sequence)
+    assert again.ask() == alone.ask()
+    statistics = study.statistics()
+    assert statistics.labels == ["a", "b", "c", "d"]
+    assert statistics.counts.tolist() == list(study.policy.pulls.values())
+    assert [(epoch.round, epoch.kind, list(epoch.shares)) for epoch in statistics.epochs] == [
+        (1, None, ["a", "b", "c"]),
+        (16, "add", ["a", "b", "c", "d"]),
+        (31, "retire", ["a", "c", "d"]),
+        (46, "change", ["a", "c", "d"]),
+    ]
+    arms = {row["label"]: row for row in summarize(study)["arms"]}
+    assert arms["b"]["promised"] == 0.0
+    assert arms["d"]["promised"] == pytest.approx(1 / 3)
+
+
+def test_a_verification_continues_over_a_change():
+    study = changing()
+    three_changes(study, 40)
+    early = study.verify()
+    study.add("e", 0)
+    three = study.verify(since=early)
+    for _ in range(9):
+        study.tell(study.ask(), 1.0)
+    later, whole = study.verify(since=three), study.verify()
+    assert later.ok
+    assert later.worst_shortfall == whole.worst_shortfall
+    assert (later.worst_arm, later.worst_round, later.decisions) == (whole.worst_arm, whole.worst_round, 49)
+
+
+def test_a_refused_change_leaves_no_trace():
+    study = changing()
+    study.tell(study.ask(), 1.0)
+    before = study.policy.snapshot()
+    for refusal, change in [
+        (SharesError, lambda: study.change({"a": 1, "b": 1, "c": 1})),
+        (SharesError, lambda: study.add("d", 0.5)),
+        (ArgumentError, lambda: study.add("a", 0.1)),
+        (ArgumentError, lambda: study.retire("z")),
+        (ArgumentError, lambda: study.change(None)),
+        (ArgumentError, lambda: study.change(object())),
+        (ArgumentError, lambda: study.ask(available=[])),
+        (ArgumentError, lambda: study.ask(available=["z"])),
+        (ArgumentError, lambda: study.ask(segment=0.5)),
+    ]:
+        with pytest.raises(refusal):
+            change()
+    assert study.sequence == 2
+    after = study.policy.snapshot()
+    assert "ranked" not in after
+    assert after.keys() == before.keys()
+    assert study.verify().ok
+
+
+def test_a_policy_without_changes_refuses_them_by_name():
+    study = Study.create(":memory:", eh.quotas.FairUCB({"a": 0.2, "b": 0.3}))
+    for change in (lambda: study.add("c"), lambda: study.retire("a"), lambda: study.change({"a": 0.1, "b": 0.1})):
+        with pytest.raises(ArgumentError, match="a policy whose promise can change, got 'FairUCB'"):
+            change()
+    with pytest.raises(ArgumentError, match="segment"):
+        study.ask(segment="mobile")
+    assert study.sequence == 0
+
+
+def test_who_changed_a_promise_is_on_record():
+    study = changing()
+    outcome = study.perform([Operation("retire", given={"arm": "b"}, actor="ab12"), Operation("ask")])
+    assert outcome[0] is None
+    assert [event.actor for event in study.events()] == ["ab12", None]
+
+
+def test_slates_are_logged_told_and_told_again():
+    study = Study.create(":memory:", DeadlineLearn(Thompson(), {"a": 0.5, "b": 0.7, "c": 0.3, 7: 0.1}, plays=2, seed=1))
+    decision = study.ask(key="night")
+    again = opened_anew(study).ask(key="night")
+    assert (again, again.arms, again.indexes) == (decision, decision.arms, decision.indexes)
+    by_arm = dict(zip(decision.arms, [1.0, 0.0], strict=True))
+    with pytest.raises(RewardError):
+        study.tell(decision, 1.0)
+    with pytest.raises(RewardError):
+        study.tell(decision, {"a": 1.0})
+    assert study.tell(decision, {str(arm): reward for arm, reward in by_arm.items()}) == "told"
+    assert study.tell(decision.id, [1.0, 0.0]) == study.tell(study.sign(1), by_arm) == "already told"
+    with pytest.raises(ContradictionError):
+        study.tell(decision, [1.0, 1.0])
+    assert study.record(1).told == {"reward": [1.0, 0.0]}
+    assert study.record(1).decision["arms"] == list(decision.arms)
+    late = study.ask()
+    study.forget(late)
+    with pytest.raises(ClosedTicketError):
+        study.tell(late, [1.0, 0.0])
+    table = study.frame()
+    assert [tuple(arms) for arms in table["arms"]] == [decision.arms, late.arms]
+    assert table["reward"].tolist() == [[1.0, 0.0], None]
+    with pytest.raises(ArgumentError, match="one arm each"):
+        bandit_frame(study)
+
+
+def test_open_slates_are_told_by_another_process():
+    study = Study.create(":memory:", DeadlineLearn(UCB1(), [0.5, 0.7, 0.3, 0.1], plays=2))
+    asked = [study.ask(available=[0, 1, 3] if t % 2 else None) for t in range(30)]
+    other = opened_anew(study)
+    for decision in reversed(asked):
+        assert other.tell(decision.id, [float(arm == 1) for arm in decision.arms]) == "told"
+    found = study.verify()
+    assert (found.ok, found.promise_kept, found.open) == (True, True, 0)
+    statistics = study.statistics()
+    assert statistics.rounds == 30
+    assert statistics.counts.sum() == 60
+    assert statistics.rewards[1] == statistics.counts[1]
+
+
+POLICIES = {
+    "slates": DeadlineLearn(UCB1(), {"a": 0.5, "b": 0.7, "c": 0.3, "d": 0.1}, plays=2),
+    "caps": DeadlineLearn(UCB1(), {"a": 0.3, "b": 0.0, "c": 0.1}, 1.0, caps={"b": 0.4}),
+    "sets": DeadlineLearn(UCB1(), {("a", "b"): "1/2", ("a", "b", "c"): "2/3", "c": 0.1}, arms=list("abcd")),
+    "windows": WindowLearn(UCB1(), {"a": 4, "b": (2, 9)}, ["a", "b", "c"]),
+    "windows by periods": WindowLearn(UCB1(), {0: 7, 1: 50, 2: 60, 3: 70}),
+}
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_every_promise_is_checked_and_kept(name):
+    study = Study.create(":memory:", POLICIES[name].fresh())
+    for _ in range(80):
+        decision = study.ask()
+        rewards = [float(arm in ("b", 1)) for arm in decision.arms]
+        study.tell(decision, rewards if len(rewards) > 1 else rewards[0])
+    found = study.verify()
+    assert (found.ok, found.promise_kept) == (True, True)
+    assert found.promise == ("in every window" if "windows" in name else "at every round")
+    assert study.statistics().kept is True
+
+
+def test_segments_have_clocks_of_their_own():
+    study, rng = Study.create(":memory:", DeadlineLearn(UCB1(), SHARES)), random.Random(3)
+    for _ in range(60):
+        study.tell(study.ask(segment=rng.choice(["phone", "desk", "car"])), 1.0)
+    found = study.verify()
+    assert (found.ok, found.promise_kept) == (True, True)
+    assert study.policy.segments["phone"].rounds > 10
+    assert study.verify(since=found).ok
+
+
+def naive(promise, windows, rounds):
+    """The rounds at whose end a promise is broken, by its definition."""
+    found, plays = [], []
+    for played in rounds:
+        plays.append(played)
+        t, pulls = len(plays), [sum(arm in one for one in plays) for arm in range(len(promise.arms))]
+        place = {arm: i for i, arm in enumerate(promise.arms)}
+        sound = all(n >= math.floor(r * t) - promise.slack for n, r in zip(pulls, promise.shares, strict=True))
+        for arms, share in promise.sets:
+            sound &= sum(pulls[place[arm]] for arm in arms) >= math.floor(share * t) - promise.slack
+        for n, cap in zip(pulls, promise.caps or (), strict=False):
+            sound &= cap is None or n <= math.ceil(cap * t) + math.floor(promise.cap_tolerance)
+        for arm, (count, length) in windows.items():
+            sound &= t < length or sum(arm in one for one in plays[-length:]) >= count
+        if not sound:
+            found.append(t)
+    return found
+
+
+def test_the_books_find_what_the_definition_finds():
+    rng = random.Random(4)
+    broken = 0
+    for _ in range(300):
+        k, plays = rng.randint(2, 4), rng.choice([1, 1, 2])
+        slack = rng.choice([0.0, 1.0])
+        shares = [F(rng.randint(0, 3), 8) for _ in range(k)]
+        caps = [max(share, F(3, 4)) for share in shares] if plays == 1 and rng.random() < 0.5 else None
+        promise = Promise(
+            tuple(range(k)), tuple(shares), slack, plays, tuple(caps) if caps else None, rng.choice([0, 1])
+        )
+        if rng.random() < 0.3:
+            promise = Promise(promise.arms, promise.shares, slack, sets=(((0, 1), F(1, 2)),))
+        windows = {0: (rng.randint(1, 2), rng.randint(2, 6))} if rng.random() < 0.3 else {}
+        rounds = [rng.sample(range(k), plays) for _ in range(25)]
+        books, found = Books(promise, windows, ()), []
+        for t, played in enumerate(rounds, 1):
+            books.enter(played, None)
+            if books.broken() is not None:
+                found.append(t)
+        assert found == naive(promise, windows, rounds)
+        broken += bool(found)
+    assert 50 < broken < 290
+
+
+def test_the_check_finds_broken_promises_and_impossible_arms():
+    check = PromiseCheck(DeadlineLearn(UCB1(), {"a": "1/2", "b": "1/4"}))
+    for t in range(8):
+        check.decided([0], {"available": ["a"]} if t < 4 else {})
+    assert (check.violations, check.first_violation) == (1, (8, "b"))
+    check.changed("change", {"shares": {"a": 0, "b": 0}}, {})
+    for _ in range(5):
+        check.decided([0], {})
+    assert (check.violations, check.worst) == (1, (1.0, "b", 8))
+    for played, given in (([0], {"available": ["b"]}), ([2], {}), ([0, 0], {}), (["a"], {})):
+        with pytest.raises(eh.errors.ReplayError, match="index"):
+            check.decided(played, given)
