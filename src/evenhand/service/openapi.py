@@ -33,7 +33,7 @@ WHEN = {
     503: "The store cannot be reached or takes no writes, or the service is busy; Retry-After says when to try again.",
 }
 TAGS = {
-    "decide": "Create studies and take decisions: keys with the role decide.",
+    "decide": "Create studies, take decisions and change promises: keys with the role decide.",
     "report": "Report what came of decisions: keys with the role report.",
     "read": "Read studies: keys with the role read.",
     "service": "The service itself: health without a key, metrics for keys with the role read.",

@@ -178,6 +178,7 @@ def _row(record: Any) -> dict[str, Any]:
         "id": record.ticket,
         "at": record.at,
         "arm": decision.get("arm", decision.get("group")),
+        **({"arms": decision["arms"]} if "arms" in decision else {}),
         "index": decision.get("index"),
         "reason": decision.get("reason"),
         "probabilities": decision.get("probabilities"),

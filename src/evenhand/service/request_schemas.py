@@ -13,8 +13,9 @@ from evenhand.errors import ArgumentError, ContextError, TicketError, wanted
 from evenhand.studies.limits import check_pairs
 
 __all__ = [
-    "EXPECTED", "AskBatch", "AskBody", "AskHeaders", "AskRow", "CreateBody", "DecisionPath", "DecisionsQuery",
-    "FilePath", "ForgetBody", "HistoryQuery", "OwedQuery", "SeriesQuery", "StudyPath", "TellBatch", "TellBody",
+    "EXPECTED", "AddBody", "AskBatch", "AskBody", "AskHeaders", "AskRow", "ChangeBody", "CreateBody", "DecisionPath",
+    "DecisionsQuery", "FilePath", "ForgetBody", "HistoryQuery", "OwedQuery", "RetireBody", "SeriesQuery", "StudyPath",
+    "TellBatch", "TellBody",
 ]  # fmt: skip
 
 Scalar = int | float | str
@@ -24,6 +25,8 @@ Groups = list[str | int] | dict[str, str | int]
 Pairs = Annotated[
     Values, WithJsonSchema({"type": "array", "items": {"type": "array", "items": {"type": "integer"}}})
 ]  # fmt: skip
+Name = str | int
+Share = int | float | str
 LARGEST = 2**62
 TICKET = "ads.17.5f0c2a9d41b7e683"
 Ticket = Annotated[
@@ -34,6 +37,11 @@ EXPECTED: dict[str, tuple[type[ArgumentError], str]] = {
     "ticket": (TicketError, f"a signed ticket such as {TICKET!r}"),
     "contexts": (ContextError, "a list of rows of numbers"),
     "groups": (ArgumentError, "a list of groups, or an object arm -> group"),
+    "available": (ArgumentError, "a list of the labels of arms"),
+    "segment": (ArgumentError, "a text or a whole number"),
+    "arm": (ArgumentError, "a label: a text or a whole number"),
+    "share": (ArgumentError, "a number from 0 to 1, or a text such as 1/3"),
+    "shares": (ArgumentError, "an object arm -> share, or a list of shares"),
     "batch": (ArgumentError, "a list of objects"),
     "count": (ArgumentError, "a whole number >= 1"),
     "key": (ArgumentError, "1 to 100 printable ASCII characters"),
@@ -81,11 +89,18 @@ class AskBody(Body):
 
     contexts: Contexts | None = Field(default=None, description="What the round shows: a row of numbers for each arm.")
     groups: Groups | None = Field(default=None, description="The groups of the arms in this round, where they differ.")
+    available: list[Name] | None = Field(
+        default=None, description="The arms that are on offer in this round, where not all are.", examples=[["a", "b"]]
+    )
+    segment: Name | None = Field(
+        default=None, description="The segment of this round, for a promise inside each.", examples=["mobile"]
+    )
     count: int | None = Field(default=None, ge=1, description="How many decisions to take; the answer is then a list.")
 
     def shown(self) -> dict[str, Any]:
         """Return what the policy is shown."""
-        shown = {"contexts": self.contexts, "groups": self.groups}
+        names = ("contexts", "groups", "available", "segment")
+        shown = {name: getattr(self, name) for name in names}
         return {name: value for name, value in shown.items() if value is not None}
 
 
@@ -117,8 +132,12 @@ class TellBody(Body):
     """What happened after a decision: the fields that the policy takes."""
 
     ticket: Ticket
-    reward: Annotated[Values, WithJsonSchema({"type": ["number", "array"]})] | None = Field(
-        default=None, examples=[1.0]
+    reward: Annotated[Values | dict[str, Scalar], WithJsonSchema({"type": ["number", "array", "object"]})] | None = (
+        Field(
+            default=None,
+            examples=[1.0],
+            description="For several arms a list in the order of the decision's `arms`, or an object arm -> reward.",
+        )
     )
     violations: Pairs | None = Field(default=None, description="Pairs that an auditor finds treated unfairly.")
     acceptable: Pairs | None = Field(default=None, description="Pairs that an auditor finds treated fairly.")
@@ -155,6 +174,27 @@ class ForgetBody(Body):
     """A ticket whose outcome will never be known."""
 
     ticket: Ticket
+
+
+class AddBody(Body):
+    """An arm to put on offer."""
+
+    arm: Name = Field(description="Its label: a new one, or that of a retired arm.", examples=["d"])
+    share: Share = Field(default=0, description="Its promised share.", examples=["1/5"])
+
+
+class RetireBody(Body):
+    """An arm to take off offer."""
+
+    arm: Name = Field(examples=["d"])
+
+
+class ChangeBody(Body):
+    """Other shares from now on."""
+
+    shares: dict[str, Share] | list[Share] = Field(
+        description="The share of each arm on offer.", examples=[{"a": "1/2", "b": 0.1}]
+    )
 
 
 class StudyPath(BaseModel):

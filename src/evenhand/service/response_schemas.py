@@ -8,9 +8,10 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 __all__ = [
-    "AlertOut", "ArmOut", "AuditOut", "BiasOut", "DecisionBatch", "DecisionOut", "DecisionsOut", "Envelope",
-    "GroupOut", "HealthOut", "LiveOut", "MonitorOut", "OwedOut", "PromiseOut", "RecordOut", "RewardOut", "RowOut",
-    "SeriesOut", "StateOut", "StudiesOut", "StudyOut", "ToldBatch", "ToldOut",
+    "AddedOut", "AlertOut", "ArmOut", "AuditOut", "BiasOut", "ChangedOut", "DecisionBatch", "DecisionOut",
+    "DecisionsOut", "Envelope", "GroupOut", "HealthOut", "LiveOut", "MonitorOut", "OwedOut", "PromiseOut",
+    "RecordOut", "RetiredOut", "RewardOut", "RowOut", "SeriesOut", "StateOut", "StudiesOut", "StudyOut",
+    "ToldBatch", "ToldOut",
 ]  # fmt: skip
 
 Label = str | int | list[str | int]
@@ -40,6 +41,8 @@ class DecisionOut(BaseModel):
     arm: Label | None = Field(None, description="The arm to play.", examples=["a"])
     group: Label | None = Field(None, description="The group to sample from.")
     index: int | None = Field(None, description="The arm's or group's position, from 0; -1 for none.")
+    arms: list[str | int] | None = Field(None, description="All arms to play, the best first, where there are several.")
+    indexes: list[int] | None = Field(None, description="Their positions, from 0.")
     count: int | None = Field(None, description="How many rows to sample.")
     probabilities: list[float] | None = Field(None, description="What the arm was drawn from; null if not drawn.")
     reason: str | None = Field(None, description="Why.", examples=["owed its share"])
@@ -59,6 +62,35 @@ class ToldOut(BaseModel):
 
     ticket: str = Field(examples=[TICKET])
     status: Literal["told", "already told", "forgotten", "already forgotten"]
+
+
+class AddedOut(BaseModel):
+    """An arm is on offer."""
+
+    status: Literal["added"]
+    arm: str | int
+    begins_after: int = Field(description="After how many rounds its promise begins.")
+
+
+class RetiredOut(BaseModel):
+    """An arm is off offer; its open tickets may still be told."""
+
+    status: Literal["retired"]
+    arm: str | int
+
+
+class LagOut(BaseModel):
+    """By how many pulls an arm was behind its former share."""
+
+    label: str | int
+    pulls: float
+
+
+class ChangedOut(BaseModel):
+    """The shares were changed."""
+
+    status: Literal["changed"]
+    dropped: list[LagOut] = Field(description="What arms were behind that is not carried over to the new shares.")
 
 
 class ToldRow(BaseModel):
@@ -121,12 +153,56 @@ class WorstCase(BaseModel):
     rounds_in_violation: int
 
 
+class CapOut(BaseModel):
+    """The largest part of the rounds that an arm may have."""
+
+    label: str | int
+    cap: float
+
+
+class SetOut(BaseModel):
+    """What a set of arms is owed together."""
+
+    arms: list[str | int]
+    share: float
+
+
+class WindowOut(BaseModel):
+    """At least `plays` plays of an arm in any `rounds` consecutive rounds."""
+
+    label: str | int
+    plays: int
+    rounds: int
+
+
+class ShareOut(BaseModel):
+    """An arm's promised share."""
+
+    label: str | int
+    share: float
+
+
+class EpochOut(BaseModel):
+    """The shares that were promised from a round on."""
+
+    round: int
+    at: datetime | None
+    kind: Literal["add", "retire", "change"] | None
+    shares: list[ShareOut]
+
+
 class PromiseOut(WorstCase):
     """What is promised to the arms, and whether it is kept."""
 
-    when: Literal["at every round", "at the horizon", "in the long run"]
+    when: Literal["at every round", "at the horizon", "in the long run", "in every window"]
     kept: bool | None
-    tolerance: float
+    tolerance: float | None
+    plays: int | None = Field(None, description="How many arms are played in a round, where several are.")
+    caps: list[CapOut] | None = None
+    sets: list[SetOut] | None = Field(None, description="Shares of sets of arms.")
+    windows: list[WindowOut] | None = None
+    retired: list[str | int] | None = Field(None, description="The arms that were taken off offer.")
+    history: list[EpochOut] | None = Field(None, description="The shares from the start, and after each change.")
 
 
 class RewardOut(BaseModel):
@@ -213,6 +289,7 @@ class RowOut(BaseModel):
     id: int
     at: datetime
     arm: Label | None
+    arms: list[str | int] | None = Field(None, description="All arms of the round, where there are several.")
     index: int | None
     reason: str | None
     probabilities: list[float] | None

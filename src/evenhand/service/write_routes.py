@@ -1,10 +1,11 @@
-"""The routes that write: create a study, ask, tell, forget; by JSON or Arrow, one by one or in batches."""
+"""The routes that write: create a study, ask, tell, forget, change its promise; by JSON or Arrow, one by one or in
+batches."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from sqlalchemy.exc import IntegrityError
 from starlette.requests import Request
@@ -17,23 +18,35 @@ from evenhand.service.errors import Refusal, envelope, refusal_of
 from evenhand.service.limits import header
 from evenhand.service.read_routes import state_of
 from evenhand.service.request_schemas import (
+    AddBody,
     AskBatch,
     AskBody,
     AskHeaders,
     AskRow,
+    ChangeBody,
     CreateBody,
     ForgetBody,
+    RetireBody,
     TellBatch,
     TellBody,
 )
-from evenhand.service.response_schemas import DecisionBatch, DecisionOut, StateOut, ToldBatch, ToldOut
+from evenhand.service.response_schemas import (
+    AddedOut,
+    ChangedOut,
+    DecisionBatch,
+    DecisionOut,
+    RetiredOut,
+    StateOut,
+    ToldBatch,
+    ToldOut,
+)
 from evenhand.service.responses import as_json
 from evenhand.service.routing import Endpoint, off_loop, parse
 from evenhand.service.sessions import Session, Sessions
 from evenhand.studies import Operation, Study
 from evenhand.studies.codec import as_decided
 from evenhand.studies.limits import check_shown
-from evenhand.studies.specification import policy_from
+from evenhand.studies.specification import policy_from, relabelled
 
 __all__ = ["WRITE_ENDPOINTS"]
 
@@ -107,6 +120,41 @@ async def forget(request: Request, session: Session, body: ForgetBody) -> dict[s
     return await _close(request, session, Operation("forget", body.ticket, actor=request.scope["key"]))
 
 
+async def add(request: Request, session: Session, body: AddBody) -> dict[str, Any]:
+    """Put a new arm on offer, or a retired one again."""
+    given = {"arm": body.arm, "share": body.share}
+    return {"status": "added", "arm": body.arm, "begins_after": await _changed(request, session, "add", given)}
+
+
+async def retire(request: Request, session: Session, body: RetireBody) -> dict[str, Any]:
+    """Take an arm off offer; all other promises go on."""
+    await _changed(request, session, "retire", {"arm": body.arm})
+    return {"status": "retired", "arm": body.arm}
+
+
+async def change(request: Request, session: Session, body: ChangeBody) -> dict[str, Any]:
+    """Promise other shares from now on: rounds and decisions are counted from this change."""
+    labels = await asyncio.to_thread(_labels, session)
+    shares = relabelled(body.shares, labels) if isinstance(body.shares, dict) else body.shares
+    dropped = await _changed(request, session, "change", {"shares": shares})
+    return {"status": "changed", "dropped": [{"label": arm, "pulls": pulls} for arm, pulls in dropped.items()]}
+
+
+async def _changed(
+    request: Request, session: Session, kind: Literal["add", "retire", "change"], given: dict[str, Any]
+) -> Any:
+    """Change a study's promise and return what the policy returned."""
+    (outcome,) = await session.writer.perform([Operation(kind, given=given, actor=request.scope["key"])])
+    if isinstance(outcome, EvenhandError):
+        raise outcome
+    return outcome
+
+
+def _labels(session: Session) -> list[Any]:
+    with session.reading() as (statistics, _):
+        return list(statistics.labels)
+
+
 async def create(request: Request, body: CreateBody) -> Response:
     """Create a study with a policy."""
     state = await asyncio.to_thread(_create, request.app.state.sessions, body)
@@ -170,7 +218,8 @@ def _check_size(count: int, most: int) -> None:
 def _decision(study: Study, decision: Any) -> dict[str, Any]:
     """Return a decision as JSON has it, its ticket signed."""
     if type(decision) is Decision:
-        return {"ticket": study.sign(decision.id), **decision._asdict()}
+        several = {} if decision.slate is None else {"indexes": list(decision.indexes)}
+        return {"ticket": study.sign(decision.id), **decision._asdict(), **several}
     fields = {name: value for name, value in as_decided(decision).items() if name != "type"}
     if isinstance(fields.get("frame"), dict):
         fields["frame"] = fields["frame"]["$table"]
@@ -191,5 +240,8 @@ WRITE_ENDPOINTS = (
     Endpoint("POST", "/studies/{name}/ask", ask, "decide", (DecisionOut, DecisionBatch), arrow="ask"),
     Endpoint("POST", "/studies/{name}/tell", tell, "report", (ToldOut, ToldBatch), arrow="tell"),
     Endpoint("POST", "/studies/{name}/forget", forget, "report", (ToldOut,)),
+    Endpoint("POST", "/studies/{name}/add", add, "decide", (AddedOut,)),
+    Endpoint("POST", "/studies/{name}/retire", retire, "decide", (RetiredOut,)),
+    Endpoint("POST", "/studies/{name}/change", change, "decide", (ChangedOut,)),
     Endpoint("POST", "/studies", create, "decide", (StateOut,), status=201),
 )

@@ -22,7 +22,7 @@ from evenhand import registry
 from evenhand.errors import ArgumentError, EvenhandError, wanted
 from evenhand.studies.limits import check_sizes
 
-__all__ = ["build", "policy_from"]
+__all__ = ["build", "policy_from", "relabelled"]
 
 OBJECTS = {"learner": "policy", "inner": "policy", "metric": "part", "model": "part"}
 """Arguments that take an object, and its kind."""
@@ -50,7 +50,8 @@ def policy_from(spec: Any, *, bounded: bool = True) -> Any:
     spec : an object with `policy`, a registered name, and the constructor's arguments. An argument that takes an
         object (`learner`, `inner`; `metric`, `model`) is its name or an object likewise, with `policy` or `part`. The
         `problem` of a search is {"model": {"states", "parents", "tables"}, "intervene", "sensitive", "outcome",
-        "candidates", "values"}; a candidate that is null has the model's own table.
+        "candidates", "values"}; a candidate that is null has the model's own table. Beside `shares`, `sets` lists
+        shares of sets of arms: [{"arms": ["a", "b"], "share": 0.5}].
     bounded : refuse sizes that would need much memory; keep it on for data that comes over a network.
 
     Raises
@@ -88,12 +89,17 @@ def _made(spec: Any, kind: registry.Kind, where: str, depth: int, bounded: bool)
         why = FROM_PYTHON[entry.name]
         raise ArgumentError(wanted(where or "policy", "what plain data can describe", entry.name, f"{why}: use Python"))
     given = {name: value for name, value in spec.items() if name != kind}
+    sets = given.pop("sets", None) if "shares" in given else None
     arguments = _arguments(entry, given, where, depth, bounded)
     if bounded:
         check_sizes(entry.name, arguments)
     for name, labels in LABELLED.items():
         if isinstance(arguments.get(name), dict):
-            arguments[name] = _relabelled(arguments[name], arguments.get(labels))
+            listed = arguments.get("shares")
+            numbered = len(listed) if labels == "arms" and isinstance(listed, list) else None
+            arguments[name] = relabelled(arguments[name], arguments.get(labels) or numbered)
+    if sets is not None:
+        arguments["shares"] = _with_sets(arguments["shares"], sets, f"{where}.sets" if where else "sets")
     return _called(entry.name, entry.cls, arguments)
 
 
@@ -134,7 +140,7 @@ def _problem(spec: Any, where: str, bounded: bool) -> Any:
     own = model.tables.get(parts["intervene"]) if isinstance(parts["intervene"], str) else None
     parts["candidates"] = {label: own if table is None else table for label, table in parts["candidates"].items()}
     if isinstance(parts.get("values"), dict) and isinstance(parts["outcome"], str):
-        parts["values"] = _relabelled(parts["values"], model.states.get(parts["outcome"]))
+        parts["values"] = relabelled(parts["values"], model.states.get(parts["outcome"]))
     return _called(where, Problem, {**parts, "model": model})
 
 
@@ -168,7 +174,23 @@ def _called(name: str, cls: Any, arguments: dict[str, Any]) -> Any:
         raise ArgumentError(f"{name}: cannot be made of these arguments: {error}") from error
 
 
-def _relabelled(given: Any, labels: Any) -> dict[Any, Any]:
+def _with_sets(shares: Any, sets: Any, where: str) -> dict[Any, Any]:
+    """Return shares with those of sets of arms, keyed by tuples."""
+    what = 'a list of objects {"arms": [labels], "share": number} beside an object of shares'
+    if not isinstance(shares, dict) or not isinstance(sets, list) or not all(isinstance(one, dict) for one in sets):
+        raise ArgumentError(wanted(where, what, sets))
+    found = dict(shares)
+    for one in sets:
+        part = _parts(one, where, ("arms", "share"))
+        arms = part["arms"]
+        key = tuple(arms) if isinstance(arms, list) else ()
+        if not key or not all(type(arm) in (str, int) for arm in key) or key in found:
+            raise ArgumentError(wanted(f"{where}: arms", "a list of labels, each set once", arms))
+        found[key] = part["share"]
+    return found
+
+
+def relabelled(given: Any, labels: Any) -> dict[Any, Any]:
     """Return an object keyed by labels, which may be numbers; the keys of plain data are always text."""
     if isinstance(labels, int) and not isinstance(labels, bool):
         labels = range(labels)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from evenhand.errors import ArgumentError
+from evenhand.studies.codec import moment
 from evenhand.studies.statistics import RECENT, Statistics
 from evenhand.traits import traits_of
 
@@ -41,8 +42,10 @@ def summarize(study: Study, statistics: Statistics | None = None) -> dict[str, A
 
     Of each arm: `label`, `group` (where there are groups), `decisions`, `share`, `promised`, `owed` (r_i t - N_i now),
     `reward` (mean), `last_owed_round`; None where there is none. `promise`: `when`, `kept`, `tolerance`,
-    `worst_shortfall`, `worst_arm`, `worst_round`, `rounds_in_violation`. `reward`: `mean`, `recent`, `window`. `bias`:
-    rows of `group`, `reference`, `feature`, `bias`, `low`, `high`. `groups`: `label`, `share`.
+    `worst_shortfall`, `worst_arm`, `worst_round`, `rounds_in_violation`, and where there are any `plays` (above one),
+    `caps` (`label`, `cap`), `sets` (`arms`, `share`), `windows` (`label`, `plays`, `rounds`), `retired`, and `history`:
+    the shares from each change on (`round`, `at`, `kind`, `shares`: `label`, `share`). `reward`: `mean`, `recent`,
+    `window`. `bias`: rows of `group`, `reference`, `feature`, `bias`, `low`, `high`. `groups`: `label`, `share`.
     """
     statistics = study.statistics() if statistics is None else statistics
     traits = traits_of(study.bare_policy)
@@ -82,10 +85,36 @@ def _arms(statistics: Statistics, membership: Any) -> list[dict[str, Any]]:
 
 
 def _promise(statistics: Statistics) -> dict[str, Any] | None:
-    if statistics.promise is None:
+    if statistics.when is None:
         return None
-    stated = {"when": statistics.when, "kept": statistics.kept, "tolerance": statistics.promise.tolerance}
-    return stated | statistics.worst_case()
+    tolerance = None if statistics.promise is None else statistics.promise.tolerance
+    stated = {"when": statistics.when, "kept": statistics.kept, "tolerance": tolerance}
+    return stated | statistics.worst_case() | _beyond_shares(statistics)
+
+
+def _beyond_shares(statistics: Statistics) -> dict[str, Any]:
+    """Return what is promised beside shares of single arms that stay as they are."""
+    promise = statistics.promise
+    found: dict[str, Any] = {
+        "windows": [{"label": arm, "plays": n, "rounds": length} for arm, (n, length) in statistics.windows.items()],
+        "retired": statistics.retired,
+    }
+    if promise is not None:
+        caps = zip(promise.arms, promise.caps or (), strict=False)
+        found["plays"] = promise.plays if promise.plays > 1 else None
+        found["caps"] = [{"label": arm, "cap": float(cap)} for arm, cap in caps if cap is not None]
+        found["sets"] = [{"arms": list(arms), "share": float(share)} for arms, share in promise.sets]
+    if len(statistics.epochs) > 1:
+        found["history"] = [
+            {
+                "round": epoch.round,
+                "at": None if epoch.at is None else moment(epoch.at),
+                "kind": epoch.kind,
+                "shares": [{"label": arm, "share": share} for arm, share in epoch.shares.items()],
+            }
+            for epoch in statistics.epochs
+        ]
+    return {name: value for name, value in found.items() if value}
 
 
 def _bias(bias: Callable[[], Any] | None) -> list[dict[str, Any]] | None:

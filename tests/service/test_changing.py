@@ -1,0 +1,117 @@
+"""Slates, arms on offer, segments and promises that change, over HTTP."""
+
+import pytest
+
+from evenhand.studies import Study
+
+SLATES = {"policy": "quotas/deadline-learn", "learner": "learners/ucb1", "plays": 2, "seed": 1}
+SHARES = {"a": 0.5, "b": 0.5, "c": 0.25, "d": 0.1}
+ONE = {"policy": "quotas/deadline-learn", "learner": "learners/ucb1", "shares": [0.5, "1/4", 0.1], "seed": 1}
+
+
+def test_a_slate_is_asked_and_told(served):
+    served.create("places", SLATES | {"shares": SHARES})
+    first = served.ask("places", json={"available": ["a", "c", "d"]}).json()
+    assert set(first["arms"]) <= {"a", "c", "d"}
+    assert (first["arm"], len(first["indexes"])) == (first["arms"][0], 2)
+    by_arm = {arm: float(arm == "a") for arm in first["arms"]}
+    listed = [by_arm[arm] for arm in first["arms"]]
+    told = [served.tell({"ticket": first["ticket"], "reward": reward}, "places") for reward in (by_arm, listed)]
+    assert [answer.json()["status"] for answer in told] == ["told", "already told"]
+    late = served.ask("places").json()
+    for bad in (1.0, [1.0], {"a": 1.0}, {"a": [1.0]}):
+        refused = served.tell({"ticket": late["ticket"], "reward": bad}, "places")
+        assert refused.status_code == 422, refused.text
+    row = served.read("/studies/places/decisions")["decisions"][-1]
+    assert (row["arms"], row["reward"]) == (first["arms"], listed)
+    assert served.read("/studies/places")["promise"]["plays"] == 2
+    assert served.read("/studies/places/audit")["ok"]
+
+
+def test_a_promise_changes_and_the_page_can_tell(served):
+    served.create("pace", ONE)
+    for _ in range(8):
+        served.tell({"ticket": served.ask("pace").json()["ticket"], "reward": 1}, "pace")
+    send = served.send
+    assert send("decide", "POST", "/studies/pace/add", json={"arm": "new", "share": "1/10"}).json() == {
+        "status": "added",
+        "arm": "new",
+        "begins_after": 0,
+    }
+    assert send("decide", "POST", "/studies/pace/retire", json={"arm": 1}).json() == {"status": "retired", "arm": 1}
+    answer = send("decide", "POST", "/studies/pace/change", json={"shares": {"0": 0.1, "2": 0.2, "new": "1/2"}})
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["status"] == "changed"
+    served.ask("pace", json={"available": [0, "new"]})
+    state = served.read("/studies/pace")
+    promise = state["promise"]
+    assert promise["retired"] == [1]
+    assert [(row["round"], row["kind"]) for row in promise["history"]] == [
+        (1, None),
+        (9, "add"),
+        (9, "retire"),
+        (9, "change"),
+    ]
+    assert promise["history"][-1]["shares"] == [
+        {"label": 0, "share": 0.1},
+        {"label": 2, "share": 0.2},
+        {"label": "new", "share": 0.5},
+    ]
+    assert [arm["label"] for arm in state["arms"]] == [0, 1, 2, "new"]
+    assert served.read("/studies/pace/series")["labels"] == [0, 1, 2, "new"]
+    actors = [event.actor for event in Study.open(served.store, "pace").events() if event.ticket is None]
+    assert len(actors) == 3
+    assert all(actors)
+    audit = served.read("/studies/pace/audit")
+    assert (audit["ok"], audit["promise_kept"]) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "words"),
+    [
+        ("ask", {"available": []}, "available"),
+        ("ask", {"available": "a"}, "available"),
+        ("ask", {"available": ["z"]}, "available"),
+        ("ask", {"segment": [1]}, "segment"),
+        ("retire", {"arm": "z"}, "arm"),
+        ("retire", {}, "arm"),
+        ("add", {"arm": "d", "share": 0.9}, "share"),
+        ("add", {"arm": 0}, "arm"),
+        ("add", {"arm": None}, "arm"),
+        ("change", {"shares": {"a": 1}}, "shares"),
+        ("change", {"shares": "much"}, "shares"),
+        ("change", {"share": {"a": 1}}, "shares"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_by_name(served, path, body, words):
+    served.create("pace", ONE)
+    answer = served.send("decide", "POST", f"/studies/pace/{path}", json=body)
+    assert answer.status_code in (404, 422), answer.text
+    assert words in answer.json()["error"]["message"]
+    assert Study.open(served.store, "pace").sequence == 0
+
+
+def test_changes_need_the_role_and_the_policy(served):
+    for path, body in (("add", {"arm": "c"}), ("retire", {"arm": "a"}), ("change", {"shares": {"a": 0, "b": 0}})):
+        refused = served.send("decide", "POST", f"/studies/ads/{path}", json=body)
+        assert (refused.status_code, refused.json()["error"]["name"]) == (422, "ArgumentError")
+        assert "whose promise can change" in refused.json()["error"]["message"]
+        for role in ("report", "read"):
+            assert served.send(role, "POST", f"/studies/ads/{path}", json=body).status_code == 403
+
+
+def test_segments_windows_caps_and_sets_come_over_http(served):
+    served.create("regions", {**ONE, "sets": [{"arms": [0, 1], "share": 0.5}], "shares": {"0": 0, "1": 0.1, "2": 0.1}})
+    served.create(
+        "rows", {"policy": "quotas/window-learn", "learner": "learners/ucb1", "windows": {"a": 4, "b": [2, 9]}}
+    )
+    served.create("capped", {**ONE, "caps": {"0": 0.6}})
+    assert served.ask("regions", json={"segment": "mobile"}).status_code == 200
+    served.ask("rows"), served.ask("capped")
+    assert served.read("/studies/regions")["promise"]["sets"] == [{"arms": [0, 1], "share": 0.5}]
+    rows = served.read("/studies/rows")["promise"]
+    assert (rows["when"], rows["kept"], rows["tolerance"]) == ("in every window", True, None)
+    assert rows["windows"][1] == {"label": "b", "plays": 2, "rounds": 9}
+    assert served.read("/studies/capped")["promise"]["caps"] == [{"label": 0, "cap": 0.6}]
+    listed = {row["name"]: row["promise"] for row in served.read("/studies")["studies"]}
+    assert listed["rows"] == "kept"
