@@ -171,6 +171,7 @@ def test_open_slates_are_told_by_another_process():
 
 POLICIES = {
     "slates": DeadlineLearn(UCB1(), {"a": 0.5, "b": 0.7, "c": 0.3, "d": 0.1}, plays=2),
+    "exact limits": DeadlineLearn(UCB1(), {"a": "1/2", "b": "1/4"}, behind={"a": 0.75, "b": 1}),
     "caps": DeadlineLearn(UCB1(), {"a": 0.3, "b": 0.0, "c": 0.1}, 1.0, caps={"b": 0.4}),
     "sets": DeadlineLearn(UCB1(), {("a", "b"): "1/2", ("a", "b", "c"): "2/3", "c": 0.1}, arms=list("abcd")),
     "windows": WindowLearn(UCB1(), {"a": 4, "b": (2, 9)}, ["a", "b", "c"]),
@@ -208,7 +209,11 @@ def naive(promise, windows, rounds):
         plays.append(played)
         t, pulls = len(plays), [sum(arm in one for one in plays) for arm in range(len(promise.arms))]
         place = {arm: i for i, arm in enumerate(promise.arms)}
-        sound = all(n >= math.floor(r * t) - promise.slack for n, r in zip(pulls, promise.shares, strict=True))
+        if promise.behind is None:
+            sound = all(n >= math.floor(r * t) - promise.slack for n, r in zip(pulls, promise.shares, strict=True))
+        else:
+            parts = zip(pulls, promise.shares, promise.behind, strict=True)
+            sound = all(share * t - n <= limit for n, share, limit in parts)
         for arms, share in promise.sets:
             sound &= sum(pulls[place[arm]] for arm in arms) >= math.floor(share * t) - promise.slack
         for n, cap in zip(pulls, promise.caps or (), strict=False):
@@ -233,6 +238,8 @@ def test_the_books_find_what_the_definition_finds():
         )
         if rng.random() < 0.3:
             promise = Promise(promise.arms, promise.shares, slack, sets=(((0, 1), F(1, 2)),))
+        elif caps is None and rng.random() < 0.3:
+            promise = promise.limited({arm: F(rng.randint(0, 6), 4) for arm in promise.arms})
         windows = {0: (rng.randint(1, 2), rng.randint(2, 6))} if rng.random() < 0.3 else {}
         rounds = [rng.sample(range(k), plays) for _ in range(25)]
         books, found = Books(promise, windows, ()), []

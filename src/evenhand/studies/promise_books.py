@@ -2,8 +2,9 @@
 caps and windows, each arm by its own clock.
 
 A share r is broken at the end of a round where floor(r A) - N > a, that is from A >= (N + a + 1) / r on, with A rounds
-on the arm's clock and N plays. A cap c is broken where N > ceil(c t) + b, that is up to t <= (N - b - 1) / c. A window
-(n, w) is broken where the n-th last play was w rounds ago or more; the time before the first round counts as played.
+on the arm's clock and N plays; where r A - N may be b, exactly, it is broken from A > (N + b) / r on. A cap c is broken
+where N > ceil(c t) + b, that is up to t <= (N - b - 1) / c. A window (n, w) is broken where the n-th last play was w
+rounds ago or more; the time before the first round counts as played.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ class Books:
             for arm in arms:
                 self._around[place[arm]].append(owner)
         self.rounds, self._slack = 0, 0 if promise is None else promise.slack
+        self._limits = None if promise is None else promise.behind
         n = len(self.owners)
         self._clock, self._plays, self._on = np.zeros(n, np.int64), np.zeros(n, np.int64), np.ones(n, np.int64)
         self.worst, self.worst_round = np.zeros(n), np.zeros(n, np.int64)
@@ -69,6 +71,8 @@ class Books:
         share = self.shares[owner]
         if not share or not self._on[owner]:
             return NEVER
+        if self._limits is not None:
+            return min(NEVER, floor((int(self._plays[owner]) + self._limits[owner]) / share) + 1)
         needed = (int(self._plays[owner]) + self._slack + 1) * share.denominator
         return min(NEVER, -(-needed // share.numerator))
 
