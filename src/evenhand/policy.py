@@ -17,13 +17,14 @@ from __future__ import annotations
 import copy
 import math
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Literal, NamedTuple, Self, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 
 from evenhand.arguments import as_float, as_floats, is_whole
+from evenhand.arguments import whole as whole_number
 from evenhand.conversation import Conversation, locked
 from evenhand.errors import ArgumentError, ContextError, RewardError, wanted
 from evenhand.kernels.arrays import Floats, Ints, Words
@@ -33,6 +34,10 @@ from evenhand.labels import by_label, in_columns, in_order
 from evenhand.protocol import Decision, Label, arm_labels, find_label, places
 from evenhand.rng import Seed, draw_seed, stream
 from evenhand.saved import fill, item, refused, whole
+from evenhand.warm_start import columns_of, rows_of
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = [
     "FORCED",
@@ -301,24 +306,102 @@ class KernelPolicy(Conversation):
         with self._lock:
             number, ((round, _, index), shown, probability, *slate) = self._ticket(decision)
             if slate:
-                self._tell_all(slate[0], reward, shown, (round or 0, probability))
+                for index, one in self._slate_rewards(slate[0], reward):
+                    self._update(shown, index, one, (round or 0, probability))
+                    self._waiting[index] -= 1
             else:
                 reward = self._checked_reward(reward)
                 self._update(shown, index, reward, (round or 0, probability))
                 self._waiting[index] -= 1
             del self._open[number]
 
-    def _tell_all(self, indexes: tuple[int, ...], reward: Any, shown: Floats, ticket: tuple[int, float]) -> None:
-        """Learn the rewards of all arms of a round, or refuse them all."""
+    def _slate_rewards(self, indexes: tuple[int, ...], reward: Any) -> list[tuple[int, float]]:
+        """Return the reward of each arm of a round, or refuse them all."""
         labels = [self._labels[index] for index in indexes]
         what = "a list in the order of decision.arms, or a dict arm -> reward"
         given = by_label(reward, "reward", what, refusal=RewardError)
         if len(given) != len(labels) or (isinstance(given, dict) and set(given) != set(labels)):
             raise RewardError(wanted("reward", f"one for each of the arms {labels}", reward))
         ordered = [given[label] for label in labels] if isinstance(given, dict) else list(given)
-        for index, checked in [(i, self._checked_reward(one)) for i, one in zip(indexes, ordered, strict=True)]:
-            self._update(shown, index, checked, ticket)
-            self._waiting[index] -= 1
+        return [(index, self._checked_reward(one)) for index, one in zip(indexes, ordered, strict=True)]
+
+    @locked
+    def tell_all(self, decisions: Sequence[Decision | int], rewards: Sequence[Any]) -> None:
+        """Record the rewards of many tickets in their order: of all of them, or of none where one is refused.
+
+        Raises
+        ------
+        ArgumentError
+            If there are not as many rewards as decisions, or a ticket is given twice.
+        RewardError, UnknownTicketError, ClosedTicketError, ForeignTicketError
+            As `tell` does.
+        """
+        told, paid = _listed("decisions", decisions), _listed("rewards", rewards)
+        if len(told) != len(paid):
+            raise ArgumentError(wanted("rewards", f"{len(told)}, one for each decision", len(paid)))
+        numbers = set()
+        for decision, reward in zip(told, paid, strict=True):
+            number, (_, _, _, *slate) = self._ticket(decision)
+            if number in numbers:
+                raise ArgumentError(wanted("decisions", "each ticket once", f"ticket {number} twice"))
+            numbers.add(number)
+            if slate:
+                self._slate_rewards(slate[0], reward)
+            else:
+                self._checked_reward(reward)
+        for decision, reward in zip(told, paid, strict=True):
+            self.tell(decision, reward)
+
+    @locked
+    def learn(
+        self,
+        log: pd.DataFrame,
+        *,
+        arm: str = "arm",
+        reward: str = "reward",
+        contexts: Sequence[str] | None = None,
+        probability: str | None = None,
+    ) -> None:
+        """Learn from a log of decisions that others took: a warm start, without tickets.
+
+        Only what is known about rewards changes. The rows are no rounds and no decisions of this policy: a promise
+        counts none of them. All rows are learned, in their order, or none where one is refused.
+
+        Parameters
+        ----------
+        log : a row a decision.
+        arm, reward : names of its columns.
+        contexts : for a contextual policy the columns with the contexts of the arm that was decided for.
+        probability : the column with the probability of each decision, which `Exp3` weighs rewards by; None for evenly
+            random decisions.
+
+        Raises
+        ------
+        TableError
+            If a column is missing, an arm is unknown, a reward is not a number in the policy's range, or a probability
+            or context is no such number; row and column are named.
+        ContextError
+            If `contexts` are missing or not wanted.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from evenhand.learners import UCB1
+        >>> policy = UCB1(arms=["a", "b"])
+        >>> policy.learn(pd.DataFrame({"arm": ["a", "b", "b"], "reward": [0.0, 1.0, 1.0]}))
+        >>> policy.ask().arm
+        'b'
+        """
+        columns = columns_of(contexts, self.contextual, self.dimension)
+        arms = self._labels if self.arms is None else self.arms
+        named = log, arms, columns, arm, reward, probability
+        rows = rows_of(*named, pays=self.reward_range, largest=LARGEST)
+        if columns:
+            self.begin(len(columns))
+            self._columns = self._columns or columns
+        self._told = True
+        for index, paid, chance, shown in rows:
+            self._update(shown, index, paid, (self.round, chance))
 
     @locked
     def forget(self, decision: Decision | int) -> None:
@@ -326,6 +409,26 @@ class KernelPolicy(Conversation):
         number, ((_, _, index), _, _, *slate) = self._ticket(decision)
         self._waiting[list(slate[0]) if slate else index] -= 1
         del self._open[number]
+
+    @locked
+    def forget_older(self, rounds: int) -> list[int]:
+        """Close the tickets of decisions taken more than `rounds` rounds ago, whose rewards will not come any more.
+
+        Returns
+        -------
+        list of int
+            The numbers of the tickets that were closed; the decisions still count as taken.
+
+        Raises
+        ------
+        ArgumentError
+            If `rounds` is not a whole number >= 0.
+        """
+        first = self.round - whole_number("rounds", rounds, low=0)
+        old = [number for number, ((round, *_), *_) in self._open.items() if (round or first) < first]
+        for number in old:
+            self.forget(number)
+        return old
 
     @locked
     def choose(self, contexts: Any = None) -> int:
@@ -603,6 +706,12 @@ class KernelPolicy(Conversation):
                 wanted("reward", inside, reward, "" if math.isinf(high) else "scale rewards to that range")
             )
         return reward
+
+
+def _listed(name: str, given: Any) -> list[Any]:
+    if isinstance(given, (str, bytes, Mapping)) or not hasattr(given, "__iter__"):
+        raise ArgumentError(wanted(name, "a list, one for each decision", given))
+    return list(given)
 
 
 choose = update = probability = pack_params = pack_state = OPEN

@@ -192,10 +192,10 @@ def replicate(
     books = tally(promise, arms)
     if runs_compiled(policy, world):
         policy.begin(world.dimension)
-        pending = delay and delay.pending(world_seed, int(checkpoints[-1]), policy.plays, world._shown)
+        pending = None if delay is None else delay.pending(world_seed, int(checkpoints[-1]), policy.plays, world._shown)
         _play(policy, world, pending, books, running, trace, checkpoints, stop, compiled)
     else:
-        pending = delay and delay.pending(world_seed, int(checkpoints[-1]), 0, np.zeros((0, 0)))
+        pending = None if delay is None else delay.pending(world_seed, int(checkpoints[-1]), 0, np.zeros((0, 0)))
         _step(policy, world, pending, books, running, trace, checkpoints, stop)
     return trace
 
