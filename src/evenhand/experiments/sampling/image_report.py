@@ -111,4 +111,4 @@ def _mixture_verdict(frame: pd.DataFrame, settings: Images) -> Verdict:
     shares = mine.groupby("group")["share"].mean().sort_values(ascending=False)
     said = ", ".join(f"{group} {share:.2f}" for group, share in shares.items())
     trials = replace(settings, trials=len(common))
-    return MIXTURE.verdict(all(hits), f"{sum(hits)} of {len(hits)} trials; {said or UNFINISHED}", trials)
+    return MIXTURE.verdict(all(hits), f"in {sum(hits)} of {len(hits)} trials; {said or UNFINISHED}", trials)

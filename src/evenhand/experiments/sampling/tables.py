@@ -162,7 +162,8 @@ def _at(frame: pd.DataFrame, scheme: str, round: int) -> Any:
 def gain_verdict(claim: Claim, first: Any, second: Any, settings: Tables | Images, *, sign: int = 1) -> Verdict:
     """Judge whether the first is above the second (below with sign = -1) by more than two standard errors."""
     gain = sign * (first - second)
-    said = f"{first.mean():.4f} against {second.mean():.4f}, gain {gain.mean():+.4f} +- {gain.sem():.4f}"
+    error = f"+- {gain.sem():.4f}" if len(gain) > 1 else "in one trial"
+    said = f"{first.mean():.4f} against {second.mean():.4f}, gain {gain.mean():+.4f} {error}"
     enough = settings.rounds >= claim.needs["rounds"]
     sure = certainty(gain.mean(), gain.sem(), settings.trials) if enough else 0.0
     return claim.verdict(bool(gain.mean() > 2 * gain.sem()), said, settings, certainty=sure)
