@@ -118,6 +118,8 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
     Source: the head of this module.
     """
 
+    _partial = False
+    """Whether some arms are not on offer in the round to be decided."""
     _in_segment = False
     """Whether the round to be decided names its segment."""
 
@@ -222,6 +224,7 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
             self._enter_segment(label)
         self._rank()
         if available is not None:
+            self._partial = True
             self._state.offered[:] = 0
             self._state.offered[available] = 1
 
@@ -250,6 +253,8 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
         self._state.offered[:] = [label not in self.retired for label in self._labels]
 
     def _choose(self, shown: Floats) -> tuple[int, int, float]:
+        if self._segments is None and not self._partial:
+            return UnderQuota._choose(self, shown)
         if self._segments is not None and not self._in_segment:
             raise ArgumentError(wanted("segment", "one, as earlier rounds had", None))
         try:
@@ -259,7 +264,8 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
             return chosen
         finally:
             self._in_segment = False
-            if self._form is RANKED:
+            if self._partial:
+                self._partial = False
                 self.reset_offer()
 
     def _slate(self) -> tuple[int, ...]:
