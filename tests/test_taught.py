@@ -166,7 +166,12 @@ STEPPED = ("interventions", "sampling")
 SIMULATED = [entry.name for entry in registry.entries("policy") if entry.name.split("/")[0] not in STEPPED]
 
 
-@pytest.mark.parametrize("name", SIMULATED)
+def timed(name):
+    """Return a name as a parameter; those whose kernels compile for long are in the long tests."""
+    return name if name.startswith(("learners/", "quotas/")) else pytest.param(name, marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize("name", [timed(name) for name in SIMULATED])
 def test_simulate_refuses_a_policy_whose_memory_it_would_not_use(name):
     policy, world = examples(registry.get(name).cls)[0]
     policy = policy.fresh(arms=world.arms) if getattr(policy, "arms", 0) is None else policy
