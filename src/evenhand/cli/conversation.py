@@ -26,6 +26,10 @@ def ask(
         str,
         typer.Option(help="The contexts, one row per arm: [[1.0, 0.2], ...], a JSON or CSV file, or -."),
     ] = "",
+    available: Annotated[
+        str, typer.Option(help='The arms on offer in this round, where not all are: a,b, or JSON such as ["a,b", 17].')
+    ] = "",
+    segment: Annotated[str | None, typer.Option(help="The segment of this round, such as mobile.")] = None,
     count: Annotated[int, typer.Option(help="How many decisions to take in one transaction.", min=1)] = 1,
     key: Annotated[
         str | None,
@@ -33,12 +37,18 @@ def ask(
     ] = None,
 ) -> None:
     """Take a decision. It is saved with its reason before it is printed as one line of JSON."""
+    from evenhand.cli.changes import labels_of
+    from evenhand.cli.inputs import labels_in
     from evenhand.cli.observations import contexts_of
     from evenhand.cli.output import line
     from evenhand.studies import Operation, Study
 
     with Study.open(store, study) as running:
-        given = {"contexts": contexts_of(contexts, running)} if contexts else {}
+        given: dict[str, Any] = {"contexts": contexts_of(contexts, running)} if contexts else {}
+        if available:
+            given["available"] = labels_of(labels_in(available, "--available"), running)
+        if segment is not None:
+            given["segment"] = segment
         outcomes = running.perform([Operation("ask", given=given, key=key, number=n) for n in range(count)])
         try:
             for outcome in outcomes:
@@ -54,7 +64,7 @@ def ask(
 def tell(
     store: STORE,
     ticket: Annotated[str, typer.Argument(help="The decision's number or its signed ticket.")] = "",
-    reward: Annotated[str, typer.Argument(help="The reward; [1, 0] for several, null if nobody was chosen.")] = "",
+    reward: Annotated[str, typer.Argument(help="The reward; 1,0 or a=1,b=0 for several, null for none.")] = "",
     study: STUDY = None,
     file: Annotated[
         str,

@@ -45,24 +45,36 @@ def new(
         Path | None,
         typer.Option(help='JSON file with the policy, {"policy": "quotas/fair-ucb", ...}; options override it.'),
     ] = None,
+    promises: Annotated[
+        Path | None,
+        typer.Option(help="TOML file with promises: shares, sets, tolerance, plays, caps, windows, learner, arms."),
+    ] = None,
     json: JSON = False,
 ) -> None:
     """Create a study: a policy in a store, where every decision and reward is saved."""
     from evenhand.cli.output import as_json, say
     from evenhand.cli.policies import describe, put
+    from evenhand.cli.promises import described_promises
     from evenhand.studies import Study
     from evenhand.studies.expiry import read_expiry
     from evenhand.studies.specification import policy_from
     from evenhand.traits import traits_of
 
     described = {} if spec is None else _described(spec)
+    if promises is not None:
+        if policy or described or shares or tolerance is not None:
+            mend = "the file names them: write --learner or --arms beside it"
+            raise ArgumentError(
+                wanted("--promises", "without --policy, --spec, --shares and --tolerance", "both", mend)
+            )
+        described = described_promises(promises, learner, _arms(arms) if arms else None)
     if policy:
         named = describe(policy, learner)
         described = named | described | (named if learner or "+" in policy else {"policy": named["policy"]})
-    elif learner:
+    elif learner and promises is None:
         raise ArgumentError(wanted("--learner", "a learner beside --policy", learner))
     if not described:
-        raise ArgumentError("--policy: name a policy, such as fair-ucb, or pass --spec FILE")
+        raise ArgumentError("--policy: name a policy, such as fair-ucb, or pass --spec FILE or --promises FILE")
     given = {"tolerance": tolerance, "seed": seed} | _labels(arms, shares, groups, sensitive)
     for option, value in given.items():
         if value is not None:
@@ -133,12 +145,9 @@ def _labels(arms: str, shares: str, groups: str, sensitive: str) -> dict[str, An
 def _arms(text: str) -> Any:
     if text.isdigit():
         return int(text)
-    if not text.lstrip().startswith("["):
-        return [label.strip() for label in text.split(",")]
-    try:
-        return json_.loads(text)
-    except ValueError as error:
-        raise ArgumentError(wanted("--arms", 'labels a,b,c or ["a", "b"] as JSON', text)) from error
+    from evenhand.cli.inputs import labels_in
+
+    return labels_in(text, "--arms")
 
 
 def _settings(pairs: list[str]) -> dict[str, Any]:

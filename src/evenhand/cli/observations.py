@@ -59,18 +59,38 @@ def ticket_of(text: str) -> int | str:
 
 
 def reward_of(text: str) -> Any:
-    """Read a reward: a number, a list of numbers as JSON, or null where nobody was chosen."""
+    """Read a reward: a number, several as 1,0 or a=1,b=0 or JSON, or null where nobody was chosen."""
     try:
         return float(text)
     except ValueError:
         pass
     try:
-        value = json.loads(text)
+        value = json.loads(text if text.lstrip()[:1] in ("[", "{", "n") or "=" in text else f"[{text}]")
     except ValueError:
-        value = text
-    if value is None or (isinstance(value, list) and all(type(one) in (int, float) for one in value)):
-        return value if value is None else [float(one) for one in value]
-    raise RewardError(wanted("REWARD", "a number, a list [1.0, 0.0], or null", text))
+        value = _by_arm(text)
+    if value is None:
+        return None
+    numbers = value.values() if isinstance(value, dict) else value if isinstance(value, list) else [text]
+    if not all(type(one) in (int, float) for one in numbers):
+        raise RewardError(wanted("REWARD", "a number, a list [1.0, 0.0] or 1,0, rewards by arm a=1,b=0, or null", text))
+    if isinstance(value, dict):
+        return {arm: float(one) for arm, one in value.items()}
+    return [float(one) for one in value]
+
+
+def _by_arm(text: str) -> Any:
+    """Read a=1,b=0, or with spaces in the place of commas; return the text where it is something else."""
+    named: dict[str, Any] = {}
+    for part in text.replace(",", " ").split():
+        arm, equals, number = part.rpartition("=")
+        try:
+            value = float(number)
+        except ValueError:
+            return text
+        if not equals or not arm or arm in named:
+            return text
+        named[arm] = value
+    return named
 
 
 def pairs_of(text: str, option: str) -> list[list[int]]:

@@ -165,11 +165,35 @@ def _sentences(found: dict[str, Any], every: bool) -> list[str]:
     if promise is not None and promise["worst_arm"] is not None:
         worst = promise["worst_shortfall"], promise["worst_arm"], promise["worst_round"]
         lines.append(promise_sentence(promise["when"], promise["kept"], *worst))
+    if promise is not None:
+        lines += _beyond_shares(promise)
     tickets = found["open_tickets"]
     if tickets:
         shown = tickets if every else tickets[:12]
         more = "" if len(shown) == len(tickets) else f" and {len(tickets) - len(shown)} more, see --open"
         lines.append(f"Open tickets: {', '.join(map(str, shown))}{more}.")
+    return lines
+
+
+def _beyond_shares(promise: dict[str, Any]) -> list[str]:
+    """Return a line for each kind of promise beside fixed shares of single arms."""
+    lines = []
+    if promise["worst_arm"] is None and promise["kept"] is not None:
+        kept = "was kept" if promise["kept"] else "was BROKEN"
+        lines.append(f"The promise {kept} {promise['when']}.")
+    if "plays" in promise:
+        lines.append(f"{promise['plays']} arms are played in a round.")
+    told = {
+        "Caps": [f"{one['label']} {one['cap']:.4g}" for one in promise.get("caps", ())],
+        "Shares of sets": [f"{'+'.join(map(str, s['arms']))} {s['share']:.4g}" for s in promise.get("sets", ())],
+        "Windows": [f"{one['label']} {one['plays']} in any {one['rounds']}" for one in promise.get("windows", ())],
+        "Retired": list(map(str, promise.get("retired", ()))),
+    }
+    lines += [f"{name}: {', '.join(parts)}." for name, parts in told.items() if parts]
+    for epoch in promise.get("history", ()):
+        shares = ", ".join(f"{one['label']} {one['share']:.4g}" for one in epoch["shares"])
+        when = "" if epoch["at"] is None else f" ({epoch['at']:%Y-%m-%d %H:%M}, {epoch['kind']})"
+        lines.append(f"Shares from round {epoch['round']}{when}: {shares}.")
     return lines
 
 

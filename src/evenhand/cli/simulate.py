@@ -36,6 +36,9 @@ def simulate(
         str, typer.Option(help="Promised share of each arm: 0.02, or a=0.2,b=1/3, or a CSV with columns arm, share.")
     ] = "",
     tolerance: Annotated[float, typer.Option(help="By how many pulls an arm may be behind its share.")] = 0.0,
+    promises: Annotated[
+        Path | None, typer.Option(help="TOML file with promises, as for `evenhand new`; it becomes one more policy.")
+    ] = None,
     rounds: Annotated[int, typer.Option(help="The number of rounds in each replication.")] = 10_000,
     replications: Annotated[int, typer.Option(help="The number of independent replications.")] = 20,
     seed: Annotated[int | None, typer.Option(help="The seed; by default drawn and shown.")] = None,
@@ -48,13 +51,17 @@ def simulate(
     from evenhand.cli.inputs import shares_of
     from evenhand.cli.output import folder
     from evenhand.cli.policies import policies_of
+    from evenhand.cli.promises import described_promises
+    from evenhand.studies.specification import build
 
     if data is not None and group:
         played = _grouped(world or means, data, arm, group, reward, features, sensitive)
     else:
         played = _world(world, data, arm, reward, means)
     owed = shares_of(shares, played.arms) if shares else None
-    policies = policies_of(policy or [], played, owed, tolerance, rounds)
+    policies = {} if promises and not policy else policies_of(policy or [], played, owed, tolerance, rounds)
+    if promises is not None:
+        policies[promises.stem] = build(described_promises(promises, arms=played.arms))
     history = eh.simulate(
         policies,
         played,

@@ -65,6 +65,8 @@ def verify(
         if found.worst_shortfall is not None:
             worst = found.worst_shortfall, found.worst_arm, found.worst_round
             say(promise_sentence(str(found.promise), found.promise_kept, *worst))
+        elif found.promise_kept is not None:
+            say(f"The promise {'was kept' if found.promise_kept else 'was BROKEN'} {found.promise}.")
         say(f"Last digest: {found.digest or 'none'}")
     if not found.ok:
         raise typer.Exit(1)

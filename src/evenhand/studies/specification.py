@@ -26,7 +26,14 @@ __all__ = ["build", "policy_from", "relabelled"]
 
 OBJECTS = {"learner": "policy", "inner": "policy", "metric": "part", "model": "part"}
 """Arguments that take an object, and its kind."""
-LABELLED = {"shares": "arms", "windows": "arms", "caps": "arms", "proportions": "groups", "costs": "groups"}
+LABELLED = {
+    "shares": "arms",
+    "windows": "arms",
+    "caps": "arms",
+    "behind": "arms",
+    "proportions": "groups",
+    "costs": "groups",
+}
 """Arguments that may be objects keyed by labels, and the argument that lists these labels."""
 FROM_PYTHON = {
     "learners/adapter": "it wraps an object of another library",

@@ -1,0 +1,87 @@
+"""`evenhand add`, `retire` and `change`: change what a study promises while it runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from evenhand.cli.options import JSON, STORE, STUDY
+from evenhand.errors import EvenhandError, SharesError, wanted
+
+if TYPE_CHECKING:
+    from evenhand.studies import Study
+
+__all__ = ["add", "change", "retire"]
+
+
+def add(
+    store: STORE,
+    arm: Annotated[str, typer.Argument(help="The label of the arm: a new one, or that of a retired arm.")],
+    share: Annotated[str, typer.Option(help="Its promised share, such as 0.1 or 1/5.")] = "0",
+    study: STUDY = None,
+    json: JSON = False,
+) -> None:
+    """Put a new arm on offer, or a retired one again; the promises to all other arms go on."""
+    from evenhand.cli.output import answer
+    from evenhand.studies import Study
+
+    with Study.open(store, study) as running:
+        label = labels_of([arm], running)[0]
+        wait = _do(running, "add", {"arm": label, "share": share})
+        when = f"; its promise begins after {wait} rounds" if wait else ""
+        answer({"status": "added", "arm": label, "begins_after": wait}, f"added {label}{when}", json)
+
+
+def retire(
+    store: STORE,
+    arm: Annotated[str, typer.Argument(help="The label of the arm.")],
+    study: STUDY = None,
+    json: JSON = False,
+) -> None:
+    """Take an arm off offer; its open tickets may still be told."""
+    from evenhand.cli.output import answer
+    from evenhand.studies import Study
+
+    with Study.open(store, study) as running:
+        label = labels_of([arm], running)[0]
+        _do(running, "retire", {"arm": label})
+        answer({"status": "retired", "arm": label}, f"retired {label}", json)
+
+
+def change(
+    store: STORE,
+    shares: Annotated[str, typer.Option(help="The share of each arm on offer: a=0.2,b=1/3, or a CSV or JSON file.")],
+    study: STUDY = None,
+    json: JSON = False,
+) -> None:
+    """Promise other shares from now on: rounds and decisions are counted from this change."""
+    from evenhand.cli.inputs import named_shares
+    from evenhand.cli.output import answer
+    from evenhand.studies import Study
+
+    named = named_shares(shares)
+    if named is None:
+        raise SharesError(wanted("--shares", "ARM=SHARE,ARM=SHARE, or a CSV or JSON file", shares))
+    with Study.open(store, study) as running:
+        owed = dict(zip(labels_of(list(named), running), named.values(), strict=True))
+        dropped: dict[Any, float] = _do(running, "change", {"shares": owed})
+        lags = ", ".join(f"{arm} {pulls:.4g}" for arm, pulls in dropped.items())
+        more = f"; not carried over, in pulls: {lags}" if lags else ""
+        rows = [{"label": arm, "pulls": pulls} for arm, pulls in dropped.items()]
+        answer({"status": "changed", "dropped": rows}, f"changed{more}", json)
+
+
+def labels_of(texts: list[str], study: Study) -> list[Any]:
+    """Return the study's labels for their texts, which may be those of numbers; unknown texts as they are."""
+    known = {str(arm): arm for arm in study.bare_policy.arms or ()}
+    return [known.get(text, text) for text in texts]
+
+
+def _do(study: Study, kind: Literal["add", "retire", "change"], given: dict[str, Any]) -> Any:
+    from evenhand.studies import Operation
+
+    (outcome,) = study.perform([Operation(kind, given=given)])
+    if isinstance(outcome, EvenhandError):
+        raise outcome
+    return outcome

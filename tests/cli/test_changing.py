@@ -1,0 +1,134 @@
+"""Slates, arms on offer, segments, promises that change and promises in a file, from the shell."""
+
+import json
+
+import pytest
+
+from evenhand.errors import ArgumentError, RewardError, SharesError, TableError, UnknownArmError
+from evenhand.studies import Study
+from tests.cli.shell import answer, asked, call, refused
+
+PROMISES = """
+learner = "thompson"
+tolerance = 1
+plays = 2
+arms = ["a", "b", "c", "d"]
+
+[shares]
+a = "1/2"
+b = 0.25
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "promises.toml"
+    path.write_text(PROMISES)
+    return path
+
+
+def made(tmp_path, text, *options):
+    (tmp_path / "p.toml").write_text(text)
+    return answer("new", tmp_path / "one.evenhand", "--promises", tmp_path / "p.toml", "--seed", "1", *options)
+
+
+def test_a_slate_from_a_file_of_promises(tmp_path, file):
+    store = tmp_path / "places.evenhand"
+    answer("new", store, "--promises", file, "--seed", "1")
+    first, second, third = (asked(store, "--available", "a,c,d")[0], *asked(store, "--count", "2"))
+    assert set(first["arms"]) <= {"a", "c", "d"}
+    assert len(first["indexes"]) == 2
+    assert answer("tell", store, first["ticket"], "1,0") == "told\n"
+    one, other = first["arms"]
+    assert answer("tell", store, "1", f"{one}=1,{other}=0") == "already told\n"
+    assert answer("tell", store, "1", f"{other}=0 {one}=1") == "already told\n"
+    assert answer("tell", store, "2", json.dumps(dict.fromkeys(second["arms"], 0.5))) == "told\n"
+    refused(RewardError, "reward: wanted", "tell", store, third["id"], "1")
+    refused(RewardError, "rewards by arm", "tell", store, third["id"], "a=1,a=0")
+    with Study.open(store) as study:
+        assert study.policy.shares == {"a": study.policy.shares["a"], "b": 0.25, "c": 0, "d": 0}
+        assert study.policy.tolerance == 1
+    shown = answer("show", store)
+    assert "2 arms are played in a round." in shown
+    assert call("verify", store).exit_code == 0
+
+
+def test_arms_come_and_go_and_shares_change(tmp_path):
+    store = tmp_path / "pace.evenhand"
+    new = ("-p", "deadline-learn", "--arms", "3", "--shares", "0.2", "--seed", "1")
+    answer("new", store, *new)
+    asked(store, "--count", "5")
+    assert answer("add", store, "new", "--share", "1/10") == "added new\n"
+    assert json.loads(answer("retire", store, "1", "--json")) == {"status": "retired", "arm": 1}
+    assert answer("change", store, "--shares", "0=0.1,2=1/2,new=0.1").startswith("changed")
+    assert asked(store, "--available", "0")[0]["arm"] == 0
+    shown = answer("show", store)
+    assert "Retired: 1." in shown
+    assert "Shares from round 1: 0 0.2, 1 0.2, 2 0.2." in shown
+    assert "change): 0 0.1, 2 0.5, new 0.1." in shown
+    assert "was kept at every round" in answer("verify", store)
+    before = Study.open(store).sequence
+    refused(ArgumentError, "retired before", "retire", store, "1")
+    refused(UnknownArmError, "one of", "retire", store, "z")
+    refused(SharesError, "what the other shares leave", "add", store, "more", "--share", "0.9")
+    refused(SharesError, "no arm 'z'", "change", store, "--shares", "z=1")
+    refused(SharesError, "ARM=SHARE", "change", store, "--shares", "0.1")
+    refused(ArgumentError, "labels of the arms", "ask", store, "--available", "0,z")
+    refused(ArgumentError, "as JSON", "ask", store, "--available", "[0")
+    assert Study.open(store).sequence == before
+
+
+def test_a_policy_that_cannot_change_says_so(store):
+    refused(ArgumentError, "whose promise can change", "change", store, "--shares", "a=0.1,b=0.1")
+    refused(ArgumentError, "segment", "ask", store, "--segment", "mobile")
+
+
+def test_windows_sets_caps_and_segments_from_a_file(tmp_path):
+    store = tmp_path / "one.evenhand"
+    made(tmp_path, "arms = ['a', 'b', 'c']\n[windows]\na = 4\nb = [2, 9]\n")
+    asked(store, "--count", "30")
+    assert "The promise was kept in every window" in answer("show", store)
+    assert "Windows: a 1 in any 4, b 2 in any 9." in answer("show", store)
+    assert "The promise was kept in every window." in answer("verify", store)
+    made(tmp_path, "arms = 4\n[[sets]]\narms = [0, 1]\nshare = '1/2'\n[shares]\n2 = 0.1\n", "--name", "sets")
+    asked(store, "--study", "sets", "--segment", "mobile")
+    assert "Shares of sets: 0+1 0.5." in answer("show", store, "--study", "sets")
+    made(tmp_path, "cap_tolerance = 2\n[shares]\na = 0.5\nb = 0\n[caps]\na = 0.6\n", "--name", "caps")
+    assert "Caps: a 0.6." in answer("show", store, "--study", "caps")
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "words"),
+    [
+        ("shares = ", TableError, "cannot be read as TOML"),
+        ("share = 0.2", ArgumentError, "did you mean 'shares'"),
+        ("tolerance = 1", ArgumentError, "shares, sets or windows"),
+        ("plays = 2\n[windows]\na = 4\nb = 5", ArgumentError, "windows alone"),
+        ("[windows]\na = 2\nb = 1", SharesError, "more than 1"),
+        ("learner = 3\n[shares]\na = 0.1\nb = 0.1", ArgumentError, "the name of a learner"),
+        ("[shares]\na = 0.9\nb = 0.3", SharesError, "more than 1"),
+        ("arms = ['a', 'b']\n[[sets]]\narms = 'a'\nshare = 0.5", ArgumentError, "a list of labels"),
+        ("arms = ['a', 'b']\n[[sets]]\narms = ['a', 'b']", ArgumentError, "share"),
+        ("sets = 1\n[shares]\na = 0.9\nb = 0.1", ArgumentError, "sets"),
+        ("plays = 3\n[shares]\na = 0.9\nb = 0.1", ArgumentError, "plays"),
+    ],
+)
+def test_promises_that_cannot_be_read_or_kept_are_refused_by_name(tmp_path, text, error, words):
+    (tmp_path / "p.toml").write_text(text)
+    refused(error, words, "new", tmp_path / "one.evenhand", "--promises", tmp_path / "p.toml")
+    assert not (tmp_path / "one.evenhand").exists()
+
+
+def test_a_file_of_promises_stands_alone(tmp_path, file):
+    new = ("new", tmp_path / "one.evenhand", "--promises", file)
+    refused(ArgumentError, "--promises", *new, "--policy", "fair-ucb")
+    refused(ArgumentError, "--promises", *new, "--shares", "a=0.1")
+    refused(TableError, "cannot be read", "new", tmp_path / "one.evenhand", "--promises", tmp_path / "none.toml")
+
+
+def test_promises_of_a_file_are_simulated(tmp_path):
+    (tmp_path / "slow.toml").write_text("tolerance = 1\n[shares]\n0 = 0.5\n")
+    options = ("--rounds", "300", "--replications", "2", "--seed", "1", "--jobs", "1", "--json")
+    found = answer("simulate", "quotas/bernoulli-arms", "--promises", tmp_path / "slow.toml", *options)
+    (policy,) = json.loads(found)["policies"]
+    assert (policy["policy"], policy["promise_kept"]) == ("slow", True)
