@@ -84,9 +84,14 @@ def get(name: str, kind: Kind | None = None) -> Entry:
     RegistryError
         If there is none; the message lists the nearest names.
     """
-    home = name.split("/")[0]
+    home, _, last = name.partition("/")
     if home in HOMES:
-        importlib.import_module(f"evenhand.{home}")
+        package = importlib.import_module(f"evenhand.{home}")
+        alone = last.replace("-", "_")
+        if name not in _entries and any(module.name == alone for module in pkgutil.iter_modules(package.__path__)):
+            importlib.import_module(f"evenhand.{home}.{alone}")
+        if name not in _entries:
+            _import_home(home, False)
     if name not in _entries:
         _import_all(True)
     found = _entries.get(name)
@@ -133,13 +138,17 @@ def _import_all(heavy: bool) -> None:
 
     own_modules()
     for home in HOMES:
-        package = importlib.import_module(f"evenhand.{home}")
-        for module in pkgutil.iter_modules(package.__path__, f"evenhand.{home}."):
-            if heavy or module.name.rpartition(".")[2] not in getattr(package, "ON_DEMAND", ()):
-                with suppress(MissingExtraError):
-                    importlib.import_module(module.name)
+        _import_home(home, heavy)
     for plugin in entry_points(group=PLUGINS):
         try:
             plugin.load()
         except Exception as error:
             raise RegistryError(f"{plugin.name}, a plugin ({plugin.value}), cannot be imported: {error}") from error
+
+
+def _import_home(home: str, heavy: bool) -> None:
+    package = importlib.import_module(f"evenhand.{home}")
+    for module in pkgutil.iter_modules(package.__path__, f"evenhand.{home}."):
+        if heavy or module.name.rpartition(".")[2] not in getattr(package, "ON_DEMAND", ()):
+            with suppress(MissingExtraError):
+                importlib.import_module(module.name)

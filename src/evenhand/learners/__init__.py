@@ -1,18 +1,22 @@
 """Plain bandit algorithms that problems build on, each from its own paper and a policy on its own."""
 
-from evenhand.learners.adapter import Adapter
-from evenhand.learners.discounted_lin_ucb import DiscountedLinUCB
-from evenhand.learners.discounted_thompson import DiscountedThompson
-from evenhand.learners.discounted_ucb import DiscountedUCB
-from evenhand.learners.epsilon_greedy import EpsilonGreedy
-from evenhand.learners.exp3 import Exp3
-from evenhand.learners.glr_kl_ucb import GLRKLUCB
-from evenhand.learners.kl_ucb import KLUCB
-from evenhand.learners.moss import MOSS
-from evenhand.learners.sliding_window_ucb import SlidingWindowUCB
-from evenhand.learners.softmax import Softmax
-from evenhand.learners.thompson import Thompson
-from evenhand.learners.ucb1 import UCB1
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from evenhand.learners.adapter import Adapter
+    from evenhand.learners.discounted_lin_ucb import DiscountedLinUCB
+    from evenhand.learners.discounted_thompson import DiscountedThompson
+    from evenhand.learners.discounted_ucb import DiscountedUCB
+    from evenhand.learners.epsilon_greedy import EpsilonGreedy
+    from evenhand.learners.exp3 import Exp3
+    from evenhand.learners.glr_kl_ucb import GLRKLUCB
+    from evenhand.learners.kl_ucb import KLUCB
+    from evenhand.learners.moss import MOSS
+    from evenhand.learners.sliding_window_ucb import SlidingWindowUCB
+    from evenhand.learners.softmax import Softmax
+    from evenhand.learners.thompson import Thompson
+    from evenhand.learners.ucb1 import UCB1
 
 __all__ = [
     "GLRKLUCB",
@@ -29,3 +33,31 @@ __all__ = [
     "Softmax",
     "Thompson",
 ]
+
+MODULES = {
+    "Adapter": "adapter",
+    "DiscountedLinUCB": "discounted_lin_ucb",
+    "DiscountedThompson": "discounted_thompson",
+    "DiscountedUCB": "discounted_ucb",
+    "EpsilonGreedy": "epsilon_greedy",
+    "Exp3": "exp3",
+    "GLRKLUCB": "glr_kl_ucb",
+    "KLUCB": "kl_ucb",
+    "MOSS": "moss",
+    "SlidingWindowUCB": "sliding_window_ucb",
+    "Softmax": "softmax",
+    "Thompson": "thompson",
+    "UCB1": "ucb1",
+}
+"""The module of each class, which is imported when the class is first used."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(importlib.import_module(f"{__name__}.{MODULES[name]}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

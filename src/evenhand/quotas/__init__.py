@@ -3,15 +3,21 @@
 Promise: at every round t, N_i(t) >= floor(r_i t) - alpha.
 """
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from evenhand.quotas.audit import Audit, audit
-from evenhand.quotas.changing_worlds import ChangingArms, DriftingArms
-from evenhand.quotas.deadline_learn import DeadlineLearn
-from evenhand.quotas.fair_learn import FairLearn, FairUCB
-from evenhand.quotas.horizon_fair_ucb import HorizonFairUCB
-from evenhand.quotas.lfg import LFG
-from evenhand.quotas.problem import Promise
-from evenhand.quotas.window_learn import WindowLearn
-from evenhand.quotas.worlds import BernoulliArms, LoggedArms
+
+if TYPE_CHECKING:
+    from evenhand.quotas.changing_worlds import ChangingArms, DriftingArms
+    from evenhand.quotas.deadline_learn import DeadlineLearn
+    from evenhand.quotas.fair_learn import FairLearn
+    from evenhand.quotas.fair_ucb import FairUCB
+    from evenhand.quotas.horizon_fair_ucb import HorizonFairUCB
+    from evenhand.quotas.lfg import LFG
+    from evenhand.quotas.problem import Promise
+    from evenhand.quotas.window_learn import WindowLearn
+    from evenhand.quotas.worlds import BernoulliArms, LoggedArms
 
 __all__ = [
     "LFG",
@@ -28,3 +34,29 @@ __all__ = [
     "Promise",
     "audit",
 ]
+
+MODULES = {
+    "BernoulliArms": "worlds",
+    "ChangingArms": "changing_worlds",
+    "DeadlineLearn": "deadline_learn",
+    "DriftingArms": "changing_worlds",
+    "FairLearn": "fair_learn",
+    "FairUCB": "fair_ucb",
+    "HorizonFairUCB": "horizon_fair_ucb",
+    "LFG": "lfg",
+    "LoggedArms": "worlds",
+    "Promise": "problem",
+    "WindowLearn": "window_learn",
+}
+"""The module of each class, which is imported when the class is first used."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(importlib.import_module(f"{__name__}.{MODULES[name]}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

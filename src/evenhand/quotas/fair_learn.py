@@ -24,17 +24,14 @@ from evenhand.errors import SharesError
 from evenhand.kernels.arrays import Ints
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.due_times import NEVER, advance
-from evenhand.learners.thompson import Thompson
-from evenhand.learners.ucb1 import UCB1
 from evenhand.policy import KernelPolicy
 from evenhand.protocol import Label
 from evenhand.quotas.problem import Promise
 from evenhand.quotas.under_quota import Rule, Shares, UnderQuota, as_wished, read_promise
-from evenhand.quotas.worlds import BernoulliArms
 from evenhand.registry import register
 from evenhand.rng import Seed
 
-__all__ = ["FairLearn", "FairUCB"]
+__all__ = ["FairLearn"]
 
 
 class FairParams(NamedTuple):
@@ -170,57 +167,8 @@ class FairLearn(UnderQuota, KernelPolicy):
 
     @classmethod
     def examples(cls) -> Iterator[tuple[FairLearn, Any]]:
+        from evenhand.learners import UCB1, Thompson
+        from evenhand.quotas.worlds import BernoulliArms
+
         yield cls(Thompson(), [0.2, 0.3, 0.25], tolerance=2.5), BernoulliArms([0.7, 0.5, 0.4])
         yield cls(UCB1(), {"a": "1/3", "b": 0.0}), BernoulliArms({"a": 0.2, "b": 0.9})
-
-
-@register("quotas/fair-ucb")
-class FairUCB(UnderQuota, KernelPolicy):
-    """Play UCB1 under guaranteed shares, the paper's Fair-UCB: `FairLearn(UCB1(), shares, tolerance)` in one word.
-
-    Parameters
-    ----------
-    shares : the share r_i of the rounds owed to each arm, at most 1/n_arms: a list, a dict arm -> share, or one number
-        with `arms`.
-    tolerance : alpha >= 0, by how many pulls an arm may be behind.
-    arms : labels, where `shares` has none.
-    seed : unused by this rule, kept so that policies are interchangeable.
-
-    Raises
-    ------
-    SharesError, ArgumentError
-        As `FairLearn` does.
-
-    Examples
-    --------
-    >>> policy = FairUCB({"a": 0.25, "b": 0.25, "c": 0.25})
-    >>> policy.ask().reason, policy.ask().reason
-    ('never tried before', 'owed its share')
-
-    Source: Patil, Ghalme, Nair, Narahari (2021), Algorithm 1 with UCB1, Theorems 2 to 4. Its r-regret is at most
-    (1 + pi^2/3) sum_i Delta_i + sum over { i : r_i T - alpha < 8 ln T / Delta_i^2 } of Delta_i (8 ln T / Delta_i^2 -
-    (r_i T - alpha)).
-    """
-
-    rule = RULE
-
-    def __init__(
-        self,
-        shares: Shares | Any,
-        tolerance: float = 0.0,
-        *,
-        arms: int | Sequence[Label] | None = None,
-        seed: Seed = None,
-    ) -> None:
-        self._set_up(UCB1(), at_most_equal_shares(read_promise(shares, tolerance, arms)), seed)
-
-    def quota_parameters(self, learner: Any) -> FairParams:
-        return fair_parameters(self.promise, learner)
-
-    def quota_memory(self, learner: Any) -> FairState:
-        return fair_memory(self.promise, learner)
-
-    @classmethod
-    def examples(cls) -> Iterator[tuple[FairUCB, Any]]:
-        yield cls([0.2, 0.3, 0.25]), BernoulliArms([0.7, 0.5, 0.4])
-        yield cls([0.08] * 10, tolerance=3), BernoulliArms([0.05 * i for i in range(10)])
