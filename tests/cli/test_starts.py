@@ -49,10 +49,13 @@ def test_help_imports_no_library_that_computes():
     assert not modules & (HEAVY | PROBLEMS | {"numpy", "sqlalchemy", "evenhand.studies", "evenhand.quotas"})
 
 
-def test_ask_imports_no_other_problem_and_no_other_command(study):
+OTHERS = {"evenhand.simulation", "evenhand.quotas.deadline_learn", "evenhand.learners.thompson"}
+
+
+def test_ask_imports_no_other_problem_policy_or_command(study):
     modules = imported("ask", study)
-    assert {"evenhand.cli.conversation", "evenhand.quotas"} <= modules
-    assert not modules & (HEAVY | PROBLEMS | {"rich", "evenhand.cli.simulate", "evenhand.cli.show"})
+    assert {"evenhand.cli.conversation", "evenhand.quotas.fair_ucb"} <= modules
+    assert not modules & (HEAVY | PROBLEMS | OTHERS | {"rich", "evenhand.cli.simulate", "evenhand.cli.show"})
 
 
 def test_tell_imports_no_other_problem_and_no_other_command(study):
@@ -60,3 +63,13 @@ def test_tell_imports_no_other_problem_and_no_other_command(study):
     modules = imported("tell", study, "1", "0.5", "--json")
     assert "evenhand.cli.conversation" in modules
     assert not modules & (HEAVY | PROBLEMS | {"rich", "evenhand.cli.simulate", "evenhand.cli.show"})
+
+
+@pytest.mark.parametrize("name", ["quotas/bernoulli-arms", "quotas/fair-ucb", "learners/kl-ucb"])
+def test_a_registered_name_is_found_without_other_problems(name):
+    look = f"import sys; from evenhand import registry; print(registry.get({name!r}).name, *sys.modules)"
+    found, *modules = subprocess.run(
+        [sys.executable, "-c", look], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert found == name
+    assert not set(modules) & (HEAVY | PROBLEMS)
