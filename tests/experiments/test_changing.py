@@ -10,7 +10,7 @@ CLAIM = Claim("the learner that explores less loses less", "nowhere", TOLERANCE,
 
 
 def test_the_comparisons_are_there():
-    assert [one.id for one in find("changing")] == ["changing/besson-problem-1", "changing/garivier-moulines"]
+    assert {"changing/besson-problem-1", "changing/garivier-moulines"} <= {one.id for one in find("changing")}
 
 
 def test_an_order_is_judged_by_the_differences_within_worlds():

@@ -198,6 +198,19 @@ def test_promises_are_kept_over_them_whatever_is_on_offer(learner, plays):
     assert from_bytes(to_bytes(policy)).ask(available=[1]).arm == 1
 
 
+@pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: f"{type(learner).__name__}")
+def test_an_arm_that_joins_in_mid_run_is_learned_and_served(learner):
+    policy = DeadlineLearn(learner, {"a": 0.3, "b": 0.2}, seed=1)
+    for _ in range(30):
+        policy.tell(policy.ask(), 0.2)
+    late = policy.add("c", 0.2)
+    for _ in range(80):
+        decision = policy.ask()
+        policy.tell(decision, 0.9 if decision.arm == "c" else 0.2)
+    assert policy.pulls["c"] >= max(30, (80 - late) // 5)
+    assert policy.pulls["a"] >= 110 * 3 // 10
+
+
 def test_promises_are_kept_over_them_in_the_compiled_loop():
     world = ChangingArms([[0.1, 0.2, 0.9], [0.9, 0.2, 0.1]], [200])
     policies = {

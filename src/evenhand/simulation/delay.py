@@ -148,6 +148,7 @@ def wait(pending: Pending) -> int:
 def learn_at_once(
     pending: Any, waiting: Ints, params: Any, state: Any, contexts: Floats, arm: int, reward: float, ticket: Ticket
 ) -> None:
+    """Tell the policy a reward in the round in which it was earned."""
     update(params, state, contexts, arm, reward, ticket)
 
 
