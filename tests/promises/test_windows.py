@@ -116,3 +116,22 @@ def test_online_is_the_loop_and_a_file_goes_on(tmp_path):
 def test_windows_that_cannot_be_kept_are_refused_by_name(windows, arms, words):
     with pytest.raises(SharesError, match=words):
         WindowLearn(UCB1(), windows, arms)
+
+
+def test_windows_longer_than_their_periods_are_kept_too():
+    """Periods are 16, 64, 64, 16, 32, 16, 64, 128: a class must not take the rounds before its first play."""
+
+    class Last:
+        def choose(self):
+            return 7
+
+        def update(self, index, reward):
+            pass
+
+    windows = {0: 168, 1: 96, 2: 104, 3: 24, 4: 32, 5: 16, 6: 64, 7: 256}
+    policy, last = WindowLearn(Last(), windows, seed=1), dict.fromkeys(windows, 0)
+    for t in range(1, 700):
+        decision = policy.ask()
+        policy.tell(decision, 0.0)
+        last[decision.arm] = t
+        assert all(t - last[arm] < window for arm, window in windows.items()), (t, decision.arm, last)

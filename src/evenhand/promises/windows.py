@@ -10,13 +10,18 @@ ever: those that cannot are removed until nothing changes. What remains is every
 The test by a chain. Otherwise let b_i <= a_i be periods each of which divides the next, b = x 2^j, with sum_i 1/b_i <=
 1, and
 
-    G(s) = s - sum_i max(0, 1 + floor((s - left_i) / b_i)).
+    G(s) = s - sum_i max(0, 1 + floor((s - c_i) / b_i)),    c_i = min(left_i, b_i).
 
-Theorem. If G(s) >= 0 for every s from 0 to max left + max b, all windows can be kept for ever.
+Theorem. If G(s) >= 0 for every s from 0 to 2 max b, all windows can be kept for ever.
 
-Proof. In the order of b, give each token the latest residue class modulo b_i that holds a round up to left_i and is
-free. If none is free, all rounds up to left_i are taken by tokens of periods that divide b_i, which is G < 0 at some s.
-The classes are a cyclic schedule in which token i comes every b_i <= a_i rounds, first within left_i. QED.
+Proof. In the order of b, give each token the latest round up to c_i that is free, and with it every b_i-th round from
+there on. Say that none is free for token i: all rounds up to c_i are taken by tokens k of periods that divide b_i. The
+rounds after that of k up to c_k were taken before it, by tokens whose periods divide b_k, so they are taken again every
+b_k rounds: if all rounds up to s are taken, one of them by a play of k that is due after s only, all rounds up to when
+it is due are taken too. Going on so, either every play up to some s is due by s and token i's is one more, G(s) < 0, or
+these tokens take every round for ever, and with token i the sum of 1 / b passes one. Otherwise it is a cyclic schedule
+in which token i comes every b_i <= a_i rounds, first within left_i. (With left_i in the place of c_i a class would take
+rounds before its first play, which an other token may need.) QED.
 
 So an arm may be played if G >= 0 after it, which allows more than the schedule itself. A play lowers G by one at most,
 so `spare`, the least G over the rounds in which anything is due, is how many rounds need no further look. Where no wish
@@ -121,6 +126,7 @@ def spare_after(params: Any, state: Any, served: int) -> int:
     for token in range(left.size):
         if left[token] < 1:
             return -1
+        left[token] = min(left[token], params.periods[token])
         end = max(end, left[token])
     for s in range(1, end + params.periods[params.periods.size - 1] + 1):
         due = 0
@@ -147,7 +153,7 @@ def first_slot(params: Any, state: Any) -> int:
     slots, first = state.ahead, -1
     for token in range(slots.size):  # periods ascend
         slots[token] = 0
-        for slot in range(state.left[token], max(0, state.left[token] - params.periods[token]), -1):
+        for slot in range(min(state.left[token], params.periods[token]), 0, -1):
             free = True
             for other in range(token):
                 if (slot - slots[other]) % params.periods[other] == 0:
