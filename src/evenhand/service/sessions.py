@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from typing import Any
 
 from evenhand.errors import UnknownStudyError
@@ -15,6 +16,7 @@ from evenhand.service.writer import Writer
 from evenhand.studies import Store, Study
 from evenhand.studies.creation import NAME
 from evenhand.studies.statistics import Statistics
+from evenhand.traits import traits_of
 
 __all__ = ["Session", "Sessions", "warm_up"]
 
@@ -41,6 +43,11 @@ class Session:
             statistics.advance(self._index.follow(self.reader.entries(statistics.sequence)))
             self._statistics = statistics
             yield statistics, self._index
+
+    @cached_property
+    def plays(self) -> int:
+        """How many arms the policy plays in a round."""
+        return traits_of(self.reader.first_policy).plays
 
     def audit(self) -> Any:
         """Verify the study, once as long as its log does not grow."""

@@ -18,6 +18,7 @@ from evenhand.service.errors import Refusal, envelope, refusal_of
 from evenhand.service.limits import header
 from evenhand.service.read_routes import state_of
 from evenhand.service.request_schemas import (
+    EXPECTED,
     AddBody,
     AskBatch,
     AskBody,
@@ -95,11 +96,13 @@ async def tell(request: Request, session: Session, body: TellBody | TellBatch) -
     """
     state, actor = request.app.state, request.scope["key"]
     if isinstance(body, TellBody):
-        told = await off_loop(body.samples is not None, body.told)
+        large = body.samples is not None or isinstance(body.reward, dict)
+        told = await off_loop(large, lambda: _told(session, body))
         return await _close(request, session, Operation("tell", body.ticket, told, None, actor))
     _check_size(len(body.batch), state.max_batch)
     reports = await off_loop(
-        len(body.batch) > MANY, lambda: [_report(row, f"batch[{i}]", actor) for i, row in enumerate(body.batch)]
+        len(body.batch) > MANY,
+        lambda: [_report(session, row, f"batch[{i}]", actor) for i, row in enumerate(body.batch)],
     )
     operations = [report for report in reports if isinstance(report, Operation)]
     done = iter(await session.writer.perform(operations) if operations else [])
@@ -192,11 +195,18 @@ def _operations(study: Study, rows: Sequence[AskBody], key: str | None, actor: s
     return operations
 
 
-def _report(row: dict[str, Any], where: str, actor: str) -> Operation | EvenhandError:
+def _told(session: Session, body: TellBody) -> dict[str, Any]:
+    """Return what the policy is told; one that plays one arm a round takes no rewards by arm."""
+    if isinstance(body.reward, dict) and session.plays == 1:
+        raise ArgumentError(wanted("reward", EXPECTED["reward"][1], body.reward))
+    return body.told()
+
+
+def _report(session: Session, row: dict[str, Any], where: str, actor: str) -> Operation | EvenhandError:
     """Return the operation of one row of a batch, or the error that refuses it."""
     try:
         body = parse(TellBody, row, where)
-        return Operation("tell", body.ticket, body.told(), None, actor)
+        return Operation("tell", body.ticket, _told(session, body), None, actor)
     except EvenhandError as error:
         return error
 
