@@ -133,6 +133,7 @@ def test_checkpoints(checkpoints, spacing, rounds, kept):
         ({"rounds": True}, "rounds: wanted a whole number"),
         ({"replications": 0}, "replications: wanted a whole number >= 1"),
         ({"checkpoints": 0}, "checkpoints: wanted a number >= 1, or rounds from 1 to 10"),
+        ({"rounds": 10**8, "checkpoints": 10**7 + 1}, "checkpoints: wanted at most 10000000 of them"),
         ({"checkpoints": [0, 5]}, "checkpoints: wanted"),
         ({"checkpoints": [5, 11]}, "checkpoints: wanted"),
         ({"checkpoints": [1.5]}, "checkpoints: wanted"),

@@ -265,6 +265,8 @@ def _checkpoints(checkpoints: int | Sequence[int], spacing: str, rounds: int) ->
         first = 1 if spacing == "log" and checkpoints > 1 else rounds / checkpoints
         points = spread(first, rounds, int(checkpoints))
         return np.unique(np.clip(np.rint(points), 1, rounds).astype(np.int64))
+    if is_whole(checkpoints) and checkpoints > MOST["checkpoints"]:
+        raise ArgumentError(wanted("checkpoints", f"at most {MOST['checkpoints']} of them", checkpoints))
     try:
         given = np.asarray(checkpoints)
     except ValueError:
