@@ -320,7 +320,8 @@ class KernelPolicy(Conversation):
         labels = [self._labels[index] for index in indexes]
         what = "a list in the order of decision.arms, or a dict arm -> reward"
         given = by_label(reward, "reward", what, refusal=RewardError)
-        if len(given) != len(labels) or (isinstance(given, dict) and set(given) != set(labels)):
+        unnamed = isinstance(given, dict) and {find_label(label, labels) for label in given} != set(range(len(labels)))
+        if len(given) != len(labels) or unnamed:
             raise RewardError(wanted("reward", f"one for each of the arms {labels}", reward))
         ordered = [given[label] for label in labels] if isinstance(given, dict) else list(given)
         return [(index, self._checked_reward(one)) for index, one in zip(indexes, ordered, strict=True)]

@@ -225,6 +225,8 @@ def places(labels: Iterable[Any]) -> dict[Any, int]:
 def find_label(label: Any, labels: Sequence[Any] | dict[Any, int]) -> int | None:
     """Return the position of a label: of the very same text, else of what is the same in Unicode's composed form."""
     known = labels if isinstance(labels, dict) else places(labels)
+    if isinstance(label, (bool, np.bool_)):  # equal to 0 or 1, and no label
+        return None
     try:
         return known.get(label, known.get(unicodedata.normalize("NFC", label)) if isinstance(label, str) else None)
     except TypeError:  # such as a list or an array, which is no label

@@ -94,7 +94,7 @@ def test_overlapping_sets_are_kept_within_the_tolerance_that_they_need(tmp_path)
         ({("a", "b"): 0.7, ("b", "c"): 0.7, ("a", "c"): 0.7}, {"tolerance": 1}, "cannot be promised together"),
         ({("a", "b"): 0.9, "c": 0.2}, {}, r"more than 1 by 0\.1 .*'a', 'b'"),
         ({("a", "a"): 0.4, "b": 0}, {}, "each once"),
-        ({("a", "b"): 0.4, ("b", "a"): 0.3}, {}, "each set once"),
+        ({("a", "b"): 0.4, ("b", "a"): 0.3}, {}, "each set of arms once"),
         ({("a", "b"): 1.4}, {}, "numbers from 0 to 1"),
         ({("a", "z"): 0.4}, {"arms": ["a", "b"]}, "two or more of the arms"),
         ({("a", "b"): 0.4, "c": 0.1}, {"plays": 2}, "no rule is known"),

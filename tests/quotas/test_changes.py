@@ -222,3 +222,56 @@ def test_what_cannot_be_promised_is_refused_by_name(number):
     call, kind, words = refusals()[number]
     with pytest.raises(kind, match=words):
         call()
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        lambda policy: policy.retire("nobody"),
+        lambda policy: policy.add("a", 0.1),
+        lambda policy: policy.add(["q"], 0.1),
+        lambda policy: policy.add("q", 0.9),
+        lambda policy: policy.change({"a": 1}),
+        lambda policy: policy.ask(available=["nobody"]),
+        lambda policy: policy.ask(segment="late"),
+    ],
+    ids=["retire", "add known", "add a list", "add too much", "change", "available", "segment"],
+)
+def test_a_refused_change_leaves_everything_as_it_was(refused):
+    policies = [DeadlineLearn(Thompson(), {"a": 0.3, "b": 0.2, "c": 0}, seed=3) for _ in range(2)]
+    for round in range(60):
+        if round == 10:
+            with pytest.raises(ArgumentError):
+                refused(policies[0])
+        decisions = [policy.ask() for policy in policies]
+        assert decisions[0] == decisions[1]
+        for policy, decision in zip(policies, decisions, strict=True):
+            policy.tell(decision, float(round % 3 == 0))
+
+
+def test_true_and_false_are_no_labels():
+    for call in (
+        lambda: DeadlineLearn(UCB1(), [0.2, 0.3]).ask(available=[False, True]),
+        lambda: DeadlineLearn(UCB1(), [0.2, 0.3, 0]).retire(True),
+    ):
+        with pytest.raises(ArgumentError):
+            call()
+    policy = DeadlineLearn(UCB1(), [0.2, 0.3, 0.1], plays=2)
+    decision = policy.ask()
+    with pytest.raises(RewardError):
+        policy.tell(decision, {False: 0.5, True: 0.5})
+
+
+def test_caps_far_ahead_are_refused_and_sets_may_be_frozen():
+    with pytest.raises(ArgumentError, match="cap_tolerance"):
+        DeadlineLearn(UCB1(), [0.2, 0.3], caps=0.6, cap_tolerance=1e19)
+    with pytest.raises(ArgumentError, match="cap_tolerance: wanted a finite number"):
+        DeadlineLearn(UCB1(), [0.2, 0.3], caps=0.6, cap_tolerance=-1)
+    policy = DeadlineLearn(UCB1(), {frozenset(["b", "a"]): 0.5, "c": 0.2})
+    assert policy.shares[("a", "b")] == F(1, 2)
+
+
+@pytest.mark.parametrize(("pulls", "round"), [([1], 3), (None, 3), ([1, 1], None), ([1, 1.5], 3), ({"z": 1}, 3)])
+def test_pulls_that_cannot_be_judged_are_refused(pulls, round):
+    with pytest.raises(ArgumentError, match=r"pulls|round"):
+        DeadlineLearn(UCB1(), {"a": 0.2, "b": 0.3}).promise.kept(pulls, round)

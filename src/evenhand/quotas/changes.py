@@ -26,7 +26,7 @@ from evenhand.kernels.compose import entry, interpreted
 from evenhand.kernels.due_times import NEVER
 from evenhand.policy import KernelPolicy
 from evenhand.promises.slates import can_be_kept
-from evenhand.protocol import Label, find_label
+from evenhand.protocol import Label, arm_labels, find_label
 from evenhand.quotas.problem import Promise, read_share
 from evenhand.quotas.ranked import ranked_parameters, ranked_state
 from evenhand.quotas.segments import Segments
@@ -114,7 +114,6 @@ class Changes(Base):
             got = "caps" if self.promise.caps is not None else "shares of sets" if self.promise.sets else "behind="
             raise ArgumentError(wanted("shares", what, got, "make a new policy"))
         self._token  # noqa: B018, tickets handed out before and after are the same policy's
-        self._rank()
 
 
 def _retire(policy: Any, label: Label) -> None:
@@ -145,7 +144,7 @@ def _add(policy: Any, label: Label, share: Any) -> int:
     shares, positions = [*before.shares], _positions(policy)
     arm = len(shares) if known is None else known
     if known is None:
-        Promise.read(dict.fromkeys(labels, 0))  # refuses what is no label
+        labels = arm_labels(labels, "arm")
         shares.append(part)
         positions.append(None)
         _grow(policy, labels)
@@ -243,6 +242,7 @@ def look_for_room(params: Any, state: Any, now: int) -> bool:
 
 def _enter(policy: Any, promise: Promise, positions: list[Fraction | None]) -> None:
     """Go on with another promise from these positions."""
+    policy._rank()
     params, state = _fill(promise, positions)
     before = policy._state
     state.pulls[: before.pulls.size] = before.pulls

@@ -58,8 +58,8 @@ __all__ = ["DeadlineLearn"]
 
 @register("quotas/deadline-learn")
 class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
-    """Play any learner under any guaranteed shares with sum at most one, forcing a pull only when a deadline would be
-    missed.
+    """Play any learner under any guaranteed shares with sum at most one, or at most m with m arms a round, forcing a
+    pull only when a deadline would be missed.
 
     The promise is the paper's: N_i(t) >= floor(r_i t) - alpha for every arm at every round. A wish of the learner is
     granted iff every promise can still be kept after it, so no rule that keeps the promise could grant one that is
@@ -241,9 +241,11 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
 
     def _check_offer(self, available: list[int]) -> None:
         if self.promise.caps is not None or self.promise.sets:
-            other = "caps" if self.promise.caps is not None else "shares of sets"
-            mend = f"leave the {other} out, or offer every arm"
-            raise ArgumentError(wanted("available", f"None beside {other}: no rule can promise both", available, mend))
+            other, why = "caps", "only capped arms may be on offer"
+            if self.promise.caps is None:
+                other, why = "shares of sets", "no rule is known to keep both"
+            got = [self._labels[arm] for arm in available]
+            raise ArgumentError(wanted("available", f"None beside {other}", got, f"{why}; offer every arm"))
         gone = [self._labels[arm] for arm in available if self._labels[arm] in self.retired]
         if gone:
             raise ArgumentError(wanted("available", "arms that were not retired", gone[0]))

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.arguments import as_float
+from evenhand.arguments import as_float, is_whole
 from evenhand.errors import ArgumentError, SharesError, wanted
 from evenhand.kernels.arrays import Floats
-from evenhand.kernels.due_times import Pace, Position, pace, position
+from evenhand.kernels.due_times import NEVER, Pace, Position, pace, position
 from evenhand.labels import by_label
 from evenhand.protocol import Label, arm_labels
 
@@ -36,7 +36,9 @@ SMALLEST, LARGEST = -60, 2
 """Powers of ten outside these are a slip of the keyboard, not a share, not even in percent."""
 
 
-def read_share(share: Any, name: str = "shares") -> Fraction:
+def read_share(
+    share: Any, name: str = "shares", mend: str = "a share is the part of the rounds that an arm is owed"
+) -> Fraction:
     """Return the number that the user wrote: 0.07 is 7/100, 1/3 computed in floating point is one third.
 
     A float is read as its shortest decimal; where that is long, as the fraction with a denominator up to a million that
@@ -67,7 +69,6 @@ def read_share(share: Any, name: str = "shares") -> Fraction:
         if not 0 <= value.numerator <= value.denominator:
             raise ValueError
     except (ArithmeticError, TypeError, ValueError) as error:
-        mend = "a share is the part of the rounds that an arm is owed"
         raise SharesError(wanted(name, "numbers from 0 to 1", given, mend)) from error
     return value
 
@@ -96,7 +97,7 @@ def _exact(share: int | str | Fraction | Decimal) -> Fraction:
     return Fraction(number)
 
 
-def read_tolerance(tolerance: Any) -> float:
+def read_tolerance(tolerance: Any, name: str = "tolerance", mend: str = "use 0.0 for the strict promise") -> float:
     """Return the tolerance alpha as a float >= 0.
 
     Raises
@@ -106,8 +107,7 @@ def read_tolerance(tolerance: Any) -> float:
     """
     value = as_float(tolerance)
     if not 0 <= value < math.inf:
-        mend = "use 0.0 for the strict promise"
-        raise ArgumentError(wanted("tolerance", "a finite number >= 0", tolerance, mend))
+        raise ArgumentError(wanted(name, "a finite number >= 0", tolerance, mend))
     return value
 
 
@@ -216,8 +216,9 @@ class Promise:
         if unknown or (isinstance(given, list) and len(given) != len(self.arms)):
             got = f"no arm {unknown[0]!r}" if unknown else f"{len(given)} of them"
             raise SharesError(wanted("caps", f"at most one for each of the arms {list(self.arms)}", got))
+        what = "a cap is the largest part of the rounds that an arm may have"
         read = tuple(
-            None if by_arm.get(arm) is None else read_share(by_arm[arm], f"caps[{arm!r}]") for arm in self.arms
+            None if by_arm.get(arm) is None else read_share(by_arm[arm], f"caps[{arm!r}]", what) for arm in self.arms
         )
         for arm, share, cap in zip(self.arms, self.shares, read, strict=True):
             if cap == 0:
@@ -230,7 +231,10 @@ class Promise:
             mend = f"raise them by {float(1 - total):g} in all, or leave one arm without"
             raise SharesError(wanted("caps", "a sum of at least 1, as every round plays an arm", float(total), mend))
         _common([cap.denominator for cap in read if cap is not None], 1 << 60)
-        return replace(self, caps=read, cap_tolerance=read_tolerance(cap_tolerance))
+        ahead = read_tolerance(cap_tolerance, "cap_tolerance", "use 0.0 for the strict cap")
+        if ahead >= NEVER * float(min(cap for cap in (*read, Fraction(1)) if cap is not None)):
+            raise ArgumentError(wanted("cap_tolerance", "a number of pulls that some conversation reaches", ahead))
+        return replace(self, caps=read, cap_tolerance=ahead)
 
     @property
     def slack(self) -> int:
@@ -266,13 +270,26 @@ class Promise:
         limits = tuple(_read_limit(by_arm[arm], f"behind[{arm!r}]") for arm in self.arms)
         return replace(self, behind=limits)
 
-    def kept(self, pulls: Sequence[int], round: int) -> bool:
-        """Say whether pulls (n_arms,) keep the promise at the end of round t.
+    def kept(self, pulls: Any, round: int) -> bool:
+        """Say whether pulls, a list or a dict arm -> pulls, keep the promise at the end of round t.
 
         >>> promise = Promise.read([0.5, 0.25])
-        >>> promise.kept([1, 1], 4), promise.kept([2, 1], 4)
+        >>> promise.kept([1, 1], 4), promise.kept({0: 2, 1: 1}, 4)
         (False, True)
+
+        Raises
+        ------
+        ArgumentError
+            If there is not one number of pulls for each arm, or the round is no whole number >= 0.
         """
+        counts = by_label(pulls, "pulls", "a number for each arm: a list, or a dict arm -> pulls")
+        if isinstance(counts, dict):
+            counts = [counts.get(arm) for arm in self.arms]
+        if len(counts) != len(self.arms) or not all(map(is_whole, counts)):
+            raise ArgumentError(wanted("pulls", f"a whole number for each of the arms {list(self.arms)}", pulls))
+        if not is_whole(round) or round < 0:
+            raise ArgumentError(wanted("round", "a whole number >= 0", round))
+        pulls = counts
         enough = all(n >= owed for n, owed in zip(pulls, self.owed(round), strict=True))
         by_arm = dict(zip(self.arms, pulls, strict=True))
         together = all(

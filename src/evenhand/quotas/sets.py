@@ -35,8 +35,9 @@ def read_sets(shares: Any, tolerance: Any, arms: int | Sequence[Label] | None) -
         If a set is empty or names an arm twice or an unknown one, two sets are the same, a share is not a number from
         0 to 1, or the promises clash; the message says which and by how much.
     """
-    if not isinstance(shares, Mapping) or not any(isinstance(key, tuple) for key in shares):
+    if not isinstance(shares, Mapping) or not any(isinstance(key, (tuple, frozenset)) for key in shares):
         return None
+    shares = {tuple(sorted(key, key=str)) if isinstance(key, frozenset) else key: r for key, r in shares.items()}
     alone = {composed(key): share for key, share in shares.items() if not isinstance(key, tuple)}
     given = {composed(key): share for key, share in shares.items() if isinstance(key, tuple)}
     if arms is None:
@@ -53,7 +54,7 @@ def read_sets(shares: Any, tolerance: Any, arms: int | Sequence[Label] | None) -
             )
         members = tuple(singles.arms[place] for place in sorted(place for place in places if place is not None))
         if frozenset(members) in sets:
-            raise SharesError(wanted("shares", "each set once", f"{key!r} in two orders"))
+            raise SharesError(wanted("shares", "each set of arms once", f"the arms of {key!r} twice"))
         sets[frozenset(members)] = (members, read_share(share, f"shares[{key!r}]"))
     promise = replace(singles, sets=tuple(sorted(sets.values(), key=lambda one: len(one[0]))))
     if promise.overlap() is None:

@@ -149,7 +149,9 @@ class WindowLearn(UnderQuota, KernelPolicy):
         if periods is None or (self._safe is not None and not self._safe[tuple(a - 1 for a in lengths)]):
             found = "no schedule keeps them" if periods is not None else "no chain of periods keeps them"
             density = sum(1 / a for a in lengths)
-            raise SharesError(f"windows: {found}, at {density:.6g} of the rounds; lengthen some of them to 5/6 in all")
+            raise SharesError(
+                f"windows: {found}, at {density:.6g} of the rounds; lengthen some until they need at most 5/6"
+            )
         order = range(len(tokens)) if self._safe is not None else sorted(range(len(tokens)), key=periods.__getitem__)
         self._tokens = [(*tokens[n], periods[n]) for n in order]
         none = Promise.read(dict.fromkeys(labels, 0), 0.0, labels)
