@@ -17,14 +17,12 @@ from evenhand.arguments import is_whole
 from evenhand.errors import SharesError, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.labels import by_label
-from evenhand.learners.thompson import Thompson
 from evenhand.learners.ucb1 import UCB1
 from evenhand.policy import KernelPolicy
 from evenhand.promises.windows import chain, pick, safe_states
 from evenhand.protocol import Label, arm_labels
 from evenhand.quotas.problem import Promise
 from evenhand.quotas.under_quota import Ranking, UnderQuota
-from evenhand.quotas.worlds import BernoulliArms
 from evenhand.registry import register
 from evenhand.rng import Seed
 
@@ -191,5 +189,8 @@ class WindowLearn(UnderQuota, KernelPolicy):
 
     @classmethod
     def examples(cls) -> Iterator[tuple[WindowLearn, Any]]:
+        from evenhand.learners.thompson import Thompson
+        from evenhand.quotas.worlds import BernoulliArms
+
         yield cls(UCB1(), {"a": 4, "b": (2, 9)}, ["a", "b", "c"]), BernoulliArms({"a": 0.3, "b": 0.5, "c": 0.8})
         yield cls(Thompson(), {0: 7, 1: 50, 2: 60, 3: 70}), BernoulliArms([0.2, 0.9, 0.4, 0.3])
