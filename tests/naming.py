@@ -5,7 +5,22 @@ from __future__ import annotations
 import re
 from typing import Any
 
-__all__ = ["named"]
+import pytest
+
+__all__ = ["long", "named", "timed"]
+
+LONG = ("quotas/deadline-learn", "quotas/window-learn")
+"""Policies of many forms, each of which compiles."""
+
+
+def long(*values: Any) -> Any:
+    """Return parameters of a case that is among the long tests."""
+    return pytest.param(*values, marks=pytest.mark.slow)
+
+
+def timed(name: str) -> Any:
+    """Return a registered name as a parameter; those whose kernels compile for long are in the long tests."""
+    return name if name.startswith(("learners/", "quotas/")) and name not in LONG else long(name)
 
 
 def named(value: Any) -> str:

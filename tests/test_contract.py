@@ -22,6 +22,7 @@ from evenhand.errors import (
 )
 from evenhand.protocol import Decision
 from evenhand.quotas import BernoulliArms, FairLearn, FairUCB, Promise
+from tests.naming import timed
 from tests.strategies import Stubborn
 
 NAMES = [entry.name for entry in registry.entries()]
@@ -36,11 +37,6 @@ def test_what_the_trunk_and_quotas_bring_is_registered():
         *(f"quotas/{name}" for name in ("fair-learn", "fair-ucb", "deadline-learn", "lfg", "horizon-fair-ucb")),
         *(f"quotas/{name}" for name in ("bernoulli-arms", "logged-arms")),
     }
-
-
-def timed(name):
-    """Return a name as a parameter; those whose kernels compile for long are in the long tests."""
-    return name if name.startswith(("learners/", "quotas/")) else pytest.param(name, marks=pytest.mark.slow)
 
 
 @pytest.mark.parametrize("name", [timed(name) for name in NAMES])

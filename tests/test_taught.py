@@ -28,6 +28,7 @@ from evenhand.sampling import (
 from evenhand.similarity import EllipsoidDistance, LipschitzUCB, MomentDistance, ProjectedVolumeDistance
 from evenhand.state import from_bytes, to_bytes
 from evenhand.studies import Study
+from tests.naming import timed
 
 LEARNERS = [UCB1, KLUCB, MOSS, Thompson, EpsilonGreedy]
 
@@ -164,11 +165,6 @@ def test_a_taught_metric_is_refused_by_policies(metric):
 
 STEPPED = ("interventions", "sampling")
 SIMULATED = [entry.name for entry in registry.entries("policy") if entry.name.split("/")[0] not in STEPPED]
-
-
-def timed(name):
-    """Return a name as a parameter; those whose kernels compile for long are in the long tests."""
-    return name if name.startswith(("learners/", "quotas/")) else pytest.param(name, marks=pytest.mark.slow)
 
 
 @pytest.mark.parametrize("name", [timed(name) for name in SIMULATED])

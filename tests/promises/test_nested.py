@@ -14,6 +14,7 @@ from evenhand.promises.nested import pick
 from evenhand.quotas import BernoulliArms, DeadlineLearn
 from evenhand.quotas.nested import nested_parameters, nested_state
 from evenhand.quotas.sets import read_sets
+from tests.naming import long
 from tests.reference.promises import Sets
 
 run = interpreted(pick)
@@ -31,7 +32,7 @@ def promises(shape):
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("tolerance", [0, 1])
+@pytest.mark.parametrize("tolerance", [0, long(1)])
 def test_the_arm_is_the_best_that_keeps_every_set(shape, tolerance):
     tried = 0
     for shares in promises(shape):

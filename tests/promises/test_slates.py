@@ -10,6 +10,7 @@ from evenhand.kernels.compose import interpreted
 from evenhand.promises.slates import pick
 from evenhand.quotas.problem import Promise
 from evenhand.quotas.ranked import ranked_parameters, ranked_state
+from tests.naming import long
 from tests.reference.promises import Caps, Floors
 
 run = interpreted(pick)
@@ -33,7 +34,7 @@ def wishes(rng, arms):
 
 
 @pytest.mark.parametrize(("shares", "plays"), list(floors()))
-@pytest.mark.parametrize("tolerance", [0, 1])
+@pytest.mark.parametrize("tolerance", [0, long(1)])
 def test_the_slate_is_the_best_that_keeps_every_floor_whatever_is_on_offer(shares, plays, tolerance):
     arms = len(shares)
     for offers in (subsets(arms), [tuple(range(arms))]):
@@ -66,7 +67,7 @@ def capped():
     yield (F(1, 2), F(1, 4), F(1, 4)), (F(1, 2), F(1, 2), F(1))
 
 
-@pytest.mark.parametrize(("tolerance", "ahead"), [(0, 0), (1, 0), (0, 1)])
+@pytest.mark.parametrize(("tolerance", "ahead"), [(0, 0), long(1, 0), long(0, 1)])
 def test_the_arm_is_the_best_that_keeps_every_floor_and_cap(tolerance, ahead):
     for shares, caps in capped():
         game = Caps(shares, caps, tolerance, ahead)

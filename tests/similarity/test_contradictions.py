@@ -44,6 +44,7 @@ def equal_up_to_rounding():
                 yield people, (int(i), int(j))
 
 
+@pytest.mark.slow
 @every
 def test_a_flag_on_equal_treatment_up_to_rounding_is_refused_and_certifies_nothing(make):
     found = list(equal_up_to_rounding())

@@ -12,6 +12,7 @@ from evenhand.errors import ArgumentError, EvenhandError
 from evenhand.studies import Study
 from evenhand.studies.chain import digest_of
 from evenhand.studies.schema import EVENTS, SNAPSHOTS
+from tests.naming import timed
 
 SHARES = {"ads": 0.2, "news": 0.3}
 
@@ -59,7 +60,7 @@ def test_marks_may_be_taken_anywhere(study):
         assert told(mark) == told(study.verify())
 
 
-@pytest.mark.parametrize("name", [entry.name for entry in registry.entries("policy")])
+@pytest.mark.parametrize("name", [timed(entry.name) for entry in registry.entries("policy")])
 def test_every_policy_is_verified_in_steps(name):
     policy, world = next(iter(examples(registry.get(name).cls)))
     study = Study.create(":memory:", policy, name="study")
