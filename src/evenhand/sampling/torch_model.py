@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Any, Literal, Self, cast
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -287,7 +287,8 @@ class TorchModel(Classifier):
         """Return the model that `snapshot` was taken of, on the device that `evenhand.load` was given, or where it was;
         on the processor if that device is not here.
         """
-        return cast(Self, restored_model(cls, snapshot))
+        model: Self = restored_model(cls, snapshot)
+        return model
 
     def __repr__(self) -> str:
         return f"TorchModel({type(self.module).__name__}, step={self.step!r}, device={self.device!r})"

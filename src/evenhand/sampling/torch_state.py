@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evenhand import registry
 from evenhand.errors import ArgumentError, wanted
@@ -10,13 +10,10 @@ from evenhand.sampling.modules import arrays_of, fill, registered_name, saved_de
 from evenhand.sampling.optimizing import memory_of, remember
 from evenhand.saved import refused, whole
 
-if TYPE_CHECKING:
-    from evenhand.sampling.torch_model import TorchModel
-
 __all__ = ["restored_model", "state_of", "why_unsavable"]
 
 
-def why_unsavable(model: TorchModel) -> str:
+def why_unsavable(model: Any) -> str:
     """Return why a model cannot be saved, or nothing."""
     name = type(model.module).__name__
     if _maker(model) is None:
@@ -30,13 +27,13 @@ def why_unsavable(model: TorchModel) -> str:
     return ""
 
 
-def _maker(model: TorchModel) -> str | None:
+def _maker(model: Any) -> str | None:
     if model.factory is not None:
         return registered_name(model.factory)
     return registry.name_of(model.module) if hasattr(model.module, "config") else None
 
 
-def state_of(model: TorchModel) -> dict[str, Any]:
+def state_of(model: Any) -> dict[str, Any]:
     """Return everything that `restored_model` needs.
 
     Raises
@@ -59,7 +56,7 @@ def state_of(model: TorchModel) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def restored_model(cls: type[TorchModel], snapshot: dict[str, Any]) -> TorchModel:
+def restored_model(cls: Any, snapshot: dict[str, Any]) -> Any:
     """Return the model of a snapshot, on the device that `load` was given, or where it was, or on the processor."""
     settings = {
         name: registry.get(value["part"]).cls if isinstance(value, dict) else value
