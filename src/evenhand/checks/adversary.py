@@ -21,6 +21,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from evenhand.arguments import whole
+from evenhand.checks.promise_cases import KINDS, Case, drawn_case, small_cases
+from evenhand.checks.promise_trial import can_play, play
 from evenhand.errors import ArgumentError, ContractError, EvenhandError, wanted
 from evenhand.rng import Seed, draw_seed
 from evenhand.traits import traits_of
@@ -30,7 +32,7 @@ __all__ = ["PromiseReport", "check_promise"]
 SMALL = {2: (8, (2, 3, 5, 7)), 3: (6, (3, 4))}
 """For each number of arms: how many rounds are tried exhaustively, and the denominators of the shares."""
 TOLERANCES = (0.0, 1.5)
-KNOWN = ("learner", "shares", "tolerance", "horizon", "arms", "seed")
+KNOWN = ("learner", "shares", "tolerance", "horizon", "arms", "seed", "windows")
 MOST_ARMS = 9
 
 Shares = tuple[Fraction, ...]
@@ -44,13 +46,15 @@ class PromiseReport:
     ----------
     conversations, rounds : how many, in all.
     refused : the shares that the class refused, by how many.
-    worst_shortfall : the largest floor(r_i t) - N_i(t) - floor(alpha) that was seen, at most 0.
+    worst_shortfall : the largest floor(r_i t) - N_i(t) - floor(alpha) that was seen, at most 0; of fixed shares.
+    kinds : what else was tried: slates, caps, sets, windows, arms on offer, segments, changes.
     """
 
     conversations: int
     rounds: int
     refused: int
     worst_shortfall: int
+    kinds: tuple[str, ...] = ()
 
 
 class Adversary(Protocol):
@@ -126,11 +130,17 @@ class Fickle:
 class _Learner:
     """A learner whose wishes are an adversary's; copies are the same, as their wishes are looked up here."""
 
-    def __init__(self, adversary: Adversary, shares: Shares, pulls: list[int]) -> None:
-        self._adversary, self._shares, self._pulls = adversary, shares, pulls
+    def __init__(self, adversary: Adversary, shares: Shares, pulls: list[int], ranks: bool = False) -> None:
+        self._adversary, self._shares, self._pulls, self._ranks = adversary, shares, pulls, ranks
 
-    def choose(self) -> int:
-        return self._adversary.pick(len(self._shares), self._shares, self._pulls)
+    def choose(self) -> Any:
+        if not self._ranks:
+            return self._adversary.pick(len(self._shares), self._shares, self._pulls)
+        left, ranking = list(range(len(self._shares))), []
+        while left:
+            shares, pulls = tuple(self._shares[arm] for arm in left), [self._pulls[arm] for arm in left]
+            ranking.append(left.pop(self._adversary.pick(len(left), shares, pulls)))
+        return ranking
 
     def update(self, index: int, reward: float) -> None:
         pass
@@ -170,20 +180,32 @@ def check_promise(policy_class: Any, *, rounds: int = 2_000, cases: int = 40, se
     rounds, cases = whole("rounds", rounds, low=1), whole("cases", cases, low=0)
     trial = _Trial(policy_class)
     random = np.random.default_rng(draw_seed(seed))
-    for shares, length in _small_cases():
+    for shares, length in _small_cases() if trial.takes("shares") else ():
         for tolerance in TOLERANCES if trial.takes("tolerance") else TOLERANCES[:1]:
             script = Script()
             while trial.converse(shares, tolerance, length, script, f"wishes or rewards {script.picked}"):
                 if not script.advance():
                     break
-    for _ in range(cases):
+    for _ in range(cases if trial.takes("shares") else 0):
         shares = _drawn_shares(random)
         tolerance = float(random.choice([0.0, 0.0, 0.5, 1.0, 2.3])) if trial.takes("tolerance") else 0.0
         adversary, name = _drawn_adversary(random, shares)
         trial.converse(shares, tolerance, rounds, adversary, name, random)
+    kinds = tuple(kind for kind in KINDS if trial.knows(kind))
+    for case, length in small_cases():
+        if case.kind in kinds:
+            script = Script()
+            while trial.play(case, length, script, f"choices {script.picked}"):
+                if not script.advance():
+                    break
+    for kind in kinds:
+        for _ in range(-(-cases // 8)):
+            case = drawn_case(kind, random)
+            adversary, name = _drawn_adversary(random, _wished(case))
+            trial.play(case, -(-rounds // 2), adversary, name, random)
     if trial.conversations == 0:
         raise ArgumentError(wanted("policy_class", "one that takes shares", f"{trial.name}: {trial.refusal}"))
-    return PromiseReport(trial.conversations, trial.rounds, len(trial.refused), trial.worst)
+    return PromiseReport(trial.conversations, trial.rounds, len(trial.refused), trial.worst, kinds)
 
 
 class _Trial:
@@ -195,10 +217,10 @@ class _Trial:
         self._make, self.name = policy_class, getattr(policy_class, "__name__", str(policy_class))
         self._parameters = inspect.signature(policy_class).parameters
         needed = [name for name, p in self._parameters.items() if p.default is p.empty and name not in KNOWN]
-        if "shares" not in self._parameters or needed:
+        if not {"shares", "windows"} & set(self._parameters) or needed:
             got = f"{self.name}, which needs {', '.join(needed) or 'none'}"
             mend = "pass a function of shares, learner and tolerance that fills in the rest"
-            raise ArgumentError(wanted("policy_class", "a class that takes shares", got, mend))
+            raise ArgumentError(wanted("policy_class", "a class that takes shares or windows", got, mend))
         self.conversations = self.rounds = 0
         self.worst: int = -(10**9)
         self.refused: set[Shares] = set()
@@ -241,6 +263,37 @@ class _Trial:
         self.rounds += rounds
         return True
 
+    def knows(self, kind: str) -> bool:
+        """Say whether the class takes promises of this kind."""
+        needs = {"slates": "plays", "caps": "caps", "windows": "windows"}.get(kind, "shares")
+        case = next(case for case, _ in small_cases() if case.kind == kind)
+        return self.takes(needs) and can_play(case, lambda case: self._made(case, Stubborn(0)))
+
+    def play(
+        self, case: Case, rounds: int, adversary: Adversary, name: str, random: np.random.Generator | None = None
+    ) -> bool:
+        """Check a promise of another kind in one conversation; False if it is refused."""
+        pulls = [0] * case.arms
+        policy = self._made(case, adversary, pulls)
+        if policy is None:
+            return False
+        shares = _wished(case)
+        play(self.name, policy, case, lambda n: adversary.pick(n, shares, pulls), random, rounds, pulls, name)
+        self.conversations += 1
+        self.rounds += rounds
+        return True
+
+    def _made(self, case: Case, adversary: Adversary, pulls: list[int] | None = None) -> Any:
+        learner = _Learner(adversary, _wished(case), [0] * case.arms if pulls is None else pulls, case.plays > 1)
+        given = {"learner": learner, "horizon": 1, **case._asdict(), "arms": list(range(case.arms)), "seed": 1}
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)
+                return self._make(**{name: value for name, value in given.items() if self.takes(name)})
+        except EvenhandError as error:
+            self.refusal = str(error)
+            return None
+
     def _policy(self, shares: Shares, tolerance: float, rounds: int, learner: Any) -> Any:
         given = {
             "learner": learner,
@@ -271,6 +324,12 @@ class _Trial:
                     f"{self.name} breaks its promise: shares [{said}], tolerance {tolerance:g}, {name}: after round "
                     f"{round} arm {arm} has had {n} of the {behind + n} pulls that it is owed; the pulls are {pulls}"
                 )
+
+
+def _wished(case: Case) -> Shares:
+    """Return the shares of single arms, by which an adversary decides what hurts."""
+    windows = {arm: Fraction(*window) for arm, window in (case.windows or {}).items()}
+    return tuple((case.shares or windows).get(arm, Fraction(0)) for arm in range(case.arms))
 
 
 def _small_cases() -> Iterator[tuple[Shares, int]]:
