@@ -24,6 +24,8 @@ def test_a_slate_is_asked_and_told(served):
         assert refused.status_code == 422, refused.text
     row = served.read("/studies/places/decisions")["decisions"][-1]
     assert (row["arms"], row["reward"]) == (first["arms"], listed)
+    for arm in first["arms"]:
+        assert 1 in [one["id"] for one in served.read(f"/studies/places/decisions?arm={arm}")["decisions"]]
     assert served.read("/studies/places")["promise"]["plays"] == 2
     assert served.read("/studies/places/audit")["ok"]
 

@@ -80,7 +80,7 @@ def tell(
     json: JSON = False,
 ) -> None:
     """Record a decision's reward. It is saved before "told" is printed, and counts once even if it is told again."""
-    from evenhand.cli.observations import pairs_of, reward_of, rows_of, samples_of, ticket_of
+    from evenhand.cli.observations import pairs_of, reward_of, rows_of, samples_of, several_of, ticket_of
     from evenhand.studies import Operation, Study
 
     with Study.open(store, study) as running:
@@ -94,7 +94,7 @@ def tell(
         elif rows:
             given = rows_of(rows, label)
         elif reward:
-            given = {"reward": reward_of(reward)}
+            given = {"reward": reward_of(reward, several_of(running))}
             if violations:
                 given["violations"] = pairs_of(violations, "--violations")
             if acceptable:
@@ -133,11 +133,11 @@ def _close(study: Study, operation: Operation, json: bool) -> None:
 
 def _tell_many(study: Study, file: str, json: bool) -> None:
     """Tell a table of rewards in one transaction; a refused row does not affect the others."""
-    from evenhand.cli.observations import read_rewards, ticket_of
+    from evenhand.cli.observations import read_rewards, several_of, ticket_of
     from evenhand.cli.output import as_json, say
     from evenhand.studies import Operation
 
-    given = read_rewards(file)
+    given = read_rewards(file, several_of(study))
     readable = [(text, reward) for text, reward in given if not isinstance(reward, EvenhandError)]
     done = iter(study.perform([Operation("tell", ticket_of(text), {"reward": reward}) for text, reward in readable]))
     outcomes = [reward if isinstance(reward, EvenhandError) else next(done) for _, reward in given]

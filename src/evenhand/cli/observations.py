@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from evenhand.studies import Study
 
-__all__ = ["contexts_of", "pairs_of", "read_rewards", "reward_of", "rows_of", "samples_of", "ticket_of"]
+__all__ = ["contexts_of", "pairs_of", "read_rewards", "reward_of", "rows_of", "samples_of", "several_of", "ticket_of"]
 
 
 def contexts_of(text: str, study: Study) -> Any:
@@ -58,21 +58,28 @@ def ticket_of(text: str) -> int | str:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else text
 
 
-def reward_of(text: str) -> Any:
-    """Read a reward: a number, several as 1,0 or a=1,b=0 or JSON, or null where nobody was chosen."""
+def several_of(study: Study) -> bool:
+    """Say whether the study plays several arms in a round."""
+    return traits_of(study.first_policy).plays > 1
+
+
+def reward_of(text: str, several: bool = False) -> Any:
+    """Read a reward: a number, a list of numbers as JSON, or null where nobody was chosen; with `several`, for several
+    arms, also 1,0 or a=1,b=0 or a JSON object."""
     try:
         return float(text)
     except ValueError:
         pass
     try:
-        value = json.loads(text if text.lstrip()[:1] in ("[", "{", "n") or "=" in text else f"[{text}]")
+        value = json.loads(f"[{text}]" if several and text[:1] not in ("[", "{", "n") and "=" not in text else text)
     except ValueError:
-        value = _by_arm(text)
+        value = _by_arm(text) if several else text
     if value is None:
         return None
-    numbers = value.values() if isinstance(value, dict) else value if isinstance(value, list) else [text]
+    numbers = value.values() if several and isinstance(value, dict) else value if isinstance(value, list) else [text]
     if not all(type(one) in (int, float) for one in numbers):
-        raise RewardError(wanted("REWARD", "a number, a list [1.0, 0.0] or 1,0, rewards by arm a=1,b=0, or null", text))
+        by_arm = " or 1,0, rewards by arm a=1,b=0" if several else ""
+        raise RewardError(wanted("REWARD", f"a number, a list [1.0, 0.0]{by_arm}, or null", text))
     if isinstance(value, dict):
         return {arm: float(one) for arm, one in value.items()}
     return [float(one) for one in value]
@@ -131,18 +138,19 @@ def samples_of(path: str, study: Study) -> pd.DataFrame:
     return frame
 
 
-def read_rewards(path: str) -> list[tuple[str, Any]]:
+def read_rewards(path: str, several: bool) -> list[tuple[str, Any]]:
     """Read a table of tickets and rewards; in the place of a reward that cannot be read stands its refusal."""
     from evenhand.tables import cells, column
 
     with _table(path, text=["ticket", "reward"]) as frame:
         tickets = [str(ticket) for ticket in column(frame, "ticket")]
-        return list(zip(tickets, map(_reward_in, cells(frame.fillna({"reward": ""}), "reward")), strict=True))
+        rewards = cells(frame.fillna({"reward": ""}), "reward")
+        return [(ticket, _reward_in(cell, several)) for ticket, cell in zip(tickets, rewards, strict=True)]
 
 
-def _reward_in(cell: Any) -> Any:
+def _reward_in(cell: Any, several: bool) -> Any:
     try:
-        return reward_of(str(cell))
+        return reward_of(str(cell), several)
     except RewardError as refusal:
         return refusal
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from evenhand.protocol import find_label
 from evenhand.studies.chain import Entry
@@ -19,6 +20,8 @@ class Index:
         self._sequence = 0
         self._first = 0
         self._arms, self._reasons, self._open = array("i"), array("i"), array("b")
+        self._others: dict[int, set[int]] = {}
+        """The arms of a decision for several, beside the first."""
         self._codes: dict[str, int] = {}
         self._owed = array("q")
 
@@ -52,7 +55,11 @@ class Index:
         end = len(self._arms) if before is None else min(len(self._arms), before - self._first)
         for position in range(end - 1, -1, -1):
             if (
-                (wanted_arm is None or self._arms[position] == wanted_arm)
+                (
+                    wanted_arm is None
+                    or self._arms[position] == wanted_arm
+                    or wanted_arm in self._others.get(position, ())
+                )
                 and (wanted_reason is None or self._reasons[position] == wanted_reason)
                 and (open is None or self._open[position] == open)
             ):
@@ -62,11 +69,13 @@ class Index:
         """Yield the tickets of decisions that the promise forced, newest first."""
         return reversed(self._owed)
 
-    def _add(self, ticket: int, decision: dict[str, object]) -> None:
+    def _add(self, ticket: int, decision: dict[str, Any]) -> None:
         if not self._arms:
             self._first = ticket
         reason = str(decision.get("reason", ""))
         self._arms.append(self._code(f"arm {decision.get('arm', decision.get('group'))}"))
+        if "arms" in decision:
+            self._others[len(self._arms) - 1] = {self._code(f"arm {arm}") for arm in decision["arms"][1:]}
         self._reasons.append(self._code(f"reason {reason}"))
         self._open.append(1)
         if reason_code(decision) == "forced":

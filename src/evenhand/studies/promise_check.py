@@ -77,16 +77,24 @@ class PromiseCheck:
         """
         if not self._promised:
             return
+        plain = len(played) == 1 and not given and not self._parts and type(played[0]) is int
+        if plain and 0 <= played[0] < len(self._labels):
+            self._batch(played[0])
+            return
         for index in played:
             if type(index) is not int or not 0 <= index < len(self._labels):
                 raise ReplayError(wanted("index", f"the position of an arm, below {len(self._labels)}", index))
         offer, segment = (given or {}).get("available"), (given or {}).get("segment")
         if not self._parts and offer is None and segment is None and len(played) == 1:
-            self._codes.append(played[0])
-            if len(self._codes) >= BATCH or self._rounds + len(self._codes) == self._horizon:
-                self.settle()
+            self._batch(played[0])
             return
         self._enter(played, None if offer is None else self._places(offer), segment)
+
+    def _batch(self, index: int) -> None:
+        """Note a round in which one arm was played, and all were on offer."""
+        self._codes.append(index)
+        if len(self._codes) >= BATCH or self._rounds + len(self._codes) == self._horizon:
+            self.settle()
 
     def _enter(self, played: Sequence[int], offered: list[int] | None, segment: Any) -> None:
         """Count a round in the books."""
@@ -190,7 +198,6 @@ class PromiseCheck:
     def behind(self) -> Any:
         """r_i t - N_i(t) for each arm (n_arms,) now, by its own clock, the largest of all segments; None as long as
         every round counts for every arm."""
-        self.settle()
         arms = len(self._labels)
         return np.max([books.behind[:arms] for books in self._parts.values()], axis=0) if self._parts else None
 

@@ -142,8 +142,8 @@ class Statistics(PromiseCheck):
         indices = _indices(decision)
         self.rounds += 1
         self.open[row.ticket or 0] = indices, row.at
-        if indices:
-            self.decided(indices, arguments_of(row.given) if self.when is not None else None)
+        if indices and self.when is not None:
+            self.decided(indices, None if row.given == "{}" else arguments_of(row.given))
         for index in indices:
             self._drawn(row, index)
         if reason_code(decision) == "forced":
