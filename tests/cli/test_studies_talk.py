@@ -199,7 +199,7 @@ def test_trials_of_an_allocation(trial, tmp_path):
     assert answer("tell", trial, "--samples", tmp_path / "log.csv") == "told\n"
     allocation = asked(trial)[0]
     assert sum(row["count"] for row in allocation["trials"]) > 0
-    assert set(allocation) == {"ticket", "id", "phase", "trials"}
+    assert set(allocation) == {"ticket", "id", "phase", "reason", "reason_code", "trials"}
     (tmp_path / "seen.csv").write_text("candidate,do(sex),sex,dose,cured,count\nnow,,f,low,1,10\nsame,m,m,high,1,5\n")
     assert answer("tell", trial, "1", "--samples", tmp_path / "seen.csv") == "told\n"
     said = answer("show", trial)
