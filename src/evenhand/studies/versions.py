@@ -13,7 +13,7 @@ from evenhand.version import __version__
 
 __all__ = ["policy_version"]
 
-DECIDING = ("conversation.py", "features.py", "policy.py", "rng.py", "kernels", *registry.HOMES)
+DECIDING = ("conversation.py", "features.py", "policy.py", "rng.py", "kernels", "promises", *registry.HOMES)
 """Files and folders of evenhand whose code may take part in a decision."""
 
 
