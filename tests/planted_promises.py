@@ -71,14 +71,6 @@ class CountsOverSegments(Planted):
         return super().ask(*seen, **rest)
 
 
-class BeginsTooLate(Planted):
-    """Says that the promise of a new arm begins at once."""
-
-    def add(self, arm, share=0):
-        super().add(arm, share)
-        return 0
-
-
 class ServesTheWindowThatEndsFirst:
     """Earliest deadline first, which wastes early services: it fails for windows of 2, 4 and 4."""
 

@@ -26,6 +26,7 @@ def only_these(monkeypatch):
     monkeypatch.setattr("evenhand.checks.adversary._small_cases", lambda: iter(()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broken", BROKEN)
 def test_the_search_finds(broken, only_these):
     with pytest.raises(ContractError, match=f"{broken.__name__} breaks its promise: {BROKEN[broken]}"):
