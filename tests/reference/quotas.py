@@ -81,9 +81,12 @@ class LFG:
         return [queue + self.eta * bound for queue, bound in zip(self.queues, bounds, strict=True)]
 
     def pulled(self, arm):
+        self.pulled_all([arm])
+
+    def pulled_all(self, arms):
         self.round += 1
         self.queues = [
-            max(0.0, queue + share - (i == arm))
+            max(0.0, queue + share - (i in arms))
             for i, (queue, share) in enumerate(zip(self.queues, self.shares, strict=True))
         ]
 

@@ -1,11 +1,12 @@
 """LFG: learning with fairness guarantee, virtual queues that press an arm's claim against its reward.
 
-Each arm has a queue Q_i <- max(0, Q_i + r_i - 1{i pulled}); the arm with the largest Q_i + eta u_i is pulled, with
-u_i = min(1, mean_i + sqrt(3 ln t / (2 N_i))), and u_i = 1 while N_i = 0. Shares are met in the long run only: the
-shortfall climbs to a plateau that grows with eta, the weight of reward.
+Each arm has a queue Q_i <- max(0, Q_i + r_i - 1{i pulled}); the m arms on offer with the largest Q_i + eta u_i are
+pulled, with u_i = min(1, mean_i + sqrt(3 ln t / (2 N_i))), and u_i = 1 while N_i = 0. Queues grow whether an arm is on
+offer or not, as shares are of all rounds. They are met in the long run only, and only if they can be: the shortfall
+climbs to a plateau that grows with eta, the weight of reward.
 
 Source: F. Li, J. Liu, B. Ji, "Combinatorial Sleeping Bandits with Fairness Constraints", IEEE INFOCOM 2019, Algorithm
-1, with one arm a round and no arm asleep.
+1, with equal weights.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from evenhand.arguments import as_float
+from evenhand.arguments import as_float, whole
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import kernel
@@ -43,23 +44,34 @@ class LFGState(NamedTuple):
     pulls: Ints
     sums: Floats
     queues: Floats
+    weights: Floats
+    offered: Ints
+    """(n_arms,): 1 for an arm that is on offer in this round, else 0."""
+    chosen: Ints
+    """(plays,): the arms of the last round, the best first; -1 where fewer are on offer."""
 
 
 @kernel
 def choose(params: LFGParams, state: LFGState, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
-    best, largest = 0, -1.0
     spread = 1.5 * math.log(round)
     for i in range(state.pulls.size):
         bound = 1.0
         if state.pulls[i] > 0:
             bound = min(1.0, state.sums[i] / state.pulls[i] + math.sqrt(spread / state.pulls[i]))
-        weight = state.queues[i] + params.eta * bound
-        if weight > largest:
-            best, largest = i, weight
+        state.weights[i] = state.queues[i] + params.eta * bound if state.offered[i] == 1 else -1.0
+        state.queues[i] += params.shares[i]
+    for n in range(state.chosen.size):
+        best, largest = -1, -1.0
+        for i in range(state.pulls.size):
+            if state.weights[i] > largest:
+                best, largest = i, state.weights[i]
+        state.chosen[n] = best
+        if best >= 0:
+            state.weights[best] = -1.0
+            state.queues[best] -= 1.0
     for i in range(state.pulls.size):
-        served = 1.0 if i == best else 0.0
-        state.queues[i] = max(0.0, state.queues[i] + params.shares[i] - served)
-    return best, PRESSED
+        state.queues[i] = max(0.0, state.queues[i])
+    return state.chosen[0], PRESSED
 
 
 @kernel
@@ -70,28 +82,31 @@ def update(params: LFGParams, state: LFGState, contexts: Floats, index: int, rew
 
 @register("quotas/lfg")
 class LFG(KernelPolicy):
-    """Play the arm with the largest queue plus eta times its reward bound: shares in the long run, no promise at any
-    given round.
+    """Play the arms with the largest queue plus eta times reward bound: shares in the long run, no promise at any given
+    round.
 
     Parameters
     ----------
     shares : the share r_i of the rounds owed to each arm: a list, a dict arm -> share, or one number with `arms`.
     eta : weight of reward against queues, > 0; the shortfall settles near eta times the largest gap.
+    plays : m, how many arms are played in a round, none twice; the shares may sum to m.
     arms : labels, where `shares` has none.
     seed : unused by this rule, kept so that policies are interchangeable.
 
     Raises
     ------
     SharesError
-        If a share is not in [0, 1], there is not one an arm, or they sum to more than one.
+        If a share is not in [0, 1], there is not one an arm, or they sum to more than the plays of a round.
     ArgumentError
-        If eta is not a positive number.
+        If eta is not a positive number, or there are more plays than arms.
 
     Examples
     --------
     >>> policy = LFG([0.2, 0.3, 0.25], eta=10.0)
     >>> [policy.choose() for _ in range(4)]
     [0, 1, 2, 0]
+    >>> LFG([0.5, 0.3, 0.25], eta=10.0, plays=2).ask(available=[1, 2]).arms
+    (1, 2)
 
     Source: Li, Liu, Ji (2019), Algorithm 1 and Theorem 2.
     """
@@ -100,12 +115,21 @@ class LFG(KernelPolicy):
     kept: ClassVar[Kept] = "in the long run"
 
     def __init__(
-        self, shares: Shares | Any, eta: float = 1000.0, *, arms: int | Sequence[Label] | None = None, seed: Seed = None
+        self,
+        shares: Shares | Any,
+        eta: float = 1000.0,
+        plays: int = 1,
+        *,
+        arms: int | Sequence[Label] | None = None,
+        seed: Seed = None,
     ) -> None:
         self.eta = as_float(eta)
         if not 0 < self.eta <= LARGEST_ETA:
             raise ArgumentError(wanted("eta", "a number > 0", eta))
-        self.promise = read_promise(shares, 0.0, arms)
+        self.plays = whole("plays", plays, low=1)
+        self.promise = read_promise(shares, 0.0, arms, plays=self.plays)
+        if self.plays > len(self.promise.arms):
+            raise ArgumentError(wanted("plays", f"at most {len(self.promise.arms)}, the number of arms", plays))
         super().__init__(self.promise.arms, seed)
 
     @property
@@ -118,8 +142,35 @@ class LFG(KernelPolicy):
 
     def memory(self) -> LFGState:
         k = len(self._labels)
-        return LFGState(np.zeros(k, np.int64), np.zeros(k), np.zeros(k))
+        books = np.zeros(k, np.int64), np.zeros(k), np.zeros(k)
+        return LFGState(*books, np.zeros(k), np.ones(k, np.int64), np.full(self.plays, -1, np.int64))
+
+    def _set_round(self, available: list[int] | None, segment: Any) -> None:
+        if segment is not None or available is None:
+            raise ArgumentError(wanted("segment", "None: LFG knows no segments", segment))
+        self._state.offered[:] = 0
+        self._state.offered[available] = 1
+
+    def _choose(self, shown: Floats) -> tuple[int, int, float]:
+        try:
+            return super()._choose(shown)
+        finally:
+            self._state.offered[:] = 1
+
+    def _slate(self) -> tuple[int, ...]:
+        return tuple(arm for arm in self._state.chosen.tolist() if arm >= 0)
+
+    @classmethod
+    def restored(cls, snapshot: dict[str, Any]) -> LFG:
+        """Return the policy that `snapshot` was taken of; states of version 0.1.0 know neither plays nor offers."""
+        state = snapshot.get("state")
+        if isinstance(state, list) and len(state) == 3 and all(isinstance(array, np.ndarray) for array in state):
+            arms = len(state[0])
+            more = np.zeros(arms), np.ones(arms, np.int64), np.full(1, -1, np.int64)
+            snapshot = snapshot | {"state": [*state, *more]}
+        return super().restored(snapshot)
 
     @classmethod
     def examples(cls) -> Iterator[tuple[LFG, Any]]:
         yield cls([0.2, 0.3, 0.25], eta=30.0), BernoulliArms([0.7, 0.5, 0.4])
+        yield cls([0.4, 0.3, 0.25], eta=30.0, plays=2), BernoulliArms([0.7, 0.5, 0.4])

@@ -1,0 +1,61 @@
+"""LFG with several arms a round and arms that sleep, against a slow twin; the older states of one arm a round."""
+
+import random
+
+import pytest
+
+import evenhand as eh
+from evenhand.errors import ArgumentError, SharesError
+from evenhand.quotas import LFG, BernoulliArms
+from tests.reference.quotas import LFG as Twin
+
+
+@pytest.mark.parametrize("plays", [1, 2, 3])
+def test_the_arms_are_those_of_the_slow_twin_whoever_sleeps(plays):
+    shares, rng = [0.4, 0.3, 0.1, 0.0, 0.15], random.Random(plays)
+    policy, twin = LFG(shares, 20.0, plays), Twin(shares, 20.0)
+    for _ in range(300):
+        offered = rng.sample(range(5), rng.randint(1, 5)) if rng.random() < 0.7 else list(range(5))
+        decision = policy.ask(available=offered) if len(offered) < 5 else policy.ask()
+        weights = twin.weights()
+        best = sorted(offered, key=lambda arm: (-weights[arm], arm))[:plays]
+        assert list(decision.indexes) == best
+        twin.pulled_all(best)
+        rewards = [float(rng.random() < 0.5) for _ in best]
+        policy.tell(decision, rewards if plays > 1 else rewards[0])
+        for arm, reward in zip(best, rewards, strict=True):
+            twin.update(arm, reward)
+
+
+def test_shares_of_slates_are_met_in_the_long_run():
+    policy, world = LFG([0.5, 0.4, 0.3, 0.0], 10.0, plays=2), BernoulliArms([0.1, 0.2, 0.3, 0.9])
+    history = eh.simulate(policy, world, rounds=20_000, seed=1, checkpoints=2)
+    early, late = history.worst_shortfall.values[0, 0]
+    assert late < early + 5  # a plateau
+    assert history.pulls.values[0, 0, -1].sum() == 40_000
+
+
+def test_states_of_one_arm_a_round_are_read(tmp_path):
+    policy = LFG([0.2, 0.3], 5.0)
+    for _ in range(9):
+        policy.tell(policy.ask(), 1.0)
+    snapshot = policy.snapshot()
+    early = LFG.restored(snapshot | {"state": list(snapshot["state"][:3])})
+    assert [early.choose() for _ in range(30)] == [policy.choose() for _ in range(30)]
+    eh.save(policy, tmp_path / "lfg.evenhand")
+    assert eh.load(tmp_path / "lfg.evenhand").round == 39
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "words"),
+    [
+        (lambda: LFG([0.2, 0.3], 5.0, 3), ArgumentError, "plays: wanted at most 2"),
+        (lambda: LFG([0.2, 0.3], 5.0, 0), ArgumentError, "plays"),
+        (lambda: LFG([0.9, 0.8], 5.0, 1), SharesError, "more than 1"),
+        (lambda: LFG([0.2, 0.3], 5.0).ask(segment="x"), ArgumentError, "segment"),
+        (lambda: LFG([0.2, 0.3], 5.0).ask(available=[]), ArgumentError, "at least one"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_name(call, kind, words):
+    with pytest.raises(kind, match=words):
+        call()
