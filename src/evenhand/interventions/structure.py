@@ -15,7 +15,7 @@ from evenhand.errors import ArgumentError, wanted
 from evenhand.interventions.inference import eliminate, placed
 from evenhand.interventions.model import CausalModel, checked_table
 from evenhand.labels import by_label
-from evenhand.protocol import Label
+from evenhand.protocol import Label, SavedText
 
 __all__ = ["Structure", "cell_base", "cell_density", "checked_candidates", "checked_scores", "checked_structure"]
 
@@ -90,7 +90,7 @@ def checked_candidates(model: CausalModel, intervene: str, candidates: Any) -> t
     given = by_label(candidates, "candidates", "a dict label -> table, or a list of tables")
     named = given if isinstance(given, dict) else dict(enumerate(given))
     labels, tables = tuple(named), list(named.values())
-    if len(labels) < 2 or not all(type(label) in (str, int) for label in labels):
+    if len(labels) < 2 or not all(type(label) in (str, int, SavedText) for label in labels):
         raise ArgumentError(wanted("candidates", "at least two candidates, labels str or int", labels))
     if len(set(map(str, labels))) < len(labels):
         raise ArgumentError(wanted("candidates", "labels that read differently", labels))

@@ -126,8 +126,8 @@ def _entries(shares: Any, rounds: Rounds) -> list[Entry] | None:
     """Return the entries of shares that change over time, by their first rounds; None where they do not change."""
     import pandas as pd
 
-    if isinstance(shares, pd.DataFrame):
-        lacking = [name for name in ("from", "arm", "share") if name not in shares.columns]
+    if isinstance(shares, pd.DataFrame) and "from" in shares.columns:
+        lacking = [name for name in ("arm", "share") if name not in shares.columns]
         if lacking:
             what = "a table with the columns 'from', 'arm' and 'share'"
             raise TableError(wanted("shares", what, [str(name) for name in shares.columns]))
