@@ -9,8 +9,8 @@ import pytest
 
 __all__ = ["long", "named", "timed"]
 
-LONG = ("quotas/deadline-learn", "quotas/window-learn")
-"""Policies of many forms, each of which compiles."""
+QUICK = ("learners/ucb1", "learners/thompson", "quotas/fair-ucb", "quotas/fair-learn", "quotas/bernoulli-arms")
+"""What stands for everything that is registered in the quick tests; the others compile for seconds each."""
 
 
 def long(*values: Any) -> Any:
@@ -19,8 +19,8 @@ def long(*values: Any) -> Any:
 
 
 def timed(name: str) -> Any:
-    """Return a registered name as a parameter; those whose kernels compile for long are in the long tests."""
-    return name if name.startswith(("learners/", "quotas/")) and name not in LONG else long(name)
+    """Return a registered name as a parameter; all but a few are in the long tests."""
+    return name if name in QUICK else long(name)
 
 
 def named(value: Any) -> str:
