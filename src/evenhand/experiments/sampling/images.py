@@ -254,6 +254,6 @@ def _claim_folder(settings: Images, store: Path | None) -> None:
     if noted.exists() and (theirs := json.loads(noted.read_text())) != ours:
         differ = [name for name in ours if theirs.get(name) != ours[name]]
         mend = "choose another folder, or delete this one"
-        raise ArgumentError(wanted("--out", "a folder without trials of other settings", f"{store}: {differ}", mend))
+        raise ArgumentError(wanted("--out", "a folder without trials of other settings", f"{differ} in {store}", mend))
     store.mkdir(parents=True, exist_ok=True)
     write(noted, json.dumps(ours).encode())
