@@ -38,8 +38,15 @@ def scratch_registry(monkeypatch):
     return lambda cls: registry.register("quotas/broken")(cls)
 
 
+LONG = {line.split()[1] for line in Path(__file__).with_name("long.txt").read_text().splitlines() if line[0] != "#"}
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Refuse names that differ from process to process: workers would not agree on the tests."""
+    """Mark the long tests, and refuse names that differ from process to process: workers would not agree on them."""
+    for item in items:
+        if item.nodeid.partition("[")[0] in LONG:
+            item.add_marker(pytest.mark.slow)
     unstable = [item.nodeid for item in items if " at 0x" in item.nodeid]
     if unstable:
         raise pytest.UsageError(f"names with memory addresses, use ids=named of tests.naming: {unstable[:3]}")
