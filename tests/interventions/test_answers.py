@@ -17,6 +17,7 @@ from evenhand.interventions.shown import Bets, Delivery, Normal
 from evenhand.interventions.verdicts import gap_contrasts, outcome_contrasts
 from evenhand.rng import generator
 from tests.interventions.examples import mediated, two_attributes
+from tests.reference import interventions as twin
 
 WORLD = next(SimulatedTrial.examples())
 OLD = Path(__file__).parents[1] / "states"
@@ -118,6 +119,33 @@ def test_no_bet_gains_on_average_where_the_limit_is_the_truth(kind):
     assert mean[truth] <= 1 + 1e-12
     assert mean[truth + 0.1] < mean[truth]
     assert mean[truth - 0.1] > 1
+
+
+@pytest.mark.parametrize("problem", [TEMPTING, mediated(3, groups=3), two_attributes(4)], ids=["two", "three", "many"])
+def test_bets_are_what_a_gambler_makes_trial_by_trial(problem):
+    """Two phases, each by its own mixture, against the slow twin."""
+    cells, random, values = problem.cells, np.random.default_rng(8), twin.as_values(problem)
+    law = cells.density[:, :, cells.profile] * np.where(cells.profile < 0, 0.0, cells.cell_base)
+    deliveries, trials = [], []
+    for plan in ([(0, 0), (0, 0), (1, 1), (2, 0), (2, 1)], [(1, 0), (0, 1), (1, 1), (1, 1)]):
+        counts, seen, rows = np.zeros(cells.density.shape[:2]), np.zeros(cells.base.shape), []
+        for k, s in plan:
+            cell = random.choice(cells.profile.size, p=law[k, s] / law[k, s].sum())
+            counts[k, s] += 1
+            seen[cells.profile[cell], cells.level[cell]] += 1
+            at = dict(zip(cells.nodes, map(int, np.unravel_index(cell, cells.shape)), strict=True))
+            rows.append((k, values[s], at))
+        deliveries.append(Delivery(counts, seen))
+        trials.append(rows)
+    bets, outcomes = Bets(cells, deliveries), outcome_contrasts(cells)
+    for limit in (-0.3, -0.05, 0.0, 0.4):
+        for weights, candidates, groups in (
+            (gap_contrasts(cells)[0][1], (1,), (values[0], values[1])),
+            (outcomes[0] - outcomes[2], (0, 2), None),
+        ):
+            found = bets._gained(bets._played(weights[None]), np.array([limit]), 0.0)[0]
+            expected = twin.stake(problem, trials, candidates, limit, groups)
+            assert found == pytest.approx(np.log(expected), abs=1e-9)
 
 
 @pytest.mark.parametrize("form", ["exact", "normal"])

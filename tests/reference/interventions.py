@@ -144,3 +144,41 @@ def judged(outcomes, gaps, remaining, tolerance, level):
         if not highest > outcomes[k] + 5 * radius and not any(abs(gap) - 3 * radius > tolerance for gap in gaps[k])
     }
     return kept, fair
+
+
+def stake(problem, deliveries, candidates, limit, groups=None):
+    """The mean of sixteen stakes, trial by trial, against mu_k - mu_j <= limit, or zeta_k^{a,b} <= limit with `groups`.
+
+    A delivery is a list of (candidate, value of S, at); its mixture is made of the numbers planned for it. A gambler who
+    stakes the share g of what can be lost has at each trial the factor 1 + g (x - m) / (m - least x).
+    """
+    prior = problem.cells.prior
+    every = list(product(*(range(len(problem.model.states[node])) for node in problem.nodes)))
+
+    def above(at):
+        if groups is not None:
+            return likelihood(problem, candidates[0], at, groups[0]) - likelihood(problem, candidates[0], at, groups[1])
+        k, j = candidates
+        values = zip(prior, as_values(problem), strict=True)
+        return sum(p * (likelihood(problem, k, at, s) - likelihood(problem, j, at, s)) for p, s in values)
+
+    stakes = np.ones(16)
+    for delivery in deliveries:
+        size = len(delivery)
+
+        def draw(at, delivery=delivery, size=size):
+            below = sum(likelihood(problem, j, at, s) for j, s, _ in delivery) / size
+            return above(at) / below * (problem.scores[at[problem.structure.outcome]] - 0.5)
+
+        cells = [dict(zip(problem.nodes, cell, strict=True)) for cell in every]
+        least = -max(abs(draw(at)) for at in cells)
+        for _, _, at in delivery:
+            for n, share in enumerate(np.geomspace(0.002, 0.95, 16)):
+                stakes[n] *= 1 + share * (draw(at) - limit) / (limit - least) if limit > least else np.inf
+    return stakes.mean()
+
+
+def as_values(problem):
+    """The values of S as tuples of state numbers."""
+    model, attributes = problem.model, problem.structure.sensitive
+    return list(product(*(range(len(model.states[a])) for a in attributes)))

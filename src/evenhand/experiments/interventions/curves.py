@@ -18,7 +18,7 @@ from evenhand.plots.interventions import plot_errors
 from evenhand.plots.style import figure
 from evenhand.rng import child
 
-__all__ = ["SEARCHES", "drawn", "error_at", "error_curves", "standard_error"]
+__all__ = ["SEARCHES", "drawn", "error_at", "error_curves", "standard_error", "wilson"]
 
 SEARCHES: dict[str, Callable[..., Search]] = {
     "CSR-V1": partial(CSR, reuse=False, pooled=False),
@@ -28,8 +28,10 @@ SEARCHES: dict[str, Callable[..., Search]] = {
     "SRIS-V2": lambda problem, tolerance, budget: SRIS(problem, budget=budget),
     "OneShot": OneShot,
     "CSR pooled": partial(CSR, delta=None),
+    "exact": CSR,
+    "normal": partial(CSR, evidence="normal"),
 }
-"""Searches by the names of the paper, of a problem, `tolerance` and `budget`."""
+"""Searches by the names of the paper, and the tested forms by their evidence, of a problem, `tolerance`, `budget`."""
 
 
 def error_curves(
@@ -49,7 +51,7 @@ def error_curves(
     )
     counts = pd.concat(done).groupby(["search", "budget"], sort=False)[["runs", "wrong", "none"]].sum().reset_index()
     counts["error"] = counts["wrong"] / counts["runs"]
-    counts["error_low"], counts["error_high"] = _wilson(counts["wrong"], counts["runs"])
+    counts["error_low"], counts["error_high"] = wilson(counts["wrong"], counts["runs"])
     counts["none"] /= counts["runs"]
     return counts[["search", "budget", "runs", "error", "error_low", "error_high", "none"]]
 
@@ -105,7 +107,8 @@ def _cell(
     return frame
 
 
-def _wilson(wrong: Any, runs: Any) -> tuple[Any, Any]:
+def wilson(wrong: Any, runs: Any) -> tuple[Any, Any]:
+    """Return the ends of 95 % Wilson intervals of the shares wrong / runs."""
     z = 1.959964
     share, scale = wrong / runs, 1 + z**2 / runs
     middle = (share + z**2 / (2 * runs)) / scale
