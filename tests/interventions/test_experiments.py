@@ -123,5 +123,5 @@ def test_near_the_tolerance_one_candidate_of_five_is_fair():
     problem = near_the_tolerance(1)
     worst = np.abs(list(problem.gaps.values())).max(0)
     assert len(problem.candidates) == 5
-    assert ((1.6 < worst) & (worst < 1.7)).sum() == 1
-    assert ((2.15 < worst) & (worst < 2.6)).sum() == 4
+    assert ((worst > 1.6) & (worst < 1.7)).sum() == 1
+    assert ((worst > 2.15) & (worst < 2.6)).sum() == 4
