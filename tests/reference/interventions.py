@@ -149,8 +149,8 @@ def judged(outcomes, gaps, remaining, tolerance, level):
 def stake(problem, deliveries, candidates, limit, groups=None):
     """The mean of sixteen stakes, trial by trial, against mu_k - mu_j <= limit, with `groups` zeta_k^{a,b} <= limit.
 
-    A delivery is a list of (candidate, value of S, at); its mixture is made of the numbers planned for it. A gambler who
-    stakes the share g of what can be lost has at each trial the factor 1 + g (x - m) / (m - least x).
+    A delivery is a list of (candidate, value of S, at); its mixture is made of the numbers planned for it. A gambler
+    who stakes the share g of what can be lost has at each trial the factor 1 + g (x - m) / (m - least x).
     """
     prior = problem.cells.prior
     every = list(product(*(range(len(problem.model.states[node])) for node in problem.nodes)))

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from evenhand.arguments import as_floats, whole
 from evenhand.errors import ArgumentError, wanted
 from evenhand.interventions.bif import read_bif
+from evenhand.interventions.edges import read_latent
+from evenhand.interventions.fitting import fitted
 from evenhand.interventions.inference import eliminate
 from evenhand.labels import in_order
 from evenhand.protocol import SavedText, composed, find_label
@@ -48,6 +50,13 @@ class CausalModel:
     Such a partial model is enough for a `Problem` with a log, see there; sampling and exact inference need what lies
     above the nodes asked for.
 
+    Attributes
+    ----------
+    states, parents, tables, order : node -> states, node -> parents, node -> table, the nodes with parents first.
+    latent : pairs of nodes that share an unobserved cause.
+    counts, smoothing : of a model fitted to data, how often each entry of each table was seen, and the prior's mass a
+        row; else None.
+
     Examples
     --------
     >>> model = CausalModel.from_tables(
@@ -67,8 +76,12 @@ class CausalModel:
         parents: Mapping[str, Sequence[str]],
         *,
         tables: Mapping[str, Any],
+        latent: Sequence[tuple[str, str]] = (),
+        counts: Mapping[str, Any] | None = None,
+        smoothing: float | None = None,
     ) -> None:
-        for name, mapping in (("states", states), ("parents", parents), ("tables", tables)):
+        given = {"states": states, "parents": parents, "tables": tables, "counts": {} if counts is None else counts}
+        for name, mapping in given.items():
             if not isinstance(mapping, Mapping):
                 raise ArgumentError(wanted(name, "a dict by node", mapping))
         self.states = {node: _checked_states(node, values) for node, values in states.items()}
@@ -83,6 +96,9 @@ class CausalModel:
                 raise ArgumentError(wanted("parents", what, "nothing", "use [] for a root"))
             self.tables[node] = checked_table(f"tables[{node!r}]", table, self.axes(node))
         self.order = self._topological()
+        self.latent = tuple((self._known(a, "latent"), self._known(b, "latent")) for a, b in read_latent(latent))
+        self.smoothing = smoothing
+        self.counts = None if counts is None else {n: self._checked_counts(n, seen) for n, seen in counts.items()}
 
     @classmethod
     def from_tables(
@@ -116,6 +132,44 @@ class CausalModel:
         """
         states, parents, tables = read_bif(path)
         return cls(states, parents, tables=tables)
+
+    @classmethod
+    def fit(cls, frame: Any, edges: Any, smoothing: float = 1.0, latent: Any = ()) -> Self:
+        """Return the model of a graph with every table from data.
+
+        Parameters
+        ----------
+        frame : data frame, one row an observation, a column a node; a column `count` may say how often a row was seen.
+            Whole numbers are states as they are, everything else by its text.
+        edges : the arrows, as text "sex -> dose -> cured" or as pairs (parent, child). Every node that is named must
+            be a column. The parents of a node are in the order of their arrows.
+        smoothing : the prior of each row of a table counts as much as so many observations, spread evenly over the
+            node's states.
+        latent : pairs of nodes that share an unobserved cause, or text "dose <-> age"; arcs in `edges` count as well.
+
+        Returns
+        -------
+        CausalModel
+            With `counts`, what was seen: node -> array of the shape of its table.
+
+        Raises
+        ------
+        ArgumentError
+            If edges, latent or smoothing are not as wanted, or the arrows form a cycle.
+        TableError
+            If a column is missing, has an empty cell, or more than 100 different values.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"sex": ["f", "f", "m", "m"], "cured": [1, 0, 1, 1]})
+        >>> CausalModel.fit(frame, "sex -> cured").tables["cured"].round(2).tolist()
+        [[0.5, 0.5], [0.17, 0.83]]
+        """
+        fit = fitted(frame, edges, smoothing, latent)
+        return cls(
+            fit.states, fit.parents, tables=fit.tables, latent=fit.latent, counts=fit.counts, smoothing=fit.smoothing
+        )
 
     @property
     def complete(self) -> bool:
@@ -225,6 +279,12 @@ class CausalModel:
             else (self.parents[node], soft.get(node, self.tables.get(node)))  # type: ignore[misc]
             for node in needed
         }
+
+    def _checked_counts(self, node: Any, seen: Any) -> NDArray[np.float64]:
+        array, shape = as_floats(seen), self.shape(self._known(node, "counts"))
+        if array is None or array.shape != shape or not (np.isfinite(array) & (array >= 0)).all():
+            raise ArgumentError(wanted(f"counts[{node!r}]", f"numbers >= 0 of shape {shape}", seen))
+        return array
 
     def _checked_parents(self, node: str, above: Any) -> tuple[str, ...]:
         name = f"parents[{node!r}]"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import permutations
 from typing import Any, Self
 
@@ -16,9 +16,13 @@ from evenhand.errors import ArgumentError, StateFileError, wanted
 from evenhand.interventions.cells import Cells, merged
 from evenhand.interventions.divergences import gap_divergence, outcome_divergence
 from evenhand.interventions.estimators import Clipped, Estimator, Mixture, inverse
+from evenhand.interventions.identification import checked_identified
 from evenhand.interventions.model import CausalModel
 from evenhand.interventions.observations import coded_log
+from evenhand.interventions.posterior import Posterior, drawn_posterior
 from evenhand.interventions.program import AllocationProgram, Plan, Rows
+from evenhand.interventions.question import Question
+from evenhand.interventions.saved_problem import problem_snapshot, restored_parts
 from evenhand.interventions.structure import (
     cell_base,
     cell_density,
@@ -27,15 +31,15 @@ from evenhand.interventions.structure import (
     checked_structure,
 )
 from evenhand.labels import by_label
-from evenhand.protocol import Label, find_label
-from evenhand.saved import fill, item, refused
+from evenhand.protocol import Label
+from evenhand.rng import Seed
 
 __all__ = ["Problem"]
 
 Floats = NDArray[np.float64]
 
 
-class Problem:
+class Problem(Question):
     """Which candidate has the best expected outcome among those that are counterfactually fair?
 
     Candidate k replaces the table of the node V by its own. Its gap for values a, b of the sensitive root S is
@@ -48,8 +52,10 @@ class Problem:
     model : the causal model; needed are S, the children of S with their parents, V and its parents, and Y. Where
         tables above these are missing, `log` stands in.
     intervene, sensitive, outcome : the nodes V, S (one or several, all roots) and Y.
-    candidates : label -> table, or a list of tables, shaped as V's own table in the model; the first is the deployed
-        one.
+    candidates : label -> candidate, or a list of candidates; the first is the deployed one. A candidate is a table,
+        shaped as V's own table in the model; None, the table of a fitted model; or a rule: a function of a dict
+        parent -> state, a mapping by the states of V's parents, or one state for everybody. A rule gives a state of V,
+        or a dict state -> probability; what it does not name it never gives.
     values : state of Y -> number; may be left out where the states are numbers.
     log : data frame of trials of the deployed candidate, S as it came, with the columns of S and of every node of
         `nodes`; then the law of what the candidates do not change is its frequencies, and nothing is exact.
@@ -63,8 +69,8 @@ class Problem:
     Raises
     ------
     ArgumentError
-        If a node is unknown, S has parents, a table does not fit or gives zero where another does not, the outcome
-        has no numbers, or tables are missing.
+        If a node is unknown, S has parents, a table does not fit or gives zero where another does not, a rule fails,
+        the outcome has no numbers, tables are missing, or latent arcs of the model leave the answer unidentified.
 
     Examples
     --------
@@ -99,35 +105,15 @@ class Problem:
         values: Mapping[Any, float] | None = None,
         log: Any = None,
     ) -> None:
-        self.model = model
-        self.structure = checked_structure(model, intervene, sensitive, outcome)
-        self.candidates, self.tables = checked_candidates(model, intervene, candidates)
-        self.scores, self.low, self.high = checked_scores(model, outcome, values)
+        structure = checked_structure(model, intervene, sensitive, outcome)
+        checked_identified(model, structure)
+        asked = checked_candidates(model, intervene, candidates)
+        super().__init__(model, structure, asked, checked_scores(model, outcome, values))
         self.exact = log is None
         if log is None:
             self._complete(*cell_base(model, self.structure))
         else:
             self._complete(*self._logged(log))
-
-    @property
-    def groups(self) -> tuple[Any, ...]:
-        """The values of S: states, or tuples of states where there are several attributes."""
-        return self.structure.groups
-
-    @property
-    def nodes(self) -> tuple[str, ...]:
-        """The nodes that must be observed of every trial besides S."""
-        return self.structure.nodes
-
-    @property
-    def pairs(self) -> tuple[tuple[Any, Any], ...]:
-        """The ordered pairs (a, b) of values of S."""
-        return tuple(permutations(self.groups, 2))
-
-    @property
-    def scale(self) -> float:
-        """The outcome's range, highest number less lowest."""
-        return self.high - self.low
 
     @property
     def outcomes(self) -> Floats:
@@ -142,6 +128,21 @@ class Problem:
             (self.groups[a], self.groups[b]): means[:, a] - means[:, b]
             for a, b in permutations(range(len(self.groups)), 2)
         }
+
+    def posterior(self, *, draws: int = 1000, seed: Seed = None) -> Posterior:
+        """Draw outcomes and gaps from what the data leave open about the tables of a fitted model.
+
+        Parameters
+        ----------
+        draws : how many draws.
+        seed : the same seed gives the same draws.
+
+        Raises
+        ------
+        ArgumentError
+            If the model was not fitted to data, or the number of draws is not from 1 to 100,000.
+        """
+        return drawn_posterior(self, draws, seed)
 
     @cached_property
     def outcome_divergence(self) -> Floats:
@@ -234,13 +235,6 @@ class Problem:
         """The estimators with mixture weights."""
         return Mixture(self.cells)
 
-    def number(self, label: Label) -> int:
-        """Return a candidate's position."""
-        position = find_label(label, self.candidates)
-        if position is None:
-            raise ArgumentError(wanted("candidate", f"one of {list(self.candidates)}", label))
-        return position
-
     def checked_costs(self, costs: Any) -> Floats:
         """Return the cost of a trial of each candidate (K,); None means 0 for the deployed one and 1 for the others."""
         if costs is None:
@@ -260,20 +254,7 @@ class Problem:
 
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restored` needs."""
-        return {
-            "states": {node: list(states) for node, states in self.model.states.items()},
-            "parents": {node: list(parents) for node, parents in self.model.parents.items()},
-            "tables": dict(self.model.tables),
-            "intervene": self.structure.intervene,
-            "sensitive": list(self.structure.sensitive),
-            "outcome": self.structure.outcome,
-            "candidates": list(self.candidates),
-            "candidate_tables": self.tables,
-            "values": (self.low + self.scale * self.scores).tolist(),
-            "exact": self.exact,
-            "prior": self.cells.prior,
-            "base": self.cells.cell_base,
-        }
+        return problem_snapshot(self, self.exact, self.cells)
 
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:
@@ -284,33 +265,13 @@ class Problem:
         StateFileError
             If a value cannot have been saved; its name is said.
         """
+        problem = cls.__new__(cls)
         try:
-            return cls._from_state(snapshot)
+            question, problem.exact, prior, base = restored_parts(snapshot)
+            Question.__init__(problem, *question)
+            problem._complete(prior, base)
         except ArgumentError as error:
             raise StateFileError(f"saved {error}") from error
-
-    @classmethod
-    def _from_state(cls, snapshot: dict[str, Any]) -> Self:
-        problem, given = cls.__new__(cls), partial(item, snapshot)
-        problem.model = model = CausalModel.from_tables(given("states"), given("parents"), given("tables"))
-        problem.structure = checked_structure(model, given("intervene"), given("sensitive"), given("outcome"))
-        labels, tables = given("candidates"), given("candidate_tables")
-        if not isinstance(labels, list) or not isinstance(tables, np.ndarray) or len(labels) != len(tables):
-            raise refused("candidates", "a label for each table", labels)
-        named = {label: table for label, table in zip(labels, tables, strict=True) if type(label) is not list}
-        if len(named) < len(labels):
-            raise refused("candidates", "labels, each once", labels)
-        problem.candidates, problem.tables = checked_candidates(model, given("intervene"), named)
-        values = dict(zip(model.states[given("outcome")], given("values"), strict=True))
-        problem.scores, problem.low, problem.high = checked_scores(model, given("outcome"), values)
-        problem.exact = given("exact")
-        if type(problem.exact) is not bool:
-            raise refused("exact", "true or false", problem.exact)
-        prior, cells = np.zeros(len(problem.groups)), int(np.prod([len(model.states[node]) for node in problem.nodes]))
-        base = np.zeros(cells)
-        fill(prior, given("prior"), "prior")
-        fill(base, given("base"), "base")
-        problem._complete(prior, base)
         return problem
 
     # ------------------------------------------------------------------ inside

@@ -4,22 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import permutations
-from statistics import NormalDist
 from typing import Any, Literal, NamedTuple
 
-import numpy as np
-
-from evenhand.interventions.cells import Evidence
-from evenhand.interventions.problem import Problem
-from evenhand.interventions.shown import Shown
-from evenhand.interventions.verdicts import gap_contrasts, outcome_contrasts
+from evenhand.interventions.question import Question
 from evenhand.labels import label_texts
 from evenhand.protocol import Label
 
+__all__ = ["Ends", "Recommendation", "Status", "gap_columns", "report"]
+
 Ends = tuple[Any, ...]
 """Estimates, lower ends, upper ends."""
-
-__all__ = ["Recommendation", "Status", "estimated_ends", "gap_columns", "report", "shown_ends"]
 
 Status = Literal["certified", "not_shown", "none_is_fair", "uncertified", "no_fair_candidate"]
 
@@ -63,7 +57,7 @@ def gap_columns(a: Any, b: Any) -> tuple[str, str, str]:
 
 
 def report(
-    problem: Problem, outcomes: Ends, gaps: Ends, verdicts: Sequence[str], dropped: Mapping[int, tuple[int, str]]
+    problem: Question, outcomes: Ends, gaps: Ends, verdicts: Sequence[str], dropped: Mapping[int, tuple[int, str]]
 ) -> Any:
     """Return the table of a recommendation, from estimates of outcomes (K,) and gaps (pairs, K) with their ends."""
     import pandas as pd
@@ -81,28 +75,3 @@ def report(
     columns["phase"] = pd.array([phase for phase, _ in why], dtype="Int64")
     columns["reason"] = [words for _, words in why]
     return pd.DataFrame(columns).set_index("candidate")
-
-
-def estimated_ends(problem: Problem, told: Evidence, confidence: float) -> tuple[Ends, Ends]:
-    """Return mixture estimates of outcomes and gaps with the ends of normal intervals, each at its own confidence, not
-    a number where no trial speaks about them."""
-    found, errors = problem.mixture(told), problem.mixture.errors(told)
-    width = NormalDist().inv_cdf(0.5 + confidence / 2.0)
-    ends = []
-    for middle, error, known in zip(found[:2], errors, found[2:], strict=True):
-        ends.append(tuple(np.where(known, middle + side * error, np.nan) for side in (0.0, -width, width)))
-    return ends[0], ends[1]
-
-
-def shown_ends(problem: Problem, tests: Shown, delta: float) -> tuple[Ends, Ends]:
-    """Return estimates of outcomes and gaps with the ends of intervals that hold all at once."""
-    outcomes, gaps = outcome_contrasts(problem.cells), gap_contrasts(problem.cells)
-    level = delta / (len(outcomes) * (2 + len(gaps)))
-
-    def ends(weights: Any, mass: float) -> Ends:
-        middle = tests.estimate(weights, mass)
-        low, high = tests.lower(weights, level, mass), -tests.lower(-weights, level, -mass)
-        return middle, np.where(np.isnan(middle), np.nan, low), np.where(np.isnan(middle), np.nan, high)
-
-    of_gaps = ends(gaps.reshape(-1, gaps.shape[-1]), 0.0)
-    return ends(outcomes, 1.0), tuple(part.reshape(gaps.shape[:2]) for part in of_gaps)

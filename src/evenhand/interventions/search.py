@@ -19,12 +19,13 @@ from evenhand.conversation import Conversation, locked
 from evenhand.errors import ArgumentError, UnknownTicketError, wanted
 from evenhand.interventions.allocation import Allocation, counts_of
 from evenhand.interventions.cells import Evidence
+from evenhand.interventions.ends import estimated_ends, shown_ends
 from evenhand.interventions.estimators import Estimates
 from evenhand.interventions.frames import evidence_of, plan_frame
 from evenhand.interventions.judgement import highest, worst_gap
 from evenhand.interventions.phases import Phase, rounded
 from evenhand.interventions.problem import Problem
-from evenhand.interventions.report import Recommendation, Status, estimated_ends, report, shown_ends
+from evenhand.interventions.report import Recommendation, Status, report
 from evenhand.interventions.saved_parts import GAP_HIGH, OUTCOME_LOW, saved_delivery, saved_drops, saved_evidence
 from evenhand.interventions.shown import Delivery, Shown
 from evenhand.saved import refused

@@ -14,10 +14,19 @@ from evenhand.arguments import as_float
 from evenhand.errors import ArgumentError, wanted
 from evenhand.interventions.inference import eliminate, placed
 from evenhand.interventions.model import CausalModel, checked_table
+from evenhand.interventions.rules import is_rule, rule_table
 from evenhand.labels import by_label
 from evenhand.protocol import Label, SavedText
 
-__all__ = ["Structure", "cell_base", "cell_density", "checked_candidates", "checked_scores", "checked_structure"]
+__all__ = [
+    "Candidates",
+    "Structure",
+    "cell_base",
+    "cell_density",
+    "checked_candidates",
+    "checked_scores",
+    "checked_structure",
+]
 
 Floats = NDArray[np.float64]
 
@@ -85,8 +94,24 @@ def checked_structure(model: CausalModel, intervene: str, sensitive: str | Seque
     )
 
 
-def checked_candidates(model: CausalModel, intervene: str, candidates: Any) -> tuple[tuple[Label, ...], Floats]:
-    """Return labels and tables (K, parents of V ..., V); the first is the deployed one."""
+class Candidates(NamedTuple):
+    """The candidates: labels and tables (K, parents of V ..., V), the deployed one first; which of them are rules, and
+    which the model's own table (K,)."""
+
+    labels: tuple[Label, ...]
+    tables: Floats
+    ruled: tuple[bool, ...]
+    own: tuple[bool, ...]
+
+
+def checked_candidates(
+    model: CausalModel, intervene: str, candidates: Any, kinds: tuple[Sequence[bool], Sequence[bool]] | None = None
+) -> Candidates:
+    """Return the candidates, or refuse one by name.
+
+    A table with a zero where another table has mass is refused; a rule gives some values never on purpose. Of saved
+    candidates, which are tables, `kinds` says which were rules and which the model's own.
+    """
     given = by_label(candidates, "candidates", "a dict label -> table, or a list of tables")
     named = given if isinstance(given, dict) else dict(enumerate(given))
     labels, tables = tuple(named), list(named.values())
@@ -94,18 +119,34 @@ def checked_candidates(model: CausalModel, intervene: str, candidates: Any) -> t
         raise ArgumentError(wanted("candidates", "at least two candidates, labels str or int", labels))
     if len(set(map(str, labels))) < len(labels):
         raise ArgumentError(wanted("candidates", "labels that read differently", labels))
-    axes = model.axes(intervene)
-    stacked = np.stack(
-        [checked_table(f"candidates[{a!r}]", table, axes) for a, table in zip(labels, tables, strict=True)]
-    )
-    differs = np.argwhere((stacked > 0) != (stacked[0] > 0))
+    found = ([is_rule(table) for table in tables], [table is None for table in tables]) if kinds is None else kinds
+    ruled, own = tuple(found[0]), tuple(found[1])
+    read = [
+        _table(f"candidates[{label!r}]", table, model, intervene) for label, table in zip(labels, tables, strict=True)
+    ]
+    stacked = np.stack(read)
+    plain = np.flatnonzero(~np.array(ruled))
+    differs = np.argwhere((stacked[plain] > 0) != (stacked[plain[:1]] > 0)) if plain.size else np.zeros((0, 0))
     if differs.size:
-        k, *at = (int(i) for i in differs[0])
-        zero, other = (labels[k], labels[0]) if stacked[(k, *at)] == 0 else (labels[0], labels[k])
+        k, first, *at = (int(plain[differs[0][0]]), int(plain[0]), *(int(i) for i in differs[0][1:]))
+        zero, other = (labels[k], labels[first]) if stacked[(k, *at)] == 0 else (labels[first], labels[k])
         what = f"mass wherever another candidate has it, as {other!r} has at {tuple(at)}"
-        mend = "give it a small probability there: samples of one cannot speak about the other otherwise"
+        mend = (
+            "give it a small probability there: samples of one cannot speak about the other otherwise; or write a rule"
+        )
         raise ArgumentError(wanted(f"candidates[{zero!r}]", what, 0.0, mend))
-    return labels, stacked
+    return Candidates(labels, stacked, ruled, own)
+
+
+def _table(name: str, candidate: Any, model: CausalModel, node: str) -> Floats:
+    if candidate is None:
+        if model.counts is None:
+            mend = "None stands for the table of a model that was fitted to data"
+            raise ArgumentError(wanted(name, f"a table of shape {model.shape(node)}, or a rule", None, mend))
+        return model.tables[node]
+    if is_rule(candidate):
+        return rule_table(name, candidate, model, node)
+    return checked_table(name, candidate, model.axes(node))
 
 
 def checked_scores(model: CausalModel, outcome: str, values: Mapping[Any, float] | None) -> tuple[Floats, float, float]:

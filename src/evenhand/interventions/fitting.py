@@ -1,0 +1,102 @@
+"""Tables from data: how often each state was seen in each row of a table, and what that says with a Dirichlet prior.
+
+A row of a table, the law of a node given states of its parents, has the prior Dirichlet(smoothing/r, ..., smoothing/r)
+over the node's r states (W. Perks, 1947): all of it counts as much as `smoothing` observations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.arguments import is_whole, real
+from evenhand.errors import TableError, wanted
+from evenhand.interventions.edges import Arcs, parents_of, read_edges, read_latent
+from evenhand.protocol import composed
+from evenhand.tables import column, in_natural_order, numbers
+
+__all__ = ["Fit", "dirichlet", "fitted"]
+
+Floats = NDArray[np.float64]
+COUNT = "count"
+MOST_STATES = 100
+MOST_ENTRIES = 10**7
+
+
+class Fit(NamedTuple):
+    """What was seen of a graph's nodes: their states, parents, latent arcs, counts of each table, and the prior mass of
+    a row."""
+
+    states: dict[str, list[Any]]
+    parents: dict[str, list[str]]
+    latent: Arcs
+    counts: dict[str, Floats]
+    smoothing: float
+
+    @property
+    def tables(self) -> dict[str, Floats]:
+        """The posterior mean of every table."""
+        weights = {node: dirichlet(counts, self.smoothing) for node, counts in self.counts.items()}
+        return {node: weight / weight.sum(-1, keepdims=True) for node, weight in weights.items()}
+
+
+def dirichlet(counts: Floats, smoothing: float) -> Floats:
+    """Return the parameters of the posterior of each row."""
+    return counts + smoothing / counts.shape[-1]
+
+
+def fitted(frame: Any, edges: Any, smoothing: Any, latent: Any) -> Fit:
+    """Count the states of every node by the states of its parents.
+
+    Raises
+    ------
+    ArgumentError
+        If edges, latent or smoothing are not as wanted.
+    TableError
+        If a column is missing, has an empty cell or too many different values, or `count` holds no numbers >= 0.
+    """
+    smoothing = real("smoothing", smoothing, above=0)
+    arrows, arcs = read_edges(edges)
+    arcs += read_latent(latent)
+    parents = parents_of(arrows, arcs)
+    columns = {node: column(frame, node) for node in parents}
+    states = {node: _states(node, columns[node], frame) for node in parents}
+    codes = {node: _codes(columns[node], states[node]) for node in parents}
+    weighted = COUNT in frame.columns and COUNT not in parents
+    times = numbers(frame, COUNT, low=0.0) if weighted else np.ones(len(frame))
+    counts = {node: _counted(node, above, states, codes, times) for node, above in parents.items()}
+    return Fit(states, parents, arcs, counts, smoothing)
+
+
+def _states(node: str, values: Any, frame: Any) -> list[Any]:
+    empty = np.flatnonzero(values == "") if values.dtype == object else np.zeros(0, np.int64)
+    if empty.size:
+        raise TableError(f"column {node!r}, row {int(empty[0]) + 1}: the cell is empty; fill it or drop the row")
+    declared = getattr(frame[node].dtype, "categories", ())
+    found = in_natural_order(
+        [*values.tolist(), *(int(one) if is_whole(one) else composed(str(one)) for one in declared)]
+    )
+    if len(found) > MOST_STATES:
+        mend = "group them first: --cut COLUMN=25,45 in the shell, pandas.cut in Python"
+        raise TableError(wanted(f"column {node!r}", f"at most {MOST_STATES} different values", len(found), mend))
+    return found
+
+
+def _codes(values: Any, states: list[Any]) -> NDArray[np.int64]:
+    known = {state: code for code, state in enumerate(states)}
+    return np.array([known[value] for value in values.tolist()], np.int64)
+
+
+def _counted(
+    node: str, above: list[str], states: Mapping[str, list[Any]], codes: Mapping[str, Any], times: Floats
+) -> Floats:
+    axes = [*above, node]
+    shape = tuple(len(states[name]) for name in axes)
+    if np.prod([float(size) for size in shape]) > MOST_ENTRIES:
+        what = f"a table of at most {MOST_ENTRIES:,} entries"
+        raise TableError(wanted(f"the parents of {node!r}", what, shape, "leave out arrows, or group their values"))
+    flat = np.ravel_multi_index([codes[name] for name in axes], shape)
+    return np.asarray(np.bincount(flat, times, int(np.prod(shape))).reshape(shape), np.float64)

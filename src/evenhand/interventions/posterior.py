@@ -1,0 +1,146 @@
+"""What data leave open about the answer: draws of every table of a fitted model, and the outcomes and gaps they give.
+
+Rows of a table are independent Dirichlet laws, see `fitting`. A candidate that is the model's own table is drawn with
+the others; every other candidate is what it was said to be.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.arguments import real, whole
+from evenhand.errors import ArgumentError, wanted
+from evenhand.interventions.fitting import dirichlet
+from evenhand.interventions.means import group_means
+from evenhand.interventions.model import CausalModel
+from evenhand.interventions.question import Question
+from evenhand.interventions.report import Recommendation, Status, report
+from evenhand.interventions.unseen import unseen_rows
+from evenhand.rng import Seed, draw_seed, generator
+
+__all__ = ["Posterior", "drawn_posterior"]
+
+Floats = NDArray[np.float64]
+MOST_DRAWS = 100_000
+AT_ONCE = 250
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """Draws of what the candidates would do.
+
+    Attributes
+    ----------
+    problem : the problem.
+    outcomes : (draws, K) expected outcomes, in the outcome's units.
+    gaps : (a, b) -> (draws, K) counterfactual gaps.
+    """
+
+    problem: Question
+    outcomes: Floats
+    gaps: dict[tuple[Any, Any], Floats]
+
+    @property
+    def unseen(self) -> Any:
+        """Rows of tables that were never seen and that a candidate reaches: what is drawn there is the prior alone.
+
+        A data frame with the columns `node`, `given` (the states of its parents), `mass` (the largest probability of
+        the row under any candidate and do(S)), `candidates`, sorted by mass.
+        """
+        return unseen_rows(self.problem)
+
+    def best(self, tolerance: float, *, level: float = 0.95) -> Recommendation:
+        """Return the candidate that is most probably the best among the fair ones.
+
+        Parameters
+        ----------
+        tolerance : E, in the outcome's units: a candidate is fair where every |gap| < E.
+        level : how probable the answer has to be.
+
+        Returns
+        -------
+        Recommendation
+            Its status is "certified" or "none_is_fair" where the posterior probability of that, its `confidence`, is
+            at least `level`; else "not_shown", with the most probable answer as its candidate. The table has intervals
+            of that posterior probability, each by itself, and the probabilities `fair` and `best`.
+
+        Raises
+        ------
+        ArgumentError
+            If the tolerance is not a number > 0, or the level not one in (0.5, 1).
+        """
+        tolerance, level = real("tolerance", tolerance, above=0), real("level", level, above=0.5, below=1)
+        fair = np.abs(list(self.gaps.values())).max(0) < tolerance
+        outcomes = np.where(fair, self.outcomes, -np.inf)
+        named = np.where(fair.any(1), outcomes.argmax(1), fair.shape[1])
+        chances = np.bincount(named, minlength=fair.shape[1] + 1) / len(named)
+        answer = int(chances.argmax())
+        none, shown = answer == fair.shape[1], bool(chances[answer] >= level)
+        status: Status = "not_shown" if not shown else "none_is_fair" if none else "certified"
+        verdicts = self._verdicts(fair.mean(0), level, answer if shown else None)
+        label = None if none else self.problem.candidates[answer]
+        found = Recommendation(label, status, self._table(verdicts, fair.mean(0), chances[:-1], level))
+        found.confidence = float(chances[answer]) if shown else None
+        return found
+
+    def _verdicts(self, fair: Floats, level: float, answer: int | None) -> list[str]:
+        names = np.where(fair >= level, "fair", np.where(fair <= 1.0 - level, "unfair", "remains"))
+        return ["certified" if k == answer else str(name) for k, name in enumerate(names)]
+
+    def _table(self, verdicts: list[str], fair: Floats, best: Floats, level: float) -> Any:
+        ends = [0.5, (1.0 - level) / 2.0, (1.0 + level) / 2.0]
+        scale, low = self.problem.scale, self.problem.low
+        outcomes = (np.quantile(self.outcomes, ends, axis=0) - low) / scale
+        outcomes[0] = (self.outcomes.mean(0) - low) / scale
+        gaps = np.quantile(list(self.gaps.values()), ends, axis=1) / scale
+        gaps[0] = np.mean(list(self.gaps.values()), axis=1) / scale
+        table = report(self.problem, tuple(outcomes), tuple(gaps), verdicts, {})
+        return table.drop(columns=["phase", "reason"]).assign(fair=fair, best=best)
+
+
+def drawn_posterior(problem: Question, draws: int, seed: Seed) -> Posterior:
+    """Draw all tables, and compute what each draw gives.
+
+    Raises
+    ------
+    ArgumentError
+        If the model was not fitted to data, or the number of draws is not from 1 to 100,000.
+    """
+    draws = whole("draws", draws, low=1, high=MOST_DRAWS)
+    model, structure = problem.model, problem.structure
+    above = model.ancestors([structure.outcome, *structure.sensitive])
+    if model.counts is None or not above <= set(model.counts):
+        mend = "make the model with CausalModel.fit(frame, edges)"
+        raise ArgumentError(wanted("model", "tables fitted to data, with their counts", repr(model), mend))
+    random = generator(draw_seed(seed))
+    outcomes, means = [], []
+    for size in [AT_ONCE] * (draws // AT_ONCE) + [draws % AT_ONCE] * (draws % AT_ONCE > 0):
+        tables = {node: _drawn(model, node, size, random) for node in sorted(above)}
+        own = np.array(problem.own).reshape(-1, *[1] * (problem.tables.ndim - 1))
+        candidates = problem.tables
+        if any(problem.own):
+            candidates = np.where(own, tables[structure.intervene][:, None], problem.tables)
+        found = group_means(model, structure, candidates, tables, problem.scores)
+        prior = np.ones((size, 1))
+        for attribute in structure.sensitive:
+            prior = (prior[:, :, None] * tables[attribute][:, None]).reshape(size, -1)
+        outcomes.append(np.einsum("dks,ds->dk", found, prior))
+        means.append(found)
+    every = problem.scale * np.concatenate(means)
+    groups = problem.groups
+    gaps = {(groups[a], groups[b]): every[:, :, a] - every[:, :, b] for a, b in permutations(range(len(groups)), 2)}
+    return Posterior(problem, problem.low + problem.scale * np.concatenate(outcomes), gaps)
+
+
+def _drawn(model: CausalModel, node: str, size: int, random: np.random.Generator) -> Floats:
+    """Return draws of a table (size, ...)."""
+    assert model.counts is not None
+    assert model.smoothing is not None
+    weights = dirichlet(model.counts[node], model.smoothing)
+    drawn = np.maximum(random.standard_gamma(weights, (size, *weights.shape)), np.finfo(float).tiny)
+    return np.asarray(drawn / drawn.sum(-1, keepdims=True))

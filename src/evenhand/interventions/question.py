@@ -1,0 +1,58 @@
+"""What a problem asks of a causal model: which candidates, for which values of S, and what the outcome is worth."""
+
+from __future__ import annotations
+
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.errors import ArgumentError, wanted
+from evenhand.interventions.model import CausalModel
+from evenhand.interventions.structure import Candidates, Structure
+from evenhand.protocol import Label, find_label
+
+__all__ = ["Question"]
+
+
+class Question:
+    """A causal model, the nodes V, S and Y, the candidates, and the outcome's numbers."""
+
+    def __init__(
+        self,
+        model: CausalModel,
+        structure: Structure,
+        candidates: Candidates,
+        scores: tuple[NDArray[np.float64], float, float],
+    ) -> None:
+        self.model, self.structure = model, structure
+        self.candidates, self.tables, self.ruled, self.own = candidates
+        self.scores, self.low, self.high = scores
+
+    @property
+    def groups(self) -> tuple[Any, ...]:
+        """The values of S: states, or tuples of states where there are several attributes."""
+        return self.structure.groups
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """The nodes that must be observed of every trial besides S."""
+        return self.structure.nodes
+
+    @property
+    def pairs(self) -> tuple[tuple[Any, Any], ...]:
+        """The ordered pairs (a, b) of values of S."""
+        return tuple(permutations(self.groups, 2))
+
+    @property
+    def scale(self) -> float:
+        """The outcome's range, highest number less lowest."""
+        return self.high - self.low
+
+    def number(self, label: Label) -> int:
+        """Return a candidate's position."""
+        position = find_label(label, self.candidates)
+        if position is None:
+            raise ArgumentError(wanted("candidate", f"one of {list(self.candidates)}", label))
+        return position

@@ -1,0 +1,103 @@
+"""Candidates written as rules: what a candidate does for given states of V's parents, read as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.arguments import is_whole
+from evenhand.errors import ArgumentError, wanted
+from evenhand.interventions.model import CausalModel, checked_table
+
+__all__ = ["is_rule", "rule_table"]
+
+Floats = NDArray[np.float64]
+States = Sequence[Any]
+
+
+def is_rule(candidate: Any) -> bool:
+    """Whether a candidate is a rule rather than a table: a function, a mapping, or one state for everybody."""
+    return callable(candidate) or isinstance(candidate, (Mapping, str)) or is_whole(candidate)
+
+
+def rule_table(name: str, rule: Any, model: CausalModel, node: str) -> Floats:
+    """Return the table of a rule.
+
+    Parameters
+    ----------
+    name : what refusals call it.
+    rule : a state of the node; a function of a dict parent -> state, or mappings by the states of the parents, one
+        inside the other in the parents' order, or one by tuples. What they give is a state or a dict state ->
+        probability.
+    model, node : the model, and the node that the rule decides.
+
+    Raises
+    ------
+    ArgumentError
+        If the rule fails, lacks an entry, has one too many, or gives what is no state or no probabilities.
+    """
+    parents, own = model.parents[node], model.states[node]
+    above = [model.states[parent] for parent in parents]
+    rows = []
+    for at in product(*above):
+        given = dict(zip(parents, at, strict=True))
+        decided = _called(name, rule, given) if callable(rule) else _entry(name, rule, given, model)
+        rows.append(_row(name, decided, own, f"at {given}"))
+    return np.array(rows).reshape(model.shape(node))
+
+
+def _called(name: str, rule: Callable[[dict[str, Any]], Any], given: dict[str, Any]) -> Any:
+    try:
+        return rule(dict(given))
+    except Exception as error:
+        what = "it is called with a dict of the parents' states"
+        raise ArgumentError(f"{name}: the rule failed at {given} with {error!r}; {what}") from error
+
+
+def _entry(name: str, rule: Any, given: dict[str, Any], model: CausalModel) -> Any:
+    """Return what a mapping, or mappings one inside the other, say for given states of the parents."""
+    if isinstance(rule, Mapping) and any(isinstance(key, tuple) for key in rule):
+        odd = [key for key in rule if key not in set(product(*(model.states[parent] for parent in given)))]
+        if odd:
+            raise ArgumentError(wanted(name, f"every key a tuple of states of {list(given)}", odd[0]))
+        if tuple(given.values()) not in rule:
+            raise ArgumentError(wanted(name, f"an entry for every combination of {list(given)}", f"none for {given}"))
+        return rule[tuple(given.values())]
+    for parent, state in given.items():
+        if not isinstance(rule, Mapping):
+            break
+        entries = _by_state(name, rule, model.states[parent], f"an entry for each state of {parent!r}")
+        if state not in entries:
+            what = f"an entry for each state of {parent!r}: {list(model.states[parent])}"
+            raise ArgumentError(wanted(name, what, f"none for {state!r}"))
+        rule = entries[state]
+    return rule
+
+
+def _by_state(name: str, given: Mapping[Any, Any], states: States, what: str) -> dict[Any, Any]:
+    """Return a mapping by states; in JSON a state that is a number stands as text."""
+    texts = {str(state): state for state in states}
+    found: dict[Any, Any] = {}
+    for key, decided in given.items():
+        state = texts.get(str(key))
+        if state is None or state in found:
+            raise ArgumentError(wanted(name, f"{what}: {list(states)}", key))
+        found[state] = decided
+    return found
+
+
+def _row(name: str, decided: Any, own: States, where: str) -> Floats:
+    if isinstance(decided, Mapping):
+        shares = _by_state(name, decided, own, f"probabilities by state {where}")
+        return checked_table(f"{name} {where}", [shares.get(state, 0.0) for state in own], [own])
+    texts = [str(state) for state in own]
+    if isinstance(decided, bool) or str(decided) not in texts:
+        what = (
+            f"numbers of shape {(len(own),)} in a table; of a rule a state of {list(own)}, or a dict of probabilities"
+        )
+        raise ArgumentError(wanted(name, what, decided, where))
+    return np.eye(len(own))[texts.index(str(decided))]

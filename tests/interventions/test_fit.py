@@ -1,0 +1,363 @@
+"""Models fitted to data: tables, latent arcs, rules, and what the data leave open."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import beta
+
+from evenhand import state
+from evenhand.errors import ArgumentError, StateFileError, TableError
+from evenhand.interventions import CSR, CausalModel, Problem, SimulatedTrial
+from evenhand.interventions.posterior import drawn_posterior
+from tests.interventions.examples import mediated
+from tests.reference import interventions as twin
+
+EDGES = "sex -> weight -> dose -> cured, weight -> cured"
+TRUTH = next(SimulatedTrial.examples()).problem
+FRAME = TRUTH.model.sample(400, seed=3)
+ASKED = {"intervene": "dose", "sensitive": "sex", "outcome": "cured"}
+
+
+def fitted(frame=FRAME, edges=EDGES, **more):
+    return CausalModel.fit(frame, edges, **more)
+
+
+def test_tables_are_counts_with_the_prior_spread_evenly():
+    model = fitted(smoothing=3.0)
+    assert model.parents == {"sex": (), "weight": ("sex",), "dose": ("weight",), "cured": ("weight", "dose")} or (
+        model.parents["cured"] == ("dose", "weight")
+    )
+    some = FRAME[(FRAME["weight"] == 1)]
+    for at, dose in enumerate(model.states["dose"]):
+        seen = (some["dose"] == dose).sum()
+        assert model.counts["dose"][1, at] == seen
+        assert model.tables["dose"][1, at] == pytest.approx((seen + 1.0) / (len(some) + 3.0))
+    assert model.smoothing == 3.0
+    assert model.complete
+
+
+def test_edges_are_text_or_pairs_and_counts_stand_for_rows():
+    pairs = [("sex", "weight"), ("weight", "dose"), ("dose", "cured"), ("weight", "cured")]
+    counted = FRAME.groupby([*FRAME.columns], observed=True).size().rename("count").reset_index()
+    for other in (fitted(edges=pairs), fitted(counted)):
+        for node, table in fitted().tables.items():
+            np.testing.assert_allclose(other.tables[node], table)
+    assert fitted(counted).counts["sex"].sum() == 400
+
+
+def test_states_are_whole_numbers_or_texts_in_natural_order():
+    frame = pd.DataFrame({"a": ["10", "9", "x"], "b": [2, 10, 2], "c": [True, False, True], "d": [0.5, 1.5, 0.5]})
+    frame["e"] = pd.Categorical(["u", "u", "v"], categories=["u", "v", "w"])
+    model = CausalModel.fit(frame, "a -> b -> c -> d -> e")
+    expected = (("9", "10", "x"), (2, 10), ("False", "True"), ("0.5", "1.5"), ("u", "v", "w"))
+    assert tuple(model.states.values()) == expected
+    assert model.tables["e"][:, 2].min() > 0
+
+
+@pytest.mark.parametrize(
+    ("given", "names"),
+    [
+        ({"frame": 3}, "a pandas DataFrame"),
+        ({"frame": FRAME.head(0)}, "no rows"),
+        ({"frame": FRAME.drop(columns="dose")}, "column.*'dose'"),
+        ({"frame": FRAME.astype(object).assign(sex=[None, *FRAME["sex"][1:]])}, "'sex', row 1: the cell is empty"),
+        ({"frame": FRAME.astype(object).assign(sex=["", *FRAME["sex"][1:]])}, "'sex', row 1: the cell is empty"),
+        ({"frame": FRAME.assign(dose=range(400))}, "at most 100 different values, got 400; group them first"),
+        ({"frame": FRAME.assign(count=-1)}, "'count', row 1"),
+        ({"frame": FRAME.assign(count="many")}, "'count', row 1"),
+        ({"edges": "sex, dose"}, "edges: wanted parent -> child"),
+        ({"edges": "sex ->"}, "edges"),
+        ({"edges": ""}, "edges"),
+        ({"edges": []}, "at least one arrow"),
+        ({"edges": 3}, "edges: wanted pairs"),
+        ({"edges": [("sex", "dose", "cured")]}, "edges: wanted pairs"),
+        ({"edges": [("sex", 3)]}, "edges: wanted pairs"),
+        ({"edges": "sex -> sex"}, "two different nodes"),
+        ({"edges": "sex -> dose, sex -> dose"}, "each pair once"),
+        ({"edges": "sex -> dose -> weight -> sex"}, "without cycles"),
+        ({"latent": [("sex", "height")]}, "column.*'height'"),
+        ({"latent": "sex -> dose"}, "latent: wanted pairs a <-> b"),
+        ({"latent": {"sex": "dose"}}, "latent: wanted pairs"),
+        ({"smoothing": 0}, "smoothing: wanted a number > 0"),
+        ({"smoothing": "1"}, "smoothing"),
+    ],
+)
+def test_what_cannot_be_fitted_is_refused_by_name(given, names):
+    with pytest.raises((ArgumentError, TableError), match=names):
+        CausalModel.fit(**{"frame": FRAME, "edges": EDGES, **given})
+
+
+def test_a_table_that_would_be_too_large_is_refused():
+    frame = pd.DataFrame({name: np.arange(100) for name in "abcd"})
+    with pytest.raises(TableError, match=r"parents of 'd'.*at most 10,000,000 entries"):
+        CausalModel.fit(frame, "a -> d, b -> d, c -> d")
+
+
+# ---------------------------------------------------------------------- identification
+
+NODES = pd.DataFrame({name: [0, 1, 0, 1, 1, 0] for name in ("S", "A", "B", "V", "M", "Y", "W")})
+GRAPH = "S -> A -> V -> M -> Y, B -> V, B -> Y, S -> Y, Y -> W"
+
+
+@pytest.mark.parametrize(
+    ("latent", "reason"),
+    [
+        ("", None),
+        ("V <-> A", None),
+        ("V <-> A, V <-> B", None),
+        ("W <-> Y", None),
+        ("W <-> V", None),
+        ("V <-> M", "join 'V' to its child 'M'"),
+        ("V <-> B, B <-> M", "join 'V' to its child 'M'"),
+        ("V <-> Y", "'V' and 'Y' share an unobserved cause, so that the answer is not the product"),
+        ("B <-> Y", "'B' and 'Y' share an unobserved cause"),
+        ("A <-> B", "'A' and 'B' share an unobserved cause"),
+        ("S <-> Y", "a sensitive attribute is no root"),
+    ],
+)
+def test_a_graph_with_latent_arcs_is_answered_or_not_shown_to_be_identified(latent, reason):
+    model = CausalModel.fit(NODES, GRAPH, latent=latent)
+    asked = {"intervene": "V", "sensitive": "S", "outcome": "Y", "candidates": [None, 1]}
+    if reason is None:
+        assert Problem(model, **asked).outcomes.shape == (2,)
+        return
+    with pytest.raises(ArgumentError, match=f"not shown to be identified: .*{reason}.*observe the cause"):
+        Problem(model, **asked)
+
+
+def test_arcs_in_the_edges_are_latent_too():
+    model = CausalModel.fit(NODES, f"{GRAPH}, V <-> M")
+    assert model.latent == (("V", "M"),)
+    with pytest.raises(ArgumentError, match="not shown to be identified"):
+        Problem(model, intervene="V", sensitive="S", outcome="Y", candidates=[None, 1])
+
+
+def test_an_unobserved_cause_of_v_and_its_ancestor_does_no_harm():
+    """U -> A, U -> V, A -> V -> Y, S -> A: answers from tables without U are those of the graph with U."""
+    random = np.random.default_rng(4)
+    above = {"S": (), "U": (), "A": ("S", "U"), "V": ("A", "U"), "Y": ("A", "V")}
+    tables = {node: random.dirichlet([1, 1], [2] * len(parents)) for node, parents in above.items()}
+    whole = CausalModel.from_tables(dict.fromkeys(above, (0, 1)), above, tables)
+    seen = {node: [p for p in parents if p != "U"] for node, parents in above.items() if node != "U"}
+    known = {}
+    for node, parents in seen.items():
+        joint = whole.probabilities([*parents, node])
+        known[node] = joint / joint.sum(-1, keepdims=True)
+    part = CausalModel(dict.fromkeys(seen, (0, 1)), seen, tables=known, latent=[("A", "V")])
+    rule = np.array([[0.2, 0.8], [0.9, 0.1]])
+    problem = Problem(part, intervene="V", sensitive="S", outcome="Y", candidates=[rule, rule[::-1]])
+    for s in (0, 1):
+        spread = np.broadcast_to(rule[:, None], (2, 2, 2))
+        expected = whole.probabilities(["Y"], do={"S": s}, tables={"V": spread})[1]
+        assert problem.cells.means[0, s] == pytest.approx(expected)
+
+
+# ---------------------------------------------------------------------- rules
+
+
+def table_of(rule, model=None):
+    model = fitted() if model is None else model
+    return Problem(model, **ASKED, candidates={"now": None, "rule": rule}).tables[1]
+
+
+def test_a_rule_is_a_state_a_mapping_or_a_function_and_none_the_fitted_table():
+    model = fitted()
+    problem = Problem(model, **ASKED, candidates={"now": None, "low": "low"})
+    np.testing.assert_allclose(problem.tables[0], model.tables["dose"])
+    states = model.states["dose"]
+    low = np.array([state == "low" for state in states], float)
+    high = np.array([state == "high" for state in states], float)
+    assert (problem.tables[1] == low).all()
+    for rule in (
+        {0: "low", 1: "high"},
+        {"0": "low", "1": {"high": 1.0}},
+        {(0,): "low", (1,): "high"},
+        lambda given: "high" if given["weight"] else "low",
+        lambda given: {"high": given["weight"], "low": 1 - given["weight"]},
+    ):
+        np.testing.assert_allclose(table_of(rule), [low, high])
+
+
+def test_rules_over_two_parents_are_nested_or_keyed_by_tuples():
+    model = fitted(edges=f"{EDGES}, sex -> dose")
+    assert model.parents["dose"] == ("weight", "sex")
+    expected = [[["low"], ["low"]], [["high"], ["mid"]]]
+    nested = table_of({0: "low", 1: {"f": "high", "m": "mid"}}, model)
+    tuples = table_of({(0, "f"): "low", (0, "m"): "low", (1, "f"): "high", (1, "m"): "mid"}, model)
+    named = np.array(model.states["dose"])[nested.argmax(-1)]
+    assert (named == np.array(expected)[..., 0]).all()
+    np.testing.assert_array_equal(nested, tuples)
+
+
+@pytest.mark.parametrize(
+    ("rule", "names"),
+    [
+        ("tiny", r"candidates\['rule'\]: wanted .*a state of .*'tiny'"),
+        ({0: "low"}, "entry for each state of 'weight'.*none for 1"),
+        ({0: "low", 1: "low", 2: "low"}, "entry for each state of 'weight'.*got 2"),
+        ({0: "low", 1: "low", "1": "low"}, "entry for each state.*got '1'"),
+        ({0: "low", 1: {"tall": 1.0}}, "probabilities by state at {'weight': 1}.*'tall'"),
+        ({0: "low", 1: {"low": 0.7}}, "at {'weight': 1}: wanted rows that sum to one"),
+        ({(0, 1): "low"}, r"every key a tuple of states of \['weight'\]"),
+        ({(0,): "low"}, "an entry for every combination.*none for {'weight': 1}"),
+        ({0: [0.2, 0.3, 0.5], 1: "low"}, "numbers of shape .*; at {'weight': 0}"),
+        ({0: "low", 1: True}, "a state of"),
+        ({0: "low", 1: None}, "a state of"),
+        (lambda given: given["height"], r"the rule failed at {'weight': 0} with KeyError\('height'\)"),
+        (lambda given: "tiny", "a state of.*got 'tiny'; at {'weight': 0}"),
+        (lambda given: None, "a state of.*got None"),
+        (lambda: "low", "the rule failed"),
+        (1, "a state of"),
+    ],
+)
+def test_rules_that_cannot_be_are_refused_by_name(rule, names):
+    with pytest.raises(ArgumentError, match=names):
+        table_of(rule)
+
+
+def test_none_needs_a_fitted_model():
+    with pytest.raises(ArgumentError, match="None stands for the table of a model that was fitted"):
+        Problem(TRUTH.model, **ASKED, candidates={"now": None, "low": "low"})
+
+
+# ---------------------------------------------------------------------- the posterior
+
+RULES = {"now": None, "low": "low", "by weight": {0: "mid", 1: "high"}}
+
+
+def test_draws_lie_around_the_fitted_answer_and_narrow_with_data():
+    wide = None
+    for rows in (100, 4000):
+        problem = Problem(fitted(TRUTH.model.sample(rows, seed=1)), **ASKED, candidates=RULES)
+        posterior = problem.posterior(draws=2000, seed=1)
+        assert posterior.outcomes.shape == (2000, 3)
+        np.testing.assert_allclose(posterior.outcomes.mean(0), problem.outcomes, atol=0.02)
+        for pair, gaps in problem.gaps.items():
+            np.testing.assert_allclose(posterior.gaps[pair].mean(0), gaps, atol=0.02)
+        narrow = posterior.outcomes.std(0)
+        assert wide is None or (narrow < 0.3 * wide).all()
+        wide = narrow
+    again = problem.posterior(draws=2000, seed=1)
+    np.testing.assert_array_equal(posterior.outcomes, again.outcomes)
+    assert len(problem.posterior(draws=301, seed=2).outcomes) == 301
+
+
+def test_a_single_table_is_drawn_from_its_beta_law():
+    """S -> V -> Y, everybody gets V = 1: the outcome is Y's row there, Beta(6.5, 2.5) under a mass of one."""
+    frame = pd.DataFrame({"S": [0, 1] * 5, "V": [0, 0] + [1] * 8, "Y": [0, 1] + [1] * 6 + [0] * 2})
+    problem = Problem(
+        CausalModel.fit(frame, "S -> V -> Y"), intervene="V", sensitive="S", outcome="Y", candidates=[None, 1]
+    )
+    drawn = np.sort(problem.posterior(draws=20_000, seed=5).outcomes[:, 1])
+    levels = np.arange(1, 20) / 20
+    expected = beta(6.5, 2.5).ppf(levels)
+    np.testing.assert_allclose(np.quantile(drawn, levels), expected, atol=0.01)
+
+
+def test_means_of_every_draw_are_those_of_its_tables():
+    """One draw, all tables of it against enumeration."""
+    full = mediated(3, groups=3)
+    model = CausalModel.fit(
+        full.model.sample(200, seed=1), [(p, n) for n, ps in full.model.parents.items() for p in ps]
+    )
+    problem = Problem(model, intervene="V", sensitive="S", outcome="Y", candidates=[None, *full.tables])
+    from evenhand.interventions.means import group_means
+
+    means = group_means(model, problem.structure, problem.tables, model.tables, problem.scores)[0]
+    for k in range(4):
+        for s in range(3):
+            assert means[k, s] == pytest.approx(twin.mean_outcome(problem, k, (s,)))
+
+
+def test_an_answer_needs_the_level():
+    problem = Problem(fitted(TRUTH.model.sample(3000, seed=2)), **ASKED, candidates=RULES)
+    posterior = problem.posterior(draws=1000, seed=1)
+    found = posterior.best(0.5)
+    assert found[:2] == ("by weight", "certified")
+    assert found.confidence >= 0.95
+    assert found.table.loc["by weight", "verdict"] == "certified"
+    assert found.table["best"].sum() == pytest.approx(1.0)
+    none = posterior.best(1e-9)
+    assert none[:2] == (None, "none_is_fair")
+    assert (none.table["verdict"] == "unfair").all()
+    edge = float(np.median(np.abs(posterior.gaps["f", "m"][:, 2])))
+    open_ = posterior.best(edge)
+    assert open_.status == "not_shown"
+    assert open_.confidence is None
+    assert open_.table.loc["by weight", "fair"] == pytest.approx(0.5, abs=0.01)
+
+
+def test_rows_never_seen_are_listed_where_a_candidate_puts_mass():
+    frame = FRAME[~((FRAME["dose"] == "high") & (FRAME["weight"] == 1))]
+    problem = Problem(fitted(frame), **ASKED, candidates=RULES)
+    unseen = problem.posterior(draws=10, seed=1).unseen
+    assert unseen["node"].tolist() == ["cured"]
+    assert unseen["given"].item() == "dose=high, weight=1"
+    assert unseen["candidates"].item() == ["by weight"]
+    assert unseen["mass"].item() == pytest.approx(problem.model.tables["weight"][1, 1], abs=0.3)
+    assert Problem(fitted(), **ASKED, candidates=RULES).posterior(draws=10).unseen.empty
+
+
+@pytest.mark.parametrize(
+    ("call", "names"),
+    [
+        (lambda p: TRUTH.posterior(), "model: wanted tables fitted to data"),
+        (lambda p: p.posterior(draws=0), "draws"),
+        (lambda p: p.posterior(draws=2.5), "draws"),
+        (lambda p: p.posterior(seed="one"), "seed"),
+        (lambda p: p.posterior(draws=10, seed=1).best(0.0), "tolerance"),
+        (lambda p: p.posterior(draws=10, seed=1).best(0.1, level=0.5), "level"),
+        (lambda p: p.posterior(draws=10, seed=1).best("0.1"), "tolerance"),
+    ],
+)
+def test_questions_to_a_posterior_that_cannot_be_are_refused(call, names):
+    with pytest.raises(ArgumentError, match=names):
+        call(Problem(fitted(), **ASKED, candidates=RULES))
+
+
+def test_a_problem_over_a_fitted_model_is_saved_whole(tmp_path):
+    model = fitted(edges=f"{EDGES}, weight <-> dose")
+    search = CSR(Problem(model, **ASKED, candidates=RULES), tolerance=0.3, budget=500)
+    search.ask()
+    state.save(search, tmp_path / "trial")
+    loaded = state.load(tmp_path / "trial")
+    assert state.to_bytes(loaded) == state.to_bytes(search)
+    assert loaded.problem.model.latent == (("weight", "dose"),)
+    assert (loaded.problem.ruled, loaded.problem.own) == ((False, True, True), (True, False, False))
+    one, other = (drawn_posterior(each.problem, 50, 1).outcomes for each in (search, loaded))
+    np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize(
+    ("change", "names"),
+    [
+        ({"smoothing": -1.0}, "smoothing"),
+        ({"smoothing": None}, "smoothing"),
+        ({"kinds": [[True], [False]]}, "kinds"),
+        ({"kinds": "rules"}, "kinds"),
+        ({"counts": {"dose": np.ones(3)}}, "counts"),
+        ({"counts": {"height": np.ones(3)}}, "counts"),
+        ({"latent": [["dose"]]}, "latent"),
+        ({"latent": [["dose", "height"]]}, "latent"),
+        ({"counts": 3}, "counts"),
+    ],
+)
+def test_a_saved_problem_that_was_edited_is_refused_by_name(change, names):
+    problem = Problem(fitted(), **ASKED, candidates=RULES)
+    with pytest.raises(StateFileError, match=names):
+        Problem.restored({**problem.snapshot(), **change})
+
+
+@pytest.mark.data
+def test_a_rule_for_hepar2_is_found_from_patients(hepar2):
+    """2,000 patients drawn from the network, its own graph: the better of two rules is found, at the true outcomes."""
+    truth = CausalModel.from_bif(hepar2)
+    edges = [(parent, node) for node, parents in truth.parents.items() for parent in parents]
+    asked = {"intervene": "fibrosis", "sensitive": "sex", "outcome": "carcinoma", "values": {"present": 0, "absent": 1}}
+    rules = {"nobody": "absent", "half": lambda given: {"present": 0.5, "absent": 0.5}}
+    model = CausalModel.fit(truth.sample(2000, seed=1), edges)
+    posterior = Problem(model, **asked, candidates=rules).posterior(seed=1)
+    exact = Problem(truth, **asked, candidates=rules)
+    found = posterior.best(0.2)
+    assert found[:2] == (exact.best(0.2), "certified") == ("nobody", "certified")
+    assert ((found.table["outcome_low"] < exact.outcomes) & (exact.outcomes < found.table["outcome_high"])).all()
