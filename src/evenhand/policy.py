@@ -17,7 +17,7 @@ from __future__ import annotations
 import copy
 import math
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, get_args
 
@@ -25,6 +25,7 @@ import numpy as np
 
 from evenhand.arguments import as_float, as_floats, is_whole
 from evenhand.arguments import whole as whole_number
+from evenhand.chances import Chances, Deferred, copied, with_fields
 from evenhand.conversation import Conversation, locked
 from evenhand.errors import ArgumentError, ContextError, RewardError, wanted
 from evenhand.kernels.arrays import Floats, Ints, Words
@@ -63,6 +64,7 @@ CODE_BITS = 32
 LARGEST = 1e100
 """How large a number of contexts or a reward may be: squares and sums of these are finite."""
 
+WAITING, NO_ONE_WAITS = "waiting", np.zeros(0, np.int64)
 NO_CONTEXTS: Floats = np.zeros((0, 0))
 PLAIN_WORK, PLAIN_CALL = 1_000_000, 100
 """A policy's kernels are compiled when they have touched so many array entries as plain Python, a fraction of a second;
@@ -113,6 +115,7 @@ class _Kernels(NamedTuple):
     update: Any
     probability: Any
     rank: Any
+    chances: Chances | None
 
 
 class Kernels(_Kernels):
@@ -126,14 +129,18 @@ class Kernels(_Kernels):
     rank : `rank(params, state, contexts, round, waiting, scores) -> reason`, which fills scores (n_arms,) so that the
         arm that `choose` would take comes first; None for a policy that only knows the best. Where arms are not on
         offer, or several are played in a round, it is asked in place of `choose`.
+    chances : how the probabilities of all arms are computed where `probability` is `unknown`, as they take longer than
+        the decision; None where nobody knows them.
     """
 
     __slots__ = ()
 
-    def __new__(cls, choose: Any, update: Any, probability: Any = certain, rank: Any = None) -> Self:
+    def __new__(
+        cls, choose: Any, update: Any, probability: Any = certain, rank: Any = None, chances: Chances | None = None
+    ) -> Self:
         if update.function.__code__.co_argcount == 5:
             update = bind(_without_ticket, learn=update)
-        return super().__new__(cls, choose, update, probability, rank)
+        return super().__new__(cls, choose, update, probability, rank, chances)
 
 
 def reason(text: str, code: ReasonCode = "other") -> int:
@@ -201,7 +208,7 @@ class KernelPolicy(Conversation):
 
     apart = True
     kernels: Kernels
-    transient = ("_ask_kernel", "_tell_kernel", "_arrays")
+    transient = ("_ask_kernel", "_tell_kernel", "_arrays", "_read")
     reward_range: tuple[float, float] = (0.0, 1.0)
     contextual: bool = False
     plays: int = 1
@@ -216,6 +223,8 @@ class KernelPolicy(Conversation):
     _state: Any = _later()
     _waiting: Ints = _later()
     _arrays: Any = _later()
+    _read: Any = _later()
+    """The arrays of the state that the probabilities follow from, by name."""
     _ask_kernel: Any = _later()
     _tell_kernel: Any = _later()
 
@@ -268,13 +277,22 @@ class KernelPolicy(Conversation):
             shown = self._checked_contexts(contexts) if self.contextual or contexts is not None else NO_CONTEXTS
             if available is not None or segment is not None:
                 self._set_round(None if available is None else self._positions(available), segment)
+            kept = None if self.kernels.chances is None else self._keep()
+            probability: float | Deferred
             index, why, probability = self._choose(shown)
+            chances = self.distribution(why)
             number = self._next
             self._next = number + 1
             label = self._labels[index]
-            decision = Decision._make((number, self.round, label, index, self.distribution(why), REASONS[why]))
+            decision = Decision._make((number, self.round, label, index, chances, REASONS[why]))
             decision.reason_code = CODES[why >> CODE_BITS]
             decision.token = self._token
+            if kept is not None:
+                decision.deferred = probability = self._defer(kept, shown)
+            elif chances is not None:
+                probability = float(chances[index])
+            else:
+                decision.chance = probability
             if self.plays == 1:
                 self._open[number] = (self.round, label, index), shown, probability
                 self._waiting[index] += 1
@@ -285,8 +303,73 @@ class KernelPolicy(Conversation):
                 self._waiting[list(indexes)] += 1
             return decision
 
+    @locked
+    def probabilities(
+        self, contexts: Any = None, *, available: Any = None, segment: Label | None = None
+    ) -> dict[Label, float]:
+        """Return the probability of each arm at the next `ask`, without asking: given all that happened so far, these
+        contexts, and what is on offer. Nothing changes.
+
+        A policy that draws nothing gives 1.0 to the arm that it would play, or to each of several.
+
+        Parameters
+        ----------
+        contexts, available, segment : as for `ask`.
+
+        Raises
+        ------
+        ArgumentError
+            If the policy draws by chance, or a learner from elsewhere in it may, and does not say with which
+            probabilities; or as `ask` does.
+        ContextError
+            As `ask` does.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from evenhand.learners import EpsilonGreedy
+        >>> policy = EpsilonGreedy(0.2, arms=["a", "b"])
+        >>> policy.learn(pd.DataFrame({"arm": ["a", "b"], "reward": [0.0, 1.0]}))
+        >>> policy.probabilities()
+        {'a': 0.1, 'b': 0.9}
+        """
+        return self._probabilities_of(contexts, available=available, segment=segment)
+
+    def _probabilities_of(self, contexts: Any, **offer: Any) -> dict[Label, float]:
+        if getattr(self, "compiled", True):
+            decision = self._twin().ask(contexts, **offer)
+            chances = decision.probabilities
+            if chances is not None:
+                return dict(zip(self.arms or (), chances.tolist(), strict=True))
+            if decision.propensity is not None:
+                return {arm: float(arm in decision.arms) for arm in self.arms or ()}
+        what = "one that says with which probabilities it draws"
+        mend = "DeadlineLearn over Thompson or EpsilonGreedy does"
+        raise ArgumentError(wanted("policy", what, type(self).__name__, mend))
+
+    def _twin(self) -> Self:
+        """Return a policy in the same state that may be asked without a trace, and shares the machine code."""
+        twin = object.__new__(type(self))
+        vars(twin).update(vars(self) | {"_open": {}})
+        if self._begun:
+            twin._state, twin._waiting = copied(self._state), self._waiting.copy()
+            if "_arrays" in vars(self):
+                twin._bind_arrays()
+        return twin
+
+    def _keep(self) -> dict[str, Any] | None:
+        """Return copies of what the probabilities of the next decision follow from."""
+        return {name: array.copy() for name, array in self._read}
+
+    def _defer(self, kept: dict[str, Any], shown: Floats) -> Deferred:
+        """Return the probabilities of the decision just taken, to be computed when they are read."""
+        assert self.kernels.chances is not None
+        of, params, state = self.kernels.chances.of, self._params, self._state
+        return Deferred(partial(_chances_then, of, params, state, shown, self.round, kept))
+
     def distribution(self, why: int) -> Floats | None:
-        """Return the distribution (n_arms,) that the decision just taken was drawn from, None where none is known."""
+        """Return the distribution (n_arms,) that the decision just taken was drawn from, None where none is known, or
+        where it is computed when it is read."""
         if self.kernels.probability in (certain, unknown):
             return None
         return np.array([self._probability(index) for index in range(len(self._labels))])
@@ -311,7 +394,8 @@ class KernelPolicy(Conversation):
                     self._waiting[index] -= 1
             else:
                 reward = self._checked_reward(reward)
-                self._update(shown, index, reward, (round or 0, probability))
+                chance = probability if type(probability) is float else self._chance(probability, index)
+                self._update(shown, index, reward, (round or 0, chance))
                 self._waiting[index] -= 1
             del self._open[number]
 
@@ -560,6 +644,8 @@ class KernelPolicy(Conversation):
 
     def _kept(self, remembered: Any) -> tuple[Any, ...]:
         (round, _, index), shown, probability, *slate = remembered
+        if isinstance(probability, Deferred):
+            probability = float(probability()[index])
         return round or 0, np.array(slate[0]) if slate else index, shown, probability
 
     def _remembered(self, number: int, *kept: Any) -> tuple[Any, ...]:
@@ -577,6 +663,16 @@ class KernelPolicy(Conversation):
         said = (round or None, self._labels[slate[0]], slate[0]), shown, probability
         return said if self.plays == 1 else (*said, tuple(slate))
 
+    @property
+    def sees_ticket(self) -> bool:
+        """Whether what learns from a reward looks at its ticket."""
+        origin = self.kernels.update._origin
+        return origin is None or origin[0] is not _without_ticket
+
+    def _chance(self, probability: Deferred, index: int) -> float:
+        """Return the probability of a decision, nan where nothing looks at it, which saves computing it."""
+        return float(probability()[index]) if self.sees_ticket else math.nan
+
     def _told_probability(self) -> float:
         """Return the probability of decisions of which it was not written down."""
         return 1.0 if self.kernels.probability is certain else math.nan
@@ -584,7 +680,9 @@ class KernelPolicy(Conversation):
     def _logged(self, decided: dict[str, Any], shown: dict[str, Any]) -> tuple[Any, ...]:
         contexts = self._checked_contexts(shown.get("contexts")) if self.contextual else NO_CONTEXTS
         chance, probabilities = self._told_probability(), decided.get("probabilities")
-        if probabilities is not None and self.kernels.probability not in (certain, unknown):
+        if decided.get("propensity") is not None:
+            chance = float(decided["propensity"])
+        elif probabilities is not None and self.kernels.probability not in (certain, unknown):
             chance = float(probabilities[decided["index"]])
         index = decided["index"] if self.plays == 1 else np.array(decided["indexes"], np.int64)
         return decided["round"], index, contexts, chance
@@ -649,9 +747,12 @@ class KernelPolicy(Conversation):
         return float(interpreted(self.kernels.probability)(self._params, self._state, index))
 
     def _compile(self) -> None:
-        params, state = flat(self._params), flat(self._state)
-        packers = {"split": len(params), "pack_params": packer(self._params), "pack_state": packer(self._state)}
-        self._arrays = (*params, *state)
+        packers = {
+            "split": len(flat(self._params)),
+            "pack_params": packer(self._params),
+            "pack_state": packer(self._state),
+        }
+        self._bind_arrays()
         ask = entry(_ask, choose=self.kernels.choose, probability=self.kernels.probability, **packers)
         tell = entry(_tell, update=self.kernels.update, **packers)
         calls = PLAIN_WORK // (
@@ -662,6 +763,15 @@ class KernelPolicy(Conversation):
         self._tell_kernel = Gradual(
             tell, (0, 0.0, 0, 1.0, NO_CONTEXTS, self._arrays), calls, partial(setattr, self, "_tell_kernel")
         )
+
+    def _bind_arrays(self) -> None:
+        """Name the arrays that the machine code works on, and those that the probabilities follow from."""
+        self._arrays = (*flat(self._params), *flat(self._state))
+        chances = self.kernels.chances
+        if chances is not None:
+            self._read = [*chances.read(zip(names(self._state), flat(self._state), strict=True))]
+            if chances.waiting:
+                self._read.append((WAITING, self._waiting))
 
     def _checked_contexts(self, contexts: Any = None) -> Floats:
         if not self.contextual:
@@ -707,6 +817,13 @@ class KernelPolicy(Conversation):
                 wanted("reward", inside, reward, "" if math.isinf(high) else "scale rewards to that range")
             )
         return reward
+
+
+def _chances_then(
+    of: Callable[..., Floats], params: Any, state: Any, shown: Floats, round: int, kept: dict[str, Any]
+) -> Floats:
+    """Return the probabilities of the decision of a round, before which the state had these fields."""
+    return of(params, with_fields(state, kept), shown, round, kept.get(WAITING, NO_ONE_WAITS))
 
 
 def _listed(name: str, given: Any) -> list[Any]:

@@ -57,8 +57,10 @@ class Decision(_Decision):
     round : the round t = 1, 2, ... in which it was taken.
     arm : the user's label of the arm.
     index : the arm's position, 0 .. n_arms - 1.
-    probabilities : the distribution (n_arms,) that the arm was drawn from, or None where the choice is not drawn from
-        one.
+    probabilities : the distribution (n_arms,) that the arm was drawn from given the past, or None where the choice is
+        not drawn from one. Where that takes an integral, as for Thompson sampling, it is computed when it is read: the
+        field of the tuple is None, the attribute is not.
+    propensity : the probability with which the arm was chosen: 1.0 where nothing was drawn, None where it is unknown.
     reason : why this arm, in words.
     reason_code : the kind of the reason, for programs: "forced" by a promise, "untried", "explored", "greedy", ...; see
         `evenhand.policy.reason`. It is no field of the tuple, which has six as ever, but stands in `_asdict()`.
@@ -72,6 +74,10 @@ class Decision(_Decision):
     token: str | None = None
     slate: tuple[tuple[Label, ...], tuple[int, ...]] | None = None
     """The labels and positions of all arms, where a round has several."""
+    deferred: Callable[[], Floats] | None = None
+    """Computes the probabilities, where the field of the tuple does not hold them."""
+    chance: float | None = None
+    """The propensity, where there are no probabilities; nan counts as unknown."""
 
     def __new__(
         cls,
@@ -88,6 +94,21 @@ class Decision(_Decision):
         return decision
 
     @property
+    def probabilities(self) -> Floats | None:
+        own: Floats | None = self[4]
+        if own is not None or self.deferred is None:
+            return own
+        found = self.deferred()
+        return None if np.isnan(found[0]) else found
+
+    @property
+    def propensity(self) -> float | None:
+        chances = self.probabilities
+        if chances is not None and 0 <= self.index < len(chances):
+            return float(chances[self.index])
+        return self.chance if self.chance is not None and self.chance == self.chance else None
+
+    @property
     def arms(self) -> tuple[Label, ...]:
         return (self.arm,) if self.slate is None else self.slate[0]
 
@@ -97,7 +118,10 @@ class Decision(_Decision):
 
     def _asdict(self) -> dict[str, Any]:
         several = {} if self.slate is None else {"arms": list(self.arms)}
-        return {**super()._asdict(), "reason_code": self.reason_code, **several}
+        own = super()._asdict()
+        if self.deferred is not None and self.probabilities is not None:
+            own["probabilities"] = self.probabilities.tolist()
+        return {**own, "reason_code": self.reason_code, "propensity": self.propensity, **several}
 
     def __eq__(self, other: object) -> bool:
         """Say whether all fields are equal, probabilities entry by entry."""

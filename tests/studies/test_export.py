@@ -111,11 +111,16 @@ def test_a_policy_without_chance():
     ],
     ids=["thompson", "epsilon-greedy", "quota and thompson", "quota and epsilon-greedy"],
 )
-def test_draws_of_unknown_probability_are_refused(policy):
-    study = talked(policy, [1.0, 0.0])
-    with pytest.raises(ArgumentError, match="draws by chance, or a learner in it may, and does not say with which"):
-        bandit_frame(study)
-    assert len(study.frame()) == 2
+def test_draws_have_the_propensities_that_the_decisions_had(policy):
+    study = Study.create(":memory:", policy, name="ads")
+    decisions = [study.ask() for _ in range(6)]
+    for decision in decisions:
+        study.tell(decision, 1.0)
+    table = bandit_frame(study)
+    assert table["propensity"].tolist() == [decision.propensity for decision in decisions]
+    assert table["propensity"].between(0, 1, inclusive="right").all()
+    assert table["deterministic"].tolist() == [decision.probabilities is None for decision in decisions]
+    assert study.verify().ok
 
 
 class Coin:

@@ -14,7 +14,7 @@ from evenhand.kernels.arrays import Floats, Words
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.random import uniform
 from evenhand.learners.discounted_ucb import discount, read_discount
-from evenhand.learners.thompson import choose, rank
+from evenhand.learners.thompson import CHANCES, choose, rank
 from evenhand.policy import KernelPolicy, Kernels, unknown
 from evenhand.protocol import Label
 from evenhand.registry import register
@@ -86,7 +86,7 @@ class DiscountedThompson(KernelPolicy):
     Source: Raj and Kalyani (2017), Algorithm 1; they prove no bound on its regret.
     """
 
-    kernels = Kernels(choose, update, unknown, rank)
+    kernels = Kernels(choose, update, unknown, rank, CHANCES)
 
     def __init__(
         self,

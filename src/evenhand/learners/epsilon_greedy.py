@@ -13,13 +13,14 @@ from typing import NamedTuple
 import numpy as np
 
 from evenhand.arguments import as_float
+from evenhand.chances import Chances
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.random import below, uniform
 from evenhand.kernels.ties import tried, untried
 from evenhand.learners.optimism import UNSEEN, UNTRIED
-from evenhand.policy import KernelPolicy, Kernels, reason, unknown
+from evenhand.policy import NO_CONTEXTS, KernelPolicy, Kernels, reason, unknown
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed
@@ -77,6 +78,16 @@ def update(params: GreedyParams, state: GreedyState, contexts: Floats, index: in
     state.sums[index] += reward
 
 
+def probabilities(params: GreedyParams, state: GreedyState, contexts: Floats, round: int, waiting: Ints) -> Floats:
+    """Return the probability of each arm: 1 for one that must be tried first."""
+    arm, arms = untried(state.pulls, waiting), state.pulls.size
+    chances = np.full(arms, params.epsilon / arms if arm < 0 else 0.0)
+    means = state.sums / np.maximum(state.pulls, 1)
+    best = np.argmax(np.where(state.pulls > 0, means, -1.0)) if arm < 0 else arm
+    chances[best] += 1.0 - params.epsilon if arm < 0 else 1.0
+    return chances
+
+
 @register("learners/epsilon-greedy")
 class EpsilonGreedy(KernelPolicy):
     """Play a uniformly random arm with probability epsilon, else the arm with the best mean; every arm once first.
@@ -103,7 +114,7 @@ class EpsilonGreedy(KernelPolicy):
     Source: Sutton and Barto (1998), section 2.2.
     """
 
-    kernels = Kernels(choose, update, unknown, rank)
+    kernels = Kernels(choose, update, unknown, rank, Chances(probabilities, ("pulls", "sums"), waiting=True))
 
     def __init__(self, epsilon: float = 0.1, *, arms: int | Sequence[Label] | None = None, seed: Seed = None) -> None:
         self.epsilon = as_float(epsilon)
@@ -114,11 +125,14 @@ class EpsilonGreedy(KernelPolicy):
     def distribution(self, why: int) -> Floats | None:
         if why in (UNTRIED, UNSEEN):
             return None
-        arms = len(self._labels)
-        means = self._state.sums / np.maximum(self._state.pulls, 1)
-        chances = np.full(arms, self.epsilon / arms)
-        chances[np.argmax(np.where(self._state.pulls > 0, means, -1.0))] += 1.0 - self.epsilon
-        return chances
+        return probabilities(self._params, self._state, NO_CONTEXTS, self.round, self._waiting)
+
+    def _keep(self) -> None:
+        """Return None: the distribution is at hand."""
+
+    def _choose(self, shown: Floats) -> tuple[int, int, float]:
+        index, why, chance = super()._choose(shown)
+        return index, why, 1.0 if why in (UNTRIED, UNSEEN) else chance
 
     def parameters(self) -> GreedyParams:
         return GreedyParams(self.epsilon)

@@ -7,12 +7,14 @@ Source: S. Agrawal, N. Goyal, "Analysis of Thompson Sampling for the Multi-armed
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from evenhand.chances import Chances
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import kernel
+from evenhand.kernels.largest import largest_beta
 from evenhand.kernels.random import beta, uniform
 from evenhand.policy import KernelPolicy, Kernels, reason, unknown
 from evenhand.protocol import Label
@@ -66,11 +68,21 @@ def update(params: ThompsonParams, state: ThompsonState, contexts: Floats, index
         state.failures[index] += 1
 
 
+def probabilities(params: ThompsonParams, state: ThompsonState, *_: Any) -> Floats:
+    """Return the probability of each arm's sample to be the largest."""
+    return largest_beta(params.prior + state.successes, params.prior + state.failures)
+
+
+CHANCES = Chances(probabilities, ("successes", "failures"))
+
+
 @register("learners/thompson")
 class Thompson(KernelPolicy):
     """Play the arm whose sample from Beta(1 + S_i, 1 + F_i) is largest, S_i and F_i its successes and failures.
 
-    A reward strictly between 0 and 1 counts as a success with that probability (the Bernoulli extension).
+    A reward strictly between 0 and 1 counts as a success with that probability (the Bernoulli extension). The
+    probability of each arm is an integral, computed to 10^-6 when a decision's `probabilities` are read; see
+    `evenhand.kernels.largest`.
 
     Parameters
     ----------
@@ -94,7 +106,7 @@ class Thompson(KernelPolicy):
     Source: Agrawal and Goyal (2012), Algorithm 2.
     """
 
-    kernels = Kernels(choose, update, unknown, rank)
+    kernels = Kernels(choose, update, unknown, rank, CHANCES)
 
     def __init__(self, *, arms: int | Sequence[Label] | None = None, seed: Seed = None) -> None:
         super().__init__(arms, seed)

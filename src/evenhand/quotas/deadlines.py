@@ -68,4 +68,4 @@ def deadline_state(promise: Promise, learner: Any) -> DeadlineState:
     return DeadlineState(np.zeros(arms, np.int64), *position, *outlook(arms), learner)
 
 
-DEADLINES = Form(Rule(forced, granted, count), deadline_parameters, deadline_state)
+DEADLINES = Form(Rule(forced, granted, count, ("whole", "rest")), deadline_parameters, deadline_state)

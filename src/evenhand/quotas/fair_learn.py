@@ -78,7 +78,7 @@ def count(params: FairParams, state: FairState, round: int, arm: int) -> None:
     advance(params.numerators, params.steps, params.remainders, state.whole, state.rest, arm)
 
 
-RULE = Rule(owed, as_wished, count)
+RULE = Rule(owed, as_wished, count, ("whole", "rest"))
 
 
 def at_most_equal_shares(promise: Promise) -> Promise:

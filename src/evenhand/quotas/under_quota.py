@@ -33,6 +33,7 @@ from evenhand.kernels.flatten import flat, packer
 from evenhand.learners.adapter import reward_range_of
 from evenhand.policy import FORCED, KernelPolicy, Kernels, Ticket, certain, drawn, reason, unknown
 from evenhand.protocol import Label
+from evenhand.quotas.composed_chances import under_rule
 from evenhand.quotas.problem import Promise
 from evenhand.rng import Seed, child
 from evenhand.saved import refused
@@ -47,11 +48,16 @@ WISH = reason("the learner's wish", "learner")
 
 
 class Rule(NamedTuple):
-    """The kernels of a quota rule, see the head of this module."""
+    """The kernels of a quota rule, see the head of this module.
+
+    `kept` names the fields of its state on which `forced` and `settled` depend, where the others only save time while
+    they are zero; "*" for all.
+    """
 
     forced: Any
     settled: Any
     served: Any
+    kept: tuple[str, ...] = ("*",)
 
 
 class Ranking(NamedTuple):
@@ -71,7 +77,9 @@ class Form(NamedTuple):
     state: Callable[[Promise, Any], Any]
 
 
-forced = settled = served = redistributed = learner_choose = learner_update = pack_params = pack_state = OPEN
+forced = settled = served = redistributed = settle_each = learner_choose = learner_update = pack_params = pack_state = (
+    OPEN
+)
 pick = learner_rank = OPEN
 split = 0
 
@@ -126,8 +134,12 @@ def _nothing_known(params: Any, state: Any, round: int, must: int) -> None:
 
 @kernel
 def _settle_all(params: Any, state: Any, round: int, must: int) -> None:
+    settle_each(params, state, round, must, state.learner.probabilities)
+
+
+@kernel
+def _settle_each(params: Any, state: Any, round: int, must: int, probabilities: Floats) -> None:
     """Turn the distribution of the learner's wishes into that of the arms that are played, in place."""
-    probabilities = state.learner.probabilities
     for wish in range(probabilities.size):
         if probabilities[wish] > 0.0:
             arm = must if must >= 0 else settled(params, state, round, wish)
@@ -226,10 +238,13 @@ class UnderQuota(Base):
             rank = learner.rank or bind(_rank_wish, learner_choose=learner.choose)
             choose = bind(_choose_ranked, learner_rank=rank, pick=self.rule.pick)
             return Kernels(choose, update, certain if learner.probability is certain else unknown)
-        known, rule = learner.probability is drawn, self.rule._asdict()
-        redistribute = bind(_settle_all, settled=self.rule.settled) if known else _nothing_known
-        choose = bind(_choose, learner_choose=learner.choose, redistributed=redistribute, **rule)
-        return Kernels(choose, update, _drawn_inside if known else learner.probability)
+        known, rule = learner.probability is drawn, self.rule
+        each = bind(_settle_each, settled=rule.settled)
+        redistribute = bind(_settle_all, settle_each=each) if known else _nothing_known
+        callees = {"forced": rule.forced, "settled": rule.settled, "served": rule.served}
+        choose = bind(_choose, learner_choose=learner.choose, redistributed=redistribute, **callees)
+        chances = None if known or learner.chances is None else under_rule(rule, each, learner.chances)
+        return Kernels(choose, update, _drawn_inside if known else learner.probability, chances=chances)
 
     def quota_parameters(self, learner: Any) -> Any:
         """Return the rule's parameters, `learner` last."""
@@ -238,6 +253,11 @@ class UnderQuota(Base):
     def quota_memory(self, learner: Any) -> Any:
         """Return the rule's state before the first round, `learner` last."""
         raise NotImplementedError
+
+    @property
+    def sees_ticket(self) -> bool:
+        """Whether the learner looks at the tickets of the rewards that it is told."""
+        return bool(getattr(self.learner, "sees_ticket", False))
 
     @property
     def shares(self) -> dict[Label, Fraction]:
@@ -345,7 +365,7 @@ class UnderQuota(Base):
             "split": len(params),
             "pack_params": packer(params),
             "pack_state": packer(state),
-            **self.rule._asdict(),
+            **{name: kernel for name, kernel in self.rule._asdict().items() if name != "kept"},
         }
         self._arrays = (*flat(params), *flat(state))
         self._ask_kernel = entry(_pick if isinstance(self.rule, Ranking) else _forced, **names)

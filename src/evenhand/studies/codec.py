@@ -184,7 +184,8 @@ def arguments_of(text: str) -> dict[str, Any]:
 
 def as_decided(decision: Any) -> dict[str, Any]:
     """Return a ticket as the log keeps it, with the name of its type and without its token."""
-    if type(decision) is Decision and AS_THEY_ARE.issuperset(map(type, decision)):  # most are, and this is fast
+    fast = type(decision) is Decision and decision.deferred is None
+    if fast and AS_THEY_ARE.issuperset(map(type, decision)):  # most are
         return {"type": "Decision", **decision._asdict(), **_indexes(decision)}
     fields = decision._asdict() | _indexes(decision) if hasattr(decision, "_asdict") else vars(decision)
     kept = {name: plain(item, "decision") for name, item in fields.items() if name != "token"}
@@ -231,6 +232,7 @@ def decision_from(decided: dict[str, Any]) -> Any:
         fields["probabilities"] = None if shown is None else np.array(shown, dtype=np.float64)
         known = (*Decision._fields, "reason_code")
         decision = Decision(**{name: fields[name] for name in known if name in fields})
+        decision.chance = fields.get("propensity")
         if "arms" in fields:
             decision.slate = tuple(fields["arms"]), tuple(fields["indexes"])
         return decision

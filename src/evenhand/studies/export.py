@@ -20,9 +20,8 @@ def bandit_frame(study: Study) -> pd.DataFrame:
     """Return logged bandit feedback, a row a decision of one arm whose reward was told.
 
     Columns: `ticket`, `round`, `at`, `arm`, `action` (the arm's index), `n_actions`, `reward`, `propensity` (the
-    probability with which the arm was taken: from the decision's probabilities, 1.0 for a policy that draws nothing),
-    `deterministic` (whether that 1.0 is all there is to know), and a column `context_<arm>_<feature>` for each
-    number that was shown.
+    probability with which the arm was taken, given all that had happened: 1.0 where nothing was drawn), `deterministic`
+    (whether nothing was drawn), and a column `context_<arm>_<feature>` for each number that was shown.
 
     A policy that decides without chance leaves nothing for inverse propensity weighting to correct: other arms were
     never going to be taken. Estimators on such a log need a model of the reward instead.
@@ -43,15 +42,16 @@ def bandit_frame(study: Study) -> pd.DataFrame:
     if (len(told) < len(table[table["status"].eq("told")]) and not len(told)) or not single:
         raise ArgumentError(f"bandit feedback: wanted decisions for one arm each, got those of {study.policy_name}")
     unknown = not getattr(study.bare_policy, "compiled", True)
-    drawn = told["probabilities"].isna() & (bool(table["random_state"].notna().any()) or unknown)
-    if drawn.any():
+    said = [decision.get("propensity") for decision in told["decision"]]
+    may_draw = bool(table["random_state"].notna().any()) or unknown
+    if may_draw and any(p is None and q is None for p, q in zip(told["probabilities"], said, strict=True)):
         raise ArgumentError(
             f"bandit feedback: {study.policy_name} draws by chance, or a learner in it may, and does not say with "
             "which probabilities; export the log instead"
         )
     propensity = [
-        1.0 if p is None else float(p[index])
-        for p, index in zip(told["probabilities"], told["index"].astype(int), strict=True)
+        (1.0 if q is None else q) if p is None else float(p[index])
+        for p, q, index in zip(told["probabilities"], said, told["index"].astype(int), strict=True)
     ]
     feedback = pd.DataFrame(
         {

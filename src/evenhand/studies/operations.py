@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Literal, NamedTuple
+
+import numpy as np
 
 from evenhand.errors import ArgumentError, ReplayError, wanted
 from evenhand.studies.chain import Entry
@@ -113,6 +116,13 @@ def returned_text(returned: Any) -> str | None:
     return None if returned is None else to_text({"returned": plain(returned)})
 
 
+def _logged_probabilities(entry: Entry) -> Any:
+    """Return probabilities that follow from the state as the log has them: to compute them would take longer than the
+    replay."""
+    logged = from_text(entry.decision).get("probabilities")
+    return None if logged is None else partial(np.array, logged, np.float64)
+
+
 def replay_entry(policy: Any, entry: Entry, version: str) -> bool:
     """Apply a stored entry again, and check that the policy decides as it did.
 
@@ -136,6 +146,8 @@ def replay_entry(policy: Any, entry: Entry, version: str) -> bool:
         raise ReplayError(f"entry {entry.sequence}, {entry.kind} {entry.ticket}: refused in replay: {error}") from error
     if entry.kind not in ("ask", *CHANGES):
         return False
+    if getattr(decided, "deferred", None) is not None:
+        decided.deferred = _logged_probabilities(entry)
     again = decision_text(policy, decided) if entry.kind == "ask" else returned_text(decided)
     if again == entry.decision:
         return False

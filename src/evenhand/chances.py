@@ -1,0 +1,74 @@
+"""The probabilities of a drawn decision: kept as what they follow from, and computed when they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from evenhand.kernels.arrays import Floats
+
+__all__ = ["Chances", "Deferred", "copied", "with_fields"]
+
+
+class Chances(NamedTuple):
+    """How the probabilities of a policy that draws its arms are computed.
+
+    Attributes
+    ----------
+    of : `of(params, state, contexts, round, waiting)`, a function at the top of a module, which returns the probability
+        (n_arms,) with which `choose` would pick each arm, nan where nobody knows; it may overwrite the state.
+    kept : the names of the state's fields that it reads, as `flatten.names` returns them, "*" for all that are not an
+        inner learner's; the others are zero.
+    waiting : whether it reads `waiting`.
+    """
+
+    of: Callable[..., Floats]
+    kept: tuple[str, ...]
+    waiting: bool = False
+
+    def read(self, fields: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+        """Yield those of a state's fields, each with its name, that are read."""
+        for name, field in fields:
+            if name in self.kept or ("*" in self.kept and "." not in name):
+                yield name, field
+
+
+class Deferred:
+    """Probabilities that are computed when they are first read; copies and pickles hold the result."""
+
+    __slots__ = ("_compute", "_found")
+
+    def __init__(self, compute: Callable[[], Floats] | None) -> None:
+        self._compute = compute
+        self._found: Floats = np.zeros(0)
+
+    def __call__(self) -> Floats:
+        """Return the probabilities (n_arms,)."""
+        compute = self._compute
+        if compute is not None:
+            self._found = compute()
+            self._compute = None
+        return self._found
+
+    def __getstate__(self) -> Any:
+        return None, {"_compute": None, "_found": self()}
+
+
+def copied(state: Any) -> Any:
+    """Return a copy of a NamedTuple of arrays, those of an inner one included."""
+    return type(state)(*(copied(field) if hasattr(field, "_fields") else np.copy(field) for field in state))
+
+
+def with_fields(state: Any, fields: dict[str, Any]) -> Any:
+    """Return a NamedTuple of arrays like `state`, with these fields, named as `flatten.names` does, and zeros
+    elsewhere."""
+    *own, last = state._fields
+    inner = hasattr(state[-1], "_fields")
+    found = [fields.get(name, np.zeros_like(array)) for name, array in zip(own, state, strict=False)]
+    if not inner:
+        return type(state)(*found, fields.get(last, np.zeros_like(state[-1])))
+    prefix = f"{last}."
+    own_fields = {name.removeprefix(prefix): array for name, array in fields.items() if name.startswith(prefix)}
+    return type(state)(*found, with_fields(state[-1], own_fields))

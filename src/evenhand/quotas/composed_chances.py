@@ -1,0 +1,58 @@
+"""The probabilities of the arms that are played, from those of the learner's wishes and what the rule does with
+each."""
+
+from __future__ import annotations
+
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+
+from evenhand.chances import Chances
+from evenhand.kernels.arrays import Floats, Ints
+from evenhand.kernels.compose import OPEN, Gradual, entry, kernel
+from evenhand.kernels.flatten import flat, packer
+
+__all__ = ["under_rule"]
+
+PLAIN_CALLS = 100
+"""How many decisions are gone through as plain Python before the kernels are compiled."""
+
+forced = settle_each = pack_params = pack_state = OPEN
+split = 0
+
+
+@kernel
+def _forced(round: int, arrays: Any) -> int:
+    return forced(pack_params(*arrays[:split]), pack_state(*arrays[split:]), round)
+
+
+@kernel
+def _settle(round: int, must: int, probabilities: Floats, arrays: Any) -> None:
+    settle_each(pack_params(*arrays[:split]), pack_state(*arrays[split:]), round, must, probabilities)
+
+
+@cache
+def _gradual(template: Any, *names: tuple[str, Any]) -> Gradual:
+    return Gradual(entry(template, **dict(names)), None, PLAIN_CALLS)
+
+
+def under_rule(rule: Any, each: Any, learner: Chances) -> Chances:
+    """Return how the probabilities of a learner with these are computed under a rule; `each` settles all its wishes."""
+    kept = (*rule.kept, *(f"learner.{name}" for name in learner.kept))
+    return Chances(partial(_played, rule.forced, each, learner.of), kept, learner.waiting)
+
+
+def _played(
+    must_play: Any, each: Any, of_learner: Any, params: Any, state: Any, contexts: Floats, round: int, waiting: Ints
+) -> Floats:
+    arrays = (*flat(params), *flat(state))
+    packers = ("split", len(flat(params))), ("pack_params", packer(params)), ("pack_state", packer(state))
+    must = _gradual(_forced, ("forced", must_play), *packers)(round, arrays)
+    if must >= 0:
+        certain = np.zeros(state.pulls.size)
+        certain[must] = 1.0
+        return certain
+    chances: Floats = of_learner(params.learner, state.learner, contexts, round, waiting)
+    _gradual(_settle, ("settle_each", each), *packers)(round, must, chances, arrays)
+    return chances

@@ -1,0 +1,96 @@
+"""The probabilities of drawn decisions: before an ask, with its decision, and after copies, files and logs."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import evenhand as eh
+from evenhand.errors import ArgumentError
+from evenhand.learners import UCB1, Adapter, EpsilonGreedy, Exp3, Softmax, Thompson
+from evenhand.state import to_bytes
+
+SHARES = {"a": "1/4", "b": "1/5", "c": 0}
+DRAWN = {
+    "thompson": lambda: Thompson(arms=["a", "b", "c"], seed=3),
+    "discounted thompson": lambda: eh.learners.DiscountedThompson(0.9, arms=["a", "b", "c"], seed=3),
+    "epsilon-greedy": lambda: EpsilonGreedy(0.4, arms=["a", "b", "c"], seed=3),
+    "exp3": lambda: Exp3(0.3, arms=["a", "b", "c"], seed=3),
+    "softmax": lambda: Softmax(0.3, arms=["a", "b", "c"], seed=3),
+    "thompson under shares": lambda: eh.quotas.FairLearn(Thompson(seed=1), SHARES, seed=3),
+    "thompson under deadlines": lambda: eh.quotas.DeadlineLearn(Thompson(seed=1), SHARES, seed=3),
+    "epsilon-greedy under deadlines": lambda: eh.quotas.DeadlineLearn(EpsilonGreedy(0.4, seed=1), SHARES, 1.0, seed=3),
+    "exp3 under deadlines": lambda: eh.quotas.DeadlineLearn(Exp3(0.3, seed=1), SHARES, seed=3),
+}
+
+
+def talk(policy, rounds):
+    """Yield what the policy says before each ask, and the decision."""
+    for t in range(rounds):
+        before = policy.probabilities()
+        decision = policy.ask()
+        yield before, decision
+        if t % 3:
+            policy.tell(decision, float((t * 7) % 10 < 3 + 3 * decision.index))
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_a_decision_has_the_probabilities_that_were_foretold(name):
+    for before, decision in list(talk(DRAWN[name](), 60)):
+        assert sum(before.values()) == pytest.approx(1.0, abs=1e-9)
+        assert decision.propensity == before[decision.arm] > 0
+        if decision.probabilities is not None:
+            assert dict(zip("abc", decision.probabilities, strict=True)) == before
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_to_be_asked_for_probabilities_leaves_no_trace(name):
+    policy, silent = DRAWN[name](), DRAWN[name]()
+    said = [decision.arm for _, decision in talk(policy, 40)]
+    for arm, t in zip(said, range(40), strict=True):
+        decision = silent.ask()
+        assert decision.arm == arm
+        if t % 3:
+            silent.tell(decision, float((t * 7) % 10 < 3 + 3 * decision.index))
+    assert to_bytes(policy) == to_bytes(silent)
+
+
+def test_rules_without_chance_are_certain():
+    policy = eh.quotas.DeadlineLearn(UCB1(), SHARES, seed=1)
+    for before, decision in talk(policy, 30):
+        assert before == {arm: float(arm == decision.arm) for arm in SHARES}
+        assert (decision.probabilities, decision.propensity) == (None, 1.0)
+    slates = eh.quotas.DeadlineLearn(UCB1(), SHARES, plays=2)
+    assert slates.probabilities() == {"a": 1.0, "b": 1.0, "c": 0.0}
+
+
+def test_arms_that_are_not_on_offer_have_none():
+    policy = eh.quotas.DeadlineLearn(UCB1(), SHARES)
+    assert policy.probabilities(available=["c"]) == {"a": 0.0, "b": 0.0, "c": 1.0}
+    assert policy.round == 0
+
+
+def test_copies_and_pickles_of_a_decision_keep_its_probabilities():
+    policy = Thompson(arms=3, seed=1)
+    for _, decision in talk(policy, 5):
+        for again in (copy.deepcopy(decision), pickle.loads(pickle.dumps(decision))):
+            assert again == decision
+            assert np.array_equal(again.probabilities, decision.probabilities)
+
+
+def test_open_tickets_keep_their_probability_in_a_file(tmp_path):
+    policy = eh.quotas.DeadlineLearn(Thompson(), SHARES, seed=3)
+    propensities = {decision.id: decision.propensity for _, decision in talk(policy, 20)}
+    eh.save(policy, tmp_path / "policy")
+    again = eh.load(tmp_path / "policy")
+    assert again.open_tickets
+    for number in again.open_tickets:
+        assert again._open[number][2] == propensities[number]
+
+
+def test_a_learner_from_elsewhere_is_refused_and_not_asked():
+    learner = Adapter([0, 0, 0], choose=lambda counts: pytest.fail("asked"), update=lambda *_: None)
+    policy = eh.quotas.FairLearn(learner, SHARES)
+    with pytest.raises(ArgumentError, match="policy: wanted one that says with which probabilities it draws"):
+        policy.probabilities()
