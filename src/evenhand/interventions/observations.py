@@ -24,14 +24,23 @@ def held(attribute: str) -> str:
     return f"do({attribute})"
 
 
-def coded_log(model: CausalModel, structure: Structure, log: Any) -> NDArray[np.float64]:
-    """Return how often each value of S and cell stand in a log (S, cells)."""
+def coded_log(
+    model: CausalModel, structure: Structure, log: Any, candidates: tuple[Any, ...]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return how many trials of each candidate and value of S stand in a log (K, S), and how often each cell was seen.
+
+    Without a column `candidate` all are of the deployed one.
+    """
     s, cell, times = observed(model, structure, log)
     if not times.sum() > 0:
         raise TableError(wanted("log", "at least one trial", f"{len(s)} rows"))
-    counts = np.zeros((len(structure.groups), int(np.prod([len(model.states[node]) for node in structure.nodes]))))
-    np.add.at(counts, (s, cell), times)
-    return counts
+    named = "candidate" in log and "candidate" not in structure.nodes
+    candidate = coded(log, "candidate", candidates) if named else np.zeros(len(s), np.int64)
+    trials = np.zeros((len(candidates), len(structure.groups)))
+    counts = np.zeros(int(np.prod([len(model.states[node]) for node in structure.nodes])))
+    np.add.at(trials, (candidate, s), times)
+    np.add.at(counts, cell, times)
+    return trials, counts
 
 
 def observed(model: CausalModel, structure: Structure, samples: Any) -> tuple[Ints, Ints, NDArray[np.float64]]:

@@ -58,7 +58,8 @@ class Problem(Question):
         or a dict state -> probability; what it does not name it never gives.
     values : state of Y -> number; may be left out where the states are numbers.
     log : data frame of trials of the deployed candidate, S as it came, with the columns of S and of every node of
-        `nodes`; then the law of what the candidates do not change is its frequencies, and nothing is exact.
+        `nodes`; then the law of what the candidates do not change is its frequencies, and nothing is exact. A column
+        `candidate` says of which candidate each was.
 
     Attributes
     ----------
@@ -288,10 +289,15 @@ class Problem(Question):
         self._programs: dict[Any, AllocationProgram] = {}
 
     def _logged(self, log: Any) -> tuple[Floats, Floats]:
-        counts = coded_log(self.model, self.structure, log)
-        prior = counts.sum(1) / counts.sum()
-        density = np.tensordot(prior, cell_density(self.model, self.structure, self.tables[:1])[0], 1)
-        return prior, counts.sum(0) / counts.sum() * inverse(density)
+        trials, counts = coded_log(self.model, self.structure, log, self.candidates)
+        density = cell_density(self.model, self.structure, self.tables)
+        mixture = np.tensordot(trials, density, 2)
+        blind = np.flatnonzero(((density.max(1) > 0) & (mixture == 0)).any(1))
+        if blind.size:
+            label, mend = self.candidates[blind[0]], "log a candidate that gives it, or give the logged one some of it"
+            what = f"trials of whatever the candidate {label!r} gives"
+            raise ArgumentError(wanted("log", what, "none that could have shown it", mend))
+        return trials.sum(0) / trials.sum(), counts * inverse(mixture)
 
     def _exact(self) -> Cells:
         if not self.exact:

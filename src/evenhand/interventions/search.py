@@ -28,6 +28,7 @@ from evenhand.interventions.problem import Problem
 from evenhand.interventions.report import Recommendation, Status, report
 from evenhand.interventions.saved_parts import GAP_HIGH, OUTCOME_LOW, saved_delivery, saved_drops, saved_evidence
 from evenhand.interventions.shown import Delivery, Shown
+from evenhand.interventions.support import checked_support
 from evenhand.saved import refused
 
 __all__ = ["GAP_HIGH", "OUTCOME_LOW", "Allocation", "Search"]
@@ -72,6 +73,7 @@ class Search(Conversation):
         self._costs = problem.checked_costs(costs)
         self._allowance = 1.0 / math.sqrt(self.budget) if mean_cost is None else mean_cost
         self._phases = self.phases()
+        checked_support(problem, gaps=self.constrained, pooled=self.pooled)
         if min(phase.size for phase in self._phases) < 1:
             mend = "raise it until each phase has a trial"
             raise ArgumentError(wanted("budget", f"trials for {len(self._phases)} phases", budget, mend))
@@ -150,17 +152,38 @@ class Search(Conversation):
             first ask.
         """
         if allocation is None:
-            if self._next > 1:
-                mend = "logged trials are told before the first ask"
-                raise UnknownTicketError(wanted("allocation", "an Allocation or its id", None, mend))
-            evidence = evidence_of(self.problem, samples, deployed=True)
-            self._all, self._recent = self._all + evidence, self._recent + evidence
-            self._deliver(evidence)
+            self._take_log(samples, deployed=True)
             return
         ticket, _ = self._ticket(allocation)
         evidence = evidence_of(self.problem, samples)
         del self._open[ticket]
         self.absorb(evidence)
+
+    @locked
+    def learn(self, log: Any) -> None:
+        """Learn from logged trials of any candidates, together, before the first ask.
+
+        Parameters
+        ----------
+        log : data frame as for `tell`; without a column `candidate` all trials are of the deployed candidate. How many
+            trials of which candidate there are must not have depended on what they showed.
+
+        Raises
+        ------
+        TableError
+            If a column is missing or a value was never heard of; the message names row and column.
+        UnknownTicketError
+            After the first ask.
+        """
+        self._take_log(log, deployed="candidate" not in getattr(log, "columns", ()))
+
+    def _take_log(self, log: Any, deployed: bool) -> None:
+        if self._next > 1:
+            mend = "logged trials are told before the first ask"
+            raise UnknownTicketError(wanted("allocation", "an Allocation or its id", None, mend))
+        evidence = evidence_of(self.problem, log, deployed)
+        self._all, self._recent = self._all + evidence, self._recent + evidence
+        self._deliver(evidence)
 
     @locked
     def forget(self, allocation: Allocation | int) -> None:

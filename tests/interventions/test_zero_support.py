@@ -1,0 +1,139 @@
+"""Candidates that give some values never, and logs made under several candidates."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from evenhand.errors import ArgumentError, TableError, UnknownTicketError
+from evenhand.interventions import CSR, SRIS, CausalModel, Problem, SimulatedTrial, TwoStageCSR
+from evenhand.interventions.draws import Draws
+from evenhand.interventions.measures import replay, simulated_searches
+from evenhand.rng import generator
+from tests.interventions.examples import mediated
+from tests.reference import interventions as twin
+
+WORLD = next(SimulatedTrial.examples())
+MODEL = WORLD.problem.model
+NOW = MODEL.tables["dose"]
+ASKED = {"intervene": "dose", "sensitive": "sex", "outcome": "cured"}
+
+
+def asked(**candidates):
+    return Problem(MODEL, **ASKED, candidates=candidates)
+
+
+def test_outcomes_and_gaps_of_rules_are_exact():
+    problem = asked(now=NOW, high="high", by=lambda given: "mid" if given["weight"] else "low")
+    for k in range(3):
+        assert problem.outcomes[k] == pytest.approx(twin.mean_outcome(problem, k))
+        assert problem.gaps["f", "m"][k] == pytest.approx(twin.counterfactual_gap(problem, k, (0,), (1,)))
+
+
+@pytest.mark.parametrize("form", ["exact", "normal"])
+def test_rules_are_searched_where_other_trials_speak_of_them(form):
+    problem = asked(now=NOW, high="high", by={0: "high", 1: "low"})
+    assert np.isinf(problem.outcome_divergence[0, 1])
+    assert problem.best(0.15) == "high"
+    search = CSR(problem, tolerance=0.15, budget=8000, evidence=form)
+    found = simulated_searches({"csr": search}, replications=20, seed=1)
+    assert (found["correct"] | (found["status"] == "not_shown")).all()
+    assert (found["status"] == "certified").mean() > 0.8
+    replay(search, Draws(problem.cells), generator(1))
+    table = search.recommend().table
+    assert np.isfinite(table[["outcome_low", "outcome_high"]]).all(axis=None)
+
+
+def test_a_rule_that_looks_at_s_is_searched_beside_a_table_and_refused_alone():
+    model = CausalModel.from_tables(
+        {"S": [0, 1], "V": [0, 1], "Y": [0, 1]},
+        {"S": [], "V": ["S"], "Y": ["V"]},
+        {"S": [0.5, 0.5], "V": [[0.5, 0.5], [0.5, 0.5]], "Y": [[0.8, 0.2], [0.3, 0.7]]},
+    )
+    two = {"intervene": "V", "sensitive": "S", "outcome": "Y"}
+    tables = {"half": model.tables["V"], "split": {0: 0, 1: 1}, "all": 1}
+    problem = Problem(model, **two, candidates=tables)
+    search = CSR(problem, tolerance=0.2, budget=4000)
+    replay(search, Draws(problem.cells), generator(2))
+    assert search.recommend()[:2] == ("all", "certified")
+    assert search.dropped[1][1] == "gap above the tolerance"
+    alone = Problem(model, **two, candidates={"split": {0: 0, 1: 1}, "all": 1})
+    for make in (CSR, TwoStageCSR):
+        with pytest.raises(ArgumentError, match=r"candidates\['split'\]: wanted a candidate whose trials can show"):
+            make(alone, tolerance=0.2, budget=4000)
+    assert SRIS(alone, budget=4000).ask().frame["count"].sum() > 0
+
+
+LOGGED = {"now": NOW, "even": WORLD.problem.tables[1], "rich": WORLD.problem.tables[2]}
+
+
+def logs(size=600, seed=1):
+    parts = [MODEL.sample(size, tables={"dose": table}, seed=seed + n).assign(candidate=name)
+             for n, (name, table) in enumerate(LOGGED.items())]  # fmt: skip
+    return pd.concat(parts, ignore_index=True)
+
+
+def test_logs_made_under_several_candidates_are_learned_together():
+    problem, log = WORLD.problem, logs()
+    search = CSR(problem, tolerance=0.1, budget=4000)
+    search.learn(log)
+    table = search.recommend().table
+    rows = [
+        (list(problem.candidates).index(row.candidate), None, {
+            node: MODEL.states[node].index(getattr(row, node)) for node in ("sex", *problem.nodes)
+        })
+        for row in log.head(40).itertuples()
+    ]  # fmt: skip
+    few = CSR(problem, tolerance=0.1, budget=4000)
+    few.learn(log.head(40))
+    for k, label in enumerate(problem.candidates):
+        middle = [twin.mixture_mean(problem, rows, k, (s,)) for s in (0, 1)]
+        assert few.recommend(confidence=0.9).table.loc[label, "gap[f, m]"] == pytest.approx(middle[0] - middle[1])
+    np.testing.assert_allclose(table["outcome"], problem.outcomes, atol=0.04)
+    alone = CSR(problem, tolerance=0.1, budget=4000)
+    alone.learn(log[log["candidate"] == "now"])
+    width = [found["outcome_high"] - found["outcome_low"] for found in (table, alone.recommend().table)]
+    assert (width[0] < width[1]).all()
+
+
+def test_a_log_without_candidates_is_of_the_deployed_one_and_comes_before_the_first_ask():
+    one, other = (CSR(WORLD.problem, tolerance=0.1, budget=4000) for _ in range(2))
+    log = logs().query("candidate == 'now'").drop(columns="candidate")
+    one.learn(log)
+    other.tell(None, log)
+    pd.testing.assert_frame_equal(one.recommend().table, other.recommend().table)
+    one.ask()
+    with pytest.raises(UnknownTicketError, match="before the first ask"):
+        one.learn(log)
+    with pytest.raises(TableError, match=r"column 'candidate'.*'who'"):
+        CSR(WORLD.problem, tolerance=0.1, budget=400).learn(log.assign(candidate="who"))
+    with pytest.raises(TableError, match="a data frame"):
+        CSR(WORLD.problem, tolerance=0.1, budget=400).learn([1])
+
+
+def partial(nodes=("sex", "weight", "dose", "cured")):
+    above = {node: MODEL.parents[node] for node in nodes}
+    return CausalModel.from_tables(MODEL.states, above, {"weight": MODEL.tables["weight"]})
+
+
+def test_a_problem_rests_on_the_mixture_of_its_log():
+    full = mediated(5)
+    above = {node: full.model.parents[node] for node in ("S", "X", "V", "Y")}
+    model = CausalModel.from_tables(full.model.states, above, {"X": full.model.tables["X"]})
+    parts = [full.model.sample(20_000, tables={"V": table}, seed=k).assign(candidate=k)
+             for k, table in enumerate(full.tables)]  # fmt: skip
+    problem = Problem(
+        model, intervene="V", sensitive="S", outcome="Y", candidates=list(full.tables), log=pd.concat(parts)
+    )
+    np.testing.assert_allclose(problem.outcome_divergence, full.outcome_divergence, rtol=0.05)
+    with pytest.raises(TableError, match="column 'candidate'"):
+        Problem(model, intervene="V", sensitive="S", outcome="Y", candidates=list(full.tables),
+                log=parts[0].assign(candidate="who"))  # fmt: skip
+
+
+def test_a_log_of_a_rule_says_nothing_about_what_it_never_gives():
+    log = logs().query("candidate == 'now'").drop(columns="candidate")
+    rules = {"high": "high", "low": "low"}
+    with pytest.raises(ArgumentError, match="log: wanted trials of whatever the candidate 'low' gives"):
+        Problem(partial(), **ASKED, candidates=rules, log=log[log["dose"] == "high"])
+    both = {"now": NOW, "low": "low"}
+    assert Problem(partial(), **ASKED, candidates=both, log=log).candidates == ("now", "low")
