@@ -182,3 +182,46 @@ def as_values(problem):
     """The values of S as tuples of state numbers."""
     model, attributes = problem.model, problem.structure.sensitive
     return list(product(*(range(len(model.states[a])) for a in attributes)))
+
+
+def tilted_mean(law, scores, strength, highest):
+    """The end of E[Y] over all laws whose density against `law` lies in [1/strength, strength], as a linear program."""
+    sign = -1.0 if highest else 1.0
+    found = linprog(
+        sign * law * scores, A_eq=law[None], b_eq=[1.0], bounds=[(1 / strength, strength)] * len(law), method="highs"
+    )
+    return sign * found.fun
+
+
+def confounded_end(problem, weights, strength, highest):
+    """The end of sum over k, s of weights[k, s] E_k[Y | do(S = s)] under a cause of V and Y, by linear programs.
+
+    Every (s, pa(V), v) has its own; the tables of V that was observed are the model's. Candidates that are the model's
+    own table do not move.
+    """
+    model, s, total = problem.model, problem.structure, 0.0
+    v, above = s.intervene, model.parents[s.intervene]
+    for at_s, group in enumerate(as_values(problem)):
+        do = dict(zip(s.sensitive, group, strict=True))
+        for at_pa in product(*(range(len(model.states[p])) for p in above)):
+            given = dict(zip(above, at_pa, strict=True))
+            for value in range(len(model.states[v])):
+                even = np.full(model.shape(v), 1.0 / len(model.states[v]))
+                law, reach = np.zeros(len(problem.scores)), 0.0
+                for at, mass in joint(model, {v: even}, do):
+                    if all(at[p] == given[p] for p in above):
+                        reach += mass
+                        law[at[s.outcome]] += mass * (at[v] == value)
+                if not law.sum():
+                    continue
+                law /= law.sum()
+                seen = float(model.tables[v][(*at_pa, value)])
+                weight = 0.0
+                for k in range(len(problem.candidates)):
+                    if problem.own[k]:
+                        total += weights[k, at_s] * reach * seen * (law @ problem.scores)
+                    else:
+                        weight += weights[k, at_s] * reach * float(problem.tables[k][(*at_pa, value)])
+                end = tilted_mean(law, problem.scores, strength, highest == (weight > 0))
+                total += weight * (seen * (law @ problem.scores) + (1 - seen) * end)
+    return total

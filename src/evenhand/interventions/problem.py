@@ -23,6 +23,7 @@ from evenhand.interventions.posterior import Posterior, drawn_posterior
 from evenhand.interventions.program import AllocationProgram, Plan, Rows
 from evenhand.interventions.question import Question
 from evenhand.interventions.saved_problem import problem_snapshot, restored_parts
+from evenhand.interventions.sensitivity import Sensitivity
 from evenhand.interventions.structure import (
     cell_base,
     cell_density,
@@ -144,6 +145,21 @@ class Problem(Question):
             If the model was not fitted to data, or the number of draws is not from 1 to 100,000.
         """
         return drawn_posterior(self, draws, seed)
+
+    def sensitivity(self, *, tolerance: float, between: tuple[str, str] = ("V", "Y")) -> Sensitivity:
+        """Say how strong an unobserved cause has to be to change the answer.
+
+        Parameters
+        ----------
+        tolerance : E, in the outcome's units.
+        between : the two nodes that share the cause: ("V", "Y") or ("S", "Y"), or these nodes by their names.
+
+        Raises
+        ------
+        ArgumentError
+            If the tolerance is not a number > 0, `between` are other nodes, or the problem rests on a log.
+        """
+        return Sensitivity(self, self.best(tolerance), tolerance=tolerance, between=between)
 
     @cached_property
     def outcome_divergence(self) -> Floats:

@@ -14,14 +14,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from evenhand.interventions import Recommendation
+    from evenhand.interventions.sensitivity import Sensitivity
 
-__all__ = ["plot_candidates", "plot_errors", "plot_gaps", "plot_outcomes"]
+__all__ = ["plot_candidates", "plot_errors", "plot_gaps", "plot_outcomes", "plot_sensitivity"]
 
 VERDICTS = {
     "certified": ("o", SHADES[2], "full"),
     "fair": ("D", SHADES[1], "full"),
     "remains": ("s", SHADES[0], "full"),
     "dropped": ("x", "#888888", "none"),
+    "unfair": ("x", "#888888", "none"),
 }
 
 
@@ -61,6 +63,33 @@ def plot_candidates(recommendation: Recommendation, *, tolerance: float) -> Figu
     drawn, axes = figure(10.0, 1.6 + 0.28 * len(recommendation.table), columns=2)
     plot_outcomes(recommendation, axes[0])
     plot_gaps(recommendation, tolerance=tolerance, axes=axes[1])
+    return drawn
+
+
+def plot_sensitivity(sensitivity: Sensitivity) -> Figure:
+    """Draw what an unobserved cause of growing strength may do: left the least lead of the named candidate over each
+    other one, right how large each gap may be; a dashed line marks the strength that changes the answer."""
+    drawn, (lead, gap) = figure(10.0, 3.8, columns=2)
+    curve = sensitivity.curve()
+    names = list(dict.fromkeys(curve["candidate"]))
+    across = f"strength of a cause of {sensitivity.between[0]} and {sensitivity.between[1]}"
+    with style():
+        for name, look in looks(names).items():
+            rows, plainly = curve[curve["candidate"] == name], {**look, "marker": ""}
+            if name != sensitivity.answer and sensitivity.answer is not None:
+                lead.plot(rows["strength"], rows["lead_low"], label=str(name), **plainly)
+            gap.plot(rows["strength"], rows["gap_high"], label=str(name), **plainly)
+            gap.fill_between(
+                rows["strength"], rows["gap_low"], rows["gap_high"], color=look["color"], alpha=0.08, linewidth=0
+            )
+        lead.axhline(0.0, **DASHED)
+        gap.axhline(sensitivity.tolerance, **DASHED)
+        for axes in (lead, gap) if np.isfinite(sensitivity.strength) else ():
+            axes.axvline(sensitivity.strength, label="the answer may change", **DASHED)
+        named = sensitivity.answer is not None
+        title = f"Least lead of {sensitivity.answer} over each" if named else "No candidate is fair"
+        finish(lead, title, across, "outcome", legend=named)
+        finish(gap, f"Range of the largest |gap| (fair below {sensitivity.tolerance:g})", across, "gap")
     return drawn
 
 

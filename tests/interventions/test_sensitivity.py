@@ -1,0 +1,202 @@
+"""How strong an unobserved cause must be: against linear programs, and against worlds that have such a cause."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from evenhand.errors import ArgumentError
+from evenhand.interventions import CausalModel, Problem, SimulatedTrial
+from evenhand.interventions.confounding import Terms, bounds, confounded_groups, confounded_values
+from evenhand.plots.interventions import plot_sensitivity
+from tests.interventions.examples import mediated, two_attributes
+from tests.reference import interventions as twin
+
+WORLD = next(SimulatedTrial.examples()).problem
+PROBLEMS = {
+    "mediator": WORLD,
+    "V below S": mediated(1),
+    "three values": mediated(2, groups=3, direct=False),
+    "two attributes": two_attributes(4),
+}
+
+
+def over():
+    """A problem over a fitted model whose first candidate runs now."""
+    frame_of = mediated(1)
+    edges = [(p, n) for n, parents in frame_of.model.parents.items() for p in parents]
+    model = CausalModel.fit(frame_of.model.sample(300, seed=1), edges)
+    return Problem(model, intervene="V", sensitive="S", outcome="Y", candidates=[None, *frame_of.tables[:2], "a"])
+
+
+@pytest.mark.parametrize("strength", [1.0, 1.3, 4.0])
+@pytest.mark.parametrize("problem", [*PROBLEMS.values(), over()], ids=[*PROBLEMS, "fitted"])
+def test_ends_are_those_of_linear_programs(problem, strength):
+    world, k = confounded_values(problem), len(problem.candidates)
+    effects, groups = world.effects(strength), len(problem.groups)
+    prior = problem.cells.prior
+    outcomes, gaps = bounds(world.outcomes, effects), bounds(world.gaps, effects)
+    difference = Terms(
+        world.outcomes.weights[:1] - world.outcomes.weights[1:2], world.outcomes.fixed[:1] - world.outcomes.fixed[1:2]
+    )
+    lead = bounds(difference, effects)
+    ends = [(outcomes, 1, np.eye(k)[1][:, None] * prior), (lead, 0, (np.eye(k)[0] - np.eye(k)[1])[:, None] * prior)]
+    ends.append((gaps, k - 1, np.eye(k)[k - 1][:, None] * (np.eye(groups)[0] - np.eye(groups)[1])))
+    for (low, high), at, weights in ends:
+        assert low[at] == pytest.approx(twin.confounded_end(problem, weights, strength, False), abs=1e-9)
+        assert high[at] == pytest.approx(twin.confounded_end(problem, weights, strength, True), abs=1e-9)
+
+
+@pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS)
+def test_without_a_cause_nothing_moves(problem):
+    for between in (("V", "Y"), ("S", "Y")):
+        table = problem.sensitivity(tolerance=0.3 * problem.scale, between=between).range(1.0)
+        np.testing.assert_allclose(table["outcome"], problem.outcomes)
+        for end in ("low", "high"):
+            np.testing.assert_allclose(table[f"outcome_{end}"], problem.outcomes)
+        wide = problem.sensitivity(tolerance=0.3 * problem.scale, between=between).range(2.0)
+        assert (wide["outcome_low"] <= table["outcome"] + 1e-12).all()
+        assert (wide["outcome_high"] >= table["outcome"] - 1e-12).all()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_world_with_such_a_cause_lies_in_the_range(seed):
+    """S -> V <- U -> Y, V -> Y: what would happen, against the range at the strength that U really has."""
+    random = np.random.default_rng(seed)
+    above = {"S": (), "U": (), "V": ("S", "U"), "Y": ("V", "U", "S")}
+    states = {"S": (0, 1), "U": (0, 1, 2), "V": (0, 1, 2), "Y": (0, 1, 2)}
+    sizes = {node: len(values) for node, values in states.items()}
+    tables = {n: random.dirichlet([2] * sizes[n], [sizes[p] for p in above[n]]) for n in above}
+    whole = CausalModel.from_tables(states, above, tables)
+    joint = whole.probabilities(["S", "V", "Y"])
+    seen = {
+        "S": joint.sum((1, 2)),
+        "V": joint.sum(2) / joint.sum((1, 2))[:, None],
+        "Y": (joint / joint.sum(2, keepdims=True)).swapaxes(0, 1),
+    }
+    part = {n: states[n] for n in ("S", "V", "Y")}
+    model = CausalModel.from_tables(part, {"S": (), "V": ("S",), "Y": ("V", "S")}, seen)
+    rules = random.dirichlet([1, 1, 1], (3, 2))
+    problem = Problem(model, intervene="V", sensitive="S", outcome="Y", candidates=list(rules))
+    odds, own = tables["V"] / (1 - tables["V"]), (seen["V"] / (1 - seen["V"]))[:, None]
+    strength = float(np.maximum(odds / own, own / odds).max())
+    found = problem.sensitivity(tolerance=2.0).range(strength)
+    for k, rule in enumerate(rules):
+        spread = np.broadcast_to(rule[:, None], (2, 3, 3))
+        outcome = whole.probabilities(["Y"], tables={"V": spread}) @ [0, 1, 2]
+        gap = [whole.probabilities(["Y"], do={"S": s}, tables={"V": spread}) @ [0, 1, 2] for s in (0, 1)]
+        assert found.loc[k, "outcome_low"] <= outcome <= found.loc[k, "outcome_high"]
+        assert found.loc[k, "gap_low[0, 1]"] <= gap[0] - gap[1] <= found.loc[k, "gap_high[0, 1]"]
+
+
+def test_a_cause_of_s_moves_gaps_and_not_outcomes():
+    world = confounded_groups(WORLD)
+    effects = world.effects(2.0)
+    low, high = bounds(world.outcomes, effects)
+    np.testing.assert_allclose(low, high)
+    low, high = bounds(world.gaps, effects)
+    prior, k = WORLD.cells.prior, 1
+    laws = WORLD.model
+    ends = []
+    for s, state in enumerate(("f", "m")):
+        law = laws.probabilities(["cured"], do={"sex": state}, tables={"dose": WORLD.tables[k]})
+        tilt = [twin.tilted_mean(law, WORLD.scores, 2.0, up) for up in (False, True)]
+        ends.append([prior[s] * law[1] + (1 - prior[s]) * end for end in tilt])
+    assert low[k] == pytest.approx(ends[0][0] - ends[1][1])
+    assert high[k] == pytest.approx(ends[0][1] - ends[1][0])
+
+
+def test_strength_is_where_the_answer_may_first_be_another():
+    for between in (("dose", "cured"), ("sex", "cured")):
+        found = WORLD.sensitivity(tolerance=0.1, between=between)
+        assert (found.answer, found.between) == ("even", between)
+        for strength, holds in ((found.strength / 1.0001, True), (found.strength * 1.0001, False)):
+            table = found.range(strength)
+            rivals = table[(table["verdict"] != "unfair") & (table["lead_low"] <= 0)].index.difference(["even"])
+            assert (table.loc["even", "verdict"] == "fair" and rivals.empty) == holds
+    none = WORLD.sensitivity(tolerance=0.02)
+    assert none.answer is None
+    assert (none.range(none.strength / 1.0001)["verdict"] == "unfair").all()
+    assert (none.range(none.strength * 1.0001)["verdict"] == "remains").any()
+    assert "lead_low" not in none.range(1.1)
+
+
+def test_it_is_said_in_words():
+    said = str(WORLD.sensitivity(tolerance=0.1))
+    assert said == (
+        "The best fair candidate is 'even' unless an unobserved cause of dose and cured changes the odds of a value of "
+        "dose by a factor of 1.13 or more; then 'rich' may be fair and as good."
+    )
+    assert str(WORLD.sensitivity(tolerance=0.02)).startswith("No candidate is fair unless an unobserved cause of dose")
+    tied = WORLD.sensitivity(tolerance=0.2)
+    assert tied.strength == 1.0
+    assert "the weakest unobserved cause of dose and cured may change that: then 'rich'" in str(tied)
+    narrow = WORLD.sensitivity(tolerance=0.0285)
+    assert narrow.strength < 1.1
+    assert str(narrow).endswith("then it may be unfair.")
+
+
+def test_no_cause_changes_what_nearly_everybody_shows():
+    """V = S and Y = V but for one row in a hundred: whatever moves that row, both candidates stay unfair."""
+    frame = pd.DataFrame({"S": [0] * 100 + [1] * 100, "V": [0] * 99 + [1] * 100 + [0], "Y": [0] * 99 + [1] * 101})
+    model = CausalModel.fit(frame, "S -> V -> Y")
+    split = Problem(model, intervene="V", sensitive="S", outcome="Y", candidates={"now": None, "split": {0: 0, 1: 1}})
+    found = split.sensitivity(tolerance=0.2)
+    assert (found.answer, found.strength) == (None, np.inf)
+    assert str(found) == "No candidate is fair, however strong an unobserved cause of V and Y is."
+    assert found.curve()["strength"].max() == 4.0
+
+
+def test_the_observed_mean_of_what_runs_now_does_not_move():
+    problem = over()
+    table = problem.sensitivity(tolerance=1.0).range(3.0)
+    assert table.loc[0, "outcome_low"] == pytest.approx(table.loc[0, "outcome_high"])
+    assert table.loc[0, "outcome"] == pytest.approx(problem.outcomes[0])
+    assert (table["outcome_low"][1:] < table["outcome_high"][1:] - 0.01).all()
+
+
+def test_its_picture_shows_lead_and_gap_over_the_strength():
+    found = WORLD.sensitivity(tolerance=0.1)
+    curve = found.curve(points=11)
+    assert set(curve["candidate"]) == set(WORLD.candidates)
+    drawn = plot_sensitivity(found)
+    lead, gap = drawn.axes
+    lines = {line.get_label(): line for line in lead.lines}
+    expected = curve[curve["candidate"] == "rich"]
+    drawn_lead = np.interp(expected["strength"], lines["rich"].get_xdata(), lines["rich"].get_ydata())
+    np.testing.assert_allclose(drawn_lead, expected["lead_low"], atol=2e-3)
+    assert "even" not in lines
+    assert any(set(line.get_ydata()) == {0.1} for line in gap.lines)
+    none = plot_sensitivity(WORLD.sensitivity(tolerance=0.02))
+    assert len(none.axes) == 2
+
+
+@pytest.mark.parametrize(
+    ("call", "names"),
+    [
+        (lambda p: p.sensitivity(tolerance=0.0), "tolerance"),
+        (lambda p: p.sensitivity(tolerance=float("inf")), "tolerance"),
+        (
+            lambda p: p.sensitivity(tolerance=0.1, between=("weight", "cured")),
+            r"between: wanted .*'dose'",
+        ),
+        (lambda p: p.sensitivity(tolerance=0.1, between=("cured", "dose")), "between"),
+        (lambda p: p.sensitivity(tolerance=0.1, between="VY"), "between"),
+        (lambda p: p.sensitivity(tolerance=0.1, between=("V", 3)), "between"),
+        (lambda p: p.sensitivity(tolerance=0.1).range(0.5), "strength: wanted a number >= 1"),
+        (lambda p: p.sensitivity(tolerance=0.1).range(float("inf")), "strength"),
+        (lambda p: p.sensitivity(tolerance=0.1).range("2"), "strength"),
+    ],
+)
+def test_questions_that_cannot_be_are_refused(call, names):
+    with pytest.raises(ArgumentError, match=names):
+        call(WORLD)
+
+
+def test_a_problem_over_a_log_has_no_sensitivity():
+    full = mediated(5)
+    above = {node: full.model.parents[node] for node in ("S", "X", "V", "Y")}
+    model = CausalModel.from_tables(full.model.states, above, {"X": full.model.tables["X"]})
+    logged = Problem(model, intervene="V", sensitive="S", outcome="Y", candidates=list(full.tables),
+                     log=full.model.sample(500, seed=1))  # fmt: skip
+    with pytest.raises(ArgumentError, match="a log"):
+        logged.sensitivity(tolerance=0.5)
