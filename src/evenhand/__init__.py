@@ -19,6 +19,7 @@ from evenhand.version import __version__
 if TYPE_CHECKING:
     from evenhand import datasets, errors, groups, interventions, learners, plots, quotas, sampling, similarity
     from evenhand.checks import check_policy, check_promise, check_world
+    from evenhand.evaluation import Comparison, Evaluation, evaluate
     from evenhand.protocol import Decision
     from evenhand.registry import register
     from evenhand.simulation import simulate
@@ -29,11 +30,14 @@ PROBLEMS = ("quotas", "groups", "interventions", "sampling", "similarity")
 
 PACKAGES = (*PROBLEMS, "datasets", "errors", "learners", "plots")
 HOMES = {
+    "Comparison": "evaluation",
     "Decision": "protocol",
+    "Evaluation": "evaluation",
     "Study": "studies",
     "check_policy": "checks",
     "check_promise": "checks",
     "check_world": "checks",
+    "evaluate": "evaluation",
     "load": "state",
     "register": "registry",
     "save": "state",
@@ -43,7 +47,9 @@ HOMES = {
 
 __all__ = [
     "PROBLEMS",
+    "Comparison",
     "Decision",
+    "Evaluation",
     "Study",
     "__version__",
     "check_policy",
@@ -51,6 +57,7 @@ __all__ = [
     "check_world",
     "datasets",
     "errors",
+    "evaluate",
     "groups",
     "interventions",
     "learners",

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "cells",
+    "chances",
     "column",
     "holds_times",
     "in_natural_order",
@@ -207,6 +208,22 @@ def numbers(frame: pd.DataFrame, name: str, low: float = -np.inf, high: float = 
         inside = "finite numbers" if np.isinf(low) else f"numbers in [{low:g}, {high:g}]"
         mend = "scale the column first" if np.isfinite(read[row]) else ""
         raise TableError(wanted(f"column {name!r}, row {row + 1}", inside, values.iloc[row], mend))
+    return read
+
+
+def chances(frame: pd.DataFrame, name: str) -> Floats:
+    """Return a column of propensities (n_rows,), the chances of the decisions that the rows hold.
+
+    Raises
+    ------
+    TableError
+        As `numbers` does, and if one is not above 0 and at most 1.
+    """
+    read = numbers(frame, name)
+    bad = np.flatnonzero(~((read > 0) & (read <= 1)))
+    if bad.size:
+        where, mend = f"column {name!r}, row {bad[0] + 1}", "it is the chance of the arm that the row has"
+        raise TableError(wanted(where, "a propensity above 0 and at most 1", read[bad[0]], mend))
     return read
 
 

@@ -13,10 +13,11 @@ from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.random import uniform
 from evenhand.labels import by_label
+from evenhand.metrics.drift import shares_change
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.simulation.world import KernelWorld, WorldKernels, shows_nothing
-from evenhand.tables import column, in_natural_order, numbers
+from evenhand.tables import chances, column, in_natural_order, numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,11 +97,24 @@ class LoggedParams(NamedTuple):
     first: Ints
     counts: Ints
     gaps: Floats
+    upto: Floats
+    """The share of an arm's weight up to each of its rewards, the last one 1; empty where all weigh alike."""
 
 
 @kernel
 def resample(params: LoggedParams, state: StreamState, contexts: Floats, index: int) -> float:
-    return params.rewards[params.first[index] + int(uniform(state.stream) * params.counts[index])]
+    drawn = uniform(state.stream)
+    first, count = params.first[index], params.counts[index]
+    if params.upto.size == 0:
+        return params.rewards[first + int(drawn * count)]
+    low, high = first, first + count - 1
+    while low < high:
+        middle = (low + high) // 2
+        if params.upto[middle] > drawn:
+            high = middle
+        else:
+            low = middle + 1
+    return params.rewards[low]
 
 
 @register("quotas/logged-arms", "world")
@@ -108,17 +122,26 @@ class LoggedArms(KernelWorld):
     """Arms whose rewards are real: each pull draws one of the rewards that a log holds for that arm, with replacement.
 
     The mean of an arm is the mean of its logged rewards; nothing is assumed of who logged them, except that within an
-    arm they stand for what it would pay.
+    arm they stand for what it would pay. They do not where the log chose arms by contexts that matter, or by earlier
+    rewards, as a learner does; `propensity` corrects that.
 
     Parameters
     ----------
     frame : the log, a row a logged reward.
     arm, reward : names of its columns; rewards must lie in [0, 1], or be True and False, which count as 1 and 0.
+    propensity : the column with the chance that the log gave the arm of each row; a reward is then drawn with a
+        probability in proportion to 1 / propensity, and means are weighted so.
+
+    Attributes
+    ----------
+    made_by_learner : whether the arms' shares change over the log, or the propensities of an arm do, as in the log of a
+        learner: without `propensity` the means of such a log are biased.
 
     Raises
     ------
     TableError
-        If a column is missing, an arm is empty, or a reward is not a number in [0, 1]; row and column are named.
+        If a column is missing, an arm is empty, a reward is not a number in [0, 1], or a propensity not above 0 and at
+        most 1; row and column are named.
 
     Examples
     --------
@@ -132,7 +155,7 @@ class LoggedArms(KernelWorld):
     kernels = WorldKernels(shows_nothing, resample, lose_gap)
     reward_range = (0.0, 1.0)
 
-    def __init__(self, frame: pd.DataFrame, arm: str, reward: str) -> None:
+    def __init__(self, frame: pd.DataFrame, arm: str, reward: str, *, propensity: str | None = None) -> None:
         import pandas as pd
 
         rewards = numbers(frame, reward, low=0.0, high=1.0)
@@ -145,12 +168,20 @@ class LoggedArms(KernelWorld):
         self.rewards = rewards[order]
         self.counts = np.bincount(codes, minlength=len(kinds)).astype(np.int64)
         self.first = np.concatenate([[0], np.cumsum(self.counts)[:-1]]).astype(np.int64)
-        self.means = np.add.reduceat(self.rewards, self.first) / self.counts
+        self.made_by_learner = shares_change(codes, len(kinds))
+        self.upto, weights = np.zeros(0), np.ones(len(codes))
+        if propensity is not None:
+            weights = 1 / chances(frame, propensity)[order]
+            most, least = np.maximum.reduceat(weights, self.first), np.minimum.reduceat(weights, self.first)
+            self.made_by_learner |= bool((most > least * (1 + 1e-12)).any())
+            self.upto = np.concatenate([np.cumsum(part) / part.sum() for part in np.split(weights, self.first[1:])])
+        paid = np.add.reduceat(self.rewards * weights, self.first)
+        self.means = paid / np.add.reduceat(weights, self.first)
         self.gaps = self.means.max() - self.means
 
     def parameters(self) -> LoggedParams:
         assert self.gaps is not None
-        return LoggedParams(self.rewards, self.first, self.counts, self.gaps)
+        return LoggedParams(self.rewards, self.first, self.counts, self.gaps, self.upto)
 
     def memory(self, stream: Words) -> StreamState:
         return StreamState(stream)

@@ -1,0 +1,6 @@
+"""What would a policy have earned? Its value from the log of another, with an interval, before it goes live."""
+
+from evenhand.evaluation.evaluate import evaluate
+from evenhand.evaluation.findings import Comparison, Evaluation
+
+__all__ = ["Comparison", "Evaluation", "evaluate"]

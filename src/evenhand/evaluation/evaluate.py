@@ -1,0 +1,144 @@
+"""What a policy would have earned, from a log of another: `evaluate`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+from evenhand.arguments import one_of, real, whole, yes_or_no
+from evenhand.errors import ArgumentError, wanted
+from evenhand.evaluation.candidates import read_candidate
+from evenhand.evaluation.comparison import compared, follow
+from evenhand.evaluation.course import Course
+from evenhand.evaluation.diagnosis import check_log, known_weight
+from evenhand.evaluation.logged import Logged, read_logged
+from evenhand.evaluation.models import read_estimates
+from evenhand.evaluation.replayed import Settings, evaluate_learners, learns
+from evenhand.protocol import Label
+from evenhand.rng import Seed, draw_seed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Estimator", "evaluate"]
+
+Estimator = Literal["dr", "ips", "snips", "adaptive", "replay"]
+ESTIMATORS = ("dr", "ips", "snips", "adaptive", "replay")
+
+
+def evaluate(
+    log: pd.DataFrame,
+    policy: Any,
+    *,
+    arm: str,
+    reward: str,
+    propensity: str | Mapping[Label, str] | None = None,
+    contexts: Any = None,
+    estimator: Estimator = "dr",
+    level: float = 0.95,
+    anytime: bool = True,
+    position: str | None = None,
+    order: str | None = None,
+    model: Any = None,
+    rounds: int | None = None,
+    largest_weight: float | None = None,
+    replays: int = 10,
+    seed: Seed = 0,
+) -> Any:
+    """Return the value of a policy, with an interval, from a log of decisions that another policy took.
+
+    Parameters
+    ----------
+    log : a row a decision, in the order in which they were taken.
+    policy : a distribution: a dict arm -> probability; a dict position -> such a dict; an array (n_rows, n_arms); or a
+        function of the log (of the contexts where they are named) that returns one. Or a policy that learns, such as
+        every one of `eh.quotas` and `eh.learners`, which is replayed from its start. Or several, a dict name -> policy,
+        which are compared with the first.
+    arm, reward : names of columns; rewards are numbers in [0, 1].
+    propensity : the column with the chance of the arm in its row, given the past and what was shown; or a dict arm ->
+        column, with the chances of all arms. Without it each arm's share of the log is taken for its chance.
+    contexts : what was shown: names of columns, or an array (n_rows, d) or (n_rows, n_arms, d).
+    estimator : "dr" (doubly robust), "ips", "snips", "adaptive" (doubly robust, weighted for logs that learners made;
+        needs the chances of all arms) or "replay". A policy that learns is replayed unless another is asked for.
+    level : the probability with which the interval holds.
+    anytime : whether it holds at every round at once, so that it may be looked at as often as you like; otherwise it is
+        for the last row, normal, and needs many rows.
+    position : a column with the position in which an arm was shown, where chances depend on it.
+    order : a column by which the rows must be in order; they are refused where they are not.
+    model : for "dr" and "adaptive": a classifier or regressor of scikit-learn, or the expected rewards themselves, a
+        dict arm -> reward or an array (n_rows, n_arms). Without it the means of the rows before are taken. With
+        `anytime`, or where the log was made by a learner, a model is trained on earlier rows alone, otherwise on other
+        folds.
+    rounds : of a replay: to how many rounds the value refers; by default so many as every replay is sure to reach.
+    replays : how many replays the value is the mean of: the first in the order of the log, others shuffled. With one
+        the interval holds at every round at once, with several at each by itself.
+    largest_weight : the largest pi(a) / p(a) that is possible, where it is known before the data, such as from the
+        floor of a lottery. Where the chances never change it is known.
+    seed : of the replay.
+
+    Returns
+    -------
+    Evaluation
+        Or a `Comparison`, where several policies are given.
+
+    Raises
+    ------
+    TableError
+        If a column is missing, a cell is empty, a reward or propensity is none, or the log cannot answer the question:
+        it has one row or one arm, its rule left nothing to chance, or its propensities are refuted by its arms.
+    UnknownArmError
+        If the policy does not know an arm of the log, or plays one that the log never tried.
+    ContextError
+        If contexts are missing or of another shape.
+    ArgumentError
+        If another argument is not what is wanted.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> log = pd.DataFrame({"item": ["a", "b"] * 500, "click": [1, 0, 0, 0] * 250, "p": 0.5})
+    >>> found = evaluate(log, {"a": 0.9, "b": 0.1}, arm="item", reward="click", propensity="p", estimator="ips")
+    >>> found.value, round(found.low, 2), round(found.high, 2)
+    (0.45, 0.37, 0.54)
+    """
+    one_of("estimator", estimator, ESTIMATORS)
+    level = real("level", level, above=0, below=1)
+    yes_or_no("anytime", anytime)
+    logged = read_logged(
+        log, arm=arm, reward=reward, propensity=propensity, contexts=contexts, position=position, order=order
+    )
+    named = _named(policy, logged)
+    kinds = {name: learns(each) for name, each in named.items()}
+    if any(kinds.values()):
+        if not all(kinds.values()):
+            mend = "replay a learner against a learner, weigh a distribution against a distribution"
+            raise ArgumentError(wanted("policy", "policies that all learn, or distributions alone", list(named), mend))
+        if estimator not in ("dr", "replay"):
+            what = "'replay' for a policy that learns"
+            raise ArgumentError(wanted("estimator", what, estimator, "the weights of a whole history multiply"))
+        settings = Settings(level, anytime, rounds, whole("replays", replays, low=1), draw_seed(seed))
+        return compared(*evaluate_learners(named, logged, settings))
+    if estimator == "replay":
+        raise ArgumentError(wanted("estimator", "'dr', 'ips', 'snips' or 'adaptive' for a distribution", estimator))
+    check_log(logged, arm)
+    if estimator == "adaptive" and logged.every is None:
+        mend = "give propensity= a dict arm -> column"
+        raise ArgumentError(wanted("propensity", "the chances of all arms in every row", propensity, mend))
+    candidates = {name: read_candidate(each, logged) for name, each in named.items()}
+    past_alone = anytime or not logged.fixed
+    estimates = read_estimates(model, logged, past_alone=past_alone) if estimator in ("dr", "adaptive") else None
+    if largest_weight is not None:
+        real("largest_weight", largest_weight, low=1)
+    courses = {}
+    for name, candidate in candidates.items():
+        largest = known_weight(logged, candidate) if largest_weight is None else float(largest_weight)
+        courses[name] = Course(logged, candidate, estimator, estimates, largest)
+    return follow(courses, level=level, anytime=anytime)
+
+
+def _named(policy: Any, logged: Logged) -> dict[str, Any]:
+    """Return the policies by their names."""
+    if not isinstance(policy, Mapping) or not policy or (logged.positions and set(policy) == set(logged.places)):
+        return {"policy": policy}
+    several = all(learns(each) or callable(each) or hasattr(each, "__len__") for each in policy.values())
+    return dict(policy) if several and all(isinstance(name, str) for name in policy) else {"policy": policy}

@@ -1,0 +1,205 @@
+"""Read a log that is to be evaluated: arms, rewards, the chances with which the arms were drawn, contexts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evenhand.arguments import as_floats
+from evenhand.errors import ContextError, TableError, UnknownArmError, wanted
+from evenhand.kernels.arrays import Floats, Ints
+from evenhand.labels import by_label
+from evenhand.protocol import Label, composed
+from evenhand.tables import chances as read_chances
+from evenhand.tables import column, in_natural_order, numbers
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Logged", "positions_in", "read_logged"]
+
+SUMS = 1e-6
+"""By how much the chances of a row may miss 1."""
+
+
+@dataclass(frozen=True)
+class Logged:
+    """A log, a row a decision.
+
+    Attributes
+    ----------
+    arms, places : labels of the arms, and of the positions; one place where no column names any.
+    codes, at : the arm (n_rows,) and the position (n_rows,) of each row.
+    rewards, chances : the reward (n_rows,) in [0, 1], and the chance (n_rows,) of the arm that was drawn.
+    every : the chances of all arms, (n_places, n_arms) where they are `fixed`, else (n_rows, n_arms); None where the
+        log does not say them all.
+    fixed : whether the chances of an arm in a position never change.
+    counted : whether they were not given, but are the arms' frequencies.
+    contexts : what was shown (n_rows, dimension); None where nothing was named.
+    frame : the log itself.
+    """
+
+    arms: tuple[Label, ...]
+    places: tuple[Label, ...]
+    codes: Ints
+    at: Ints
+    rewards: Floats
+    chances: Floats
+    every: Floats | None
+    fixed: bool
+    counted: bool
+    contexts: Floats | None
+    frame: pd.DataFrame
+    positions: bool
+    """Whether a column names the positions."""
+
+
+def read_logged(
+    frame: pd.DataFrame,
+    *,
+    arm: str,
+    reward: str,
+    propensity: str | Mapping[Label, str] | None,
+    contexts: Any,
+    position: str | None,
+    order: str | None,
+) -> Logged:
+    """Return the rows of a log.
+
+    Raises
+    ------
+    TableError
+        If a column is missing or a cell empty, there are fewer than two rows or arms, a reward is not in [0, 1], a
+        propensity is not a chance above 0, or the rows are not in the order of the column `order`.
+    UnknownArmError
+        If propensities are given for an arm that is not in the log, or not for one that is.
+    ContextError
+        If the contexts are not numbers, a row for each row of the log.
+    """
+    rewards = numbers(frame, reward, low=0.0, high=1.0)
+    arms, codes = positions_in(frame, arm)
+    if len(rewards) < 2:
+        raise TableError(wanted("log", "at least two rows", "one row"))
+    if len(arms) < 2:
+        only = f"{arms[0]!r} in every row"
+        mend = "a log that always takes one arm says nothing of another; run an experiment with quotas.LotteryLearn"
+        raise TableError(wanted(f"column {arm!r}", "at least two arms", only, mend))
+    if order is not None:
+        _check_order(frame, order)
+    places: tuple[Label, ...] = (0,)
+    at = np.zeros(len(codes), np.int64)
+    if position is not None:
+        places, at = positions_in(frame, position)
+    every: Floats | None
+    if isinstance(propensity, Mapping):
+        every = _all_chances(frame, propensity, arms, codes)
+        chances = every[np.arange(len(codes)), codes]
+        _check_drawn(chances, propensity[arms[codes[0]]])
+        fixed = bool((every == every[0]).all())
+        every = np.repeat(every[:1], len(places), axis=0) if fixed else every
+    elif propensity is not None:
+        chances = read_chances(frame, propensity)
+        _check_drawn(chances, propensity)
+        every, fixed = _fixed_chances(chances, codes, at, len(arms), len(places))
+    else:
+        seen = np.zeros((len(places), len(arms)))
+        np.add.at(seen, (at, codes), 1.0)
+        every, fixed = seen / seen.sum(axis=1, keepdims=True), True
+        chances = every[at, codes]
+    return Logged(
+        arms,
+        places,
+        codes,
+        at,
+        rewards,
+        chances,
+        every,
+        fixed,
+        propensity is None,
+        _contexts(frame, contexts),
+        frame,
+        position is not None,
+    )
+
+
+def positions_in(frame: pd.DataFrame, name: str) -> tuple[tuple[Label, ...], Ints]:
+    """Return the labels of a column in natural order, and the position of each row's among them (n_rows,)."""
+    import pandas as pd
+
+    met, found = pd.factorize(column(frame, name))
+    labels = in_natural_order(found.tolist())
+    places = {label: place for place, label in enumerate(labels)}
+    return tuple(labels), np.array([places[label] for label in found.tolist()], np.int64)[met]
+
+
+def _check_order(frame: pd.DataFrame, order: str) -> None:
+    from evenhand.quotas.decision_log import moments_of
+    from evenhand.tables import cells
+
+    moments = moments_of(cells(frame, order), order)
+    late = np.flatnonzero(moments[1:] < moments[:-1])
+    if late.size:
+        where = f"column {order!r}, row {late[0] + 2}"
+        mend = "sort the log by this column first"
+        raise TableError(
+            wanted(where, "a value not below that of the row before", frame[order].iloc[late[0] + 1], mend)
+        )
+
+
+def _check_drawn(chances: Floats, name: str) -> None:
+    """Refuse a log in which nothing was drawn."""
+    if (chances == 1).all():
+        what = "chances below 1, as of a rule that draws"
+        mend = "nothing can be weighed in a log that left nothing to chance; replay a policy with estimator='replay', "
+        mend += "or run an experiment with quotas.LotteryLearn first"
+        raise TableError(wanted(f"column {name!r}", what, "1 in every row", mend))
+
+
+def _all_chances(frame: pd.DataFrame, given: Mapping[Label, str], arms: Sequence[Label], codes: Ints) -> Floats:
+    columns = dict(by_label(given, "propensity", "a column, or a dict arm -> column"))
+    for label in columns:
+        if label not in arms:
+            raise UnknownArmError(wanted("propensity", f"arms of the log, {list(arms)[:12]}", label))
+    for label in arms:
+        if label not in columns:
+            raise UnknownArmError(wanted("propensity", "a column for every arm of the log", f"none for {label!r}"))
+    every = np.column_stack([numbers(frame, columns[label], low=0.0, high=1.0) for label in arms])
+    off = np.flatnonzero(np.abs(every.sum(axis=1) - 1) > SUMS)
+    if off.size:
+        got = float(every[off[0]].sum())
+        raise TableError(wanted(f"propensity, row {off[0] + 1}", "chances of all arms that sum to 1", got))
+    none = np.flatnonzero(every[np.arange(len(codes)), codes] == 0)
+    if none.size:
+        where = f"column {columns[arms[codes[none[0]]]]!r}, row {none[0] + 1}"
+        raise TableError(wanted(where, "a propensity above 0, as the row has this arm", 0.0))
+    return every
+
+
+def _fixed_chances(chances: Floats, codes: Ints, at: Ints, arms: int, places: int) -> tuple[Floats | None, bool]:
+    """Return the chances of all arms in each position where they never change, and whether they never do."""
+    cell = at * arms + codes
+    least, most = np.full(places * arms, np.inf), np.full(places * arms, -np.inf)
+    np.minimum.at(least, cell, chances)
+    np.maximum.at(most, cell, chances)
+    tried = most >= 0
+    fixed = bool((most[tried] - least[tried] <= 1e-12).all())
+    every = np.where(tried, most, 0.0).reshape(places, arms)
+    complete = fixed and bool((np.abs(every.sum(axis=1) - 1) <= 1e-3).all())
+    return (every if complete else None), fixed
+
+
+def _contexts(frame: pd.DataFrame, given: Any) -> Floats | None:
+    if given is None:
+        return None
+    names = [given] if isinstance(given, str) else given
+    if isinstance(names, (list, tuple)) and all(isinstance(name, str) for name in names) and names:
+        return np.column_stack([numbers(frame, composed(name)) for name in names])
+    shown = as_floats(given)
+    what = f"names of columns, or an array of numbers of shape ({len(frame)}, d) or ({len(frame)}, arms, d)"
+    if shown is None or shown.ndim not in (2, 3) or len(shown) != len(frame) or not np.isfinite(shown).all():
+        got = given if shown is None else f"an array of shape {shown.shape}"
+        raise ContextError(wanted("contexts", what, got))
+    return shown

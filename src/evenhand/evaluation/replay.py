@@ -1,0 +1,177 @@
+"""Replay a policy that learns on the rewards of a log.
+
+Without contexts every arm has a queue of its logged rewards, and the policy's k-th pull of it gets the k-th; the replay
+ends at the first empty queue. With contexts a row is taken if the policy, shown its contexts, decides as the log did,
+and by a coin of min p / p, so that every arm of a taken row has the policy's own chance; the policy has never seen the
+rows that are not taken. Either way a round has the law of the policy's own. The value refers to a number of rounds that
+is fixed before rewards are seen: runs that are chosen by their length are biased.
+
+Source: T. Mandel, Y.-E. Liu, E. Brunskill, Z. Popovic, "Offline evaluation of online reinforcement learning
+algorithms", AAAI 2016.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from evenhand.errors import ArgumentError, ContextError, UnknownArmError, wanted
+from evenhand.evaluation.logged import Logged
+from evenhand.kernels.arrays import Floats, Ints
+from evenhand.kernels.flatten import flat
+from evenhand.policy import KernelPolicy
+from evenhand.protocol import Label, find_label
+from evenhand.rng import generator, stream
+
+__all__ = ["Replayed", "least_chance", "read_learner", "replay", "sure_rounds"]
+
+
+LONG = 50_000
+"""Rows times arms from which a policy is compiled before it is replayed."""
+
+
+class Replayed(NamedTuple):
+    """The arms that were played and their rewards (n_rounds,)."""
+
+    arms: list[Label]
+    rewards: Floats
+
+
+def read_learner(name: str, policy: Any, logged: Logged) -> Any:
+    """Return a policy that has not decided yet, for the arms of a log.
+
+    Raises
+    ------
+    ArgumentError
+        If it has decided, or plays several arms in a round; if contexts are named and its learner is not evenhand's.
+    ContextError
+        If it looks at contexts and none are named.
+    UnknownArmError
+        If its arms are not those of the log.
+    """
+    if getattr(policy, "plays", 1) != 1:
+        raise ArgumentError(wanted(name, "a policy that plays one arm in a round", f"plays={policy.plays}"))
+    if getattr(policy, "arms", None) is not None and getattr(policy, "open_tickets", None) is not None:
+        begun = policy.round if getattr(policy, "dimension", 0) is not None else 0
+        if begun:
+            raise ArgumentError(
+                wanted(name, "one that has not decided yet", f"one at round {begun}", "pass policy.fresh()")
+            )
+    looks = bool(getattr(policy, "contextual", False))
+    contextual = logged.contexts is not None
+    if looks and not contextual:
+        raise ContextError(wanted("contexts", f"columns or an array, as {type(policy).__name__} looks at them", None))
+    if contextual and not (isinstance(policy, KernelPolicy) and getattr(policy, "compiled", True)):
+        mend = "leave the contexts out where it looks at none, or simulate it"
+        raise ArgumentError(wanted(name, "a policy over evenhand's own learners, as contexts are named", policy, mend))
+    width = None if logged.contexts is None else logged.contexts.shape[-1]
+    if looks and policy.dimension not in (None, width):
+        raise ContextError(wanted("contexts", f"{policy.dimension} numbers a row, as {name} has", width))
+    arms = getattr(policy, "arms", None)
+    if arms is None and hasattr(policy, "fresh"):
+        policy = policy.fresh(arms=list(logged.arms))
+        arms = policy.arms
+    if arms is not None:
+        known = {str(arm): arm for arm in arms}
+        lacking = [arm for arm in logged.arms if find_label(arm, arms) is None and str(arm) not in known]
+        untried = [arm for arm in arms if str(arm) not in {str(one) for one in logged.arms}]
+        if lacking:
+            mend = "make the policy for the arms of the log"
+            raise UnknownArmError(
+                wanted(name, "a policy that knows every arm of the log", f"none for {lacking[0]!r}", mend)
+            )
+        if untried:
+            mend = "the log has no reward of it; run an experiment that tries it"
+            raise UnknownArmError(wanted(name, "a policy for arms of the log alone", untried[0], mend))
+    return policy
+
+
+def sure_rounds(policy: Any, counts: Ints) -> int:
+    """Return how many rounds every queue replay lasts, whatever the policy learns: the promise of the other arms limits
+    the pulls that one arm can have."""
+    least = int(counts.min())
+    promise = getattr(policy, "promise", None)
+    if promise is None or promise.sets or getattr(policy, "kept", "") != "at every round":
+        return least
+    shares, slack = promise.floats(), promise.slack
+    low, high = least, int(counts.sum())
+    while low < high:
+        middle = (low + high + 1) // 2
+        owed = np.maximum(np.floor(shares * middle * (1 - 1e-12)) - slack, 0)
+        fits = (middle - (owed.sum() - owed) <= counts).all()
+        low, high = (middle, high) if fits else (low, middle - 1)
+    return low
+
+
+def replay(policy: Any, logged: Logged, seed: int, number: int) -> Replayed:
+    """Play a copy of a policy on the log to the end. The first replay, of `number` 0, has its own random numbers and
+    the rewards in the order of the log; every other one has others, and shuffled rewards."""
+    mine = copy.deepcopy(policy)
+    if isinstance(mine, KernelPolicy) and getattr(mine, "compiled", True):
+        if mine.contextual and logged.contexts is not None:
+            mine.begin(logged.contexts.shape[-1])
+        if logged.codes.size * len(logged.arms) >= LONG:
+            mine.compile()
+        words = [array for array in flat(mine._state) if number and array.dtype == np.uint64]
+        for place, array in enumerate(words):
+            array[:] = stream(seed, number, place)
+    random = generator(seed, number)
+    rows = np.arange(len(logged.codes))
+    if number and (logged.contexts is None or logged.fixed):
+        random.shuffle(rows)
+    return _by_queues(mine, logged, rows) if logged.contexts is None else _by_rejection(mine, logged, rows, random)
+
+
+def _by_queues(policy: Any, logged: Logged, rows: Ints) -> Replayed:
+    codes = logged.codes[rows]
+    counts = np.bincount(codes, minlength=len(logged.arms))
+    order = rows[np.argsort(codes, kind="stable")]
+    queues = [iter(part) for part in np.split(logged.rewards[order], np.cumsum(counts)[:-1])]
+    places = {str(arm): code for code, arm in enumerate(logged.arms)}
+    arms: list[Label] = []
+    rewards: list[float] = []
+    while True:
+        decision = policy.ask()
+        reward = next(queues[places[str(decision.arm)]], None)
+        if reward is None:
+            return Replayed(arms, np.array(rewards))
+        policy.tell(decision, reward)
+        arms.append(decision.arm)
+        rewards.append(reward)
+
+
+def _by_rejection(policy: Any, logged: Logged, rows: Ints, random: np.random.Generator) -> Replayed:
+    assert logged.contexts is not None
+    taken = rows[random.random(len(rows)) < least_chance(logged) / logged.chances[rows]]
+    places = {str(arm): code for code, arm in enumerate(logged.arms)}
+    order = [places[str(arm)] for arm in policy.arms]
+    arms: list[Label] = []
+    rewards: list[float] = []
+    for row in taken.tolist():
+        shown = logged.contexts[row]
+        mine = shown[order] if shown.ndim == 2 else np.tile(shown, (len(order), 1))
+        round, before = policy.round, [array.copy() for array in flat(policy._state)]
+        decision = policy.ask(mine) if policy.contextual else policy.ask()
+        if places[str(decision.arm)] != logged.codes[row]:
+            _retract(policy, decision, round, before)
+            continue
+        policy.tell(decision, float(logged.rewards[row]))
+        arms.append(decision.arm)
+        rewards.append(float(logged.rewards[row]))
+    return Replayed(arms, np.array(rewards))
+
+
+def least_chance(logged: Logged) -> float:
+    """Return the least chance of any arm in any row, of those that were drawn where not all are known."""
+    return float(logged.chances.min() if logged.every is None else logged.every[logged.every > 0].min())
+
+
+def _retract(policy: Any, decision: Any, round: int, before: list[Any]) -> None:
+    """Undo a decision, but for the random numbers that it has used: the next one draws others."""
+    policy.forget(decision)
+    for now, then in zip(flat(policy._state), before, strict=True):
+        if now.dtype != np.uint64:
+            now[...] = then
+    policy.round = round
