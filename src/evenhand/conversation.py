@@ -186,6 +186,10 @@ class Conversation(Configured):
         """Return whether what is needed to tell this open ticket is at hand."""
         return number in self._open
 
+    def by_number(self, number: int) -> Any:
+        """Return what `tell` and `forget` take for the ticket of this number."""
+        return number
+
     def noted(self, number: int) -> dict[str, Any]:
         """Return what a log must say of an open ticket beside what was shown and decided, as plain data."""
         return {}

@@ -14,7 +14,7 @@ from evenhand.protocol import Decision, Label
 
 __all__ = ["Feedback", "Traits", "Work", "traits_of"]
 
-Feedback = Literal["reward", "rows", "samples"]
+Feedback = Literal["reward", "rows", "samples", "labels"]
 Work = Literal["numbers", "pairs", "squares"]
 
 
@@ -39,7 +39,7 @@ class Traits:
     contextual : whether it sees contexts; None where it does not say.
     dimension : of the contexts, None before it is known.
     reward_range : the least and the largest reward that it takes; None where it does not say.
-    feedback : what a decision is told: "reward", "rows" of data, or "samples" of a causal model.
+    feedback : what a decision is told: "reward", "rows" of data, "samples" of a causal model, or an item's "labels".
     audited : whether an auditor's verdicts are told beside the reward.
     compiled : whether all of it runs in kernels, where it has kernels.
     learns : whether it is meant to do better for what it is told.

@@ -64,7 +64,9 @@ def ask(
 def tell(
     store: STORE,
     ticket: Annotated[str, typer.Argument(help="The decision's number or its signed ticket.")] = "",
-    reward: Annotated[str, typer.Argument(help="The reward; 1,0 or a=1,b=0 for several, null for none.")] = "",
+    reward: Annotated[
+        str, typer.Argument(help="The reward; 1,0 or a=1,b=0 for several, null for none. Or an item's label.")
+    ] = "",
     study: STUDY = None,
     file: Annotated[
         str,
@@ -77,11 +79,13 @@ def tell(
     samples: Annotated[
         str, typer.Option(help="For an allocation: CSV of its trials; logged trials need no ticket.")
     ] = "",
+    annotator: Annotated[str, typer.Option(help="For an item's label: who labels it.")] = "",
     json: JSON = False,
 ) -> None:
     """Record a decision's reward. It is saved before "told" is printed, and counts once even if it is told again."""
-    from evenhand.cli.observations import pairs_of, reward_of, rows_of, samples_of, several_of, ticket_of
+    from evenhand.cli.observations import label_of, pairs_of, reward_of, rows_of, samples_of, several_of, ticket_of
     from evenhand.studies import Operation, Study
+    from evenhand.traits import traits_of
 
     with Study.open(store, study) as running:
         if file:
@@ -93,6 +97,8 @@ def tell(
             given: dict[str, Any] = {"samples": samples_of(samples, running)}
         elif rows:
             given = rows_of(rows, label)
+        elif reward and traits_of(running.first_policy).feedback == "labels":
+            given = {"label": label_of(reward)} | ({"annotator": annotator} if annotator else {})
         elif reward:
             given = {"reward": reward_of(reward, several_of(running))}
             if violations:

@@ -106,7 +106,7 @@ def _told(study: Study) -> str:
     """Return how the shell tells the rewards of this study."""
     from evenhand.traits import traits_of
 
-    told = {"rows": "--rows FILE --label COLUMN", "samples": "--samples FILE", "reward": "REWARD"}
+    told = {"rows": "--rows FILE --label COLUMN", "samples": "--samples FILE", "reward": "REWARD", "labels": "LABEL"}
     return told[traits_of(study.bare_policy).feedback]
 
 

@@ -16,6 +16,7 @@ from evenhand.traits import traits_of
 if TYPE_CHECKING:
     import pandas as pd
 
+    from evenhand.protocol import Label
     from evenhand.studies import Study
 
 __all__ = ["contexts_of", "pairs_of", "read_rewards", "reward_of", "rows_of", "samples_of", "several_of", "ticket_of"]
@@ -61,6 +62,19 @@ def ticket_of(text: str) -> int | str:
 def several_of(study: Study) -> bool:
     """Say whether the study plays several arms in a round."""
     return traits_of(study.first_policy).plays > 1
+
+
+def label_of(text: str) -> Label | None:
+    """Read an item's label: a whole number or a text; null rejects the item, and "null" in quotes is a text.
+
+    >>> label_of("3"), label_of("cat"), label_of("null"), label_of('"3"')
+    (3, 'cat', None, '3')
+    """
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    return value if value is None or (isinstance(value, (int, str)) and not isinstance(value, bool)) else text
 
 
 def reward_of(text: str, several: bool = False) -> Any:

@@ -7,6 +7,8 @@ from evenhand.sampling.epsilon_greedy import EpsilonGreedySampler, GreedySampler
 from evenhand.sampling.estimators import EstimatorModel
 from evenhand.sampling.file_rows import ImageFolder, MappedRows, ParquetRows, RowReference
 from evenhand.sampling.final import Collected
+from evenhand.sampling.label_queue import LabelQueue, Task
+from evenhand.sampling.label_world import LabelledItems
 from evenhand.sampling.logistic import LogisticModel
 from evenhand.sampling.measures import confidence_sequence, fairness_report
 from evenhand.sampling.optimistic import OptimisticSampler
@@ -31,6 +33,8 @@ __all__ = [
     "EstimatorModel",
     "GreedySampler",
     "ImageFolder",
+    "LabelQueue",
+    "LabelledItems",
     "LogisticModel",
     "MappedRows",
     "OptimisticSampler",
@@ -42,6 +46,7 @@ __all__ = [
     "SyntheticModel1",
     "SyntheticModel2",
     "TablePool",
+    "Task",
     "TorchModel",
     "UniformSampler",
     "collect",

@@ -19,11 +19,14 @@ __all__ = ["Examples", "Told"]
 
 
 class Told(NamedTuple):
-    """Checked rows of one draw: features (n, ...), labels, and a data frame's columns."""
+    """Checked rows of one draw: features (n, ...), labels, a data frame's columns, and how many of them train: the
+    first ones. The others validate.
+    """
 
     X: NDArray[Any]
     labels: list[Label]
     columns: list[str]
+    trains: int
 
 
 class Examples:
@@ -55,20 +58,23 @@ class Examples:
                     wanted("y", "the index of X", list(index), "pass y.to_numpy() if the order is right")
                 )
         table = checked_rows(X, self.training.X.shape[1:] if self.training.count else None, count, keep=keep)
-        return Told(table, self.classes.checked(y, len(table)), columns)
+        return Told(table, self.classes.checked(y, len(table)), columns, (len(table) + 1) // 2)
 
     def add(self, told: Told, group: int) -> None:
-        """Add rows of one group; of an odd number one more trains."""
-        X, labels, columns = told
+        """Add rows of one group."""
+        X, labels, columns, trained = told
         if len(X):
             self.columns = self.columns or columns
-        trained = (len(X) + 1) // 2
-        self._name(self.classes.with_labels(labels))
+        self.admit(labels)
         codes = [self.classes.known.index(label) for label in labels]
         if trained:
             self.training.append(X[:trained], codes[:trained], group)
         if len(X) > trained:
             self.validation.append(X[trained:], codes[trained:], group)
+
+    def admit(self, labels: list[Label]) -> None:
+        """Take checked labels among the classes."""
+        self._name(self.classes.with_labels(labels))
 
     def checkpoint(self) -> Callable[[], None]:
         """Return a function that takes back all rows and classes added since."""

@@ -49,6 +49,15 @@ class Rows:
         self.by_group -= np.bincount(self.group[count : self.count], minlength=len(self.by_group))
         self.count = count
 
+    def taken(self, index: NDArray[Any]) -> Rows:
+        """Return a new table of the rows at these places."""
+        some = Rows(len(self.by_group))
+        for name in ("X", "y", "group"):
+            setattr(some, name, getattr(self, name)[: self.count][index])
+        some.count = len(some.y)
+        some.by_group = np.bincount(some.group, minlength=len(self.by_group)).astype(np.int64)
+        return some
+
     def joined(self, other: Rows) -> Rows:
         """Return a new table with the rows of both."""
         both = Rows(len(self.by_group))

@@ -10,7 +10,7 @@ training samples goes before all others.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,6 +78,7 @@ class Sampler(Drawing):
         self._draws = np.zeros(m, np.int64)
         self._asked = np.zeros(m, np.int64)
         self._open_mask = np.ones(m, np.bool_)
+        self._part: dict[int, int] = {}
         self._notes: list[str] = []
 
     def select(self, available: NDArray[np.bool_]) -> tuple[int, str]:
@@ -145,9 +146,12 @@ class Sampler(Drawing):
         ContextError
             If X has another width than before, more rows than asked for, or a value that is not finite.
         ArgumentError
-            If y has another length or a label outside the classes.
+            If y has another length or a label outside the classes, or rows of the draw were told by `tell_rows`.
         """
         ticket, ((_, _, index, count),) = self._ticket(draw)
+        if self._part.get(ticket):
+            got = f"{self._part[ticket]} of {count} rows are known"
+            raise ArgumentError(wanted("draw", "one of which no row is known", got, "tell the others by tell_rows"))
         told = self._trainer.checked(X, y, count)
         self._trainer.learn(told, index, self.learned)
         del self._open[ticket]
@@ -164,9 +168,96 @@ class Sampler(Drawing):
             )
 
     @locked
-    def forget(self, draw: Draw | int) -> None:
-        """Close a ticket whose rows will never come; the budget gets its cost back."""
+    def tell_rows(self, draw: Draw | int, X: Any, y: Any, *, trains: int) -> None:
+        """Bring back some rows of a draw, of which the first `trains` train and the others validate; the ticket stays
+        open until all its rows are told or dropped.
+
+        Raises
+        ------
+        UnknownTicketError, ClosedTicketError, ForeignTicketError
+            As in `tell`.
+        ContextError, ArgumentError
+            As in `tell`, and if these are more rows than the draw still waits for.
+        """
         ticket, ((_, _, index, count),) = self._ticket(draw)
+        told = self._trainer.checked(X, y, count - self._part.get(ticket, 0))
+        if checked_whole("trains", trains, 0) > len(told.X):
+            raise ArgumentError(wanted("trains", f"at most the {len(told.X)} rows told", trains))
+        self._trainer.learn(told._replace(trains=trains), index, self.learned)
+        self.labels += len(told.X)
+        self._known(ticket, len(told.X), count)
+
+    @locked
+    def drop_rows(self, draw: Draw | int, *, training: int = 0, validation: int = 0) -> None:
+        """Note that rows of a draw will never come: so many that would train, and so many that would validate. The
+        budget gets their cost back, and the group stays in the choice.
+
+        Raises
+        ------
+        UnknownTicketError, ClosedTicketError, ForeignTicketError
+            As in `tell`.
+        ArgumentError
+            If these are more rows than the draw still waits for.
+        """
+        ticket, ((_, _, index, count),) = self._ticket(draw)
+        rows = checked_whole("training", training, 0) + checked_whole("validation", validation, 0)
+        left = count - self._part.get(ticket, 0)
+        if rows > left:
+            raise ArgumentError(wanted("draw", f"at most the {left} rows that are open", rows))
+        self._asked[index] -= training
+        self.spent -= rows * float(self._cost[index])
+        self._known(ticket, rows, count)
+
+    def _known(self, ticket: int, rows: int, count: int) -> None:
+        """Note that so many more rows of a draw are told or dropped; close it after the last one."""
+        known = self._part.pop(ticket, 0) + rows
+        if known < count:
+            self._part[ticket] = known
+        else:
+            del self._open[ticket]
+            self.rounds += 1
+
+    def checked_label(self, label: Any) -> Label:
+        """Return a label as the model keeps it.
+
+        Raises
+        ------
+        ArgumentError
+            If it is no text or whole number, or outside the classes.
+        """
+        return self._trainer.examples.classes.checked([label], 1)[0]
+
+    @locked
+    def relabel(self, part: Literal["training", "validation"], row: int, label: Label) -> None:
+        """Correct the label of a row of `training` or `validation`, and train again from the start.
+
+        Raises
+        ------
+        ArgumentError
+            If there is no such row, or the label is outside the classes.
+        """
+        rows = {"training": self.training, "validation": self.validation}.get(part)
+        if rows is None:
+            raise ArgumentError(wanted("part", "'training' or 'validation'", part))
+        if not 0 <= row < rows.count:
+            raise ArgumentError(wanted("row", f"a row of {rows.count}", row))
+        self._trainer.relabel(rows, row, label)
+
+    @locked
+    def forget(self, draw: Draw | int) -> None:
+        """Close a ticket whose rows will never come; the budget gets its cost back.
+
+        Raises
+        ------
+        UnknownTicketError, ClosedTicketError, ForeignTicketError
+            As in `tell`.
+        ArgumentError
+            If some rows of the draw were told by `tell_rows`.
+        """
+        ticket, ((_, _, index, count),) = self._ticket(draw)
+        if self._part.get(ticket):
+            got = f"{self._part[ticket]} of {count} rows are known"
+            raise ArgumentError(wanted("draw", "one of which no row is known", got, "drop the others by drop_rows"))
         del self._open[ticket]
         self._draws[index] -= 1
         self._asked[index] -= self.batch
@@ -229,6 +320,11 @@ class Sampler(Drawing):
     def model(self) -> Any:
         """The current classifier, with `predict` and `predict_proba`."""
         return self._trainer.model
+
+    @property
+    def known_classes(self) -> tuple[Label, ...]:
+        """The labels that are known so far, sorted; the codes in `training.y` are positions in it."""
+        return self._trainer.classes
 
     @property
     def training(self) -> Rows:
@@ -306,6 +402,7 @@ class Sampler(Drawing):
             "numbers": [self.round, self.rounds, self.labels], "spent": self.spent,
             "tickets": self._saved_tickets(),
             "draws": self._draws, "asked": self._asked, "mask": self._open_mask, "notes": self._notes,
+            **({"part": [list(pair) for pair in self._part.items()]} if self._part else {}),
         }  # fmt: skip
 
     @classmethod
@@ -320,6 +417,11 @@ class Sampler(Drawing):
         sampler.labels = whole(numbers, "labels", 0)
         sampler.spent, sampler._notes = real(snapshot, "spent"), list(snapshot["notes"])
         sampler._resume(snapshot["tickets"])
+        for number, known in snapshot.get("part", ()):
+            ((*_, count),) = sampler._open.get(number, ((0,),))
+            if type(known) is not int or not 0 < known < count:
+                raise refused("part", "fewer rows than an open draw has", [number, known])
+            sampler._part[number] = known
         if sampler._next - 1 > sampler.round:
             raise refused("next", f"at most {sampler.round + 1}, one more than the rounds", sampler._next)
         for name, own in (("draws", sampler._draws), ("asked", sampler._asked), ("mask", sampler._open_mask)):
@@ -340,7 +442,10 @@ class Sampler(Drawing):
         return int(self._trainer.examples.by_group()[index])
 
     def _reserved(self) -> float:
-        return sum(count * float(self._cost[index]) for ((_, _, index, count),) in self._open.values())
+        return sum(
+            (count - self._part.get(number, 0)) * float(self._cost[index])
+            for number, ((_, _, index, count),) in self._open.items()
+        )
 
 
 _safe_start = entry(sampling.safe_start)

@@ -15,6 +15,7 @@ from evenhand.sampling.logistic import LogisticModel
 from evenhand.sampling.losses import Loss, checked_loss, row_losses, summed_losses
 from evenhand.sampling.models import checkpoint, raise_named, untaught_model
 from evenhand.sampling.problem import checked_whole
+from evenhand.sampling.rows import Rows
 
 __all__ = ["Trainer"]
 
@@ -32,6 +33,7 @@ class Trainer:
         self.groups, self.loss = groups, checked_loss(loss)
         self.validation_rows = None if validation_rows is None else checked_whole("validation_rows", validation_rows, 1)
         self.examples = Examples(len(groups), classes)
+        self._seed = seed
         self.model = untaught_model(model).fresh(seed)
         if self.loss == "log" and getattr(self.model, "certain", False):
             raise ArgumentError(wanted("loss", "one that needs no probabilities, for a model without them", loss))
@@ -80,13 +82,41 @@ class Trainer:
         self.examples.add(told, index)
         if self.classes != known:
             self.model.begin(self.classes)
-        self.model.update(self.examples.training, first)
+        if told.trains or not len(told.X) or self.classes != known:
+            self.model.update(self.examples.training, first)
         self._losses = None
-        validation, new = self.examples.validation, len(told.X) // 2
+        validation, new = self.examples.validation, len(told.X) - told.trains
         if new and (callable(self.loss) or not isinstance(self.model, LogisticModel)):
             # a row whose loss cannot be computed must not come in: every later choice would fail on it
             codes = validation.y[validation.count - new : validation.count]
             row_losses(self.loss, self.model, told.X[-new:], codes, self.classes)
+
+    def relabel(self, part: Rows, row: int, label: Label) -> None:
+        """Give a row of `examples.training` or `examples.validation` another label, and train again from the start.
+
+        Raises
+        ------
+        ModelError
+            If the model cannot be trained; everything is as before.
+        """
+        (checked,) = self.examples.classes.checked([label], 1)
+        known, code, model, losses = self.classes, int(part.y[row]), self.model, self._losses
+        undo = self.examples.checkpoint()
+        try:
+            self.examples.admit([checked])
+            code = int(part.y[row])
+            part.y[row] = self.classes.index(checked)
+            self._losses = None
+            if part is self.examples.training or self.classes != known:
+                self.model = model.fresh(self._seed)
+                self.model.begin(self.classes)
+                self.model.update(self.examples.training, 0)
+        except BaseException as error:
+            part.y[row] = code
+            undo()
+            self.model, self._losses = model, losses
+            raise_named(self.model, error)
+            raise
 
     def losses(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Return the summed losses (m,) of the model on each group's validation rows, and how many counted (m,)."""

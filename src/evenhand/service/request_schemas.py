@@ -39,6 +39,8 @@ EXPECTED: dict[str, tuple[type[ArgumentError], str]] = {
     "groups": (ArgumentError, "a list of groups, or an object arm -> group"),
     "available": (ArgumentError, "a list of the labels of arms"),
     "segment": (ArgumentError, "a text or a whole number"),
+    "annotator": (ArgumentError, "a name"),
+    "label": (ArgumentError, "a text or a whole number, or null"),
     "arm": (ArgumentError, "a label: a text or a whole number"),
     "share": (ArgumentError, "a number from 0 to 1, or a text such as 1/3"),
     "shares": (ArgumentError, "an object arm -> share, or a list of shares"),
@@ -95,11 +97,12 @@ class AskBody(Body):
     segment: Name | None = Field(
         default=None, description="The segment of this round, for a promise inside each.", examples=["mobile"]
     )
+    annotator: str | None = Field(default=None, description="Who labels, so that nobody gets an item twice.")
     count: int | None = Field(default=None, ge=1, description="How many decisions to take; the answer is then a list.")
 
     def shown(self) -> dict[str, Any]:
         """Return what the policy is shown."""
-        names = ("contexts", "groups", "available", "segment")
+        names = ("contexts", "groups", "available", "segment", "annotator")
         shown = {name: getattr(self, name) for name in names}
         return {name: value for name, value in shown.items() if value is not None}
 
@@ -144,6 +147,10 @@ class TellBody(Body):
     X: Values | None = Field(default=None, description="Rows of features, for policies that sample.")
     y: Values | None = Field(default=None, description="Their labels.")
     samples: dict[str, list[Scalar]] | None = Field(default=None, description="The columns of a table of trials.")
+    label: Name | None = Field(
+        default=None, description="For an item to label: its label, or null to reject the item.", examples=["cat"]
+    )
+    annotator: str | None = Field(default=None, description="Who labels.")
 
     def told(self) -> dict[str, Any]:
         """Return what the policy is told.
@@ -154,6 +161,8 @@ class TellBody(Body):
             If the columns of `samples` differ in length, or more pairs are named than any round has.
         """
         told = {name: value for name, value in vars(self).items() if name != "ticket" and value is not None}
+        if "label" in self.model_fields_set:
+            told["label"] = self.label
         if self.samples is not None:
             if len({len(column) for column in self.samples.values()}) > 1:
                 raise ArgumentError(wanted("samples", EXPECTED["samples"][1], self.samples))

@@ -260,7 +260,7 @@ class StateOut(StudyCounts):
 
     sequence: int = Field(description="Entries in the log; it changes whenever anything does.")
     forgotten: int
-    feedback: Literal["reward", "rows", "samples"] = Field(description="What its decisions are told.")
+    feedback: Literal["reward", "rows", "samples", "labels"] = Field(description="What its decisions are told.")
     arms: list[ArmOut]
     promise: PromiseOut | None
     reward: RewardOut | None

@@ -240,6 +240,10 @@ def decision_from(decided: dict[str, Any]) -> Any:
         from evenhand.sampling import Draw
 
         return Draw(**fields)
+    if decided["type"] == "Task":
+        from evenhand.sampling import Task
+
+        return Task(**fields)
     if decided["type"] == "Allocation":
         import pandas as pd
 
@@ -250,7 +254,7 @@ def decision_from(decided: dict[str, Any]) -> Any:
             {name: pd.Series(cells, dtype=object if None in cells else None) for name, cells in columns}
         )
         return Allocation(fields["id"], fields["phase"], frame, np.array(fields["plan"], dtype=np.int64))
-    raise ArgumentError(wanted("decision", "a Decision, a Draw or an Allocation", decided["type"]))
+    raise ArgumentError(wanted("decision", "a Decision, a Draw or an Allocation, or a Task", decided["type"]))
 
 
 def random_state(policy: Any) -> str | None:

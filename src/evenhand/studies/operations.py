@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from evenhand.conversation import Conversation
 from evenhand.errors import ArgumentError, ReplayError, wanted
 from evenhand.studies.chain import Entry
 from evenhand.studies.codec import arguments_of, as_decided, from_text, plain, to_text
@@ -100,9 +101,11 @@ def apply(policy: Any, kind: str, ticket: Any, arguments: dict[str, Any]) -> Any
         return policy.ask(**arguments)
     if kind in CHANGES:
         return getattr(policy, kind)(**arguments)
-    if kind == "tell":
-        return policy.tell(ticket, **arguments)
-    return None if kind == "set" else policy.forget(ticket)
+    if kind == "set":
+        return None
+    if type(ticket) is int and isinstance(policy, Conversation):
+        ticket = policy.by_number(ticket)
+    return policy.tell(ticket, **arguments) if kind == "tell" else policy.forget(ticket)
 
 
 def decision_text(policy: Any, decision: Any) -> str:

@@ -1,0 +1,132 @@
+"""Items and labels in the files that labelling tools read and write: CSV, Prodigy's JSON lines, Label Studio's JSON."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final
+
+from evenhand.errors import ArgumentError, TableError, UnknownTicketError, wanted
+from evenhand.protocol import Label
+
+__all__ = ["LEFT_OPEN", "read_labels", "write_tasks"]
+
+LEFT_OPEN: Final = object()
+"""What stands for a label where an annotator gave none."""
+MOST = 10**6
+Row = tuple[Label, Any, str | None]
+
+
+def write_tasks(path: Path, tasks: list[tuple[Label, Label, str]]) -> int:
+    """Write (id, group, text) of the items to a file, and return how many they are."""
+    match path.suffix:
+        case ".csv":
+            with path.open("w", newline="", encoding="utf-8") as file:
+                csv.writer(file).writerows([("id", "group", "text"), *tasks])
+        case ".jsonl":
+            lines = [{"id": one, "text": text, "meta": {"group": group}} for one, group, text in tasks]
+            path.write_text("".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines), encoding="utf-8")
+        case ".json":
+            given = [{"data": {"id": one, "text": text, "group": group}} for one, group, text in tasks]
+            path.write_text(json.dumps(given, ensure_ascii=False, indent=1), encoding="utf-8")
+        case _:
+            raise ArgumentError(wanted("path", "a file that ends in .csv, .jsonl or .json", str(path)))
+    return len(tasks)
+
+
+def read_labels(path: Path, items: dict[str, Label]) -> list[Row]:
+    """Return (id, label, annotator) of every line: None rejects the item, `LEFT_OPEN` leaves it open.
+
+    `items` finds an id by its text, as CSV files hold text alone.
+
+    Raises
+    ------
+    ArgumentError, TableError
+        If the file cannot be read, or is no such file.
+    UnknownTicketError
+        If no item has an id.
+    """
+    readers = {".csv": _from_csv, ".jsonl": _from_lines, ".json": _from_label_studio}
+    if path.suffix not in readers:
+        raise ArgumentError(wanted("path", "a file that ends in .csv, .jsonl or .json", str(path)))
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise TableError(f"{path}: cannot be read: {error}") from error
+    rows: list[Row] = []
+    for place, (given, label, annotator) in enumerate(readers[path.suffix](text, path), 1):
+        item = items.get(str(given))
+        if item is None:
+            raise UnknownTicketError(wanted(f"{path.name}, label {place}", "the id of an item of this queue", given))
+        rows.append((item, label, str(annotator) if annotator not in (None, "") else None))
+    return rows
+
+
+def _from_csv(text: str, path: Path) -> Iterable[tuple[Any, Any, Any]]:
+    lines = csv.DictReader(text.splitlines())
+    missing = [name for name in ("id", "label") if name not in (lines.fieldnames or ())]
+    if missing:
+        raise TableError(wanted(path.name, "the columns id and label", list(lines.fieldnames or ())))
+    for line in lines:
+        rejected = str(line.get("rejected") or "").strip().lower() in ("1", "true", "yes")
+        yield line["id"], None if rejected else _label(line["label"]), line.get("annotator")
+
+
+def _from_lines(text: str, path: Path) -> Iterable[tuple[Any, Any, Any]]:
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip():
+            row = _object(line, f"{path.name}, line {number}")
+            if "id" not in row:
+                raise TableError(wanted(f"{path.name}, line {number}", "an id", row))
+            accepted = row.get("accept")
+            label = accepted[0] if isinstance(accepted, list) and len(accepted) == 1 else row.get("label")
+            answer = row.get("answer", "accept")
+            meaning = {"accept": _label(label), "reject": None, "ignore": LEFT_OPEN}
+            if answer not in meaning:
+                raise TableError(wanted(f"{path.name}, line {number}", "accept, reject or ignore", answer))
+            yield row["id"], meaning[answer], row.get("annotator", row.get("_annotator_id"))
+
+
+def _from_label_studio(text: str, path: Path) -> Iterable[tuple[Any, Any, Any]]:
+    tasks = _parsed(text, path.name)
+    if not isinstance(tasks, list):
+        raise TableError(wanted(path.name, "a list of tasks, as Label Studio exports it", tasks))
+    for number, task in enumerate(tasks, 1):
+        where = f"{path.name}, task {number}"
+        try:
+            item = task["data"]["id"]
+            for annotation in task.get("annotations", ()):
+                results, cancelled = annotation["result"], annotation.get("was_cancelled", False)
+                choices = [choice for one in results for choice in one["value"].get("choices", ())]
+                if len(choices) > 1:
+                    raise TableError(wanted(where, "one choice an annotation", choices))
+                label = None if cancelled else _label(choices[0] if choices else "")
+                yield item, label, annotation.get("completed_by")
+        except (KeyError, TypeError, AttributeError) as error:
+            raise TableError(wanted(where, "data with an id, and annotations with choices", task)) from error
+
+
+def _object(text: str, where: str) -> dict[str, Any]:
+    value = _parsed(text, where)
+    if not isinstance(value, dict):
+        raise TableError(wanted(where, "a JSON object", value))
+    return value
+
+
+def _parsed(text: str, where: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise TableError(f"{where}: no JSON: {error}") from error
+
+
+def _label(given: Any) -> Any:
+    """Return a label: whole numbers as such, as they are in a queue, and an empty one as none at all."""
+    if given is None or given == "":
+        return LEFT_OPEN
+    try:
+        return int(given) if isinstance(given, str) else given
+    except ValueError:
+        return given

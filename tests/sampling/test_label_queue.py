@@ -1,0 +1,337 @@
+"""A queue of items to label: every label counts at once, validation stays uniform, nothing that is late holds it up."""
+
+import copy
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVC
+
+import evenhand as eh
+from evenhand import errors
+from evenhand.sampling import EstimatorModel, GreedySampler, LabelledItems, LabelQueue, OptimisticSampler
+
+WORLD = LabelledItems(items=240, seed=3)
+TRUE = dict(zip(WORLD.ids, WORLD.labels.tolist(), strict=True))
+
+
+def made(**given):
+    return LabelQueue(WORLD.ids, WORLD.features, groups=WORLD.groups, **{"seed": 1, **given})
+
+
+def counted(queue):
+    return queue.progress.sum().to_dict()
+
+
+@pytest.mark.parametrize("choice", ["uncertainty", "uniform", "diverse"])
+def test_every_item_is_asked_once_and_half_of_the_labels_train(choice):
+    queue = made(choice=choice)
+    seen = []
+    while True:
+        try:
+            ids = queue.ask(7)
+        except errors.ExhaustedError:
+            break
+        seen += ids
+        for one in ids:
+            queue.tell(one, TRUE[one])
+    assert len(seen) == len(set(seen))
+    table = pd.concat([queue.training, queue.validation])
+    assert dict(zip(table["id"], table["label"], strict=True)) == {one: TRUE[one] for one in seen}
+    assert abs(len(queue.training) - len(queue.validation)) <= len(queue.groups)
+    assert len(seen) >= 200
+    assert (queue.sampler.labels, queue.open_tickets) == (len(seen), [])
+
+
+def test_a_label_counts_although_the_rest_of_its_draw_is_open():
+    queue = made(sampler=OptimisticSampler(["easy", "hard"], batch=3, seed=1))
+    first, *_ = ids = queue.ask(6)
+    queue.tell(first, TRUE[first])
+    assert len(queue.training) + len(queue.validation) == 1
+    assert queue.sampler.rounds == 0
+    assert len(queue.sampler.open_tickets) == 1
+    for one in ids[1:]:
+        queue.tell(one, TRUE[one])
+    assert (len(queue.training), len(queue.validation)) == (3, 3)
+    assert (queue.sampler.rounds, queue.sampler.open_tickets) == (1, [])
+
+
+@pytest.mark.parametrize("choice", ["uncertainty", "uniform", "diverse"])
+def test_what_validates_depends_on_no_label_and_no_choice(choice):
+    """The validation items of a group are a fixed random order of half of it, whatever the model thinks."""
+    queue, other = made(choice=choice), made(choice="uniform", sampler=GreedySampler(["easy", "hard"], seed=5))
+    for one in queue.ask(80):
+        queue.tell(one, TRUE[one])
+    for one in other.ask(80):
+        other.tell(one, 1 - TRUE[one])
+    for group in ("easy", "hard"):
+        mine, theirs = (q.validation["id"][q.validation["group"] == group].tolist() for q in (queue, other))
+        short = min(len(mine), len(theirs))
+        assert short >= 5
+        assert mine[:short] == theirs[:short]
+
+
+def test_uncertain_items_are_those_near_the_boundary():
+    sure, any = made(choice="uncertainty"), made(choice="uniform")
+    for queue in (sure, any):
+        for _ in range(80):
+            (one,) = queue.ask(1)
+            queue.tell(one, TRUE[one])
+    features = dict(zip(WORLD.ids, WORLD.features, strict=True))
+    model = sure.model
+
+    def certainty(queue):
+        rows = np.array([features[one] for one in queue.training["id"][20:]])
+        return np.abs(model.predict_proba(rows)[:, 1] - 0.5).mean()
+
+    assert certainty(sure) < 0.6 * certainty(any)
+
+
+def test_diverse_items_are_farther_apart():
+    features = dict(zip(WORLD.ids, WORLD.features, strict=True))
+
+    def nearest(queue):
+        for one in queue.ask(60):
+            queue.tell(one, TRUE[one])
+        rows = np.array([features[one] for one in queue.training.query("group == 'easy'")["id"]])
+        away = np.linalg.norm(rows[:, None] - rows[None], axis=2) + 1e9 * np.eye(len(rows))
+        return away.min(axis=1).mean()
+
+    assert nearest(made(choice="diverse")) > 1.5 * nearest(made(choice="uniform"))
+
+
+def test_a_rejected_item_is_replaced_in_its_draw_and_its_group_stays():
+    queue = made()
+    task = queue.ask()
+    queue.tell(task, None)
+    again = queue.ask()
+    while again.purpose != task.purpose:
+        again = queue.ask()
+    assert again.group == task.group
+    assert again.item != task.item
+    assert len(queue.sampler.open_tickets) == 1
+    assert counted(queue)["rejected"] == 1
+    assert not queue.notes
+    with pytest.raises(errors.ClosedTicketError, match="rejected before"):
+        queue.tell(task.item, 1)
+
+
+def test_late_labels_hold_nothing_up_and_a_forgotten_item_comes_again():
+    queue = made()
+    late = queue.ask(4)
+    for _ in range(30):
+        (one,) = queue.ask(1)
+        queue.tell(one, TRUE[one])
+    assert counted(queue)["open"] == 4
+    for one in late[:3]:
+        queue.tell(one, TRUE[one])
+    queue.forget(late[3])
+    while late[3] not in queue.ask(1):
+        pass
+
+
+def test_an_item_of_several_annotators_that_is_taken_back_begins_anew():
+    queue = made(annotators=2)
+    queue.forget(queue.ask())
+    for _ in range(60):
+        task = queue.ask()
+        queue.tell(task, TRUE[task.item])
+    assert len(queue.training) + len(queue.validation) == 30
+
+
+def test_open_items_count_as_pulls():
+    """With every label late, the safe start still feeds all groups in turn instead of one alone."""
+    queue = made()
+    asked = queue.ask(40)
+    groups = pd.Series([WORLD.groups[WORLD.ids.index(one)] for one in asked]).value_counts()
+    assert groups.min() >= 4
+
+
+def test_several_annotators_label_an_item_and_a_tie_asks_one_more():
+    queue = made(annotators=2)
+    (item,) = queue.ask(1, annotator="ann")
+    assert queue.ask(1, annotator="bob") == [item]
+    with pytest.raises(errors.UnknownTicketError, match="ann, bob"):
+        queue.tell(item, 1, annotator="cid")
+    queue.tell(item, 1, annotator="ann")
+    queue.tell(item, 0, annotator="bob")
+    assert len(queue.training) == 0
+    assert queue.ask(1, annotator="ann") != [item]
+    assert queue.ask(1, annotator="cid") == [item]
+    queue.tell(item, 0, annotator="cid")
+    table = pd.concat([queue.training, queue.validation])
+    assert table[["id", "label"]].values.tolist() == [[item, 0]]
+    assert queue.agreement.loc["bob", "cid"] == 1.0
+    assert queue.agreement.loc["ann", "bob"] == 0.0
+    assert queue.annotations["annotator"].tolist() == ["ann", "bob", "cid"]
+
+
+def test_a_doubted_label_is_asked_again_and_corrected():
+    queue, wrong = made(), None
+    for number in range(60):
+        (one,) = queue.ask(1)
+        queue.tell(one, TRUE[one] if number != 30 else 1 - TRUE[one])
+        wrong = one if number == 30 else wrong
+    before = queue.model.predict_proba(WORLD.features)
+    part = queue.training if wrong in set(queue.training["id"]) else queue.validation
+    assert part.set_index("id").loc[wrong, "label"] == 1 - TRUE[wrong]
+    queue.ask_again([wrong])
+    for _ in range(2):  # the second label makes a tie
+        assert queue.ask(1) == [wrong]
+        queue.tell(wrong, TRUE[wrong])
+    assert queue.ask(1) != [wrong]
+    table = pd.concat([queue.training, queue.validation]).set_index("id")
+    assert table.loc[wrong, "label"] == TRUE[wrong]
+    trained = wrong in set(queue.training["id"])
+    assert np.array_equal(queue.model.predict_proba(WORLD.features), before) != trained
+
+
+@pytest.mark.parametrize("part", ["training", "validation"])
+def test_a_corrected_label_is_as_if_it_had_been_told_so(part):
+    """Refits are exact, so the model and the risks equal those of a queue that was told the right label at once."""
+    queue, right = (made(choice="uniform", sampler=eh.sampling.UniformSampler(["easy", "hard"], seed=1)) for _ in "ab")
+    (purpose,) = (p for p in ("training", "validation") if p == part)
+    wrong = None
+    for _ in range(60):
+        task, same = queue.ask(), right.ask()
+        assert task == same
+        flip = wrong is None and task.round > 20 and task.purpose == purpose
+        wrong = task.item if flip else wrong
+        queue.tell(task, 1 - TRUE[task.item] if flip else TRUE[task.item])
+        right.tell(same, TRUE[same.item])
+    told, other = (getattr(q, part).set_index("id")["label"] for q in (queue, right))
+    assert told[told != other].index.tolist() == [wrong]
+    queue.ask_again([wrong])
+    for _ in range(2):
+        (one,) = queue.ask(1)
+        queue.tell(one, TRUE[one])
+    np.testing.assert_allclose(
+        queue.model.predict_proba(WORLD.features), right.model.predict_proba(WORLD.features), atol=1e-7
+    )
+    pd.testing.assert_frame_equal(queue.risks, right.risks)
+
+
+def test_cross_validation_doubts_the_labels_that_are_wrong():
+    true = dict(zip(WORLD.ids, (WORLD.features[:, 0] > 0).astype(int).tolist(), strict=True))
+    queue, flipped = made(choice="uniform"), set()
+    for number in range(160):
+        (one,) = queue.ask(1)
+        wrong = number % 16 == 8 and abs(WORLD.features[WORLD.ids.index(one), 0]) > 0.5
+        flipped |= {one} if wrong else set()
+        queue.tell(one, 1 - true[one] if wrong else true[one])
+    doubted = queue.doubts(20)
+    assert list(doubted.columns) == ["id", "group", "label", "likely", "probability"]
+    assert (doubted["likely"] != doubted["label"]).all()
+    assert doubted["probability"].is_monotonic_increasing
+    assert len(flipped) >= 4
+    assert set(doubted["id"].head(len(flipped))) == flipped
+
+
+def test_doubles_tell_the_rate_of_wrong_labels():
+    world = LabelledItems(items=1200, noise=0.2, seed=1)
+    world.reset(0)
+    queue = LabelQueue(world.ids, world.features, groups=world.groups, annotators=2, choice="uniform", seed=1)
+    for _ in range(1200):
+        task = queue.ask()
+        queue.tell(task, *world.respond(task))
+    # about 400 pairs: three standard errors of the share .32 are .07, of the rate .06
+    pairs = queue.noise["pairs"].sum()
+    rate = float(np.average(queue.noise["flip_rate"], weights=queue.noise["pairs"]))
+    assert pairs > 300
+    assert abs(rate - 0.2) < 0.06
+
+
+@pytest.mark.parametrize(("choice", "annotators"), [("uncertainty", 1), ("diverse", 1), ("uniform", 2)])
+def test_saved_in_the_middle_it_goes_on_exactly(choice, annotators, tmp_path):
+    queue = made(choice=choice, annotators=annotators, sampler=OptimisticSampler(["easy", "hard"], batch=2, seed=4))
+    open_items = queue.ask(5)
+    queue.tell(open_items[0], None)
+    for number in range(20):
+        task = queue.ask()
+        if number % 4:
+            queue.tell(task, TRUE[task.item])
+    eh.save(queue, tmp_path / "queue.evenhand")
+    other = eh.load(tmp_path / "queue.evenhand")
+    third = copy.deepcopy(queue)
+    for _ in range(30):
+        task = queue.ask()
+        assert other.ask() == task == third.ask()
+        for one in (queue, other, third):
+            one.tell(task, TRUE[task.item])
+    pd.testing.assert_frame_equal(other.risks, queue.risks)
+    pd.testing.assert_frame_equal(other.training, queue.training)
+
+
+def test_more_than_two_classes_with_a_model_that_knows_them():
+    names = np.array(["a", "b", "c"])[(WORLD.features > 0).sum(axis=1)]
+    labels = dict(zip(WORLD.ids, names.tolist(), strict=True))
+    sampler = OptimisticSampler(["easy", "hard"], EstimatorModel(LogisticRegression()), classes=["a", "b", "c"], seed=1)
+    queue = made(sampler=sampler)
+    for _ in range(120):
+        (one,) = queue.ask(1)
+        queue.tell(one, labels[one])
+    assert set(queue.model.predict(WORLD.features)) == {"a", "b", "c"}
+    with pytest.raises(errors.ArgumentError, match="'d'"):
+        queue.tell(queue.ask(1)[0], "d")
+
+
+def test_a_refused_label_changes_nothing():
+    queue = made(sampler=OptimisticSampler(["easy", "hard"], classes=[0, 1], seed=1))
+    (one,) = queue.ask(1)
+    with pytest.raises(errors.ArgumentError, match="labels among"):
+        queue.tell(one, 5)
+    assert len(queue.annotations) == 0
+    queue.tell(one, TRUE[one])
+    with pytest.raises(errors.ClosedTicketError, match="labelled already"):
+        queue.tell(one, TRUE[one])
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"ids": "photos"}, "ids: wanted a list of ids"),
+        ({"ids": WORLD.ids[:-1]}, "features: wanted 239 rows"),
+        ({"ids": [*WORLD.ids[:-1], WORLD.ids[0]]}, "ids: wanted each id once, got 'item 0'"),
+        ({"ids": [None, *WORLD.ids[1:]]}, "ids: wanted text or whole numbers"),
+        ({"ids": [], "features": np.zeros((0, 2)), "groups": []}, "ids: wanted at least one item"),
+        ({"groups": WORLD.groups[:5]}, "groups: wanted 240 labels"),
+        ({"groups": ["one"] * 240}, "groups: wanted at least two groups"),
+        ({"features": WORLD.features * np.nan}, "finite"),
+        ({"choice": "clever"}, "choice"),
+        ({"annotators": 0}, "annotators: wanted a whole number >= 1"),
+        ({"content": ["text"]}, "content: wanted 240 texts"),
+        ({"sampler": "greedy"}, "sampler: wanted a sampler"),
+        ({"sampler": OptimisticSampler(["x", "y"])}, "sampler: wanted one of the groups"),
+        ({"sampler": OptimisticSampler(["easy", "hard"], EstimatorModel(LinearSVC()))}, "probabilities"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(given, words):
+    whole = {"ids": WORLD.ids, "features": WORLD.features, "groups": WORLD.groups, "seed": 1, **given}
+    with pytest.raises(errors.EvenhandError, match=words):
+        LabelQueue(**whole)
+
+
+def test_a_sampler_that_has_learned_is_refused():
+    sampler = OptimisticSampler(["easy", "hard"], seed=1)
+    sampler.ask()
+    with pytest.raises(errors.ArgumentError, match="fresh"):
+        made(sampler=sampler)
+
+
+@pytest.mark.parametrize(
+    ("call", "kind"),
+    [
+        (lambda q: q.tell("nothing", 1), errors.UnknownTicketError),
+        (lambda q: q.tell("item 0", 1), errors.UnknownTicketError),
+        (lambda q: q.tell(["item 0"], 1), errors.UnknownTicketError),
+        (lambda q: q.ask(0), errors.ArgumentError),
+        (lambda q: q.ask(2, annotator=3), errors.ArgumentError),
+        (lambda q: q.ask_again(["item 0"]), errors.ArgumentError),
+        (lambda q: q.doubts(), errors.ArgumentError),
+        (lambda q: made(seed=9).tell(q.ask(), 1), errors.ForeignTicketError),
+    ],
+)
+def test_calls_that_cannot_be_meant_are_refused(call, kind):
+    with pytest.raises(kind):
+        call(made())
