@@ -14,6 +14,7 @@ from evenhand.cli.options import JSON
 from evenhand.errors import ArgumentError, wanted
 
 if TYPE_CHECKING:
+    from evenhand.interventions import CausalModel
     from evenhand.studies import Study
 
 __all__ = ["new"]
@@ -116,13 +117,28 @@ def _described(path: Path) -> dict[str, Any]:
 
     body = read_object(path)
     problem = body.get("problem")
-    if isinstance(problem, dict) and isinstance(problem.get("model"), str):
-        from evenhand.interventions import CausalModel
-
-        model = CausalModel.from_bif(problem["model"])
+    named = problem.get("model") if isinstance(problem, dict) else None
+    if isinstance(named, str) or (isinstance(named, dict) and "data" in named):
+        model = _causal_model(named)
         tables = {node: table.tolist() for node, table in model.tables.items()}
-        problem["model"] = {"states": model.states, "parents": model.parents, "tables": tables}
+        body["problem"]["model"] = {"states": model.states, "parents": model.parents, "tables": tables}
     return body
+
+
+def _causal_model(named: str | dict[str, Any]) -> CausalModel:
+    """Return the model in a BIF file, or one fitted to a file of observations, {"data": FILE, "edges": "a -> b"}."""
+    from evenhand.cli.causal_data import fitted_model
+    from evenhand.interventions import CausalModel
+
+    if isinstance(named, str):
+        return CausalModel.from_bif(named)
+    given = {"smoothing": 1.0, "cut": [], **named}
+    if set(given) != {"data", "edges", "smoothing", "cut"} or not isinstance(given["cut"], list):
+        what = 'an object {"data": FILE, "edges": "a -> b", "cut": ["age=25,45"], "smoothing": 1}'
+        raise ArgumentError(wanted("problem.model", what, named))
+    if not isinstance(given["data"], str) or not all(isinstance(cut, str) for cut in given["cut"]):
+        raise ArgumentError(wanted("problem.model", "the name of a file as data, and texts as cut", named))
+    return fitted_model(Path(given["data"]), given["edges"], given["smoothing"], given["cut"])
 
 
 def _labels(arms: str, shares: str, groups: str, sensitive: str) -> dict[str, Any]:

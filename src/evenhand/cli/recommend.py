@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from evenhand.cli.causal_data import fitted_model, show_posterior
 from evenhand.cli.options import JSON
+from evenhand.cli.recommendation import compact, in_words
 from evenhand.errors import ArgumentError, TableError, wanted
 
 if TYPE_CHECKING:
@@ -21,15 +24,27 @@ SEARCHES = ("csr", "two-stage-csr", "sris", "one-shot")
 
 def recommend(
     model: Annotated[
-        Path | None, typer.Argument(help="The causal model, a BIF file; not needed once --trial exists.")
+        Path | None,
+        typer.Argument(
+            help="The causal model, a BIF file; with --edges a CSV or Parquet file of observations. Not needed once "
+            "--trial exists."
+        ),
     ] = None,
+    edges: Annotated[
+        str,
+        typer.Option(
+            help='The graph over the columns of the data, such as "sex -> dose -> cured, sex -> cured"; a <-> b for an '
+            "unobserved cause of both."
+        ),
+    ] = "",
     intervene: Annotated[str, typer.Option(help="The node whose table the candidates replace.")] = "",
     sensitive: Annotated[list[str] | None, typer.Option(help="A sensitive root node; may be repeated.")] = None,
     outcome: Annotated[str, typer.Option(help="The outcome to maximise.")] = "",
     candidates: Annotated[
         Path | None,
         typer.Option(
-            help='JSON {"label": table, ...}, the deployed candidate first, null for the model\'s own table; '
+            help='JSON {"label": table, ...}, the deployed candidate first, null for the model\'s own table; a table '
+            'may also be a rule such as "low" or {"young": "low", "old": {"low": 0.5, "high": 0.5}}; '
             'or {"candidates": {...}, "values": {...}, "costs": {...}}.'
         ),
     ] = None,
@@ -45,18 +60,29 @@ def recommend(
         float | None, typer.Option(help="The probability with which an answer of csr may be wrong; by default 0.05.")
     ] = None,
     evidence: Annotated[str, typer.Option(help="The intervals behind an answer of csr: exact or normal.")] = "",
-    seed: Annotated[int | None, typer.Option(help="The seed of the simulated trials.")] = None,
+    smoothing: Annotated[
+        float, typer.Option(help="How many observations the prior of a row of a table counts for, with --edges.")
+    ] = 1.0,
+    cut: Annotated[
+        list[str] | None,
+        typer.Option(help="Group a column of numbers, such as age=25,45, with --edges; may be repeated."),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="The seed of simulated trials, or of draws with --edges.")] = None,
     trial: Annotated[Path | None, typer.Option(help="The file that keeps a real trial between commands.")] = None,
     log: Annotated[
-        Path | None, typer.Option(help="Logged trials of the deployed candidate, told before the first --ask.")
+        Path | None,
+        typer.Option(
+            help="Logged trials of the deployed candidate, or of those that a column candidate names, told before the "
+            "first --ask."
+        ),
     ] = None,
     tell: Annotated[Path | None, typer.Option(help="CSV with the results of the open allocation.")] = None,
     ask: Annotated[Path | None, typer.Option(help="CSV for the next allocation.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the table and the picture.")] = None,
     json: JSON = False,
 ) -> None:
-    """Find the best candidate among the fair ones. With --ask, --tell or --log it guides a real trial; otherwise it
-    simulates one."""
+    """Find the best candidate among the fair ones. With --ask, --tell or --log it guides a real trial. With --edges and
+    without --budget it says what observed data show; otherwise it simulates a trial."""
     from evenhand import state
     from evenhand.cli.inputs import read_texts
 
@@ -80,12 +106,21 @@ def recommend(
             "--outcome": outcome,
             "--candidates": candidates,
         }
-        wished = {"pooled": pooled, "delta": delta, "evidence": evidence or None}
-        running = _search(asked, values, search, tolerance, budget, wished)
+        if not edges and (cut or smoothing != 1.0):
+            raise ArgumentError(wanted("--cut, --smoothing", "with --edges alone, over data", "no --edges"))
+        observed = bool(edges) and not real and trial is None and budget is None
+        settings = {"--tolerance": tolerance} if observed else _settings(search, tolerance, budget)
+        problem, costs = _problem({**asked, **settings}, values, edges, smoothing, cut or [])
+        if observed:
+            level = 1.0 - (0.05 if delta is None else delta)
+            show_posterior(problem, tolerance or 0.0, level, seed, out, json)
+            return
+        wished = {"pooled": pooled, "delta": delta, "evidence": evidence or None, "costs": costs}
+        running = _search(problem, search, tolerance, budget, wished)
     if not real and trial is None:
         seed = _simulate(running, seed)
     if log is not None:
-        running.tell(None, read_texts(log))
+        running.learn(read_texts(log))
     if tell is not None:
         if not running.open_tickets:
             raise ArgumentError(wanted("--tell", "results of an open allocation", "none is open", "use --ask first"))
@@ -101,34 +136,34 @@ def recommend(
     _show(running, seed if not real and trial is None else None, ask, out, json)
 
 
-def _search(
-    asked: dict[str, Any],
-    values: str,
-    name: str,
-    tolerance: float | None,
-    budget: int | None,
-    wished: dict[str, Any],
-) -> Search:
-    """Build the search that the options describe."""
-    from evenhand import registry
+def _settings(name: str, tolerance: float | None, budget: int | None) -> dict[str, Any]:
+    """Return the options that a new search needs."""
+    if name not in SEARCHES:
+        raise ArgumentError(wanted("--search", f"one of {', '.join(SEARCHES)}", name))
+    return {"--budget": budget} | ({} if name == "sris" else {"--tolerance": tolerance})
+
+
+def _problem(
+    asked: dict[str, Any], values: str, edges: str, smoothing: float, cuts: Sequence[str]
+) -> tuple[Problem, Any]:
+    """Build the problem that the options describe; return it with the costs in the file of candidates."""
     from evenhand.cli.inputs import read_object
     from evenhand.interventions import CausalModel, Problem
 
-    missing = [option for option, value in (*asked.items(), ("--budget", budget)) if not value]
-    if name != "sris" and tolerance is None:
-        missing.append("--tolerance")
+    missing = [option for option, value in asked.items() if value is None or value in ("", [], 0)]
     if missing:
         raise ArgumentError(f"{', '.join(missing)}: missing; a new search needs them")
-    if name not in SEARCHES:
-        raise ArgumentError(wanted("--search", f"one of {', '.join(SEARCHES)}", name))
-    model = CausalModel.from_bif(asked["MODEL"])
+    if not edges and asked["MODEL"].suffix.lower() in (".csv", ".parquet", ".pq"):
+        what = "the graph over the columns of the data, such as 'sex -> dose -> cured'"
+        raise ArgumentError(wanted("--edges", what, "none"))
+    model = fitted_model(asked["MODEL"], edges, smoothing, cuts) if edges else CausalModel.from_bif(asked["MODEL"])
     body = read_object(asked["--candidates"])
     study = body if isinstance(body.get("candidates"), dict) else {"candidates": body}
     unknown = sorted(set(study) - {"candidates", "values", "costs"})
     if unknown:
         mend = "put candidates of that name under 'candidates'"
         raise TableError(wanted(str(asked["--candidates"]), "candidates, values and costs", unknown[0], mend))
-    own = model.tables.get(asked["--intervene"])
+    own = None if edges else model.tables.get(asked["--intervene"])
     problem = Problem(
         model,
         intervene=asked["--intervene"],
@@ -137,7 +172,14 @@ def _search(
         candidates={label: own if table is None else table for label, table in study["candidates"].items()},
         values=_values(values) if values else study.get("values"),
     )
-    settings: dict[str, Any] = {"budget": budget, "costs": study.get("costs")}
+    return problem, study.get("costs")
+
+
+def _search(problem: Problem, name: str, tolerance: float | None, budget: int | None, wished: dict[str, Any]) -> Search:
+    """Build the search that the options describe."""
+    from evenhand import registry
+
+    settings: dict[str, Any] = {"budget": budget}
     settings |= {option: value for option, value in wished.items() if value is not None}
     for option in ("delta", "evidence"):
         if option in settings and name != "csr":
@@ -204,43 +246,6 @@ def _show(running: Search, seed: int | None, ask: Path | None, out: Path | None,
             if running.finished
             else f"The next allocation is in {ask}"
         )
-
-
-def in_words(found: Any) -> str:
-    """Say what is recommended, and how sure that is.
-
-    >>> from types import SimpleNamespace as Found
-    >>> in_words(Found(candidate="even", status="certified", confidence=0.95))
-    'certified: even (right with probability 0.95 or more)'
-    >>> in_words(Found(candidate="even", status="not_shown", confidence=None))
-    'not shown: even (the best guess so far)'
-    """
-    chosen = "-" if found.candidate is None else found.candidate
-    if found.confidence is not None:
-        return f"{found.status.replace('_', ' ')}: {chosen} (right with probability {found.confidence:g} or more)"
-    guess = " (the best guess so far)" if found.status == "not_shown" and found.candidate is not None else ""
-    return f"{found.status.replace('_', ' ')}: {chosen}{guess}"
-
-
-def compact(rows: Any) -> tuple[list[str], list[list[str]]]:
-    """Return header and lines of the report for people: a number with its interval in a cell."""
-    middles = [name for name in rows.columns if name == "outcome" or name.startswith("gap[")]
-    header = [
-        "candidate",
-        *(name.replace("[", " ").replace("]", "").replace(", ", " - ") for name in middles),
-        "verdict",
-    ]
-    lines = []
-    for row in rows.to_dict("records"):
-        cells = [str(row["candidate"])]
-        for name in middles:
-            stem, _, rest = name.partition("[")
-            low, high = (row[f"{stem}_{end}" + (f"[{rest}" if rest else "")] for end in ("low", "high"))
-            known = row[name] is not None and row[name] == row[name]
-            cells.append(f"{row[name]:.3f} ({low:.3f} to {high:.3f})" if known else "unknown")
-        dropped = row["verdict"] == "dropped"
-        lines.append([*cells, f"dropped in phase {row['phase']}: {row['reason']}" if dropped else row["verdict"]])
-    return header, lines
 
 
 def _values(text: str) -> dict[str, float]:

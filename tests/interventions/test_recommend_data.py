@@ -1,0 +1,187 @@
+"""An analyst's day in a shell: a table of people, a sketch of a graph, rules in a file; no Python."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from evenhand import state
+from evenhand.cli import app
+from evenhand.errors import EvenhandError
+from evenhand.interventions import SimulatedTrial
+from evenhand.studies import Study
+from tests.cli.shell import answer, refused
+
+WORLD = next(SimulatedTrial.examples()).problem
+GRAPH = "sex -> age -> dose -> cured, age -> cured"
+RULES = {
+    "candidates": {"now": None, "high": "high", "by age": {"under 40": "low", "40 or more": "high"}},
+    "values": {"no": 0, "yes": 1},
+}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A CSV of 3,000 people as a hospital has it: an age in years, an outcome in words."""
+    monkeypatch.chdir(tmp_path)
+    random = np.random.default_rng(1)
+    frame = WORLD.model.sample(3000, seed=1).astype(object)
+    years = np.where(frame["weight"] == 1, random.integers(40, 80, 3000), random.integers(18, 40, 3000))
+    people = pd.DataFrame({"sex": frame["sex"], "age": years, "dose": frame["dose"]})
+    people["cured"] = np.where(frame["cured"] == 1, "yes", "no")
+    people.to_csv("people.csv", index=False)
+    (tmp_path / "rules.json").write_text(json.dumps(RULES))
+    return tmp_path
+
+
+def call(*arguments):
+    result = CliRunner().invoke(app, ["recommend", *map(str, arguments)])
+    if isinstance(result.exception, EvenhandError):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+DATA = ["people.csv", "--edges", GRAPH, "--cut", "age=40", "--intervene", "dose", "--sensitive", "sex",
+        "--outcome", "cured", "--candidates", "rules.json"]  # fmt: skip
+ASKED = [*DATA, "--tolerance", "0.15"]
+
+
+def test_a_day_of_an_analyst(folder):
+    """She asks what the data say, looks at the pictures, and starts a trial of what they leave open."""
+    said = " ".join(call(*ASKED, "--seed", "1", "--out", "pictures").split())
+    assert "certified: high (posterior probability" in said
+    assert "The best fair candidate is 'high' unless an unobserved cause of dose and cured changes the odds" in said
+    assert "unless an unobserved cause of sex and cured" in said
+    assert "Drawn with seed 1" in said
+    for name in ("candidates", "sensitivity", "sensitivity-to-groups"):
+        assert (folder / "pictures" / f"{name}.png").stat().st_size > 1000
+        assert len(pd.read_csv(folder / "pictures" / f"{name}.csv")) >= 3
+    body = json.loads(call(*ASKED, "--seed", "1", "--json"))
+    assert (body["candidate"], body["status"], body["unseen"]) == ("high", "certified", [])
+    assert body["confidence"] >= 0.95
+    assert [cause["between"] for cause in body["sensitivity"]] == [["dose", "cured"], ["sex", "cured"]]
+    assert all(cause["strength"] > 1 for cause in body["sensitivity"])
+    assert {row["candidate"]: row["verdict"] for row in body["table"]}["high"] == "certified"
+    tight = json.loads(call(*DATA, "--tolerance", "0.001", "--seed", "1", "--json"))
+    assert tight["status"] in ("none_is_fair", "not_shown")
+
+    call(*ASKED, "--budget", "3000", "--evidence", "normal", "--trial", "trial.eh", "--ask", "plan.csv")
+    kept = state.load(folder / "trial.eh")
+    assert kept.problem.model.counts is not None
+    world = SimulatedTrial(kept.problem)
+    world.reset(2)
+    while kept.open_tickets:
+        plan = pd.read_csv("plan.csv")
+        assert set(plan["candidate"]) <= {"now", "high", "by age"}
+        world.respond(kept.allocation(kept.open_tickets[0]))[0].to_csv("seen.csv", index=False)
+        said = call("--trial", "trial.eh", "--tell", "seen.csv", "--ask", "plan.csv")
+        kept = state.load(folder / "trial.eh")
+    assert "certified: high (right with probability 0.95 or more)" in said
+
+
+def test_rows_that_were_never_seen_are_printed(folder):
+    people = pd.read_csv("people.csv")
+    people[(people["dose"] != "high") | (people["age"] < 40)].to_csv("people.csv", index=False)
+    said = " ".join(call(*ASKED, "--seed", "1").split())
+    assert "Never seen in the data: here the prior alone speaks" in said
+    body = json.loads(call(*ASKED, "--seed", "1", "--json"))
+    assert [(row["node"], row["candidates"]) for row in body["unseen"]] == [("cured", ["high", "by age"])]
+
+
+def test_of_many_gaps_the_largest_is_printed(folder):
+    people = pd.read_csv("people.csv")
+    people["sex"] = np.array(["a", "b", "c"])[np.arange(len(people)) % 3]
+    people.to_csv("people.csv", index=False)
+    said = call(*ASKED, "--seed", "1")
+    assert "gap" in said
+    people["sex"] = np.array(["a", "b", "c", "d"])[np.arange(len(people)) % 4]
+    people.to_csv("people.csv", index=False)
+    assert "largest gap" in " ".join(call(*ASKED, "--seed", "1").replace("┃", " ").split())
+
+
+def test_logs_of_several_candidates_start_a_trial(folder):
+    graph, doses = "sex -> weight -> dose -> cured, weight -> cured", WORLD.model.states["dose"]
+    parts = [WORLD.model.sample(400, tables={"dose": WORLD.tables[k]}, seed=k) for k in range(2)]
+    parts[0].to_csv("people.csv", index=False)
+    even = {str(w): dict(zip(doses, row, strict=True)) for w, row in enumerate(WORLD.tables[1].tolist())}
+    (folder / "rules.json").write_text(json.dumps({"now": None, "even": even}))
+    logs = [part.assign(candidate=name) for name, part in zip(("now", "even"), parts, strict=True)]
+    pd.concat(logs).to_csv("log.csv", index=False)
+    call("people.csv", "--edges", graph, *DATA[5:], "--tolerance", "0.2", "--budget", "2000", "--trial", "trial.eh",
+         "--log", "log.csv", "--ask", "plan.csv")  # fmt: skip
+    assert state.load(folder / "trial.eh").told.trials[0].sum(1).tolist() == [400.0, 400.0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "names"),
+    [
+        (["people.csv", *ASKED[5:], "--budget", "900"], "--edges: wanted the graph over the columns of the data"),
+        (DATA, "--tolerance: missing"),
+        ([*ASKED, "--cut", "height=170"], "--cut: wanted COLUMN=25,45 with one of the columns"),
+        ([*ASKED, "--cut", "age=old"], "--cut: wanted COLUMN=25,45: limits in ascending order"),
+        ([*ASKED, "--cut", "age=50,40"], "--cut: wanted .*ascending"),
+        ([*ASKED, "--cut", "age=nan"], "--cut: wanted .*ascending"),
+        ([*ASKED, "--cut", "sex=3"], "column 'sex', row 1: wanted finite numbers"),
+        ([*ASKED, "--smoothing", "0"], "smoothing: wanted a number > 0"),
+        ([*ASKED, "--delta", "0.6"], "level"),
+        ([ASKED[0], "--edges", "sex -> height", *ASKED[3:]], "--cut: wanted"),
+        ([ASKED[0], "--edges", "sex -> age, age", *ASKED[3:]], "edges: wanted parent -> child"),
+        ([ASKED[0], "--edges", f"{GRAPH}, dose <-> cured", *ASKED[3:]], "not shown to be identified"),
+        (["absent.csv", *ASKED[1:]], "absent.csv: no such file"),
+        ([*ASKED[:-4], "--candidates", "typo.json", "--tolerance", "0.1"], "a state of"),
+        (["model.bif", *ASKED[3:]], "--cut, --smoothing: wanted with --edges alone"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_name(folder, arguments, names):
+    (folder / "typo.json").write_text(json.dumps({**RULES, "candidates": {"now": None, "tiny": "tiny"}}))
+    with pytest.raises(EvenhandError, match=names):
+        call(*arguments)
+
+
+def test_a_search_over_data_and_rules_lives_in_a_study(folder):
+    problem = {
+        "model": {"data": "people.csv", "edges": GRAPH, "cut": ["age=40"]},
+        "intervene": "dose", "sensitive": "sex", "outcome": "cured", **RULES,
+    }  # fmt: skip
+    spec = {"policy": "interventions/csr", "problem": problem, "tolerance": 0.15, "budget": 900}
+    (folder / "search.json").write_text(json.dumps(spec))
+    answer("new", "trial.evenhand", "--spec", "search.json")
+    world = None
+    with Study.open("trial.evenhand") as study:
+        for _ in range(3):
+            world = world or SimulatedTrial(study.bare_policy.problem)
+            world.reset(4)
+            allocation = study.ask()
+            study.tell(allocation, *world.respond(allocation))
+    with Study.open("trial.evenhand") as study:
+        assert study.bare_policy.phase == 3
+        assert study.bare_policy.problem.candidates == ("now", "high", "by age")
+        assert study.verify()
+    for model in ({"data": "people.csv"}, {"data": 3, "edges": GRAPH}, {"data": "a.csv", "edges": GRAPH, "cut": 1}):
+        (folder / "search.json").write_text(json.dumps({**spec, "problem": {**problem, "model": model}}))
+        refused(EvenhandError, "problem.model: wanted", "new", "other.evenhand", "--spec", "search.json")
+
+
+@pytest.mark.data
+def test_what_compas_says_of_rules_for_the_risk_score(data_folder, tmp_path, monkeypatch):
+    """Broward County, two races, 6,150 people: nobody called high risk has the highest outcome, at a gap of 0.04."""
+    monkeypatch.chdir(tmp_path)
+    people = pd.read_csv(data_folder / "compas" / "compas-scores-two-years.csv")
+    people = people[people["race"].isin(["African-American", "Caucasian"])].rename(columns={"score_text": "risk"})
+    people[["race", "age", "priors_count", "risk", "two_year_recid"]].to_csv("people.csv", index=False)
+    rules = {"now": None, "all low": "Low", "by priors": {"under 4": "Low", "4 or more": "High"}}
+    (tmp_path / "rules.json").write_text(json.dumps({"candidates": rules, "values": {"0": 1, "1": 0}}))
+    edges = ("race -> priors_count -> risk -> two_year_recid, priors_count -> two_year_recid, age -> two_year_recid, "
+             "age -> priors_count")  # fmt: skip
+    body = json.loads(
+        call("people.csv", "--edges", edges, "--cut", "priors_count=4", "--cut", "age=25,45", "--intervene", "risk",
+             "--sensitive", "race", "--outcome", "two_year_recid", "--candidates", "rules.json", "--tolerance", "0.1",
+             "--seed", "1", "--json")
+    )  # fmt: skip
+    assert (body["candidate"], body["status"]) == ("all low", "certified")
+    row = {row["candidate"]: row for row in body["table"]}["all low"]
+    assert -0.06 < row["gap[African-American, Caucasian]"] < -0.02
+    assert 1.0 < body["sensitivity"][0]["strength"] < 2.0
