@@ -39,6 +39,7 @@ COMMANDS = {
     "simulate": "simulate",
     "sample": "sample",
     "audit": "audit",
+    "evaluate": "evaluate",
     "recommend": "recommend",
     "audit-pairs": "audit_pairs",
     "reproduce": "reproduce",

@@ -2,5 +2,6 @@
 
 from evenhand.evaluation.evaluate import evaluate
 from evenhand.evaluation.findings import Comparison, Evaluation
+from evenhand.evaluation.floors import under_shares
 
-__all__ = ["Comparison", "Evaluation", "evaluate"]
+__all__ = ["Comparison", "Evaluation", "evaluate", "under_shares"]

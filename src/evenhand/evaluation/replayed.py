@@ -103,8 +103,8 @@ def _evaluation(
     at = np.array(look_rounds(rounds))
     reached = min(len(run.rewards) for run in runs)
     notes = [
-        f"{len(runs)} replays of {len(logged.codes)} rows go on for {reached} rounds or more; the value is of the "
-        f"first {rounds}, and the interval of the mean expected reward of the decisions that were taken in them.",
+        f"The value is the mean of {len(runs)} replays, of the first {rounds} rounds; the interval is of the mean "
+        "expected reward of the decisions that were taken in them.",
     ]
     if logged.contexts is None:
         notes.append("An arm is taken to pay alike whatever is shown and whenever it is played: no contexts are named.")
@@ -114,7 +114,7 @@ def _evaluation(
             "not, the value is biased towards those that do."
         )
     return Evaluation(
-        value=float(means[-1]),
+        value=float(rewards.sum() / rewards.size),
         low=float(bounds[-1, 0]),
         high=float(bounds[-1, 1]),
         rounds=rounds,

@@ -1,0 +1,209 @@
+"""`evenhand evaluate`: what a policy would have earned, from the log of another, before it goes live."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+
+from evenhand.cli.options import JSON
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from evenhand.evaluation import Comparison, Evaluation
+
+__all__ = ["evaluate"]
+
+UNDER_SHARES = ("thompson", "deadline-learn+thompson")
+"""The policies that are compared where shares are given and no policy is named: without the promise, and with it."""
+
+
+def evaluate(
+    log: Annotated[Path, typer.Argument(help="The log, one row per decision: CSV (also .gz) or Parquet.")],
+    arm: Annotated[str, typer.Option(help="The column with the arm of each decision.")] = "arm",
+    reward: Annotated[str, typer.Option(help="The column with the reward, in [0, 1].")] = "reward",
+    propensity: Annotated[str, typer.Option(help="The column with the chance of the arm in its row.")] = "",
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--policy",
+            "-p",
+            help="A distribution: a=0.2,b=0.8, or a CSV with columns arm, probability and perhaps position; or a "
+            "policy that learns: fair-ucb, ...; repeat it to compare with the first. With --shares a distribution is "
+            "compared with itself under the shares.",
+        ),
+    ] = None,
+    shares: Annotated[
+        str, typer.Option(help="Promised share of each arm: 0.02, or a=0.2,b=1/3, or a CSV with columns arm, share.")
+    ] = "",
+    tolerance: Annotated[float, typer.Option(help="By how many pulls an arm may be behind its share.")] = 0.0,
+    estimator: Annotated[
+        str, typer.Option(help="dr, ips, snips or adaptive; a policy that learns is replayed.")
+    ] = "dr",
+    level: Annotated[float, typer.Option(help="The probability with which the interval holds.")] = 0.95,
+    contexts: Annotated[str, typer.Option(help="Columns of what was shown, separated by commas.")] = "",
+    position: Annotated[str, typer.Option(help="A column with the position in which an arm was shown.")] = "",
+    order: Annotated[str, typer.Option(help="A column by which the rows must be in order.")] = "",
+    rounds: Annotated[int | None, typer.Option(help="The rounds of a replay; by default those that are sure.")] = None,
+    replays: Annotated[
+        int, typer.Option(help="How many replays the value of a policy that learns is the mean of.")
+    ] = 10,
+    seed: Annotated[int, typer.Option(help="The seed of a replay.")] = 0,
+    at_least: Annotated[
+        float | None, typer.Option(help="Exit with code 1 unless the interval of the last policy lies above this.")
+    ] = None,
+    picture: Annotated[Path | None, typer.Option(help="File for the picture, such as value.png.")] = None,
+    json: JSON = False,
+) -> None:
+    """Estimate what a policy would have earned from a log of another, with an interval you may look at any time.
+
+    With --shares and no --policy it shows what the promise costs Thompson sampling.
+    """
+    import evenhand as eh
+    from evenhand.cli.inputs import names_of
+    from evenhand.cli.output import as_json
+    from evenhand.tables import read_table
+
+    frame = read_table(log, text=[name for name in (arm, position) if name])
+    named = _policies(policy or [], shares, tolerance, seed, frame, arm, reward)
+    found = eh.evaluate(
+        frame,
+        named if len(named) > 1 else next(iter(named.values())),
+        arm=arm,
+        reward=reward,
+        propensity=propensity or None,
+        contexts=names_of(contexts) or None,
+        estimator=cast(Any, estimator),
+        level=level,
+        position=position or None,
+        order=order or None,
+        rounds=rounds,
+        replays=replays,
+        seed=seed,
+    )
+    each: dict[str, Evaluation] = found.evaluations if len(named) > 1 else {next(iter(named)): found}
+    if picture is not None:
+        _draw(found, picture, at_least)
+    last = list(each.values())[-1]
+    met = None if at_least is None else bool(last.low > at_least)
+    if json:
+        differences = found.differences.to_dict("records") if len(named) > 1 else []
+        as_json({"policies": [_body(name, one) for name, one in each.items()], "differences": differences, "met": met})
+    else:
+        _say(log, each, found if len(named) > 1 else None, at_least, met, picture)
+    if met is False:
+        raise typer.Exit(1)
+
+
+def _policies(
+    given: list[str], shares: str, tolerance: float, seed: int, frame: pd.DataFrame, arm: str, reward: str
+) -> dict[str, Any]:
+    """Return the policies by the words that name them."""
+    from evenhand.cli.inputs import shares_of
+    from evenhand.cli.policies import policies_of
+    from evenhand.errors import ArgumentError, wanted
+    from evenhand.evaluation import under_shares
+    from evenhand.quotas import LoggedArms
+
+    if not given and not shares:
+        raise ArgumentError(wanted("--policy", "a policy to evaluate, or --shares", None))
+    world = LoggedArms(frame, arm=arm, reward=reward)
+    owed = shares_of(shares, world.arms) if shares else None
+    found: dict[str, Any] = {}
+    for spec in given or UNDER_SHARES:
+        read = _distribution(spec)
+        if read is None:
+            read = policies_of([spec], world, owed, tolerance, len(frame))[spec].fresh(seed=seed)
+        elif owed is not None:
+            by_position = isinstance(next(iter(read.values())), dict)
+            found[spec] = read
+            spec = f"{spec} under the shares"
+            read = {k: under_shares(v, owed) for k, v in read.items()} if by_position else under_shares(read, owed)
+        found[spec] = read
+    return found
+
+
+def _distribution(text: str) -> Any:
+    """Return the distribution that a text or file says, None where it names a policy that learns."""
+    from evenhand.cli.inputs import named_shares
+    from evenhand.errors import TableError, wanted
+    from evenhand.tables import column, numbers, read_table
+
+    if not text.lower().endswith((".csv", ".csv.gz", ".parquet", ".pq")):
+        read = named_shares(text, "--policy")
+        return None if read is None else {name: _number(name, value) for name, value in read.items()}
+    table = read_table(text, text=["arm", "position"])
+    if not {"arm", "probability"} <= set(table.columns):
+        got = [str(name) for name in table.columns]
+        raise TableError(wanted(text, "the columns 'arm' and 'probability'", got))
+    arms, chances = column(table, "arm").tolist(), numbers(table, "probability", low=0.0, high=1.0).tolist()
+    if "position" not in table.columns:
+        return dict(zip(arms, chances, strict=True))
+    by_position: dict[Any, dict[Any, float]] = {}
+    for place, label, chance in zip(column(table, "position").tolist(), arms, chances, strict=True):
+        by_position.setdefault(place, {})[label] = chance
+    return by_position
+
+
+def _number(name: str, value: Any) -> float:
+    from fractions import Fraction
+
+    from evenhand.errors import ArgumentError, wanted
+
+    try:
+        return float(Fraction(str(value)))
+    except (ValueError, ZeroDivisionError) as error:
+        raise ArgumentError(wanted(f"--policy, {name}", "a probability in [0, 1]", value)) from error
+
+
+def _draw(found: Evaluation | Comparison, picture: Path, at_least: float | None) -> None:
+    from evenhand.cli.output import draw, folder
+    from evenhand.errors import ArgumentError, wanted
+    from evenhand.plots import plot_evaluation
+
+    if picture.suffix.lower() != ".png":
+        raise ArgumentError(wanted("--picture", "a file that ends in .png", str(picture)))
+    draw(folder(picture.parent), picture.stem, lambda axes: plot_evaluation(found, axes, at_least=at_least))
+
+
+def _body(name: str, found: Evaluation) -> dict[str, Any]:
+    fields = ("value", "low", "high", "rounds", "effective_rounds", "reached", "estimator", "level", "anytime", "notes")
+    body = {"policy": name} | {field: getattr(found, field) for field in fields}
+    body["promise_kept"] = None if found.audit is None else found.audit.kept
+    return body | {"curve": found.curve.to_dict("records"), "weights": found.weights.to_dict("records")}
+
+
+def _say(
+    log: Path,
+    each: dict[str, Evaluation],
+    several: Comparison | None,
+    at_least: float | None,
+    met: bool | None,
+    picture: Path | None,
+) -> None:
+    from evenhand.cli.output import records, say
+
+    held = {None: "none made", True: "yes", False: "NO"}
+    first = next(iter(each.values()))
+    rows = []
+    for name, one in each.items():
+        row = {"policy": name, "reward": one.value, "low": one.low, "high": one.high, "rounds": one.rounds}
+        kept = held[None if one.audit is None else one.audit.kept]
+        rows.append(
+            row | ({"promise_kept": kept} if one.estimator == "replay" else {"effective": one.effective_rounds})
+        )
+    records(f"{log}: mean reward a round ({first.estimator})", rows)
+    if several is not None:
+        apart: Any = several.differences.drop(columns="against").to_dict("records")
+        records(f"Differences from {next(iter(each))}", apart)
+    for note in dict.fromkeys(note for one in each.values() for note in one.notes):
+        say(f"- {note}")
+    when = "at every row at once" if first.anytime else "after the last round"
+    say(f"Each interval holds with probability {first.level:g}, {when}.")
+    if met is not None:
+        name = list(each)[-1]
+        say(f"{name} is {'above' if met else 'NOT shown to be above'} {at_least:g} a round.")
+    if picture is not None:
+        say(f"written: {picture}")

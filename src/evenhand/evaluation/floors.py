@@ -1,0 +1,54 @@
+"""A distribution under guaranteed shares: what a promise costs in the long run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from evenhand.arguments import as_float
+from evenhand.errors import ArgumentError, UnknownArmError, wanted
+from evenhand.labels import by_label
+from evenhand.protocol import Label
+from evenhand.quotas.problem import Promise
+
+__all__ = ["under_shares"]
+
+
+def under_shares(distribution: Mapping[Label, float], shares: Any) -> dict[Label, float]:
+    """Return max(r_i, c q_i), where q is the distribution, r the shares, and c makes the probabilities sum to 1: every
+    arm has its share, and the others keep their proportions.
+
+    >>> under_shares({"a": 0.9, "b": 0.1, "c": 0.0}, 0.1)
+    {'a': 0.8, 'b': 0.1, 'c': 0.1}
+
+    Raises
+    ------
+    ArgumentError
+        If these are no probabilities or no shares.
+    UnknownArmError
+        If an arm that is owed a share has no probability.
+    """
+    given = dict(by_label(distribution, "distribution", "a dict arm -> probability"))
+    wish = np.array([as_float(chance) for chance in given.values()])
+    if not (wish >= 0).all() or abs(wish.sum() - 1) > 1e-6:
+        raise ArgumentError(wanted("distribution", "probabilities that sum to 1", dict(distribution)))
+    named = by_label(shares, "shares", "a dict arm -> share") if isinstance(shares, Mapping) else {}
+    for label in named:
+        if label not in given:
+            raise UnknownArmError(wanted("shares", f"shares of the arms {list(given)[:12]}", label))
+    full = {label: dict(named).get(label, 0) for label in given} if named else shares
+    least = Promise.read(full, 0.0, list(given)).floats()
+    held = np.zeros(len(least), np.bool_)
+    found = wish
+    while True:
+        free = wish[~held].sum()
+        found = np.where(held, least, wish * ((1 - least[held].sum()) / free if free else 0.0))
+        below = found < least
+        if not below.any():
+            break
+        held |= below
+    if found.sum() < 1 - 1e-9:  # nothing is left to scale: the rest goes to all alike
+        found = found + (1 - found.sum()) / len(found)
+    return dict(zip(given, found.round(15).tolist(), strict=True))

@@ -1,0 +1,122 @@
+"""`evenhand evaluate`: one answer from one command, an exit code that a pipeline can gate on, refusals in a line."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import evenhand as eh
+from evenhand.errors import ArgumentError, EvenhandError, TableError, UnknownArmError
+from evenhand.evaluation import under_shares
+from evenhand.plots import plot_evaluation, plot_overlap
+from tests.cli.shell import call, refused
+
+COLUMNS = ["--arm", "item", "--reward", "click", "--propensity", "p"]
+
+
+@pytest.fixture
+def log(tmp_path):
+    random = np.random.default_rng(1)
+    items = random.integers(3, size=900)
+    clicks = (random.random(900) < np.array([0.1, 0.3, 0.6])[items]) * 1
+    path = tmp_path / "log.csv"
+    pd.DataFrame({"item": items, "click": clicks, "p": 1 / 3, "place": np.arange(900) % 2}).to_csv(path, index=False)
+    return path
+
+
+def test_a_distribution_is_evaluated_and_compared_under_shares(log, tmp_path):
+    picture = tmp_path / "made" / "value.png"
+    result = call("evaluate", log, *COLUMNS, "-p", "0=0.1,1=0.1,2=0.8", "--shares", "0.2", "--picture", picture)
+    assert result.exit_code == 0, result.output
+    said = " ".join(result.output.split())
+    assert "mean reward a round (dr)" in said
+    assert "Differences from 0=0.1,1=0.1,2=0.8" in said
+    assert picture.stat().st_size > 1000
+    body = json.loads(call("evaluate", log, *COLUMNS, "-p", "0=0,1=0,2=1", "--shares", "0.2", "--json").output)
+    free, fair = body["policies"]
+    assert free["low"] < 0.6 < free["high"]
+    assert fair["value"] < free["value"]
+    assert body["differences"][0]["low"] < -0.16 < body["differences"][0]["high"]
+
+
+def test_files_of_probabilities_are_read(log, tmp_path):
+    path = tmp_path / "policy.csv"
+    pd.DataFrame({"arm": [0, 1, 2], "probability": [0.2, 0.2, 0.6]}).to_csv(path, index=False)
+    one = json.loads(call("evaluate", log, *COLUMNS, "-p", path, "--estimator", "ips", "--json").output)
+    frame = pd.read_csv(log)
+    found = eh.evaluate(frame, {0: 0.2, 1: 0.2, 2: 0.6}, arm="item", reward="click", propensity="p", estimator="ips")
+    assert one["policies"][0]["value"] == found.value
+    by_place = tmp_path / "by_place.csv"
+    table = pd.DataFrame({"arm": [0, 1, 2] * 2, "position": [0] * 3 + [1] * 3, "probability": [0.2, 0.2, 0.6] * 2})
+    table.to_csv(by_place, index=False)
+    options = ["-p", by_place, "--estimator", "ips", "--position", "place", "--json"]
+    assert json.loads(call("evaluate", log, *COLUMNS, *options).output)["policies"][0]["value"] == found.value
+    path.write_text("arm,chance\n0,1\n")
+    refused(TableError, "wanted the columns 'arm' and 'probability'", "evaluate", log, *COLUMNS, "-p", path)
+
+
+def test_the_gate_fails_unless_the_interval_lies_above(log):
+    policy = ["-p", "0=0,1=0,2=1"]
+    assert call("evaluate", log, *COLUMNS, *policy, "--at-least", "0.3").exit_code == 0
+    missed = call("evaluate", log, *COLUMNS, *policy, "--at-least", "0.58")  # the value is above, its interval is not
+    assert missed.exit_code == 1
+    assert "NOT shown to be above 0.58" in missed.output
+
+
+def test_shares_alone_ask_what_they_cost(log):
+    result = call("evaluate", log, *COLUMNS, "--shares", "0.2", "--replays", "2")
+    assert result.exit_code == 0, result.output
+    said = " ".join(result.output.split())
+    assert "Differences from thompson" in said
+    assert "mean reward a round (replay)" in said
+    body = json.loads(call("evaluate", log, *COLUMNS, "--shares", "0.2", "--replays", "2", "--json").output)
+    assert [row["promise_kept"] for row in body["policies"]] == [None, True]
+
+
+@pytest.mark.parametrize(
+    ("error", "words", "arguments"),
+    [
+        (ArgumentError, "--policy: wanted a policy to evaluate, or --shares", []),
+        (UnknownArmError, "policy: wanted every arm of the log", ["-p", "0=0.5,1=0.5"]),
+        (ArgumentError, "--policy, 1: wanted a probability in [0, 1], got 'x'", ["-p", "0=0.5,1=x"]),
+        (ArgumentError, "estimator: wanted one of", ["-p", "0=0,1=0,2=1", "--estimator", "best"]),
+        (ArgumentError, "--picture: wanted a file that ends in .png", ["-p", "0=0,1=0,2=1", "--picture", "value.svg"]),
+        (EvenhandError, "--policy: no policy is named 'nobody'", ["-p", "nobody"]),
+    ],
+    ids=["nothing", "arms", "number", "estimator", "picture", "name"],
+)
+def test_what_cannot_be_evaluated_is_refused(log, error, words, arguments):
+    refused(error, words, "evaluate", log, *COLUMNS, *arguments)
+
+
+def test_pictures_show_values_and_overlap(log):
+    frame = pd.read_csv(log)
+    settings = {"arm": "item", "reward": "click", "propensity": "p"}
+    found = eh.evaluate(frame, {"new": [0, 0, 1], "old": [0.5, 0.25, 0.25]}, **settings)
+    axes = plot_evaluation(found, at_least=0.2)
+    assert [line.get_text() for line in axes.get_legend().get_texts()] == ["new", "old"]
+    assert len(axes.collections) == 2
+    bars = plot_overlap(found["new"]).patches
+    assert [round(bar.get_height(), 6) for bar in bars[3:]] == [0, 0, 1]
+    assert "dr: " in plot_evaluation(found["new"]).get_legend().get_texts()[0].get_text()
+
+
+@pytest.mark.parametrize(
+    ("wish", "shares", "expected"),
+    [
+        ({"a": 0.5, "b": 0.3, "c": 0.2}, 0.25, {"a": 0.46875, "b": 0.28125, "c": 0.25}),
+        ({"a": 1.0, "b": 0.0, "c": 0.0}, {"b": 0.5, "c": 0.5}, {"a": 0.0, "b": 0.5, "c": 0.5}),
+        ({"a": 0.34, "b": 0.33, "c": 0.33}, 0.1, {"a": 0.34, "b": 0.33, "c": 0.33}),
+        ({"a": 0.0, "b": 1.0, "c": 0.0}, {"a": 0.4}, {"a": 0.4, "b": 0.6, "c": 0.0}),
+    ],
+)
+def test_a_distribution_under_shares(wish, shares, expected):
+    assert under_shares(wish, shares) == pytest.approx(expected)
+
+
+def test_distributions_that_cannot_be_put_under_shares_are_refused():
+    with pytest.raises(ArgumentError, match="distribution: wanted probabilities that sum to 1"):
+        under_shares({"a": 0.5, "b": 0.1}, 0.1)
+    with pytest.raises(UnknownArmError, match="shares: wanted shares of the arms"):
+        under_shares({"a": 0.5, "b": 0.5}, {"d": 0.1, "a": 0.1})
