@@ -70,7 +70,8 @@ def test_curves_are_the_same_for_any_jobs_and_go_on_from_what_is_stored(tmp_path
 def test_every_experiment_has_its_id():
     ids = [one.id for one in find("interventions")]
     assert ids == [
-        f"interventions/{name}" for name in ("confidence", "fig3a", "fig3b", "fig3c", "fig5", "fig6", "theorem2")
+        f"interventions/{name}"
+        for name in ("confidence", "fig3a", "fig3b", "fig3c", "fig5", "fig6", "intervals", "logs", "theorem2")
     ]
 
 
@@ -125,3 +126,18 @@ def test_near_the_tolerance_one_candidate_of_five_is_fair():
     assert len(problem.candidates) == 5
     assert ((worst > 1.6) & (worst < 1.7)).sum() == 1
     assert ((worst > 2.15) & (worst < 2.6)).sum() == 4
+
+
+@pytest.mark.parametrize(("name", "claims"), [("intervals", 3), ("logs", 1)])
+def test_fitted_models_are_compared_with_the_truth(name, claims, tmp_path):
+    """Forty runs: the mean coverage of six intervals lies within five standard errors of one another's truth."""
+    one = find(f"interventions/{name}")[0]
+    report = one.function({**one.quick, "runs": 40, "rows": (100,) if name == "intervals" else 300}, Runner(jobs=1))
+    one.write(report, tmp_path, quick=True)
+    assert len(report.verdicts) == claims
+    if name == "intervals":
+        assert report.data["runs"]["posterior"].mean() > 0.95 - 5 * (0.05 * 0.95 / 40) ** 0.5
+        assert (tmp_path / "coverage.png").stat().st_size > 1000
+    else:
+        errors = (report.data["errors"] ** 2).mean()
+        assert errors["mixture"] < errors["best log"]
