@@ -143,6 +143,9 @@ def column(frame: pd.DataFrame, name: str) -> NDArray[Any]:
     values = cells(frame, name)
     if values.dtype.kind == "i" or (values.dtype.kind == "u" and values.max() < 2**63):
         return values.to_numpy(dtype=np.int64)
+    codes: Any = slice(None)
+    if values.dtype in ("string", "category"):
+        codes, values = values.factorize()
     labels = np.empty(len(values), dtype=object)
     for row, value in enumerate(values):
         if is_whole(value):
@@ -152,7 +155,8 @@ def column(frame: pd.DataFrame, name: str) -> NDArray[Any]:
         else:
             where, kind = f"column {name!r}, row {row + 1}", type(value).__name__
             raise TableError(wanted(where, "a whole number or text", value, f"turn each {kind} into text"))
-    return labels
+    found: NDArray[Any] = labels[codes]
+    return found
 
 
 def in_natural_order(labels: Iterable[Any]) -> list[Any]:

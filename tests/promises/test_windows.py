@@ -10,11 +10,11 @@ import evenhand as eh
 from evenhand.errors import SharesError
 from evenhand.kernels.compose import interpreted
 from evenhand.learners import UCB1, Thompson
-from evenhand.promises.windows import chain, pick, safe_states
+from evenhand.promises.windows import chain, grant, pick, safe_states, spare_after
 from evenhand.quotas import BernoulliArms, WindowLearn
 from tests.reference.promises import Windows
 
-run = interpreted(pick)
+run, quick, look = interpreted(pick), interpreted(grant), interpreted(spare_after)
 SMALL = [
     windows
     for arms in (2, 3)
@@ -58,7 +58,9 @@ def test_a_wish_is_granted_exactly_where_every_window_can_be_kept_and_nearly_so_
             for round in range(60):
                 scores = [rng.random() for _ in windows] + [2.0 if rng.random() < 0.8 else 0.0]
                 state.scores[:] = scores
-                run(params, state, round)
+                wish = max(range(len(scores)), key=scores.__getitem__)
+                if round % 3 == 0 or not quick(params, state, round, wish):
+                    run(params, state, round)
                 played, allowed = int(state.chosen[0]), game.may_serve(left)
                 served = played if played < len(windows) else -1
                 assert served in allowed, (windows, round, left)
@@ -70,6 +72,27 @@ def test_a_wish_is_granted_exactly_where_every_window_can_be_kept_and_nearly_so_
                     granted += played == best
                 left = game.after(left, served)
     assert granted / safe_wishes > 0.95
+
+
+def test_a_look_that_ends_early_finds_what_is_spare_in_all_rounds():
+    rng = random.Random(4)
+    for _ in range(200):
+        windows = [rng.randint(3, 60) for _ in range(rng.randint(2, 6))]
+        policy = by_chain(windows) if sum(1 / a for a in windows) <= 1 else None
+        if policy is None:
+            continue
+        params, state = policy.quota_parameters(()), policy.quota_memory(())
+        left = [rng.randint(1, window) for window in params.windows.tolist()]
+        state.left[:] = left
+        periods, served = params.periods.tolist(), rng.randrange(-1, len(left))
+        after = [
+            a if i == served else x - 1 for i, (x, a) in enumerate(zip(left, params.windows.tolist(), strict=True))
+        ]
+        first = [min(x, b) for x, b in zip(after, periods, strict=True)]
+        due = [sum(max(0, 1 + (s - c) // b) for c, b in zip(first, periods, strict=True)) for s in range(300)]
+        spare = min(s - plays for s, plays in enumerate(due) if plays) if min(after) > 0 else -1
+        found = look(params, state, served)
+        assert found == spare or (spare < 0 and found < 0), (windows, left, served)
 
 
 @pytest.mark.parametrize("learner", [UCB1(), Thompson()])

@@ -97,8 +97,17 @@ def compare(params: UCB1Params, state: UCB1State, round: int, waiting: Ints) -> 
 
 
 @kernel
+def rank(params: UCB1Params, state: UCB1State, contexts: Floats, round: int, waiting: Ints, scores: Floats) -> int:
+    scale = params.scale * math.sqrt(math.log(round))
+    return rank_scaled(UCB1Params(scale), state, contexts, round, waiting, scores)
+
+
+@kernel
 def index(params: UCB1Params, state: UCB1State, round: int, arm: int) -> float:
-    return state.means[arm] + params.scale * math.sqrt(math.log(round)) * state.widths[arm]
+    return state.means[arm] + params.scale * state.widths[arm]
+
+
+rank_scaled = bind(rank_by_index, index=index)
 
 
 @kernel
@@ -143,7 +152,7 @@ class UCB1(KernelPolicy):
     8 sum_i ln T / Delta_i + (1 + pi^2/3) sum_i Delta_i for rewards in [0, 1].
     """
 
-    kernels = Kernels(choose, update, rank=bind(rank_by_index, index=index))
+    kernels = Kernels(choose, update, rank=rank)
 
     def __init__(self, *, arms: int | Sequence[Label] | None = None, seed: Seed = None) -> None:
         super().__init__(arms, seed)

@@ -18,9 +18,14 @@ earlier s; serving what is needed first therefore never takes a play from what i
 that was served before, and then G(s) grows with s. QED.
 
 So an arm may be played iff G >= 0 after it. G falls only at deadlines of owners; the look ahead walks them in order and
-keeps, of each owner, how many of its own plays are due and how many its children need. It ends where G is at least the
-number of owners, as need_Q falls short of its real-valued counterpart by less than the number of owners in Q, and that
-counterpart never outgrows the rounds.
+keeps, of each owner, how many of its own plays are due and how many its children need. It ends where G passes the least
+so far by the number of owners, as need_Q falls short of its real-valued counterpart by less than the number of owners
+in Q, and that counterpart never outgrows the rounds.
+
+A play of an arm takes one from what the roots need by round s iff it lies in an owner (or is one) whose own plays due
+by s are more than its children need. No play makes that difference larger, and G(s) never grows. So an arm that may not
+be played because of a round s, with G(s) = 0, may not be played until s, and `refused` keeps s. The play of such an arm
+leaves no owner around it in which another play would take one, so the look that has tried it refuses all such arms.
 """
 
 from __future__ import annotations
@@ -35,7 +40,7 @@ from evenhand.kernels.deadlines import PATIENCE, deadline
 from evenhand.kernels.due_times import NEVER, advance
 from evenhand.promises.slates import EVER
 
-__all__ = ["Forest", "forest", "pick"]
+__all__ = ["Forest", "forest", "grant", "pick"]
 
 
 class Forest(NamedTuple):
@@ -51,8 +56,8 @@ class Forest(NamedTuple):
     """(n_owners,): plays of its own that are due so far in a look ahead."""
     below: Ints
     """(n_owners,): what its children need so far in a look ahead."""
-    first: Ints
-    """(n_owners,): when the owner, or one inside it, needs its next play."""
+    refused: Ints
+    """(n_owners,): the round until which the arm may not be played; of sets, 0."""
     ahead_whole: Ints
     ahead_rest: Ints
 
@@ -72,9 +77,21 @@ def play(params: Any, whole: Ints, rest: Ints, arm: int) -> None:
         owner = params.parents[owner]
 
 
+@kernel
+def refuse(params: Any, state: Any, s: int) -> None:
+    """Note, in a look ahead that has come to round `s` with G(s) = 0, all arms that may not be played until then."""
+    for arm in range(state.scores.size):
+        owner, helps = arm, False
+        while owner >= 0:
+            helps = helps or state.due[owner] > state.below[owner]
+            owner = params.parents[owner]
+        if not helps:
+            state.refused[arm] = s
+
+
 @routine
 def left_over(params: Any, state: Any, now: int, arm: int) -> int:
-    """Return the least G over the rounds after the next if `arm` is played in it; below 0, it may not be."""
+    """Return the least G over the rounds after the next if `arm` is played in it, or less; below 0, it may not be."""
     whole, rest, owners = state.ahead_whole, state.ahead_rest, state.ahead_whole.size
     s, end, active = EVER, now, 0
     for owner in range(owners):
@@ -111,8 +128,9 @@ def left_over(params: Any, state: Any, now: int, arm: int) -> int:
         left = s - now - 1 - needed
         least = min(least, left)
         if left < 0:
+            refuse(params, state, s)
             return left
-        if left >= 2 * active:
+        if left - active >= min(least, active):
             return min(least, left - active)
         s = following
     return -1
@@ -121,21 +139,39 @@ def left_over(params: Any, state: Any, now: int, arm: int) -> int:
 @kernel
 def needed_first(params: Any, state: Any) -> int:
     """Return the arm that is inside the root that needs a play first, inside its child that does, and so on."""
-    owners = state.whole.size
+    owners, first = state.whole.size, state.below
     for owner in range(owners):
-        state.first[owner] = deadline(state.whole, state.rest, owner)
+        first[owner] = deadline(state.whole, state.rest, owner)
     for owner in range(owners):  # children stand before their parents
         parent = params.parents[owner]
         if parent >= 0:
-            state.first[parent] = min(state.first[parent], state.first[owner])
+            first[parent] = min(first[parent], first[owner])
     inside, owner = -1, owners
     while owner >= state.scores.size:
         owner = -1
         for child in range(owners):
-            if params.parents[child] == inside and (owner < 0 or state.first[child] < state.first[owner]):
+            if params.parents[child] == inside and (owner < 0 or first[child] < first[owner]):
                 owner = child
         inside = owner
     return owner
+
+
+@kernel
+def enter(params: Any, state: Any, arm: int) -> None:
+    """Enter that the arm is played in the next round."""
+    state.chosen[0] = arm
+    state.pulls[arm] += 1
+    play(params, state.whole, state.rest, arm)
+
+
+@kernel
+def grant(params: Any, state: Any, now: int, wish: int) -> bool:
+    """Play the arm in the round after `now` if it may be for certain without a look; return whether it was."""
+    if state.spare[0] <= 0:
+        return False
+    state.spare[0] -= 1
+    enter(params, state, wish)
+    return True
 
 
 @kernel
@@ -156,13 +192,12 @@ def pick(params: Any, state: Any, now: int) -> bool:
         if state.spare[0] > 0:
             state.spare[0] -= 1
             break
-        least = left_over(params, state, now, arm)
-        if least >= 0:
-            state.spare[0] = least
-            break
+        if state.refused[arm] <= now:
+            least = left_over(params, state, now, arm)
+            if least >= 0:
+                state.spare[0] = least
+                break
         state.scores[arm] = -np.inf
         gave_way = True
-    state.chosen[0] = arm
-    state.pulls[arm] += 1
-    play(params, state.whole, state.rest, arm)
+    enter(params, state, arm)
     return gave_way

@@ -25,10 +25,12 @@ it from one deadline of `order` up to the next is kept. A look ends at the last 
 m, n being the number of arms that are owed a share: the plays due exceed r_i s - a - N_i by less than one an arm, and
 sum_i r_i <= m, so room is at least m from there on.
 
-Most rounds need no look. `spare` is a lower bound of G over all rounds to come: a slate lowers G by one for each of its
-arms beyond the m of earliest deadline, as the theorem's proof shows, and by nothing else, so it may be played while
-that many are spare and it holds every arm that is due now. A look finds room, which passes G by one at most for each
-arm that is not on offer.
+Most rounds need no look. `spare` is a lower bound of G over all rounds to come: a slate lowers G by one at most for
+each of its arms that is due later than the m of earliest deadline, as the theorem's proof shows, and by nothing else,
+so it may be played while that many are spare and it holds every arm that is due now. A look finds room, which passes G
+by one at most for each arm that is not on offer. It ends at the first round s in which room is 0: no arm that is due
+later may be played until then, and as G(s) stays 0, `spare` keeps -s. Until then a slate of arms due by s may be played
+without a look if it lowers G nowhere. Where an arm is not on offer G may rise, and another look is needed.
 """
 
 from __future__ import annotations
@@ -42,9 +44,9 @@ from evenhand.kernels.compose import kernel, routine
 from evenhand.kernels.deadlines import PATIENCE, deadline
 from evenhand.kernels.due_times import NEVER, advance
 
-__all__ = ["Slate", "can_be_kept", "pick", "slate"]
+__all__ = ["EVER", "Slate", "can_be_kept", "grant", "pick", "slate"]
 
-EVER = 4 * NEVER
+EVER = 3 * NEVER
 """Later than any position."""
 
 
@@ -58,12 +60,12 @@ class Slate(NamedTuple):
     chosen: Ints
     """(plays,): the arms of the last round, the best first; -1 where there are fewer."""
     spare: Ints
-    """(1,): a lower bound of G over all rounds to come."""
+    """(1,): a lower bound of G over all rounds to come; below 0, -s for a round s in which G is 0."""
     cap_whole: Ints
     """cap_whole + cap_rest/C is the last round in which the arm's plays so far reach its cap."""
     cap_rest: Ints
     order: Ints
-    """(n_arms,): the arms that may be played if the floors allow it, the earliest deadline first."""
+    """(n_arms,): the arms, the earliest deadline first, those last that may not be played in this round anyway."""
     room: Ints
     """(n_arms,): the least room up to the deadline of each of them, from that of the one before."""
     ahead_whole: Ints
@@ -72,38 +74,42 @@ class Slate(NamedTuple):
 
 def slate(arms: int, plays: int) -> Slate:
     """Return the slate of so many arms before the first round, without caps."""
-    whole = [np.zeros(arms, np.int64) for _ in range(5)]
-    none = np.full(plays, -1, np.int64)
-    uncapped = np.full(arms, -1, np.int64)
-    return Slate(np.ones(arms, np.int64), np.zeros(arms), none, np.zeros(1, np.int64), uncapped, *whole)
+    none, spare = np.full(plays, -1, np.int64), np.zeros(1, np.int64)
+    uncapped, order = np.full(arms, -1, np.int64), np.arange(arms)
+    rest, room, *ahead = [np.zeros(arms, np.int64) for _ in range(4)]
+    return Slate(np.ones(arms, np.int64), np.zeros(arms), none, spare, uncapped, rest, order, room, *ahead)
 
 
 @kernel
-def sort_by_deadline(state: Any, now: int) -> int:
-    """Put the arms on offer whose cap has room into `order`; return how many there are."""
+def read_deadlines(state: Any, now: int) -> int:
+    """Put the deadlines into `due`; return how many arms are on offer and have room under their caps."""
     count = 0
     for arm in range(state.whole.size):
-        if state.offered[arm] == 1 and state.cap_whole[arm] <= now:
-            due, place = deadline(state.whole, state.rest, arm), count
-            while place > 0 and deadline(state.whole, state.rest, state.order[place - 1]) > due:
-                state.order[place] = state.order[place - 1]
-                place -= 1
-            state.order[place] = arm
-            count += 1
+        playable = state.offered[arm] == 1 and state.cap_whole[arm] <= now
+        state.ahead_whole[arm] = deadline(state.whole, state.rest, arm) if playable else EVER
+        count += playable
     return count
 
 
 @kernel
-def best_left(state: Any, count: int) -> int:
-    """Return the place in `order` of the arm with the highest score that is not taken, ties by arm; -1 if none is."""
-    best = -1
-    for place in range(count):
-        arm = state.order[place]
-        if arm >= 0:
-            score, highest = state.scores[arm], state.scores[state.order[max(best, 0)]]
-            if best < 0 or score > highest or (score == highest and score > -np.inf and arm < state.order[best]):
-                best = place
-    return best
+def sort_by_deadline(state: Any) -> None:
+    """Put `order` right, ties by arm."""
+    due, order = state.ahead_whole, state.order
+    for i in range(1, order.size):  # nearly sorted from the last time
+        arm, place = order[i], i
+        while place > 0 and (
+            due[order[place - 1]] > due[arm] or (due[order[place - 1]] == due[arm] and order[place - 1] > arm)
+        ):
+            order[place] = order[place - 1]
+            place -= 1
+        order[place] = arm
+
+
+@kernel
+def precedes(state: Any, arm: int, other: int) -> bool:
+    """Say whether an arm comes before another, which is not due later, in the ranking."""
+    score, beside = state.scores[arm], state.scores[other]
+    return score > beside or (score == beside and arm < other and score > -np.inf)
 
 
 @routine
@@ -139,6 +145,11 @@ def look_ahead(params: Any, state: Any, now: int, count: int) -> None:
         left = plays * (s - now) - due
         least = min(least, left)
         state.room[place] = min(state.room[place], left)
+        if left <= 0:
+            state.spare[0] = -s
+            for i in range(place, count):
+                state.room[i] = 0
+            return
         if left >= owed + plays:
             state.spare[0] = min(least, left - owed)
             return
@@ -184,59 +195,105 @@ def take(params: Any, state: Any, now: int, arm: int) -> None:
 
 
 @kernel
-def rank(state: Any, now: int, count: int, plays: int) -> int:
-    """Choose the best `plays` arms in `order`; return how many of them are beyond those of earliest deadline, NEVER if
-    an arm is left out that must be played now."""
-    beyond = 0
+def rank(state: Any, now: int, plays: int, until: int) -> tuple[int, bool]:
+    """Choose the best `plays` ranked arms that are due by `until`; return how many of them are due later than those of
+    earliest deadline, NEVER if there are too few or an arm is left out that must be played now, and whether one of
+    higher rank had to give way."""
+    due, scores, chosen = state.ahead_whole, state.scores, state.chosen
+    found, passed = 0, -1
+    for arm in range(due.size):
+        if due[arm] == EVER:
+            continue
+        if due[arm] > until:
+            if passed < 0 or scores[arm] > scores[passed]:
+                passed = arm
+        elif scores[arm] > -np.inf and (found < plays or scores[arm] > scores[chosen[plays - 1]]):
+            n = min(found, plays - 1)
+            while n > 0 and scores[arm] > scores[chosen[n - 1]]:
+                chosen[n] = chosen[n - 1]
+                n -= 1
+            chosen[n] = arm
+            found += 1
+    if found < plays:
+        return NEVER, True
+    beyond, urgent = 0, 0
+    for arm in range(due.size):
+        if due[arm] <= now + 1:
+            urgent += 1
     for n in range(plays):
-        place = best_left(state, count)
-        state.chosen[n] = state.order[place]
-        state.order[place] = -1 - state.order[place]
-        if place >= plays:
+        earlier = 0
+        for arm in range(due.size):
+            if due[arm] < due[chosen[n]]:
+                earlier += 1
+        if earlier >= plays:
             beyond += 1
-    for place in range(plays):
-        arm = state.order[place]
-        if arm >= 0 and deadline(state.whole, state.rest, arm) <= now + 1:
-            beyond = NEVER
-    for place in range(count):
-        if state.order[place] < 0:
-            state.order[place] = -1 - state.order[place]
-    return beyond
+        if due[chosen[n]] <= now + 1:
+            urgent -= 1
+    return NEVER if urgent > 0 else beyond, passed >= 0 and precedes(state, passed, chosen[plays - 1])
 
 
 @kernel
-def rank_what_fits(state: Any, count: int, plays: int) -> tuple[int, int]:
-    """Choose as `rank` does among the slates that fit into `room`; return also how many arms had to give way."""
-    beyond, refused, n = 0, 0, 0
-    for _ in range(count):
-        if n == plays:
+def rank_what_fits(state: Any, count: int, plays: int) -> tuple[int, bool]:
+    """Choose as `rank` does among the slates that fit into `room`."""
+    order, end, beyond, gave_way = state.order, count, 0, False
+    for n in range(plays):
+        best, passed = -1, -1
+        for place in range(count):
+            if place < end and state.room[place] <= 0:
+                end = place
+            arm = order[place]
+            if arm < 0:
+                continue
+            if place < end:
+                if best < 0 or precedes(state, arm, order[best]):
+                    best = place
+            elif passed < 0 or precedes(state, arm, passed):
+                passed = arm
+        if best < 0:  # the look ended early; those of earliest deadline always fit
+            beyond, gave_way = -1, True
             break
-        place = best_left(state, count)
-        fits = True
-        for i in range(place + 1):
-            fits = fits and state.room[i] > 0
-        if fits:
-            for i in range(place + 1):
-                state.room[i] -= 1
-            state.chosen[n] = state.order[place]
-            n += 1
-            if place >= plays:
-                beyond += 1
-        else:
-            refused += 1
-        state.order[place] = -1 - state.order[place]
-    if n == plays:
-        return beyond, refused
-    for n in range(plays):  # the look ended early; those of earliest deadline always fit
-        state.chosen[n] = max(state.order[n], -1 - state.order[n])
-    return 0, plays
+        gave_way = gave_way or (passed >= 0 and precedes(state, passed, order[best]))
+        for place in range(best + 1):
+            state.room[place] -= 1
+        state.chosen[n] = order[best]
+        order[best] = -1 - order[best]
+        if best >= plays:
+            beyond += 1
+    for place in range(count):
+        if order[place] < 0:
+            order[place] = -1 - order[place]
+    if beyond < 0:
+        for n in range(plays):
+            state.chosen[n] = order[n]
+    return max(0, beyond), gave_way
+
+
+@kernel
+def grant(params: Any, state: Any, now: int, wish: int) -> bool:
+    """Play the arm in the round after `now` if one is played a round and it may be for certain without a look; return
+    whether it was."""
+    if state.offered[wish] == 0 or state.cap_whole[wish] > now:
+        return False
+    earliest = EVER
+    for arm in range(state.whole.size):
+        if state.offered[arm] == 1:
+            earliest = min(earliest, deadline(state.whole, state.rest, arm))
+        elif state.whole[arm] < NEVER:
+            return False
+    if deadline(state.whole, state.rest, wish) > earliest:
+        if state.spare[0] <= 0:
+            return False
+        state.spare[0] -= 1
+    state.chosen[0] = wish
+    take(params, state, now, wish)
+    return True
 
 
 @kernel
 def pick(params: Any, state: Any, now: int) -> bool:
     """Choose the arms of the round after `now` down the ranking in `scores` and enter their plays; return whether an
     arm of higher rank had to give way."""
-    blocked, absent, refused = 0, 0, 0
+    blocked, absent, until = 0, 0, EVER
     for arm in range(state.whole.size):
         if state.offered[arm] == 0:
             if state.whole[arm] < NEVER:
@@ -244,16 +301,25 @@ def pick(params: Any, state: Any, now: int) -> bool:
                 absent += 1
         elif state.cap_whole[arm] > now:
             blocked = 1
-    count = sort_by_deadline(state, now)
+    if state.spare[0] < 0:
+        if absent > 0 or -state.spare[0] <= now:
+            state.spare[0] = 0
+        else:
+            until = -state.spare[0]
+    count = read_deadlines(state, now)
     plays = min(state.chosen.size, count)
     for n in range(plays, state.chosen.size):
         state.chosen[n] = -1
-    beyond = max(rank(state, now, count, plays), blocked)
-    if beyond > state.spare[0]:
+    beyond, gave_way = rank(state, now, plays, until)
+    if until == EVER:
+        beyond = max(beyond, blocked)
+    if beyond > max(0, state.spare[0]):
+        sort_by_deadline(state)
         look_ahead(params, state, now, count)
-        beyond, refused = rank_what_fits(state, count, plays)
+        beyond, gave_way = rank_what_fits(state, count, plays)
         beyond = max(beyond, blocked) + absent
-    state.spare[0] = max(0, state.spare[0] - beyond)
+    if state.spare[0] > 0:
+        state.spare[0] = max(0, state.spare[0] - beyond)
     for n in range(plays):
         take(params, state, now, state.chosen[n])
-    return refused > 0
+    return gave_way

@@ -24,7 +24,9 @@ in which token i comes every b_i <= a_i rounds, first within left_i. (With left_
 rounds before its first play, which an other token may need.) QED.
 
 So an arm may be played if G >= 0 after it, which allows more than the schedule itself. A play lowers G by one at most,
-so `spare`, the least G over the rounds in which anything is due, is how many rounds need no further look. Where no wish
+so `spare`, the least G over the rounds in which anything is due, is how many rounds need no further look. After round s
+a token is due once every b_i rounds, and once more at most, so that G falls below G(s) by the number of tokens at most,
+which ends a look where that is not below the least so far. Where no wish
 may be played, the token of the schedule's first slot is served. Serving whoever has the least time left is wrong here:
 with windows (2, 4, 4) it fails after three rounds, because an early service is wasted.
 
@@ -43,7 +45,7 @@ import numpy as np
 from evenhand.kernels.arrays import Ints
 from evenhand.kernels.compose import kernel, routine
 
-__all__ = ["chain", "pick", "safe_states"]
+__all__ = ["chain", "grant", "pick", "safe_states"]
 
 MOST_STATES = 1 << 16
 
@@ -128,14 +130,15 @@ def spare_after(params: Any, state: Any, served: int) -> int:
             return -1
         left[token] = min(left[token], params.periods[token])
         end = max(end, left[token])
+    due = 0
     for s in range(1, end + params.periods[params.periods.size - 1] + 1):
-        due = 0
         for token in range(left.size):
-            if s >= left[token]:
-                due += 1 + (s - left[token]) // params.periods[token]
+            if left[token] == s:
+                due += 1
+                left[token] += params.periods[token]
         if due > 0:
             least = min(least, s - due)
-            if least < 0:
+            if least < 0 or s - due - left.size >= least:
                 return least
     return least
 
@@ -167,6 +170,24 @@ def first_slot(params: Any, state: Any) -> int:
 
 
 @kernel
+def enter(params: Any, state: Any, arm: int, served: int) -> None:
+    """Enter that the arm is played in the next round, for a token or for none (-1)."""
+    state.chosen[0] = arm
+    state.pulls[arm] += 1
+    pass_round(params, state.left, served)
+
+
+@kernel
+def grant(params: Any, state: Any, now: int, wish: int) -> bool:
+    """Play the arm in the round after `now` if it may be for certain without a look; return whether it was."""
+    if state.spare[0] <= 0:
+        return False
+    state.spare[0] -= 1
+    enter(params, state, wish, soonest(params, state, wish))
+    return True
+
+
+@kernel
 def pick(params: Any, state: Any, now: int) -> bool:
     """Choose the arm of the next round down the ranking in `scores` and enter its play; return whether an arm of higher
     rank had to give way."""
@@ -191,7 +212,5 @@ def pick(params: Any, state: Any, now: int) -> bool:
             break
         state.scores[arm] = -np.inf
         gave_way = True
-    state.chosen[0] = arm
-    state.pulls[arm] += 1
-    pass_round(params, state.left, served)
+    enter(params, state, arm, served)
     return gave_way

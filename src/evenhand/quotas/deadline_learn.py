@@ -44,6 +44,7 @@ from evenhand.protocol import Label
 from evenhand.quotas.changes import Changes, look_for_room
 from evenhand.quotas.deadlines import DEADLINES
 from evenhand.quotas.forms import read_form
+from evenhand.quotas.nested import NESTED
 from evenhand.quotas.problem import Promise
 from evenhand.quotas.ranked import RANKED, ranked_parameters, ranked_state
 from evenhand.quotas.segments import Segment, Segments, read_segment
@@ -314,14 +315,20 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
 
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> DeadlineLearn:
-        """Return the policy that `snapshot` was taken of; the outlook of version 0.1.0 is looked up anew."""
+        """Return the policy that `snapshot` was taken of; what other versions looked up is looked up anew."""
         state, config = snapshot.get("state"), snapshot.get("config")
         early = isinstance(config, dict) and "plays" not in config
         if early and isinstance(state, list) and len(state) > 5 and np.shape(state[3]) == (3,):
             snapshot = snapshot | {"state": [*state[:3], *outlook(len(state[0])), *state[6:]]}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # it was said when the policy was made
-            return super().restored(snapshot)
+            policy = super().restored(snapshot)
+        arms = len(policy._labels) if policy._begun else 0
+        if arms and policy._form is RANKED and sorted(policy._state.order.tolist()) != list(range(arms)):
+            policy._state.order[:] = range(arms)
+        if arms and policy._form is NESTED and policy._state.refused[arms:].any():
+            policy._state.refused[:] = 0
+        return policy
 
     @classmethod
     def examples(cls) -> Iterator[tuple[DeadlineLearn, Any]]:

@@ -172,13 +172,16 @@ def read_log(
     UnknownArmError
         If an arm is none of `arms`.
     """
+    import pandas as pd
+
     positions = {label: i for i, label in enumerate(arms)}
-    seen = set(plays.labels.tolist())
+    met, kinds = pd.factorize(plays.labels)
+    seen = set(kinds.tolist())
     unknown = [kind for kind in plays.kinds if kind in seen and kind not in positions]
     if unknown:
         row = int(plays.rows[np.flatnonzero(plays.labels == unknown[0])[0]]) + 1
         raise UnknownArmError(wanted(f"column {arm!r}, row {row}", "an arm that has a share", unknown[0], MEND))
-    codes = np.array([positions[label] for label in plays.labels.tolist()], dtype=np.int64)
+    codes = np.array([positions[label] for label in kinds.tolist()], dtype=np.int64)[met]
     at, n_rounds = rounds.of_row[plays.rows], len(rounds.first_row)
     if n_rounds < len(codes):
         _check_once(at * len(arms) + codes, plays, arm)

@@ -13,7 +13,7 @@ import numpy as np
 
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.due_times import pace, position
-from evenhand.promises.nested import forest, pick
+from evenhand.promises.nested import forest, grant, pick
 from evenhand.quotas.problem import Promise
 from evenhand.quotas.under_quota import Form, Ranking
 
@@ -40,7 +40,7 @@ class NestedState(NamedTuple):
     spare: Ints
     due: Ints
     below: Ints
-    first: Ints
+    refused: Ints
     ahead_whole: Ints
     ahead_rest: Ints
     learner: Any
@@ -72,4 +72,4 @@ def nested_state(promise: Promise, learner: Any) -> NestedState:
     return NestedState(np.zeros(len(promise.arms), np.int64), whole, rest, **fresh._asdict(), learner=learner)
 
 
-NESTED = Form(Ranking(pick), nested_parameters, nested_state)
+NESTED = Form(Ranking(pick, grant), nested_parameters, nested_state)

@@ -13,7 +13,7 @@ import numpy as np
 
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.due_times import Pace, pace
-from evenhand.promises.slates import pick, slate
+from evenhand.promises.slates import grant, pick, slate
 from evenhand.quotas.problem import Promise
 from evenhand.quotas.under_quota import Form, Ranking
 
@@ -77,4 +77,4 @@ def ranked_state(promise: Promise, learner: Any) -> RankedState:
     return RankedState(np.zeros(len(promise.arms), np.int64), whole, rest, **fresh._asdict(), learner=learner)
 
 
-RANKED = Form(Ranking(pick), ranked_parameters, ranked_state)
+RANKED = Form(Ranking(pick, grant), ranked_parameters, ranked_state)

@@ -84,6 +84,8 @@ class Segments:
                 own[own < NEVER] += round - left
             elif name == "cap_whole":
                 own[self.capped] += round - left
+            elif name == "spare":
+                own[own < 0] -= round - left
         self.present = segment
 
     @property

@@ -6,9 +6,10 @@ A rule is three kernels over the quota's own arrays:
     settled(params, state, round, wish) -> the arm that is played when the learner wishes `wish`
     served(params, state, round, arm) -> None, keeps the books
 
-A rule that chooses among rankings, for several arms a round or arms that are not always on offer, is one kernel:
+A rule that chooses among rankings, for several arms a round or arms that are not always on offer, is two kernels:
 
     pick(params, state, now) -> whether an arm of higher rank in `state.scores` had to give way; fills `state.chosen`
+    grant(params, state, now, wish) -> whether `wish` is played, where that is quickly seen; the same, of one arm
 
 Around them stands any learner: ours inside the same compiled function, a foreign one called from Python between the
 kernels.
@@ -61,9 +62,10 @@ class Rule(NamedTuple):
 
 
 class Ranking(NamedTuple):
-    """The kernel of a rule that chooses among rankings, see the head of this module."""
+    """The kernels of a rule that chooses among rankings, see the head of this module."""
 
     pick: Any
+    grant: Any
 
 
 class Form(NamedTuple):
@@ -80,7 +82,7 @@ class Form(NamedTuple):
 forced = settled = served = redistributed = settle_each = learner_choose = learner_update = pack_params = pack_state = (
     OPEN
 )
-pick = learner_rank = OPEN
+pick = grant = learner_rank = OPEN
 split = 0
 
 
@@ -107,6 +109,18 @@ def _choose(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints
 @kernel
 def _choose_ranked(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
     why = learner_rank(params.learner, state.learner, contexts, round, waiting, state.scores)
+    if pick(params, state, round - 1):
+        why = FORCED
+    return state.chosen[0], why
+
+
+@kernel
+def _choose_first(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
+    """Do what `_choose_ranked` does, but ask the learner for the best arm first and for a ranking only if need be."""
+    wish, why = learner_choose(params.learner, state.learner, contexts, round, waiting)
+    if grant(params, state, round - 1, wish):
+        return wish, why
+    learner_rank(params.learner, state.learner, contexts, round, waiting, state.scores)
     if pick(params, state, round - 1):
         why = FORCED
     return state.chosen[0], why
@@ -237,6 +251,9 @@ class UnderQuota(Base):
         if isinstance(self.rule, Ranking):
             rank = learner.rank or bind(_rank_wish, learner_choose=learner.choose)
             choose = bind(_choose_ranked, learner_rank=rank, pick=self.rule.pick)
+            if self.plays == 1 and learner.rank is not None and learner.probability is certain:
+                wished = {"learner_choose": learner.choose, "grant": self.rule.grant}
+                choose = bind(_choose_first, learner_rank=rank, pick=self.rule.pick, **wished)
             return Kernels(choose, update, certain if learner.probability is certain else unknown)
         known, rule = learner.probability is drawn, self.rule
         each = bind(_settle_each, settled=rule.settled)

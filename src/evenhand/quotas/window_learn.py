@@ -19,7 +19,7 @@ from evenhand.kernels.arrays import Floats, Ints
 from evenhand.labels import by_label
 from evenhand.learners.ucb1 import UCB1
 from evenhand.policy import KernelPolicy
-from evenhand.promises.windows import chain, pick, safe_states
+from evenhand.promises.windows import chain, grant, pick, safe_states
 from evenhand.protocol import Label, arm_labels
 from evenhand.quotas.problem import Promise
 from evenhand.quotas.under_quota import Ranking, UnderQuota
@@ -128,7 +128,7 @@ class WindowLearn(UnderQuota, KernelPolicy):
     Source: the head of `evenhand.promises.windows`.
     """
 
-    rule = Ranking(pick)
+    rule = Ranking(pick, grant)
     kept: ClassVar[Any] = "in every window"
 
     def __init__(
