@@ -140,9 +140,10 @@ def column(frame: pd.DataFrame, name: str) -> NDArray[Any]:
     TableError
         If there is no such column, it stands there twice, a cell is empty, or an object is neither int nor text.
     """
-    values = cells(frame, name)
+    values: Any = cells(frame, name)
     if values.dtype.kind == "i" or (values.dtype.kind == "u" and values.max() < 2**63):
-        return values.to_numpy(dtype=np.int64)
+        whole: NDArray[Any] = values.to_numpy(dtype=np.int64)
+        return whole
     codes: Any = slice(None)
     if values.dtype in ("string", "category"):
         codes, values = values.factorize()
@@ -155,8 +156,8 @@ def column(frame: pd.DataFrame, name: str) -> NDArray[Any]:
         else:
             where, kind = f"column {name!r}, row {row + 1}", type(value).__name__
             raise TableError(wanted(where, "a whole number or text", value, f"turn each {kind} into text"))
-    found: NDArray[Any] = labels[codes]
-    return found
+    chosen: NDArray[Any] = labels[codes]
+    return chosen
 
 
 def in_natural_order(labels: Iterable[Any]) -> list[Any]:
