@@ -56,8 +56,10 @@ class CSR(Search):
         False is the paper's form: candidates are dropped by its radii, and `recommend` speaks in its words.
     delta : the probability with which an answer, "certified" or "none_is_fair", may be wrong. None: nothing is tested,
         the pooled form too drops by the paper's radii and speaks in its words.
-    evidence : what an answer rests on. "exact": bets, which keep to `delta` at any number of trials; "normal": normal
-        intervals at delta divided by the number of phases, which need far fewer trials and are backed by no theorem.
+    evidence : what an answer rests on. "exact": bets, which keep to `delta` at any number of trials, however they were
+        allocated; where the law of S, or a table of a child of S, is itself an estimate, that law is taken as it is.
+        "normal": normal intervals at `delta` divided by the number of phases, backed by no theorem; they need about as
+        many trials.
 
     Raises
     ------

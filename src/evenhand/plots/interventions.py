@@ -53,6 +53,7 @@ def plot_gaps(recommendation: Recommendation, *, tolerance: float, axes: Axes | 
             low, high = (table[name.replace("gap[", f"gap_{end}[")] for end in ("low", "high"))
             _marks(axes, table, table[name], low, high, shift)
         _candidates(axes, recommendation)
+        axes.locator_params(axis="x", nbins=6)
         across = gaps[0] if len(gaps) == 1 else "gaps, from above: " + ", ".join(name[3:] for name in gaps)
         title = f"Had S been different (grey: fair within {tolerance:g})"
         return finish(axes, title, across, "", legend=False)
