@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,7 +14,9 @@ __all__ = ["audit"]
 
 
 def audit(
-    log: Annotated[Path, typer.Argument(help="The log, one row per decision: CSV (also .gz) or Parquet.")],
+    log: Annotated[
+        Path, typer.Argument(help="The log, one row per decision: CSV (also .gz) or Parquet; or 'logs/*.parquet'.")
+    ],
     shares: Annotated[
         str,
         typer.Option(
@@ -39,10 +42,15 @@ def audit(
     from evenhand import quotas
     from evenhand.cli.inputs import changing_shares, named_shares, shares_of, windows_of
     from evenhand.cli.output import as_json, draw, folder, records, say
+    from evenhand.quotas.file_audit import labels_in_files
     from evenhand.tables import levels, read_table, write_csv
 
-    frame = read_table(log, text=[name for name in (arm, available) if name])
-    known = {str(label): label for label in levels(frame, arm)}
+    frame: Any = str(log)
+    if glob.has_magic(frame) and not log.exists():
+        known = {str(label): label for label in labels_in_files(frame, arm)}
+    else:
+        frame = read_table(log, text=[name for name in (arm, available) if name])
+        known = {str(label): label for label in levels(frame, arm)}
     owed: Any = changing_shares(shares)
     if owed is None and shares:
         arms = [*known.values(), *(name for name in named_shares(shares) or {} if name not in known)]

@@ -6,15 +6,18 @@ what is checked stands at the head of `evenhand.quotas.clauses`.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from evenhand.errors import ArgumentError, wanted
 from evenhand.protocol import Label
 from evenhand.quotas.audited_promise import AuditedPromise, read_audited
 from evenhand.quotas.clauses import Clause, judge
 from evenhand.quotas.decision_log import DecisionLog, read_log, read_plays, read_rounds
+from evenhand.quotas.file_audit import audit_files
 from evenhand.quotas.findings import Audit, Breach
 
 if TYPE_CHECKING:
@@ -24,7 +27,7 @@ __all__ = ["Audit", "audit"]
 
 
 def audit(
-    frame: pd.DataFrame,
+    frame: pd.DataFrame | str | os.PathLike[str],
     *,
     arm: str,
     shares: Any = None,
@@ -36,12 +39,15 @@ def audit(
     segment: str | None = None,
     available: str | None = None,
     round: str | None = None,
+    jobs: int = -1,
 ) -> Audit:
     """Check a decision log against promised shares, caps and windows after every round.
 
     Parameters
     ----------
-    frame : the log, a row a decision, in the order in which they were taken.
+    frame : the log, a row a decision, in the order in which they were taken. Or the name of Parquet files, such as
+        "logs/*.parquet", whose rows follow one another in the order of the files' names: they are checked against
+        shares of single arms row group by row group, on all cores and in little memory, with the same finding.
     arm : name of the column that says for whom each decision was; its cells may be lists, where several arms are played
         in a round.
     shares : the share owed to each arm: a dict or Series arm -> share, or one number for every arm of the log and every
@@ -59,6 +65,7 @@ def audit(
     available : a column with the arms that were on offer, as lists or as text separated by commas; each arm is then
         owed its share of the rounds in which it was.
     round : a column whose equal values mark the rows of one round, where several arms are played in a round.
+    jobs : how many workers audit files; -1 for all cores. `joblib.parallel_config` says where they run.
 
     Raises
     ------
@@ -80,6 +87,13 @@ def audit(
     >>> str(audit(log, arm="item", windows={"b": 3}).first_breach)
     "after round 3, the plays of arm 'b' were 1 fewer than the 1 owed in any 3 consecutive rounds"
     """
+    if isinstance(frame, (str, os.PathLike)):
+        others = {"order": order, "caps": caps, "windows": windows, "segment": segment, "available": available}
+        for name, given in (others | {"round": round}).items():
+            if given is not None:
+                mend = "read the file with pandas to check more than the shares of single arms"
+                raise ArgumentError(wanted(name, "None where files are audited", given, mend))
+        return audit_files(os.fspath(frame), arm, shares, tolerance, jobs)
     plays, rounds = read_plays(frame, arm), read_rounds(frame, order, round)
     most = 1 if len(rounds.first_row) == len(plays.rows) else int(np.bincount(rounds.of_row[plays.rows]).max())
     owed = read_audited(
