@@ -212,6 +212,28 @@ def test_a_corrected_label_is_as_if_it_had_been_told_so(part):
     pd.testing.assert_frame_equal(queue.risks, right.risks)
 
 
+def test_annotators_correct_their_own_labels():
+    queue = made(choice="uniform")
+    first, *others = queue.ask(20)
+    for one in (first, *others):
+        queue.tell(one, TRUE[one])
+    right = queue.risks
+    queue.correct(first, 1 - TRUE[first])
+    table = pd.concat([queue.training, queue.validation]).set_index("id")
+    assert table.loc[first, "label"] == 1 - TRUE[first]
+    queue.correct(first, TRUE[first])
+    pd.testing.assert_frame_equal(queue.risks, right)
+    with pytest.raises(errors.UnknownTicketError, match="bob has not labelled"):
+        queue.correct(first, 1, annotator="bob")
+
+
+def test_open_items_are_known_by_annotator():
+    queue = made()
+    mine, other = queue.ask(2, annotator="ann"), queue.ask(1)
+    assert queue.open_items(annotator="ann") == mine
+    assert queue.open_items() == [*mine, *other]
+
+
 def test_cross_validation_doubts_the_labels_that_are_wrong():
     true = dict(zip(WORLD.ids, (WORLD.features[:, 0] > 0).astype(int).tolist(), strict=True))
     queue, flipped = made(choice="uniform"), set()
@@ -335,3 +357,10 @@ def test_a_sampler_that_has_learned_is_refused():
 def test_calls_that_cannot_be_meant_are_refused(call, kind):
     with pytest.raises(kind):
         call(made())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(3))
+def test_it_keeps_the_contract(number):
+    queue, world = list(LabelQueue.examples())[number]
+    assert "save and load" in {check.name for check in eh.check_policy(queue, world) if not check.skipped}

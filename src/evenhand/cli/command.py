@@ -38,6 +38,7 @@ OF_STUDIES = {
 COMMANDS = {
     "simulate": "simulate",
     "sample": "sample",
+    "label": "label",
     "audit": "audit",
     "evaluate": "evaluate",
     "recommend": "recommend",

@@ -50,8 +50,12 @@ class Annotations:
 
     def add(self, position: int, annotator: str | None, label: Label) -> Label | None:
         """Add a label; return the item's label if it is settled now, else None."""
-        said = self.given.setdefault(position, [])
-        said.append((annotator, label))
+        self.given.setdefault(position, []).append((annotator, label))
+        return self.settled(position)
+
+    def settled(self, position: int) -> Label | None:
+        """Return the label of an item, None as long as it needs more; a tie needs one more."""
+        said = self.given[position]
         if len(said) < self.needed(position):
             return None
         (first, most), *others = Counter(label for _, label in said).most_common(2)
@@ -59,6 +63,15 @@ class Annotations:
             self.more[position] = len(said) + 1 - self._needed
             return None
         return first
+
+    def replace(self, position: int, annotator: str | None, label: Label) -> tuple[str | None, Label] | None:
+        """Replace the last label of an annotator; return what it was, None if there is none."""
+        said = self.given.get(position, [])
+        for place in range(len(said) - 1, -1, -1):
+            if said[place][0] == annotator:
+                before, said[place] = said[place], (annotator, label)
+                return before
+        return None
 
     def take_back(self, position: int) -> None:
         """Forget the last label of an item."""

@@ -47,7 +47,7 @@ label cannot be unsure about it, and would never ask for such items.
 """
 
 
-@register("sampling/label-queue")
+@register("sampling/label-queue", kind="part")
 class LabelQueue(Conversation):
     """Hand out items to label, and learn from each label at once.
 
@@ -187,6 +187,29 @@ class LabelQueue(Conversation):
             self._again.append(position)
 
     @locked
+    def correct(self, id: Label, label: Label, *, annotator: str | None = None) -> None:
+        """Replace the label that an annotator gave to an item; the model is trained again if the item's label changes.
+
+        Raises
+        ------
+        UnknownTicketError
+            If there is no such item, or this annotator has not labelled it.
+        ArgumentError
+            If the label is outside the classes.
+        """
+        who, position, checked = _name(annotator), self._items.position(id), self.sampler.checked_label(label)
+        before = self._annotations.replace(position, who, checked)
+        if before is None:
+            raise UnknownTicketError(f"id {id!r}: {who or 'an unnamed annotator'} has not labelled it")
+        settled = self._annotations.settled(position)
+        try:
+            if settled is not None:
+                self._settle(position, settled)
+        except BaseException:
+            self._annotations.replace(position, who, before[1])
+            raise
+
+    @locked
     def forget(self, id: Task | Label) -> None:
         """Take back an item that was asked for, given as its id or its `Task`; it may be asked for again."""
         number, (_, position, _) = self._found(id, None)
@@ -231,7 +254,7 @@ class LabelQueue(Conversation):
         ArgumentError
             If the file's name ends otherwise.
         """
-        positions = list(dict.fromkeys(position for _, position, _ in self._open.values()))
+        positions = [self._items.position(one) for one in self.open_items()]
         texts = self.content or [str(one) for one in self.ids]
         return write_tasks(Path(path), [(self.ids[p], self._group(p), texts[p]) for p in positions])
 
@@ -261,6 +284,12 @@ class LabelQueue(Conversation):
             self.tell(one, label, annotator=who)
         rejected = sum(label is None for _, label, _ in told)
         return {"told": len(told) - rejected, "rejected": rejected, "left": len(rows) - len(told)}
+
+    @locked
+    def open_items(self, *, annotator: str | None = None) -> list[Label]:
+        """Return the ids of the items that were asked for and not told yet, all or one annotator's."""
+        asked = [position for _, position, who in self._open.values() if annotator in (None, who)]
+        return [self.ids[position] for position in dict.fromkeys(asked)]
 
     def by_number(self, number: int) -> Task:
         """Return what `tell` and `forget` take for the ticket of this number, which may be the id of an item."""

@@ -1,0 +1,134 @@
+"""`evenhand label`: a person labels the items of a pool, those first that help the worst-off group."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from evenhand.cli.options import JSON
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from evenhand.sampling import LabelQueue
+
+__all__ = ["label"]
+
+
+def label(
+    table: Annotated[Path, typer.Argument(help="The items, one per row: CSV (also .gz) or Parquet.")],
+    id: Annotated[str, typer.Option("--id", help="The column of ids, each once.")],
+    group: Annotated[str, typer.Option(help="The column of groups.")],
+    features: Annotated[str, typer.Option(help="The columns that the model learns from: age,hours.")],
+    labels: Annotated[str, typer.Option(help="All labels: cat,dog.")],
+    show: Annotated[str, typer.Option(help="The columns to show; by default the id and the features.")] = "",
+    state: Annotated[Path, typer.Option(help="File that keeps the queue; it is saved after each answer.")] = Path(
+        "labels.evenhand"
+    ),
+    annotator: Annotated[str | None, typer.Option(help="Your name, where several people label.")] = None,
+    annotators: Annotated[int, typer.Option(help="How many people label each item.")] = 1,
+    choice: Annotated[str, typer.Option(help="Which items train: uncertainty, uniform or diverse.")] = "uncertainty",
+    items: Annotated[int, typer.Option(help="How many items to show.", min=0)] = 20,
+    tasks: Annotated[
+        Path | None, typer.Option(help="Show nothing; write the next items to this .csv, .jsonl or .json file.")
+    ] = None,
+    read: Annotated[
+        Path | None, typer.Option(help="Show nothing; read labels from this .csv, .jsonl or .json file.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Write all labels so far to this CSV file.")] = None,
+    seed: Annotated[int | None, typer.Option(help="The seed of a new queue; by default drawn.")] = None,
+    json: JSON = False,
+) -> None:
+    """Label the items of a pool, one by one or through files of a labelling tool; the worst-off group comes first.
+
+    Begin and go on with the same command: the queue is kept in --state.
+    """
+    from evenhand.cli.inputs import names_of
+    from evenhand.cli.label_session import Session
+    from evenhand.cli.output import answer, as_json, records, say
+    from evenhand.errors import ArgumentError, wanted
+    from evenhand.state import save
+    from evenhand.tables import read_table, write_csv
+
+    columns, allowed = names_of(features), [_label(one) for one in names_of(labels)]
+    if len(set(allowed)) < 2:
+        raise ArgumentError(wanted("--labels", "at least two labels", labels))
+    frame = read_table(table, text=[name for name in (id, group) if name not in columns])
+    queue = _queue(frame, id, group, columns, allowed, state, choice=choice, annotators=annotators, seed=seed)
+    if tasks is not None:
+        while len(queue.open_items()) < items:
+            queue.ask(items - len(queue.open_items()), annotator=annotator)
+        save(queue, state)
+        written = queue.write_tasks(tasks)
+        answer({"tasks": written}, f"{written} items are in {tasks}; when they are labelled: --read FILE", json)
+    elif read is not None:
+        counts = queue.read_labels(read, annotator=annotator)
+        save(queue, state)
+        words = f"{counts['told']} labels read, {counts['rejected']} items rejected, {counts['left']} left open"
+        answer(counts, words, json)
+    elif items:
+        shown = names_of(show) or [id, *columns]
+        Session(queue, frame.set_index(frame[id].astype(str)), shown, allowed, annotator, state).converse(items)
+    if out is not None:
+        write_csv(_labelled(queue), out)
+    if json:
+        risks = queue.risks.reset_index().to_dict("records")
+        as_json({"groups": risks, "progress": queue.progress.reset_index().to_dict("records"), "notes": queue.notes})
+        return
+    records("Items", queue.progress.reset_index().to_dict("records"))
+    records("Risks on the validation items", queue.risks.reset_index().to_dict("records"))
+    for note in queue.notes:
+        say(f"- {note}")
+
+
+def _queue(
+    frame: pd.DataFrame, id: str, group: str, features: list[str], labels: list[Any], state: Path, *,
+    choice: Any, annotators: int, seed: int | None,
+) -> LabelQueue:  # fmt: skip
+    """Return the queue in a file, or a new one."""
+    from evenhand import load
+    from evenhand.errors import ArgumentError, TableError, wanted
+    from evenhand.sampling import LabelQueue, OptimisticSampler
+    from evenhand.sampling.table_features import TableFeatures
+    from evenhand.tables import column
+
+    ids, groups = ([str(one) for one in column(frame, name)] for name in (id, group))
+    if not state.exists():
+        rows = TableFeatures(frame, features).transform(frame)
+        model = None if len(labels) == 2 else _logistic()
+        sampler = OptimisticSampler(sorted(set(groups)), model, classes=labels, seed=seed)
+        return LabelQueue(ids, rows, groups=groups, sampler=sampler, choice=choice, annotators=annotators, seed=seed)
+    queue = load(state)
+    if not isinstance(queue, LabelQueue):
+        raise ArgumentError(wanted("--state", "a queue that `evenhand label` began", str(state)))
+    if list(queue.ids) != ids:
+        raise TableError(f"column {id!r}: holds other ids than when {state} was begun; begin another --state")
+    if set(queue.sampler.classes or ()) != set(labels):
+        begun = ",".join(map(str, queue.sampler.classes or ()))
+        raise ArgumentError(wanted("--labels", f"{begun!r} as in {state}", ",".join(map(str, labels))))
+    return queue
+
+
+def _logistic() -> Any:
+    from sklearn.linear_model import LogisticRegression
+
+    from evenhand.sampling import EstimatorModel
+
+    return EstimatorModel(LogisticRegression(max_iter=1000))
+
+
+def _label(text: str) -> Any:
+    """Return a label as the queue keeps it: whole numbers as such."""
+    try:
+        return int(text)
+    except ValueError:
+        return text
+
+
+def _labelled(queue: LabelQueue) -> pd.DataFrame:
+    import pandas as pd
+
+    parts = {"training": queue.training, "validation": queue.validation}
+    return pd.concat([part.assign(purpose=name) for name, part in parts.items()], ignore_index=True)
