@@ -19,14 +19,16 @@ def keys(
     store: STORE,
     action: Annotated[str, typer.Argument(help="list, add or revoke.")] = "list",
     key: Annotated[str, typer.Argument(help="The id of the key to revoke, as shown by list.")] = "",
-    role: Annotated[str, typer.Option(help="The role of a new key: decide, report or read.")] = "",
+    role: Annotated[
+        str, typer.Option(help="The role of a new key: decide, report or read; both may decide and report.")
+    ] = "",
     note: Annotated[str, typer.Option(help="The owner or the purpose of a new key.")] = "",
     json: JSON = False,
 ) -> None:
     """Add, list and revoke the keys of the service. A key is shown only once; the store keeps its digest."""
     from evenhand.cli.output import answer, as_json, records, say
     from evenhand.studies import Store
-    from evenhand.studies.keys import add_key, list_keys, revoke_key
+    from evenhand.studies.keys import ALLOWED, add_key, list_keys, revoke_key
 
     if action not in ACTIONS:
         raise ArgumentError(wanted("ACTION", f"one of {', '.join(ACTIONS)}", action))
@@ -38,7 +40,8 @@ def keys(
         if action == "add":
             given: Any = role
             text = add_key(place, given, note)
-            answer({"key": text, "role": role}, f"{text}\nThis key may {role}. It is shown only once.", json)
+            words = f"{text}\nThis key may {' and '.join(ALLOWED[given])}. It is shown only once."
+            answer({"key": text, "role": role}, words, json)
             return
         status = revoke_key(place, key) if action == "revoke" else ""
         rows = [one._asdict() for one in list_keys(place)]

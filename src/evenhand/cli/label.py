@@ -52,11 +52,12 @@ def label(
     from evenhand.state import save
     from evenhand.tables import read_table, write_csv
 
+    shown = names_of(show) or [id, *names_of(features)]
     columns, allowed = names_of(features), [_label(one) for one in names_of(labels)]
     if len(set(allowed)) < 2:
         raise ArgumentError(wanted("--labels", "at least two labels", labels))
     frame = read_table(table, text=[name for name in (id, group) if name not in columns])
-    queue = _queue(frame, id, group, columns, allowed, state, choice=choice, annotators=annotators, seed=seed)
+    queue = _queue(frame, id, group, columns, allowed, shown, state, choice=choice, annotators=annotators, seed=seed)
     if tasks is not None:
         while len(queue.open_items()) < items:
             queue.ask(items - len(queue.open_items()), annotator=annotator)
@@ -69,7 +70,6 @@ def label(
         words = f"{counts['told']} labels read, {counts['rejected']} items rejected, {counts['left']} left open"
         answer(counts, words, json)
     elif items:
-        shown = names_of(show) or [id, *columns]
         Session(queue, frame.set_index(frame[id].astype(str)), shown, allowed, annotator, state).converse(items)
     if out is not None:
         write_csv(_labelled(queue), out)
@@ -84,7 +84,7 @@ def label(
 
 
 def _queue(
-    frame: pd.DataFrame, id: str, group: str, features: list[str], labels: list[Any], state: Path, *,
+    frame: pd.DataFrame, id: str, group: str, features: list[str], labels: list[Any], shown: list[str], state: Path, *,
     choice: Any, annotators: int, seed: int | None,
 ) -> LabelQueue:  # fmt: skip
     """Return the queue in a file, or a new one."""
@@ -99,7 +99,10 @@ def _queue(
         rows = TableFeatures(frame, features).transform(frame)
         model = None if len(labels) == 2 else _logistic()
         sampler = OptimisticSampler(sorted(set(groups)), model, classes=labels, seed=seed)
-        return LabelQueue(ids, rows, groups=groups, sampler=sampler, choice=choice, annotators=annotators, seed=seed)
+        content = _content(frame, shown)
+        return LabelQueue(
+            ids, rows, groups=groups, sampler=sampler, choice=choice, annotators=annotators, content=content, seed=seed
+        )
     queue = load(state)
     if not isinstance(queue, LabelQueue):
         raise ArgumentError(wanted("--state", "a queue that `evenhand label` began", str(state)))
@@ -109,6 +112,18 @@ def _queue(
         begun = ",".join(map(str, queue.sampler.classes or ()))
         raise ArgumentError(wanted("--labels", f"{begun!r} as in {state}", ",".join(map(str, labels))))
     return queue
+
+
+def _content(frame: pd.DataFrame, shown: list[str]) -> list[str]:
+    """Return what is shown of each item as a text: one column as it is, several by name."""
+    from evenhand.tables import column
+
+    cells = [[str(cell) for cell in column(frame, name)] for name in shown]
+    if len(shown) == 1:
+        return cells[0]
+    return [
+        ", ".join(f"{name} {cell}" for name, cell in zip(shown, row, strict=True)) for row in zip(*cells, strict=True)
+    ]
 
 
 def _logistic() -> Any:

@@ -293,7 +293,7 @@ class LabelQueue(Conversation):
 
     def by_number(self, number: int) -> Task:
         """Return what `tell` and `forget` take for the ticket of this number, which may be the id of an item."""
-        return Task(number, 0, "", "", "", "")
+        return Task(number, 0, "", "", "", "", "", ())
 
     # ------------------------------------------------------------------ what is known so far
 
@@ -375,7 +375,9 @@ class LabelQueue(Conversation):
         position, why = self._repeated(annotator) or self._next_item()
         self.round += 1
         said = (self.round, self.ids[position], self._group(position))
-        task = Task(self._hand_out((said, position, annotator)), *said, self._items.purpose(position), why)
+        shown = str(self.ids[position]) if self.content is None else self.content[position]
+        number = self._hand_out((said, position, annotator))
+        task = Task(number, *said, self._items.purpose(position), why, shown, self.sampler.classes or ())
         task.token = self._token
         return task
 

@@ -16,6 +16,8 @@ class _Task(NamedTuple):
     group: Label
     purpose: str
     reason: str
+    content: str
+    choices: tuple[Label, ...]
 
 
 class Task(_Task):
@@ -29,6 +31,8 @@ class Task(_Task):
     group : its group.
     purpose : "training" or "validation".
     reason : why this group and this item, in words.
+    content : what people see of it.
+    choices : all labels, where the sampler was given its classes; else ().
     token : which queue handed it out; no field of the tuple.
     """
 

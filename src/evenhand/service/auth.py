@@ -11,7 +11,7 @@ from starlette.types import Scope
 from evenhand.service.errors import Refusal
 from evenhand.service.jobs import run_detached
 from evenhand.service.limits import Buckets, header
-from evenhand.studies.keys import Key, Ring, Role, passing_key, read_keys
+from evenhand.studies.keys import ALLOWED, Key, Ring, Role, passing_key, read_keys
 from evenhand.studies.store import Store
 
 __all__ = ["DOING", "Admission", "Guard"]
@@ -60,8 +60,10 @@ class Guard:
         key = self._ring.holder(text.strip())
         if key is None:
             raise Refusal(401, "the key is unknown or revoked", headers=CHALLENGE)
-        if key.role != role:
-            raise Refusal(403, f"this key may {key.role}; {DOING[role]} needs a key with the role {role}")
+        if role not in ALLOWED[key.role]:
+            raise Refusal(
+                403, f"this key may {' and '.join(ALLOWED[key.role])}; {DOING[role]} needs a key with the role {role}"
+            )
         return key
 
     async def _refresh(self) -> None:

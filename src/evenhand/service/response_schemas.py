@@ -49,6 +49,10 @@ class DecisionOut(BaseModel):
     reason_code: str | None = Field(None, description="The kind of the reason, for programs.", examples=["forced"])
     frame: dict[str, list[Any]] | None = Field(None, description="A table, by columns: what to try how often.")
     plan: list[list[int]] | None = None
+    item: Label | None = Field(None, description="The id of the item to label.")
+    purpose: str | None = Field(None, description="Whether the item's label trains or validates the model.")
+    content: str | None = Field(None, description="What people see of the item: a text, or a picture's address.")
+    choices: list[str | int] | None = Field(None, description="All labels, where they are known.")
 
 
 class DecisionBatch(BaseModel):

@@ -61,6 +61,10 @@ async def page(request: Request) -> Response:
     return FileResponse(FOLDER / "index.html", headers=NO_CACHE)
 
 
+async def label_page(request: Request) -> Response:
+    return FileResponse(FOLDER / "label.html", headers=NO_CACHE)
+
+
 async def file(request: Request, path: FilePath) -> Response:
     response = await FILES.get_response(path.file, request.scope)
     response.headers.update(NO_CACHE)
@@ -75,5 +79,6 @@ SYSTEM_ENDPOINTS = (
     Endpoint("GET", "/openapi.json", document, described=False),
     Endpoint("GET", "/docs", docs, described=False),
     Endpoint("GET", "/", page, described=False),
+    Endpoint("GET", "/label", label_page, described=False),
     Endpoint("GET", "/page/{file:path}", file, described=False),
 )

@@ -243,7 +243,7 @@ def decision_from(decided: dict[str, Any]) -> Any:
     if decided["type"] == "Task":
         from evenhand.sampling import Task
 
-        return Task(**fields)
+        return Task(**{**fields, "choices": tuple(fields["choices"])})
     if decided["type"] == "Allocation":
         import pandas as pd
 

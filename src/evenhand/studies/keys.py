@@ -11,7 +11,7 @@ import hmac
 import secrets
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple
 
 from sqlalchemy import insert, select, update
 
@@ -20,11 +20,25 @@ from evenhand.studies.codec import moment, now
 from evenhand.studies.schema import KEYS
 from evenhand.studies.store import Store
 
-__all__ = ["ROLES", "Key", "Ring", "Role", "add_key", "list_keys", "new_key", "passing_key", "read_keys", "revoke_key"]
+__all__ = [
+    "ALLOWED",
+    "ROLES",
+    "Key",
+    "Ring",
+    "Role",
+    "add_key",
+    "list_keys",
+    "new_key",
+    "passing_key",
+    "read_keys",
+    "revoke_key",
+]
 
-Role = Literal["decide", "report", "read"]
-ROLES: tuple[Role, ...] = get_args(Role)
-"""To take decisions, to report rewards, to read: a key has one role."""
+Role = Literal["decide", "report", "read", "both"]
+ROLES: tuple[Role, ...] = ("decide", "report", "read")
+"""To take decisions, to report rewards, to read: what a route needs, and the roles that most keys have."""
+ALLOWED: Mapping[Role, tuple[Role, ...]] = {role: (role,) for role in ROLES} | {"both": ("decide", "report")}
+"""What a key of each role may do; "both" is for people who label, and for programs that ask and tell alike."""
 LONGEST = 200
 """Characters of the longest note."""
 
@@ -35,7 +49,7 @@ class Key(NamedTuple):
     Attributes
     ----------
     id : the part of its text that may be shown; it names the key when it is revoked.
-    role : "decide", "report" or "read".
+    role : "decide", "report", "read", or "both" to decide and to report.
     note : its owner or its purpose.
     created, revoked : when, in UTC; a valid key was never revoked.
     """
@@ -53,8 +67,8 @@ def new_key(role: Role) -> str:
     >>> new_key("read").startswith("eh_read_")
     True
     """
-    if role not in ROLES:
-        raise ArgumentError(wanted("role", f"one of {', '.join(ROLES)}", role))
+    if role not in ALLOWED:
+        raise ArgumentError(wanted("role", f"one of {', '.join(ALLOWED)}", role))
     return f"eh_{role}_{secrets.token_hex(4)}_{secrets.token_urlsafe(32)}"
 
 
@@ -67,9 +81,10 @@ def passing_key(text: str, note: str) -> tuple[Key, str]:
         If the text is not one that `new_key` made.
     """
     parts = text.split("_", 3)
-    if len(parts) != 4 or parts[0] != "eh" or parts[1] not in ROLES or len(parts[3]) < 43:
+    if len(parts) != 4 or parts[0] != "eh" or parts[1] not in ALLOWED or len(parts[3]) < 43:
         raise ArgumentError(wanted("key", "the text of a key, from new_key", "something else"))
-    return Key(parts[2], parts[1], note, datetime.now(UTC), None), _digest(text)
+    role: Role = parts[1]  # type: ignore[assignment]
+    return Key(parts[2], role, note, datetime.now(UTC), None), _digest(text)
 
 
 def add_key(store: Store, role: Role, note: str = "") -> str:

@@ -1,0 +1,92 @@
+"""`evenhand label`: a day of labelling in a shell, and through the files of a labelling tool."""
+
+import json
+
+import pandas as pd
+import pytest
+from sklearn.datasets import load_diabetes
+from typer.testing import CliRunner
+
+from evenhand.cli import app
+
+OPTIONS = ("--id", "patient", "--group", "sex", "--features", "age,bmi,s5", "--labels", "low,high")
+
+
+def call(*words, answers=""):
+    return CliRunner().invoke(app, ["label", *map(str, words)], input=answers)
+
+
+@pytest.fixture
+def patients(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    frame = load_diabetes(as_frame=True, scaled=False).frame
+    frame["patient"] = [f"p{number}" for number in range(len(frame))]
+    frame["sex"] = frame["sex"].map({1.0: "f", 2.0: "m"})
+    frame.to_csv("patients.csv", index=False)
+    return frame.set_index("patient")
+
+
+def test_a_day_at_the_shell(patients):
+    first = call(
+        "patients.csv", *OPTIONS, "--seed", "1", "--items", 5, "--out", "l.csv", answers="1\nhigh\nx\nc\n2\nr\ns\nq\n"
+    )
+    assert first.exit_code == 0, first.output
+    assert "answer with a number or a label" in first.output
+    assert "is high now" in first.output
+    labels = pd.read_csv("l.csv")
+    assert labels["label"].tolist() == ["low", "high"]
+    assert set(labels["group"]) <= {"f", "m"}
+    assert call("patients.csv", *OPTIONS, "--items", 1, answers="1\n").exit_code == 0
+    told = json.loads(call("patients.csv", *OPTIONS, "--items", 0, "--json").stdout)
+    assert sum(row["labelled"] for row in told["progress"]) == 3
+    assert sum(row["rejected"] for row in told["progress"]) == 1
+
+
+def test_a_day_through_files(patients):
+    out = call("patients.csv", *OPTIONS, "--seed", "1", "--items", 30, "--tasks", "tasks.csv")
+    assert out.exit_code == 0, out.output
+    tasks = pd.read_csv("tasks.csv")
+    assert len(tasks) == 30
+    assert tasks["text"][0].startswith(f"patient {tasks['id'][0]}, age ")
+    tasks["label"] = ["high" if patients.loc[one, "target"] > 140 else "low" for one in tasks["id"]]
+    tasks.to_csv("labels.csv", index=False)
+    read = call("patients.csv", *OPTIONS, "--read", "labels.csv", "--out", "out.csv")
+    assert "30 labels read, 0 items rejected, 0 left open" in read.output
+    assert len(pd.read_csv("out.csv")) == 30
+
+
+def test_more_than_two_labels(patients):
+    frame = pd.read_csv("patients.csv").assign(level=lambda f: pd.cut(f["target"], 3, labels=["low", "mid", "high"]))
+    options = [*OPTIONS[:-1], "low,mid,high"]
+    assert call("patients.csv", *options, "--seed", "1", "--items", 60, "--tasks", "t.csv").exit_code == 0
+    levels = frame.set_index("patient")["level"]
+    tasks = pd.read_csv("t.csv").assign(label=lambda t: levels.loc[t["id"]].tolist())
+    tasks.to_csv("l.csv", index=False)
+    read = call("patients.csv", *options, "--read", "l.csv", "--json")
+    assert '"told":60' in read.stdout.replace(" ", "")
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"--labels": "low"}, "at least two labels"),
+        ({"--id": "sex"}, "each id once"),
+        ({"--group": "ward"}, "ward"),
+        ({"--features": "age,ward"}, "ward"),
+        ({"--choice": "clever"}, "choice"),
+        ({"--read": "patients.csv"}, "columns id and label"),
+        ({"--tasks": "tasks.xml"}, r"ends in .csv"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(patients, changed, words):
+    options = {**dict(zip(OPTIONS[::2], OPTIONS[1::2], strict=True)), **changed}
+    refused = call("patients.csv", *[word for pair in options.items() for word in pair])
+    assert words in str(refused.exception)
+
+
+def test_a_state_of_other_items_or_labels_is_refused(patients):
+    assert call("patients.csv", *OPTIONS, "--items", 0).exit_code == 0
+    call("patients.csv", *OPTIONS, "--items", 1, "--tasks", "t.csv")
+    assert "as in labels.evenhand" in str(call("patients.csv", *OPTIONS[:-1], "a,b").exception)
+    pd.read_csv("patients.csv").head(100).to_csv("others.csv", index=False)
+    assert "holds other ids" in str(call("others.csv", *OPTIONS).exception)

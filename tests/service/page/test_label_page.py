@@ -1,0 +1,112 @@
+"""An annotator's day in a browser: items one by one, a key for each label, and nothing of it lost."""
+
+from __future__ import annotations
+
+import pytest
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.wait import WebDriverWait
+
+from evenhand.sampling import LabelledItems, LabelQueue, OptimisticSampler
+from evenhand.studies import Store, Study
+from evenhand.studies.keys import add_key
+from tests.service.conftest import Served
+
+WORLD = LabelledItems(items=40, seed=1)
+DOT = (
+    "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' width='40' height='40'%3E"
+    "%3Ccircle cx='20' cy='20' r='15' fill='teal'/%3E%3C/svg%3E"
+)
+
+
+class Annotator:
+    """Somebody who labels at the page."""
+
+    def __init__(self, driver, served: Served, key: str) -> None:
+        self.driver, self.served, self.key = driver, served, key
+
+    def begin(self, name: str = "labels", annotator: str = "ann") -> None:
+        self.driver.get("about:blank")
+        self.driver.get(f"{self.served.url}/label#key={self.key}&study={name}&annotator={annotator}")
+
+    def shown(self) -> str:
+        """The item that is shown, "end" where there is none any more, or nothing yet."""
+        return self.driver.execute_script(
+            "return document.querySelector('#end') ? 'end' : document.querySelector('#item')?.dataset.item ?? ''"
+        )
+
+    def item(self) -> str:
+        WebDriverWait(self.driver, 20, 0.05).until(lambda _: self.shown())
+        return self.shown()
+
+    def press(self, key: str) -> None:
+        before = self.item()
+        self.driver.find_element(By.TAG_NAME, "body").send_keys(key)
+        WebDriverWait(self.driver, 20, 0.05).until(lambda _: self.shown() not in ("", before))
+
+    def sees(self, text: str) -> None:
+        WebDriverWait(self.driver, 20, 0.05).until(
+            lambda d: text in d.find_element(By.TAG_NAME, "body").text, f"no {text!r} on the page"
+        )
+
+
+@pytest.fixture
+def annotator(chromium, tmp_path):
+    store = Store.at(tmp_path / "labels.evenhand", create=True)
+    for name, content in (("labels", [f"patient {i}" for i in range(40)]), ("pictures", [DOT] * 40)):
+        sampler = OptimisticSampler(["easy", "hard"], classes=["no", "yes"], seed=1)
+        queue = LabelQueue(WORLD.ids, WORLD.features, groups=WORLD.groups, sampler=sampler, content=content, seed=1)
+        Study.create(store.url, queue, name=name).close()
+    key = add_key(store, "both")
+    served = Served(store)
+    yield Annotator(chromium, served, key)
+    chromium.get("about:blank")
+    served.stop()
+
+
+def test_items_are_labelled_rejected_and_left_by_keys(annotator):
+    annotator.begin()
+    first = annotator.item()
+    annotator.press("1")
+    second = annotator.item()
+    annotator.press("r")
+    left = annotator.item()
+    annotator.press("s")
+    annotator.press("2")
+    annotator.sees("2 labelled")
+    with Study.open(annotator.served.store.url, "labels") as study:
+        told = study.policy.annotations
+        assert told["id"].tolist()[0] == first
+        assert told["label"].tolist() == ["no", "yes"]
+        assert set(told["annotator"]) == {"ann"}
+        assert study.policy.progress["rejected"].sum() == 1
+        assert study.policy.open_items()[0] == left
+        assert not {second, left} & set(told["id"])
+
+
+def test_a_picture_is_shown_and_labelled_with_a_click(annotator):
+    annotator.begin("pictures")
+    annotator.item()
+    width = "return document.querySelector('#item img').naturalWidth"
+    WebDriverWait(annotator.driver, 20, 0.05).until(lambda driver: driver.execute_script(width))
+    annotator.driver.find_element(By.CSS_SELECTOR, "button[data-label=yes]").click()
+    annotator.sees("1 labelled")
+
+
+def test_without_a_key_the_page_asks_for_one_and_a_refusal_is_said(annotator):
+    annotator.driver.get("about:blank")
+    annotator.driver.get(f"{annotator.served.url}/label")
+    annotator.driver.execute_script("sessionStorage.clear()")
+    annotator.driver.get("about:blank")
+    annotator.driver.get(f"{annotator.served.url}/label")
+    annotator.sees("Study")
+    for name, value in (("study", "labels"), ("key", "eh_wrong")):
+        annotator.driver.find_element(By.NAME, name).send_keys(value)
+    annotator.driver.find_element(By.CSS_SELECTOR, "form button").click()
+    annotator.sees("the key is unknown or revoked")
+
+
+def test_the_day_ends_where_no_item_is_left(annotator):
+    annotator.begin()
+    while annotator.item() != "end":
+        annotator.press("1")
+    annotator.sees("nothing is left to ask for")
