@@ -107,6 +107,8 @@ class Conversation(Configured):
     apart: ClassVar[bool] = False
     """Whether a study may keep the open tickets in its log, and the policy without them: no decision looks at them."""
     seed: int
+    first_ticket = 1
+    """The number of the first ticket."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -123,7 +125,7 @@ class Conversation(Configured):
     @locked
     def taught(self) -> bool:
         """Whether it has decided or learned anything since it was made."""
-        return self._next > 1
+        return self._next > self.first_ticket
 
     # ------------------------------------------------------------------ tickets
 
@@ -168,7 +170,7 @@ class Conversation(Configured):
             raise foreign
         found = self._open.get(number)
         if found is None:
-            if 0 < number < self._next:
+            if self.first_ticket <= number < self._next:
                 raise ClosedTicketError(f"ticket {number} was told or forgotten before; nothing has changed")
             raise UnknownTicketError(f"ticket {number} was never handed out; the last one was {self._next - 1}")
         if handed and not all(map(_agrees, self._said(given), found[0])):
@@ -181,6 +183,12 @@ class Conversation(Configured):
         return said
 
     # ------------------------------------------------------------------ tickets that a log keeps
+
+    @locked
+    def number_tickets(self, first: int) -> None:
+        """Begin with a ticket of this number, so that no other conversation hands out the same."""
+        untaught("policy", self, "pass policy.fresh()")
+        self.first_ticket = self._next = first
 
     def remembers(self, number: int) -> bool:
         """Return whether what is needed to tell this open ticket is at hand."""
@@ -242,8 +250,8 @@ class Conversation(Configured):
             self._token = saved["token"]
         rows = saved["open"] if "token" not in saved else unpacked(item(saved, "open"), "open")
         for number, *kept in rows:
-            if type(number) is not int or not 0 < number < self._next or number in self._open:
-                raise refused("open", f"each id once, from 1 to {self._next - 1}", number)
+            if type(number) is not int or not self.first_ticket <= number < self._next or number in self._open:
+                raise refused("open", f"each id once, from {self.first_ticket} to {self._next - 1}", number)
             self._open[number] = self._remembered(number, *kept)
 
     def _kept(self, remembered: Any) -> tuple[Any, ...]:

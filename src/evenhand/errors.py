@@ -16,7 +16,9 @@
     │       └── ForeignTicketError   another policy's or study's, or signed by nobody
     ├── StateFileError           a saved policy that is truncated, foreign or of a newer format
     ├── StoreError               a store of studies that cannot be reached, or has another schema
-    │   └── UnknownStudyError    no study of that name is in the store
+    │   ├── UnknownStudyError    no study of that name is in the store
+    │   ├── UnknownWorkerError   no worker of that name works on the study
+    │   └── FencedError          another process has taken a worker over, or it has left
     ├── ReplayError              a study's log does not lead to what was decided
     ├── ContractError            a policy or world breaks the contract of `evenhand.checks`
     ├── RegistryError            a name that is not registered, or is registered twice
@@ -43,6 +45,7 @@ __all__ = [
     "DatasetError",
     "EvenhandError",
     "ExhaustedError",
+    "FencedError",
     "ForeignTicketError",
     "MissingExtraError",
     "ModelError",
@@ -58,6 +61,7 @@ __all__ = [
     "UnknownArmError",
     "UnknownStudyError",
     "UnknownTicketError",
+    "UnknownWorkerError",
     "VerdictError",
     "wanted",
 ]
@@ -140,6 +144,14 @@ class StoreError(EvenhandError):
 
 class UnknownStudyError(StoreError):
     """No study of that name is in the store."""
+
+
+class UnknownWorkerError(StoreError):
+    """No worker of that name works on the study."""
+
+
+class FencedError(StoreError):
+    """Another process has taken a worker over, or it has left."""
 
 
 class ReplayError(EvenhandError):

@@ -590,6 +590,8 @@ class KernelPolicy(Conversation):
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restored` needs to continue exactly here."""
         body: dict[str, Any] = {"config": self.config(), "dimension": self.dimension if self._begun else None}
+        if self.first_ticket != 1:
+            body["first"] = self.first_ticket
         if self._begun:
             body |= {"round": self.round, "tickets": self._saved_tickets(), "state": flat(self._state)}
             body["columns"] = self._columns
@@ -606,6 +608,8 @@ class KernelPolicy(Conversation):
             If a value cannot have been saved; its name is said.
         """
         policy = cls(**item(snapshot, "config"))
+        if "first" in snapshot:
+            policy.first_ticket = policy._next = whole(snapshot, "first", 1)
         if item(snapshot, "dimension") is None:
             if "round" in snapshot:
                 raise refused("dimension", "a whole number, as rounds were played", None)
@@ -631,14 +635,17 @@ class KernelPolicy(Conversation):
             asked = item(snapshot, "next") == policy.round + 1  # every round by ask, so that round and id are the same
             rows = [(id, id if asked else 0, index, shown) for id, index, shown in item(snapshot, "open")]
             policy._resume({"next": snapshot["next"], "open": rows})
-        if policy._next - 1 > policy.round:
-            raise refused("next", f"at most {policy.round + 1}, one more than the rounds", policy._next)
+        handed_out = policy._next - policy.first_ticket
+        if handed_out > policy.round:
+            raise refused(
+                "next", f"at most {policy.round + policy.first_ticket}, one more than the rounds", policy._next
+            )
         arms = [i for (_, _, index), _, _, *slate in policy._open.values() for i in (slate[0] if slate else [index])]
         at_hand = np.bincount(np.array(arms, np.int64), minlength=len(policy._labels))
         policy._waiting[:] = at_hand
         if "waiting" in snapshot:
             fill(policy._waiting, snapshot["waiting"], "waiting")
-            if (policy._waiting < at_hand).any() or policy._waiting.sum() > (policy._next - 1) * policy.plays:
+            if (policy._waiting < at_hand).any() or policy._waiting.sum() > handed_out * policy.plays:
                 raise refused("waiting", "the open tickets of each arm", policy._waiting.tolist())
         return policy
 

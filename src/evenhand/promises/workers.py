@@ -4,7 +4,8 @@ A share r_i = p_i/q_i, in lowest terms, with the whole tolerance a is promised a
 the workers' logs, each log's own order kept: N_i(t) >= floor(r_i t) - a. Let D_i = N_i - r_i t over a log, exactly.
 
 As N is whole, N >= floor(x) - a iff N + a + 1 > x. So the promise is D_i > -(a + 1), which is D_i >= -A_i with A_i = a
-+ 1 - 1/q_i. No floor is left, and D_i adds over logs.
++ 1 - 1/q_i. No floor is left, and D_i adds over logs. Where an arm is not always on offer, t counts only the rounds in
+which it was; nothing below changes.
 
 Theorem 1 (all merge orders at once). Behind a common prefix `base` every merge order keeps the promise iff for every i
 
@@ -35,7 +36,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -65,20 +66,26 @@ class Balance:
         self.shares = tuple(shares)
         self.rounds = 0
         self.pulls = [0] * len(self.shares)
+        self._missed = [0] * len(self.shares)
+        """The rounds in which the arm was not on offer, which do not count for it."""
         self._least = [0] * len(self.shares)
         """q_i D_i at its least before a pull of the arm; between two pulls D_i only falls."""
 
-    def play(self, arm: int) -> None:
-        """Count the next round, in which this arm was played."""
+    def play(self, arm: int, offered: Collection[int] | None = None) -> None:
+        """Count the next round, in which this arm was played, and only these arms were on offer, None for all."""
         share = self.shares[arm]
-        before = share.denominator * self.pulls[arm] - share.numerator * self.rounds
+        before = share.denominator * self.pulls[arm] - share.numerator * (self.rounds - self._missed[arm])
         self._least[arm] = min(self._least[arm], before)
         self.pulls[arm] += 1
         self.rounds += 1
+        if offered is not None:
+            for other in set(range(len(self.shares))) - set(offered):
+                self._missed[other] += 1
 
     def now(self) -> list[Fraction]:
         """Return D_i after the last round (n_arms,)."""
-        return [n - r * self.rounds for n, r in zip(self.pulls, self.shares, strict=True)]
+        counted = zip(self.pulls, self.shares, self._missed, strict=True)
+        return [n - r * (self.rounds - missed) for n, r, missed in counted]
 
     def least(self) -> list[Fraction]:
         """Return the least D_i of all prefixes, the empty one among them (n_arms,)."""

@@ -37,7 +37,7 @@ __all__ = [
     "to_text",
 ]
 
-Kind = Literal["ask", "tell", "forget", "expire", "set", "add", "retire", "change"]
+Kind = Literal["ask", "tell", "forget", "expire", "set", "add", "retire", "change", "begin", "join", "leave", "take"]
 WORDS_OF_FORCED = "owed its share"
 """The reason of a forced decision in logs without reason codes."""
 NESTED = {list, dict}
@@ -52,7 +52,8 @@ class Event(NamedTuple):
     ----------
     sequence : its position, 1, 2, ...
     kind : "ask", "tell", "forget", "expire" (the ticket was open for too long), "set" (a setting of the study), or a
-        change of the promise: "add", "retire", "change".
+        change of the promise: "add", "retire", "change". Of a study with several workers also "begin", "join" and
+        "leave", in the log that says who works on it, and "take", with what a worker was told that others learned.
     ticket : the ticket's number; None for a setting, a change, and a report without a ticket.
     at : when, in UTC.
     given : the arguments of the policy's method, by name.

@@ -79,9 +79,19 @@ class Log:
         """Return the last entry's position and digest, (0, "") for an empty log."""
         return _driver(connection).execute(self._last).fetchone() or (0, "")
 
+    def shared(self, connection: Connection) -> bool:
+        """Say whether this log says who works on a study with several workers, and holds no decisions."""
+        first = EVENTS.c.sequence == 1, EVENTS.c.kind == "begin"
+        return connection.scalar(select(EVENTS.c.kind).where(self._mine, *first)) is not None
+
     def digest(self, connection: Connection, sequence: int) -> str | None:
         """Return the digest of an entry, None where there is no such entry."""
         return connection.scalar(select(EVENTS.c.digest).where(self._mine, EVENTS.c.sequence == sequence))
+
+    def has_digest(self, connection: Connection, digest: str) -> bool:
+        """Say whether an entry has this digest."""
+        there = select(EVENTS.c.sequence).where(self._mine, EVENTS.c.digest == digest).limit(1)
+        return connection.scalar(there) is not None
 
     def append(self, connection: Connection, entries: Sequence[Entry], *, commit: bool = False) -> None:
         """Write entries at the end.

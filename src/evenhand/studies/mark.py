@@ -55,7 +55,7 @@ class Count:
         elif entry.kind in CHANGES:
             returned = (from_text(entry.decision) or {}).get("returned")
             self.check.changed(entry.kind, arguments_of(entry.given), returned)
-        elif entry.kind != "set":
+        elif entry.kind in ("forget", "expire"):
             self.forgotten += 1
 
 

@@ -14,10 +14,12 @@ from evenhand.errors import ArgumentError, ReplayError, wanted
 from evenhand.studies.chain import Entry
 from evenhand.studies.codec import arguments_of, as_decided, from_text, plain, to_text
 
-__all__ = ["CHANGES", "Arguments", "Operation", "apply", "decision_text", "replay_entry", "returned_text"]
+__all__ = ["CHANGES", "NOTES", "Arguments", "Operation", "apply", "decision_text", "replay_entry", "returned_text"]
 
 CHANGES = ("add", "retire", "change")
 """The kinds of operations that change what a policy promises; they have no ticket."""
+NOTES = ("set", "begin", "join", "leave")
+"""The kinds of entries that are about the study and not for its policy: a setting, and who works on it."""
 
 
 class Operation(NamedTuple):
@@ -101,7 +103,7 @@ def apply(policy: Any, kind: str, ticket: Any, arguments: dict[str, Any]) -> Any
         return policy.ask(**arguments)
     if kind in CHANGES:
         return getattr(policy, kind)(**arguments)
-    if kind == "set":
+    if kind in NOTES:
         return None
     if type(ticket) is int and isinstance(policy, Conversation):
         ticket = policy.by_number(ticket)

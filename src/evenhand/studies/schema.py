@@ -6,6 +6,10 @@
     keys        the keys of the service, hashed
     monitors    the metrics that are watched
     alerts      the alerts that monitors raised
+    workers     who decides in the log of a worker, and what it last reported to the others
+
+A study with several workers has a log of its own, which says who works on it, and one for each worker: rows of
+`studies` whose names are the study's, a slash, and the worker's.
 
 Everything but `events` and a study's first snapshot can be rebuilt.
 """
@@ -26,10 +30,23 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-__all__ = ["ALERTS", "EVENTS", "KEYS", "METADATA", "MONITORS", "REVISION", "REVISIONS", "SNAPSHOTS", "STUDIES"]
+__all__ = [
+    "ALERTS",
+    "EVENTS",
+    "KEYS",
+    "METADATA",
+    "MONITORS",
+    "REVISION",
+    "REVISIONS",
+    "SNAPSHOTS",
+    "STUDIES",
+    "WORKERS",
+]
 
-REVISION = "0001"
+REVISION = "0002"
 """The migration that makes these tables."""
+WITHOUT_WORKERS = "0001"
+"""The tables that lack only `workers`: they are enough for studies with one worker."""
 REVISIONS = "evenhand_revision"
 """The table that says which migration a store has; other programs call theirs alembic_version."""
 
@@ -123,4 +140,17 @@ ALERTS = Table(
     Column("raised_at", BigInteger, nullable=False),
     Column("cleared_at", BigInteger),
     Column("delivered_at", BigInteger),
+)
+
+WORKERS = Table(
+    "workers",
+    METADATA,
+    _of_study(primary_key=True),
+    Column("claim", BigInteger, nullable=False),
+    Column("holder", String(200)),
+    Column("claimed_at", BigInteger),
+    Column("left_at", BigInteger),
+    Column("reported", BigInteger, nullable=False),
+    Column("reported_at", BigInteger),
+    Column("report", Text),
 )

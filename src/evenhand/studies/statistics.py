@@ -108,7 +108,7 @@ class Statistics(PromiseCheck):
             returned = (from_text(row.decision) or {}).get("returned")
             self.changed(row.kind, arguments_of(row.given), returned)
             self._begin_epoch(row.at, row.kind)
-        elif row.kind != "set":
+        elif row.kind in ("forget", "expire"):
             self.forgotten += 1
             self.open.pop(row.ticket or 0, None)
 

@@ -22,7 +22,7 @@ from sqlalchemy.exc import DBAPIError, DisconnectionError, IntegrityError
 from sqlalchemy.pool import StaticPool
 
 from evenhand.errors import ArgumentError, MissingExtraError, StoreError, wanted
-from evenhand.studies.schema import KEYS, REVISION, REVISIONS, STUDIES
+from evenhand.studies.schema import KEYS, REVISION, REVISIONS, STUDIES, WITHOUT_WORKERS
 from evenhand.studies.turns import wait_turn
 
 if TYPE_CHECKING:
@@ -127,8 +127,14 @@ class Store:
 
     def names(self) -> list[str]:
         """Return the names of the studies, oldest first."""
+        studies = select(STUDIES.c.name).where(~STUDIES.c.name.contains("/")).order_by(STUDIES.c.id)
         with self.reading() as connection:
-            return list(connection.scalars(select(STUDIES.c.name).order_by(STUDIES.c.id)))
+            return list(connection.scalars(studies))
+
+    @property
+    def file(self) -> str | None:
+        """The path of an SQLite file; None for other stores."""
+        return self._file
 
     def check_writable(self) -> None:
         """Write to the store and undo it at once.
@@ -200,7 +206,7 @@ class Store:
             raise StoreError(f"{self.url}: no store is there yet; `evenhand new` and Study.create make one")
         if revision is None:
             self.upgrade()
-        elif revision != REVISION:
+        elif revision not in (REVISION, WITHOUT_WORKERS):
             self._known(revision)
             if not older:
                 raise StoreError(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -24,6 +24,7 @@ from evenhand.errors import (
     EvenhandError,
     UnknownStudyError,
     UnknownTicketError,
+    UnknownWorkerError,
     wanted,
 )
 from evenhand.protocol import Label
@@ -82,6 +83,8 @@ class Study:
         self._log = Log(store, self._number)
         self._turn = threading.RLock()
         self._replay: Replay | None = None
+        self._admit: Callable[[Connection, Replay, Sequence[Operation]], None] | None = None
+        """Refuses a transaction in which this process may not decide."""
         self._added = False
         self._statistics: Statistics | None = None
 
@@ -93,6 +96,7 @@ class Study:
         *,
         name: str | None = None,
         expire_after: float | str | timedelta | None = None,
+        workers: int = 1,
     ) -> Study:
         """Create a study in a store, which is created if missing.
 
@@ -103,17 +107,25 @@ class Study:
         name : the study's name: letters, digits, - and _. By default the file's name, else "study".
         expire_after : how long a ticket may stay open: a timedelta, seconds, or a text such as "7d" or "12h". The first
             ask, tell or forget after that closes it, with an entry in the log. By default tickets never expire.
+        workers : how many processes may decide at the same time without waiting for each other, named "w1", "w2", ...;
+            see `evenhand.studies.SharedStudy`. Each opens the study with `worker=`.
 
         Raises
         ------
         ArgumentError
-            If the name is not of that form or taken, the policy cannot be saved, its tickets are still open, or
-            `expire_after` is no duration.
+            If the name is not of that form or taken, the policy cannot be saved, its tickets are still open,
+            `expire_after` is no duration, or no rule is known by which several workers keep the policy's promise.
+        SharesError
+            If so many workers cannot keep the promise; the message names the least tolerance that would do.
         StoreError
             If the store cannot be reached, or the place is not a store.
         """
         state = state_of_new(policy)
         name, after = name_of_new(name, store), read_expiry(expire_after)
+        if whole("workers", workers, low=1) > 1:
+            from evenhand.studies.shared_study import create_shared
+
+            return create_shared(store, policy, name, after, workers)
         at = now()
         row = {"name": name, "policy": registry.name_of(policy), "secret": new_secret(), "created_at": at}
         with open_store(store, create=True) as place:
@@ -130,13 +142,24 @@ class Study:
             return cls(place, name)
 
     @classmethod
-    def open(cls, store: Store | str | os.PathLike[str], name: str | None = None) -> Study:
+    def open(
+        cls, store: Store | str | os.PathLike[str], name: str | None = None, *, worker: str | None = None
+    ) -> Study:
         """Open a study; without a name, the only one in the store.
+
+        Parameters
+        ----------
+        worker : which worker this process is, of a study with several. The process that opens a worker last is the one
+            that decides; an earlier one is refused from then on. Without it the study can be read, told and verified.
 
         Raises
         ------
         UnknownStudyError
             If there is no such study, or several and no name is given.
+        UnknownWorkerError
+            If no such worker works on the study.
+        FencedError
+            If the worker has left.
         StoreError
             If the store does not exist or cannot be reached.
         """
@@ -147,7 +170,25 @@ class Study:
                     there = ", ".join(names[:12]) or "none"
                     raise UnknownStudyError(f"{place.url}: wanted the name of a study; there: {there}")
                 name = names[0]
-            return cls(place, name)
+            if isinstance(name, str) and "/" in name:
+                study, _, own = name.partition("/")
+                raise UnknownStudyError(f"{name!r} is the log of a worker; open study {study!r} with worker={own!r}")
+            return cls(place, name)._with_workers(worker)
+
+    def _with_workers(self, worker: str | None) -> Study:
+        """Return the study as it is, or as one with several workers where it has them."""
+        with self.store.reading() as connection:
+            shared = self._log.shared(connection)
+        if shared:
+            from evenhand.studies.shared_study import SharedStudy
+
+            return SharedStudy(self.store, self.name, worker)
+        if worker is not None:
+            raise UnknownWorkerError(
+                f"study {self.name!r} has one log and no worker {worker!r}: open it without worker=, or create one "
+                "with workers=4"
+            )
+        return self
 
     # ------------------------------------------------------------------ the conversation
 
@@ -263,6 +304,8 @@ class Study:
                 replay = self._replay
                 if replay is None or replay.sequence < last:
                     replay = self._follow(connection)
+                if self._admit is not None:
+                    self._admit(connection, replay, operations)
                 mark_version(replay, connection, self._number, now())
                 transaction = Transaction(connection, self._log, replay, self._ticket)
                 outcomes = transaction.done(operations)
@@ -306,6 +349,29 @@ class Study:
             If it is another study's, or its signature is wrong.
         """
         return number_of(self.name, self._secret, ticket)
+
+    # ------------------------------------------------------------------ workers
+
+    @property
+    def workers(self) -> pd.DataFrame:
+        """The workers, a row each, as `evenhand.studies.SharedStudy` shows them; none of a study with one log."""
+        import pandas as pd
+
+        from evenhand.studies.shared_study import COLUMNS
+
+        return pd.DataFrame(columns=COLUMNS)
+
+    def join(self, name: str) -> Study:
+        """Add a worker to a study with several."""
+        raise self._alone("join")
+
+    def leave(self, name: str) -> None:
+        """End the work of a worker of a study with several."""
+        raise self._alone("leave")
+
+    def _alone(self, what: str) -> ArgumentError:
+        mend = "create one with workers=2 or more"
+        return ArgumentError(wanted(what, "a study with workers", f"{self.name!r}, which has one log", mend))
 
     # ------------------------------------------------------------------ what is known
 
@@ -354,8 +420,7 @@ class Study:
         """Yield the log's entries after the one numbered `after`, up to the present end."""
         last = self.sequence
         while after < last:
-            with self.store.reading() as connection:
-                page = next(self._log.pages(connection, after, last), [])
+            page = self.page(after, last)
             yield from map(as_event, page)
             after = page[-1].sequence if page else last
 
@@ -416,6 +481,16 @@ class Study:
             statistics.advance(self.entries(statistics.sequence))
             self._statistics = statistics
             return statistics
+
+    def has_digest(self, digest: str) -> bool:
+        """Say whether an entry of the log has this digest."""
+        with self.store.reading() as connection:
+            return self._log.has_digest(connection, digest)
+
+    def page(self, after: int, last: int) -> list[Entry]:
+        """Return the first stored entries after the one numbered `after`, up to the one numbered `last`."""
+        with self.store.reading() as connection:
+            return next(self._log.pages(connection, after, last), [])
 
     def entries(self, after: int = 0) -> Iterator[Entry]:
         """Yield the log's entries after the one numbered `after`, as they are stored."""

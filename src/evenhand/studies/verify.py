@@ -45,6 +45,8 @@ class Verification:
     promise_kept : whether it was kept; None if there is none, or it is not due yet.
     worst_shortfall, worst_arm, worst_round : the largest r_i t - N_i(t) with its arm and round; None without one.
     rounds_in_violation, first_violation : the number of rounds in which it was broken, and the first (round, arm).
+    room : of a study with several workers, for each arm how many pulls more every merge order of their logs could lack
+        before the promise is broken; None for one worker. The digest of such a study is that of every log.
     mark : where this verification ended, for the next one to continue from (`since=`); None if something is wrong.
     """
 
@@ -67,6 +69,7 @@ class Verification:
     notes: tuple[str, ...] = field(default=())
     since: int = 0
     mark: bytes | None = field(default=None, repr=False, compare=False)
+    room: dict[Label, float] | None = None
 
     @property
     def ok(self) -> bool:
@@ -77,6 +80,8 @@ class Verification:
         """Return the result as plain data: `ok` and every attribute but `mark`."""
         found = {"ok": self.ok} | dataclasses.asdict(self)
         del found["mark"]
+        if self.room is None:
+            del found["room"]
         return found
 
 
@@ -116,7 +121,7 @@ def verify(
     try:
         with store.reading() as connection:
             problems += [*damages(connection), *_duplicate_keys(connection, log.study)]
-            if known is not None and not _holds(connection, log.study, known):
+            if known is not None and not log.has_digest(connection, known):
                 problems.append(f"no entry has the digest {known}: entries were cut off, or written anew")
             try:
                 verifier = _Verifier(connection, log, birth, mark, notes)
@@ -189,11 +194,6 @@ def _missing(connection: Connection, study: int, last: int, reached: int) -> Ite
         yield f"the last entry has the number {last}, there are {there} entries, {read}"
 
 
-def _holds(connection: Connection, study: int, digest: str) -> bool:
-    there = select(EVENTS.c.sequence).where(EVENTS.c.study == study, EVENTS.c.digest == digest).limit(1)
-    return connection.scalar(there) is not None
-
-
 class _Verifier:
     """A replay of the log from the first snapshot, or from a mark.
 
@@ -214,7 +214,7 @@ class _Verifier:
         self.count = Count(begun.policy, begun.digest)
         if mark is not None:
             self._policy, self.count = from_bytes(mark.state, "since"), mark.resume(begun.policy)
-            if log.digest(connection, mark.sequence) != mark.digest:
+            if mark.sequence and log.digest(connection, mark.sequence) != mark.digest:
                 raise ReplayError(f"entry {mark.sequence} is not the one that the earlier verification ended with")
             notes.append(f"entries 1 to {mark.sequence} were not read: an earlier verification found them sound")
         later = SNAPSHOTS.c.study == log.study, SNAPSHOTS.c.sequence >= self.count.sequence

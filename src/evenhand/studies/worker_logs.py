@@ -1,0 +1,137 @@
+"""The logs of workers: where they lie, who may decide in them, and how one is begun and closed.
+
+On a server and in memory a worker's log lies in the study's store, under rows of its own. Beside a file it has a file
+of its own, so that no worker waits for another. The process that claimed a worker last is the one that decides: each of
+its transactions looks at the number of the claim while it holds the lock of the log, and stops where it is another's.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, delete, insert, select, update
+
+from evenhand import registry
+from evenhand.errors import ArgumentError, FencedError, StoreError
+from evenhand.state import to_bytes
+from evenhand.studies.chain import genesis
+from evenhand.studies.codec import now
+from evenhand.studies.log import Log
+from evenhand.studies.operations import Operation
+from evenhand.studies.replay import Replay
+from evenhand.studies.schema import EVENTS, SNAPSHOTS, STUDIES, WORKERS
+from evenhand.studies.snapshots import State, latest_replay, write_snapshot
+from evenhand.studies.store import Store
+from evenhand.studies.transaction import Transaction
+from evenhand.studies.versions import policy_version
+
+__all__ = ["Claim", "begin_log", "claim", "close_log", "log_name", "place_of", "row_of"]
+
+
+def log_name(study: str, worker: str) -> str:
+    """Return the name of the row of `studies` for a worker's log; no study can have such a name."""
+    return f"{study}/{worker}"
+
+
+def place_of(store: Store, study: str, worker: str) -> str | None:
+    """Return the file of a worker's log; None where it lies in the study's store."""
+    return f"{store.file}.{study}.{worker}" if worker and store.file is not None else None
+
+
+def begin_log(connection: Connection, store: Store, name: str, policy: Any, secret: str, expire_after: Any) -> str:
+    """Begin a log for a worker; return the digest before its first entry.
+
+    One that was begun before and never used, by a process that was killed before it joined, is begun anew.
+
+    Raises
+    ------
+    ArgumentError
+        If there is a log of that name, and it holds decisions.
+    """
+    at = now()
+    number = connection.scalar(select(STUDIES.c.id).where(STUDIES.c.name == name))
+    if number is not None:
+        mine = EVENTS.c.study == number
+        if connection.scalar(select(EVENTS.c.sequence).where(mine, EVENTS.c.kind == "ask").limit(1)) is not None:
+            raise ArgumentError(f"{store.url}: there is a log {name!r} with decisions of another study; move it away")
+        for table in (EVENTS, SNAPSHOTS, WORKERS):
+            connection.execute(delete(table).where(table.c.study == number))
+        connection.execute(delete(STUDIES).where(STUDIES.c.id == number))
+    row = {"name": name, "policy": registry.name_of(policy), "secret": secret, "created_at": at}
+    number = connection.scalar(insert(STUDIES).values(row).returning(STUDIES.c.id))
+    assert number is not None
+    state, birth = to_bytes(State(policy, policy.first_ticket - 1)), genesis(row)
+    write_snapshot(connection, number, 0, birth, at, policy_version(policy), state)
+    connection.execute(insert(WORKERS).values(study=number, claim=0, reported=0))
+    if expire_after is not None:
+        log = Log(store, number)
+        Transaction(connection, log, latest_replay(connection, log), int).set({"expire_after": expire_after})
+    return birth
+
+
+def row_of(connection: Connection, log: int, *, lock: bool = False) -> Any:
+    """Return the row of `workers` for a log; with `lock` nobody else changes it or decides in this transaction."""
+    if lock:
+        connection.execute(select(STUDIES.c.id).where(STUDIES.c.id == log).with_for_update())
+    row = connection.execute(select(WORKERS).where(WORKERS.c.study == log)).first()
+    if row is None:
+        raise StoreError(f"log {log} lacks its row in the table of workers: the store was tampered with")
+    return row
+
+
+def claim(store: Store, log: int, worker: str) -> Claim:
+    """Claim a worker: from now on this process decides in its log, and no earlier one does.
+
+    Raises
+    ------
+    FencedError
+        If the worker has left.
+    """
+    holder = f"{socket.gethostname()[:150]}:{os.getpid()}"
+    with store.writing() as connection:
+        row = row_of(connection, log, lock=True)
+        if row.left_at is not None:
+            raise FencedError(f"worker {worker!r} has left; study.join(NAME) adds a new one")
+        found = Claim(worker, log, int(row.claim) + 1)
+        changed = {"claim": found.number, "holder": holder, "claimed_at": now()}
+        connection.execute(update(WORKERS).where(WORKERS.c.study == log).values(changed))
+    return found
+
+
+def close_log(store: Store, log: int) -> None:
+    """Let nobody decide in a log any more; its open tickets may still be told."""
+    with store.writing() as connection:
+        row = row_of(connection, log, lock=True)
+        changed = {"claim": int(row.claim) + 1, "holder": None, "left_at": row.left_at or now()}
+        connection.execute(update(WORKERS).where(WORKERS.c.study == log).values(changed))
+
+
+class Claim(NamedTuple):
+    """The right to decide in a log, as long as nobody else claims it."""
+
+    worker: str
+    log: int
+    number: int
+
+    def check(self, connection: Connection, replay: Replay, operations: Sequence[Operation]) -> None:
+        """Refuse decisions of a process that has lost its claim; anybody may tell.
+
+        Raises
+        ------
+        FencedError
+            If another process has claimed the worker since, or it has left.
+        """
+        if all(operation.kind != "ask" for operation in operations):
+            return
+        row = connection.execute(CLAIMED.where(WORKERS.c.study == self.log)).first()
+        if row is None or row.claim != self.number:
+            gone = row is not None and row.left_at is not None
+            why = "it has left" if gone else f"it was opened again by {row.holder if row else 'nobody'}"
+            mend = "join a new one" if gone else "let each process open a worker of its own"
+            raise FencedError(f"worker {self.worker!r} is not this process's any more: {why}; {mend}")
+
+
+CLAIMED = select(WORKERS.c.claim, WORKERS.c.holder, WORKERS.c.left_at)
