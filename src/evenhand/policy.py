@@ -32,6 +32,7 @@ from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import OPEN, Gradual, bind, entry, interpreted, kernel
 from evenhand.kernels.flatten import flat, names, packer
 from evenhand.labels import by_label, in_columns, in_order
+from evenhand.pooling import Pool
 from evenhand.protocol import Decision, Label, arm_labels, find_label, places
 from evenhand.rng import Seed, draw_seed, stream
 from evenhand.saved import fill, item, refused, whole
@@ -217,6 +218,10 @@ class KernelPolicy(Conversation):
     dimension: int | None
     _told = False
     """Whether it was told anything without a ticket."""
+    additive: tuple[str, ...] = ()
+    """The fields of the state whose sums over workers are what one learner would have that was told all rewards."""
+    pool: Pool | None = None
+    """What the policy learned itself and what other workers reported, where it exchanges statistics."""
     round: int = _later()
     _labels: tuple[Label, ...] = _later()
     _params: Any = _later()
@@ -359,7 +364,10 @@ class KernelPolicy(Conversation):
 
     def _keep(self) -> dict[str, Any] | None:
         """Return copies of what the probabilities of the next decision follow from."""
-        return {name: array.copy() for name, array in self._read}
+        kept = {name: array.copy() for name, array in self._read}
+        if self.pool is not None and WAITING in kept:
+            kept[WAITING] = self.pool.waiting(kept[WAITING])
+        return kept
 
     def _defer(self, kept: dict[str, Any], shown: Floats) -> Deferred:
         """Return the probabilities of the decision just taken, to be computed when they are read."""
@@ -542,6 +550,74 @@ class KernelPolicy(Conversation):
         fresh.begin(self.dimension or 0)
         return any(a.tobytes() != b.tobytes() for a, b in zip(flat(self._state), flat(fresh._state), strict=True))
 
+    # ------------------------------------------------------------------ exchange with other workers
+
+    def new_pool(self) -> Pool:
+        """Return an empty pool for the learner's statistics.
+
+        Raises
+        ------
+        ArgumentError
+            If they do not add over workers.
+        """
+        if not self.additive:
+            what = "a learner whose statistics add, such as UCB1 or Thompson"
+            mend = "such workers learn alone"
+            raise ArgumentError(wanted("exchange", what, type(self).__name__, mend))
+        return Pool(self.additive, self.derive)
+
+    def derive(self, state: Any) -> None:
+        """Set in the learner's state what follows from the additive fields."""
+
+    @locked
+    def begin_exchange(self) -> None:
+        """Keep what is learned from now on apart from what other workers report.
+
+        Raises
+        ------
+        ArgumentError
+            If the learner's statistics do not add over workers.
+        """
+        self.pool = self.new_pool()
+
+    @property
+    def _learned(self) -> Any:
+        """The learner's state."""
+        return self._state
+
+    @locked
+    def report(self) -> dict[str, Any] | None:
+        """Return what the policy learned itself, for other workers: `rounds`, `waiting` and `statistics`, all
+        cumulative; None before it knows its contexts."""
+        if self.pool is None or not self._begun:
+            return None
+        statistics = self.pool.statistics(self._learned)
+        return {"rounds": self.round, "waiting": self._waiting.tolist(), "statistics": statistics}
+
+    @locked
+    def take_in(self, peers: dict[str, Any]) -> None:
+        """Decide from now on by these reports of other workers too; of each worker the one with the highest `number`
+        counts.
+
+        Raises
+        ------
+        ArgumentError
+            If the policy exchanges nothing, or a report is not one of its learner's; nothing has changed.
+        """
+        if self.pool is None:
+            raise ArgumentError(wanted("peers", "nothing: this policy learns alone", list(peers)))
+        if not self._begun:
+            self._begin_as(peers)
+        self.pool.take(self._learned, peers)
+
+    def _begin_as(self, peers: dict[str, Any]) -> None:
+        """Begin with the dimension of the contexts that the others saw."""
+        try:
+            (dimension,) = {report["statistics"]["dimension"] for report in peers.values()}
+        except (LookupError, TypeError, ValueError) as error:
+            raise ArgumentError(wanted("peers", "reports on contexts of one dimension", peers)) from error
+        self.begin(whole_number("dimension", dimension, low=1))
+
     # ------------------------------------------------------------------ copies and files
 
     def fresh(self, *, arms: int | Sequence[Label] | None = None, seed: Seed = None) -> Self:
@@ -596,6 +672,8 @@ class KernelPolicy(Conversation):
             body |= {"round": self.round, "tickets": self._saved_tickets(), "state": flat(self._state)}
             body["columns"] = self._columns
             body["waiting"] = self._waiting
+        if self.pool is not None:
+            body["pool"] = self.pool.snapshot()
         return body
 
     @classmethod
@@ -610,6 +688,8 @@ class KernelPolicy(Conversation):
         policy = cls(**item(snapshot, "config"))
         if "first" in snapshot:
             policy.first_ticket = policy._next = whole(snapshot, "first", 1)
+        if "pool" in snapshot:
+            policy.begin_exchange()
         if item(snapshot, "dimension") is None:
             if "round" in snapshot:
                 raise refused("dimension", "a whole number, as rounds were played", None)
@@ -624,6 +704,8 @@ class KernelPolicy(Conversation):
             fill(mine, theirs, f"state.{name}")
             if name.endswith("pulls") and mine.min(initial=0) < 0:
                 raise refused(f"state.{name}", "counts from 0", mine.tolist())
+        if policy.pool is not None:
+            policy.pool.restore(item(snapshot, "pool"), policy._learned)
         policy._columns = snapshot.get("columns")
         if policy._columns is not None and not (
             isinstance(policy._columns, list) and all(isinstance(column, str) for column in policy._columns)
@@ -741,13 +823,20 @@ class KernelPolicy(Conversation):
         self._waiting = np.zeros(len(self.arms), dtype=np.int64)
 
     def _choose(self, shown: Floats) -> tuple[int, int, float]:
-        picked: tuple[int, int, float] = self._ask_kernel(self.round + 1, shown, self._waiting, self._arrays)
+        round, waiting = self.round + 1, self._waiting
+        if self.pool is not None:
+            round, waiting = round + self.pool.rounds, self.pool.waiting(waiting)
+        picked: tuple[int, int, float] = self._ask_kernel(round, shown, waiting, self._arrays)
         self.round += 1
         return picked
 
     def _update(self, shown: Floats, index: int, reward: float, ticket: tuple[int, float]) -> None:
         round, chance = ticket
-        self._tell_kernel(index, reward, round, chance, shown, self._arrays)
+        if self.pool is None:
+            self._tell_kernel(index, reward, round, chance, shown, self._arrays)
+        else:
+            call = partial(self._tell_kernel, index, reward, round, chance, shown)
+            self.pool.learn(self._learned, call, self._arrays)
 
     def _probability(self, index: int) -> float:
         """Return the probability with which the last decision could have picked an arm."""

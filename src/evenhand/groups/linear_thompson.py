@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evenhand.arguments import real, yes_or_no
+from evenhand.groups.pooling import RegressionPool
 from evenhand.groups.problem import Grouped, Groups, Membership
 from evenhand.groups.worlds import BiasedLinearArms
 from evenhand.kernels.arrays import Bools, Floats, Ints, Words
@@ -19,11 +20,13 @@ from evenhand.kernels.compose import kernel
 from evenhand.kernels.least_squares import Regressions, learn, product, regressions
 from evenhand.kernels.random import normal
 from evenhand.policy import KernelPolicy, Kernels, reason, unknown
+from evenhand.pooling import Pool
 from evenhand.registry import register
 from evenhand.rng import Seed
 
 __all__ = ["LinearThompson"]
 
+RIDGE = 1.0
 SAMPLED = reason("highest sampled reward", "sampled")
 
 
@@ -125,6 +128,10 @@ class LinearThompson(Grouped, KernelPolicy):
         self.intercept = yes_or_no("intercept", intercept)
         super().__init__(self.membership.arms, seed)
 
+    def new_pool(self) -> Pool:
+        """Return an empty pool for the regressions, whose data add over workers."""
+        return RegressionPool(RIDGE, self.derive)
+
     def parameters(self) -> ThompsonParams:
         codes = np.array(self.membership.codes, np.int64)
         assert self.dimension is not None
@@ -133,7 +140,7 @@ class LinearThompson(Grouped, KernelPolicy):
     def memory(self) -> ThompsonState:
         assert self.dimension is not None
         arms = len(self.membership.arms)
-        fit = regressions(1 if self.shared else arms, self.dimension, ridge=1.0, intercept=self.intercept)
+        fit = regressions(1 if self.shared else arms, self.dimension, ridge=RIDGE, intercept=self.intercept)
         return ThompsonState(self.stream(), np.ones(arms, np.bool_), np.zeros(self.dimension + self.intercept), fit)
 
     @classmethod

@@ -87,6 +87,7 @@ class DiscountedThompson(KernelPolicy):
     """
 
     kernels = Kernels(choose, update, unknown, rank, CHANCES)
+    additive = ("successes", "failures")
 
     def __init__(
         self,

@@ -115,6 +115,7 @@ class EpsilonGreedy(KernelPolicy):
     """
 
     kernels = Kernels(choose, update, unknown, rank, Chances(probabilities, ("pulls", "sums"), waiting=True))
+    additive = ("pulls", "sums")
 
     def __init__(self, epsilon: float = 0.1, *, arms: int | Sequence[Label] | None = None, seed: Seed = None) -> None:
         self.epsilon = as_float(epsilon)

@@ -153,9 +153,17 @@ class UCB1(KernelPolicy):
     """
 
     kernels = Kernels(choose, update, rank=rank)
+    additive = ("pulls", "sums")
 
     def __init__(self, *, arms: int | Sequence[Label] | None = None, seed: Seed = None) -> None:
         super().__init__(arms, seed)
+
+    def derive(self, state: UCB1State) -> None:
+        """Set the means and widths anew, and compare at the next round."""
+        seen = state.pulls > 0
+        state.means[seen] = state.sums[seen] / state.pulls[seen]
+        state.widths[seen] = 1.0 / np.sqrt(state.pulls[seen])
+        state.duel[2] = 0
 
     def parameters(self) -> UCB1Params:
         return UCB1Params(math.sqrt(2.0))

@@ -33,6 +33,7 @@ from evenhand.kernels.compose import OPEN, bind, entry, kernel
 from evenhand.kernels.flatten import flat, packer
 from evenhand.learners.adapter import reward_range_of
 from evenhand.policy import FORCED, KernelPolicy, Kernels, Ticket, certain, drawn, reason, unknown
+from evenhand.pooling import Pool
 from evenhand.protocol import Label
 from evenhand.quotas.composed_chances import under_rule
 from evenhand.quotas.problem import Promise
@@ -82,7 +83,7 @@ class Form(NamedTuple):
 forced = settled = served = redistributed = settle_each = learner_choose = learner_update = pack_params = pack_state = (
     OPEN
 )
-pick = grant = learner_rank = OPEN
+pick = grant = learner_rank = own_round = OPEN
 split = 0
 
 
@@ -93,23 +94,40 @@ class NoLearner(NamedTuple):
 
 
 @kernel
+def _same_round(state: Any, round: int) -> int:
+    """Return the round of the promise where it is the learner's."""
+    return round
+
+
+@kernel
+def _rounds_of_pulls(state: Any, round: int) -> int:
+    """Return the round of the promise where the learner counts the rounds of other workers too."""
+    own = 1
+    for arm in range(state.pulls.size):
+        own += state.pulls[arm]
+    return own
+
+
+@kernel
 def _choose(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
-    must = forced(params, state, round)
+    own = own_round(state, round)
+    must = forced(params, state, own)
     arm, why = must, FORCED
     if must < 0:
         wish, why = learner_choose(params.learner, state.learner, contexts, round, waiting)
-        arm = settled(params, state, round, wish)
+        arm = settled(params, state, own, wish)
         if arm != wish:
             why = FORCED
-    redistributed(params, state, round, must)
-    served(params, state, round, arm)
+    redistributed(params, state, own, must)
+    served(params, state, own, arm)
     return arm, why
 
 
 @kernel
 def _choose_ranked(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
+    own = own_round(state, round)
     why = learner_rank(params.learner, state.learner, contexts, round, waiting, state.scores)
-    if pick(params, state, round - 1):
+    if pick(params, state, own - 1):
         why = FORCED
     return state.chosen[0], why
 
@@ -117,11 +135,12 @@ def _choose_ranked(params: Any, state: Any, contexts: Floats, round: int, waitin
 @kernel
 def _choose_first(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
     """Do what `_choose_ranked` does, but ask the learner for the best arm first and for a ranking only if need be."""
+    own = own_round(state, round)
     wish, why = learner_choose(params.learner, state.learner, contexts, round, waiting)
-    if grant(params, state, round - 1, wish):
+    if grant(params, state, own - 1, wish):
         return wish, why
     learner_rank(params.learner, state.learner, contexts, round, waiting, state.scores)
-    if pick(params, state, round - 1):
+    if pick(params, state, own - 1):
         why = FORCED
     return state.chosen[0], why
 
@@ -248,18 +267,19 @@ class UnderQuota(Base):
     def _bound(self, learner: Kernels) -> Kernels:
         """Return the kernels of the learner under the rule."""
         update = bind(_update, learner_update=learner.update)
+        clock = _same_round if self.pool is None else _rounds_of_pulls
         if isinstance(self.rule, Ranking):
             rank = learner.rank or bind(_rank_wish, learner_choose=learner.choose)
-            choose = bind(_choose_ranked, learner_rank=rank, pick=self.rule.pick)
+            choose = bind(_choose_ranked, learner_rank=rank, pick=self.rule.pick, own_round=clock)
             if self.plays == 1 and learner.rank is not None and learner.probability is certain:
                 wished = {"learner_choose": learner.choose, "grant": self.rule.grant}
-                choose = bind(_choose_first, learner_rank=rank, pick=self.rule.pick, **wished)
+                choose = bind(_choose_first, learner_rank=rank, pick=self.rule.pick, own_round=clock, **wished)
             return Kernels(choose, update, certain if learner.probability is certain else unknown)
         known, rule = learner.probability is drawn, self.rule
         each = bind(_settle_each, settled=rule.settled)
         redistribute = bind(_settle_all, settle_each=each) if known else _nothing_known
         callees = {"forced": rule.forced, "settled": rule.settled, "served": rule.served}
-        choose = bind(_choose, learner_choose=learner.choose, redistributed=redistribute, **callees)
+        choose = bind(_choose, learner_choose=learner.choose, redistributed=redistribute, own_round=clock, **callees)
         chances = None if known or learner.chances is None else under_rule(rule, each, learner.chances)
         return Kernels(choose, update, _drawn_inside if known else learner.probability, chances=chances)
 
@@ -328,6 +348,32 @@ class UnderQuota(Base):
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restored` needs to continue exactly here."""
         return super().snapshot() | ({} if self.compiled else {"learner": self.learner})
+
+    @property
+    def _learned(self) -> Any:
+        return self._state.learner
+
+    def new_pool(self) -> Pool:
+        """Return an empty pool for the learner's statistics.
+
+        Raises
+        ------
+        ArgumentError
+            If they do not add over workers.
+        """
+        if not self.compiled:
+            name = type(self.learner).__name__
+            mend = "such workers learn alone"
+            raise ArgumentError(wanted("exchange", "a learner of evenhand, whose statistics add", name, mend))
+        pool: Pool = self.learner.new_pool()
+        return pool
+
+    @locked
+    def begin_exchange(self) -> None:
+        """Keep what is learned from now on apart from what other workers report, and the promise's clock too."""
+        super().begin_exchange()
+        self.kernels = self._bound(self.learner.kernels)
+        self.forget_machine_code()
 
     def _started(self) -> KernelPolicy:
         learner: KernelPolicy = self.learner.fresh(arms=self.promise.arms, seed=child(self.seed, 1))

@@ -13,10 +13,16 @@ from evenhand.studies.study import Study
 if TYPE_CHECKING:
     from evenhand.studies import monitors
     from evenhand.studies.export import bandit_feedback, bandit_frame
+    from evenhand.studies.shared_study import SharedStudy
 
-__all__ = ["Operation", "Store", "Study", "bandit_feedback", "bandit_frame", "monitors"]
+__all__ = ["Operation", "SharedStudy", "Store", "Study", "bandit_feedback", "bandit_frame", "monitors"]
 
-ON_DEMAND = {"monitors": "monitors", "bandit_feedback": "export", "bandit_frame": "export"}
+ON_DEMAND = {
+    "monitors": "monitors",
+    "bandit_feedback": "export",
+    "bandit_frame": "export",
+    "SharedStudy": "shared_study",
+}
 """Names that few programs need, and their modules, which take long to import."""
 
 

@@ -212,6 +212,8 @@ def policy_of(policy: Any, member: Member, membership: Membership) -> Any:
         warnings.simplefilter("ignore", UserWarning)  # they were given when the study was created
         made = policy._made_again(seed=child(policy.seed, 1, member.number), **_changed(policy, member, membership))
         made.number_tickets(member.number * SPAN + 1)
+        if membership.settings["exchange"]:
+            made.begin_exchange()
         return made
 
 

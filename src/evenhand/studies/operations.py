@@ -103,6 +103,8 @@ def apply(policy: Any, kind: str, ticket: Any, arguments: dict[str, Any]) -> Any
         return policy.ask(**arguments)
     if kind in CHANGES:
         return getattr(policy, kind)(**arguments)
+    if kind == "take":
+        return policy.take_in(**arguments)
     if kind in NOTES:
         return None
     if type(ticket) is int and isinstance(policy, Conversation):

@@ -8,6 +8,8 @@ off or killed; the mathematics stand at the head of `evenhand.promises.workers`.
 from __future__ import annotations
 
 import os
+import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
@@ -18,10 +20,13 @@ from sqlalchemy import Connection, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from evenhand import registry
+from evenhand.arguments import real
+from evenhand.arguments import whole as whole_number
 from evenhand.errors import (
     ArgumentError,
     EvenhandError,
     FencedError,
+    StoreError,
     UnknownTicketError,
     UnknownWorkerError,
     wanted,
@@ -31,6 +36,7 @@ from evenhand.protocol import Label
 from evenhand.studies.chain import Entry, genesis
 from evenhand.studies.codec import Event, moment, now
 from evenhand.studies.creation import open_store
+from evenhand.studies.exchange import Exchange, keep_report, read_report, taken_of
 from evenhand.studies.log import Log, Record, as_event
 from evenhand.studies.membership import (
     MOST,
@@ -49,9 +55,10 @@ from evenhand.studies.replay import Replay
 from evenhand.studies.request_keys import texts_of
 from evenhand.studies.schema import STUDIES
 from evenhand.studies.signing import new_secret
-from evenhand.studies.snapshots import write_snapshot
+from evenhand.studies.snapshots import mark_version, write_snapshot
 from evenhand.studies.store import Store
 from evenhand.studies.study import Study
+from evenhand.studies.transaction import Transaction
 from evenhand.studies.versions import policy_version
 from evenhand.studies.worker_logs import begin_log, claim, close_log, log_name, place_of, row_of
 
@@ -63,8 +70,28 @@ if TYPE_CHECKING:
 __all__ = ["SharedStudy", "create_shared"]
 
 
+def read_exchange(rounds: Any, seconds: Any) -> dict[str, Any]:
+    """Return how often workers exchange what they learned.
+
+    Raises
+    ------
+    ArgumentError
+        If these are not a whole number of rounds and a number of seconds, or None.
+    """
+    if rounds is not None:
+        rounds = whole_number("exchange_rounds", rounds, low=1)
+    if seconds is not None:
+        seconds = real("exchange_seconds", seconds, above=0)
+    return {"exchange_rounds": rounds, "exchange_seconds": seconds}
+
+
 def create_shared(
-    store: Store | str | os.PathLike[str], policy: Any, name: str, expire_after: float | None, workers: int
+    store: Store | str | os.PathLike[str],
+    policy: Any,
+    name: str,
+    expire_after: float | None,
+    workers: int,
+    exchange: dict[str, Any],
 ) -> SharedStudy:
     """Create a study with workers "w1", "w2", ...; see `Study.create`."""
     from evenhand.state import to_bytes
@@ -81,6 +108,8 @@ def create_shared(
         "burn_in": 0 if plan is None else plan.rounds,
         "pulls": [] if plan is None else plan.pulls,
         "expire_after": expire_after,
+        "exchange": _can_exchange(policy),
+        **exchange,
     }
     with open_store(store, create=True) as place:
         place.upgrade()
@@ -98,6 +127,14 @@ def create_shared(
                 given = Member(worker, position + (not begin["burn_in"]), endowment if worker else None, "")
                 _join(connection, place, log, given, policy, row, version)
         return SharedStudy(place, name, None)
+
+
+def _can_exchange(policy: Any) -> bool:
+    try:
+        policy.new_pool()
+    except ArgumentError:
+        return False
+    return True
 
 
 def _join(connection: Connection, store: Store, log: Log, one: Member, policy: Any, row: Any, version: str) -> None:
@@ -125,6 +162,7 @@ class SharedStudy(Study):
     Attributes
     ----------
     worker : which worker this process is, None where it only reads and tells.
+    last_exchange : what came of the last exchange of this process, None before the first.
     burn_in : how many rounds are decided one after another before the workers go on by themselves; 0 for none.
 
     Examples
@@ -152,6 +190,8 @@ class SharedStudy(Study):
         self._template, self._arguments_ = template, Arguments(template)
         self.burn_in = self._membership.rounds
         self._begun = not self.burn_in
+        self.last_exchange: Exchange | None = None
+        self._exchanging, self._heard, self._since = threading.Lock(), time.monotonic(), 0
         self._own: Study | None = None
         if worker is not None:
             self._own = own = self.log_of(self._member(worker))
@@ -336,8 +376,117 @@ class SharedStudy(Study):
             "surplus": surplus,
             "heard": moment(max(times)) if max(times) else None,
             "exchanged": None if row.reported_at is None else moment(row.reported_at),
-            "lag": None,
+            "lag": self._lag(one, row) if self._membership.settings["exchange"] and not left else None,
         }
+
+    def _lag(self, one: Member, row: Any) -> int:
+        taken = taken_of(row)
+        others = (other for other in self._membership.members.values() if other.number != one.number)
+        return sum(
+            max(0, self.balance(other.number).rounds - taken.get(other.name or BEGINNING, 0)) for other in others
+        )
+
+    # ------------------------------------------------------------------ learning together
+
+    def exchange(self) -> Exchange:
+        """Report to the other workers what this one learned, and learn what they reported.
+
+        A worker that nobody hears goes on, keeps the promise and learns alone: what it missed it hears later.
+
+        Raises
+        ------
+        ArgumentError
+            If this process only reads, or the learner's statistics do not add over workers.
+        FencedError
+            If another process has claimed the worker since.
+        """
+        own = self._deciding()
+        if not self._membership.settings["exchange"]:
+            self._template.new_pool()
+        reports, unheard = self._reports()
+        with own._turn:
+            taken, report = self._take(own, reports)
+        if report is not None:
+            held = {name: peer["rounds"] for name, peer in taken.items()}
+            keep_report(own.store, own._number, str(self.worker), self._secret, report, held)
+        self._heard, self._since = time.monotonic(), 0
+        new = {name: peer["rounds"] - peer["before"] for name, peer in taken.items() if name in reports}
+        self.last_exchange = Exchange({name: rounds for name, rounds in new.items() if rounds > 0}, unheard)
+        return self.last_exchange
+
+    def _reports(self) -> tuple[dict[str, Any], dict[str, str]]:
+        """Return the last reports of all others, and why some could not be read."""
+        reports: dict[str, Any] = {}
+        unheard: dict[str, str] = {}
+        with suppress(StoreError):  # then those who were members before
+            self._membership = self.membership()
+        for one in self._membership.members.values():
+            if one.name == self.worker:
+                continue
+            try:
+                log = self.log_of(one)
+                if one.number == 0:
+                    self._report_beginning(log)
+                with log.store.reading() as connection:
+                    report = read_report(row_of(connection, log._number), one.name, self._secret)
+                if report is not None:
+                    reports[one.name or BEGINNING] = report
+            except EvenhandError as error:
+                unheard[one.name or BEGINNING] = str(error)
+        return reports, unheard
+
+    def _report_beginning(self, log: Study) -> None:
+        """Report what was learned in the serial beginning, which has no process of its own."""
+        with log._turn, log._read() as (connection, replay):
+            new = row_of(connection, log._number).reported < replay.sequence
+            report = replay.policy.report() if new else None
+            number = replay.sequence
+        if report is not None:
+            keep_report(log.store, log._number, "", self._secret, report | {"number": number}, {})
+
+    def _take(self, own: Study, reports: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any] | None]:
+        """Take in what is new of these reports; return what is held of each worker then, and the own new report."""
+        with own._transaction() as (connection, _):
+            replay = own._follow(connection)
+            assert own._admit is not None
+            own._admit(connection, replay, [Operation("ask")])
+            before = {name: peer["rounds"] for name, peer in replay.policy.pool.peers.items()}
+            held = {name: peer["number"] for name, peer in replay.policy.pool.peers.items()}
+            newer = {name: one for name, one in reports.items() if one["number"] > held.get(name, 0)}
+            transaction = Transaction(connection, own._log, replay, own._ticket)
+            if newer:
+                mark_version(replay, connection, own._number, now())
+                transaction.take_in(newer)
+                transaction.commit()
+            report = replay.policy.report()
+            peers = replay.policy.pool.peers.items()
+            taken = {name: {"rounds": peer["rounds"], "before": before.get(name, 0)} for name, peer in peers}
+        return taken, None if report is None else report | {"number": replay.sequence}
+
+    def _exchange_in_passing(self, rounds: int) -> None:
+        """Exchange after a decision if it is time; a failure is noted and changes nothing."""
+        settings = self._membership.settings
+        self._since += rounds
+        many = settings["exchange_rounds"] is not None and self._since >= settings["exchange_rounds"]
+        waited = settings["exchange_seconds"]
+        late = waited is not None and time.monotonic() - self._heard >= waited
+        if not (settings["exchange"] and (many or late)) or not self._exchanging.acquire(blocking=False):
+            return
+        try:
+            self.exchange()
+        except EvenhandError as error:
+            self._heard, self._since = time.monotonic(), 0
+            self.last_exchange = Exchange({}, {str(self.worker): str(error)})
+        finally:
+            self._exchanging.release()
+
+    def _deciding(self) -> Study:
+        """Return the log in which this process decides."""
+        if self._own is None:
+            there = ", ".join(one.name for one in self._membership.workers if one.returned is None)
+            mend = "open the study with worker="
+            raise ArgumentError(wanted("worker", f"one that decides, among {there}", None, mend))
+        return self._own
 
     # ------------------------------------------------------------------ the conversation
 
@@ -412,17 +561,14 @@ class SharedStudy(Study):
 
     def _decided(self, operations: Sequence[Operation], whole: bool) -> list[Any]:
         """Take decisions: in the log of the serial beginning as long as it lasts, then in this worker's own."""
-        own = self._own
-        if own is None:
-            there = ", ".join(one.name for one in self._membership.workers if one.returned is None)
-            raise ArgumentError(
-                wanted("worker", f"one that decides, among {there}", None, "open the study with worker=")
-            )
+        own = self._deciding()
         outcomes: list[Any] = []
         while not self._begun and len(outcomes) < len(operations):
             outcomes += self._in_turn(operations[len(outcomes) :], whole)
         rest = operations[len(outcomes) :]
-        return outcomes + (own._perform_all(rest, whole=whole) if rest else [])
+        outcomes += own._perform_all(rest, whole=whole) if rest else []
+        self._exchange_in_passing(len(rest))
+        return outcomes
 
     def _in_turn(self, operations: Sequence[Operation], whole: bool) -> list[Any]:
         """Decide in the serial beginning as often as it still lasts; note when it is over."""
@@ -546,6 +692,7 @@ class SharedStudy(Study):
 
 
 COLUMNS = ["worker", "state", "holder", "rounds", "surplus", "heard", "exchanged", "lag"]
+BEGINNING = "the serial beginning"
 KEPT = 8
 """How many of the last ends of `entries` are remembered, to read on from there."""
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from evenhand.errors import ArgumentError, EvenhandError, wanted
+from evenhand.errors import ArgumentError, EvenhandError, ReplayError, wanted
 from evenhand.promises.workers import Balance
-from evenhand.studies.codec import arguments_of, from_text
+from evenhand.studies.codec import arguments_of, from_text, plain, to_text
 from evenhand.studies.mark import Count
 from evenhand.studies.membership import Member, Membership, policy_of
+from evenhand.studies.operations import replay_entry
 from evenhand.studies.study import Study
 from evenhand.studies.verify import Verification
 
@@ -50,6 +52,7 @@ def verify_shared(
             problems.append(f"{name}: its log cannot be read: {error}")
     balances = {member: study.balance(member.number) for member in logs if study.promise is not None}
     problems += _promises(study, membership, logs, balances)
+    problems += _forged({shown(member): log for member, log in logs.items()})
     whole = _counted(study, found) if len(logs) == len(membership.members) else Count(study.first_policy)
     left = study.room() if balances and len(logs) == len(membership.members) else None
     for arm, room in (left or {}).items():
@@ -121,6 +124,38 @@ def _promises(
                 yield f"{shown(member)}: arm {arm!r} fell {fell}"
         if member.rounds is not None and balance.rounds != member.rounds:
             yield f"{shown(member)}: it left after {member.rounds} rounds, and its log has {balance.rounds}"
+
+
+def _forged(logs: dict[str, Study]) -> Iterator[str]:
+    """Yield the reports that workers took in and that the logs of their senders do not lead to."""
+    taken: dict[str, dict[int, list[tuple[str, Any]]]] = defaultdict(lambda: defaultdict(list))
+    for taker, log in logs.items():
+        for entry in log.entries():
+            if entry.kind == "take":
+                for sender, report in from_text(entry.given)["peers"].items():
+                    taken[sender][report["number"]].append((taker, report))
+    for sender, reports in taken.items():
+        if sender not in logs:
+            yield f"reports of {sender} were taken in, whose log is not there"
+            continue
+        for number, own in _reported(logs[sender], reports):
+            for taker, report in reports[number]:
+                if to_text({**own, "number": number}) != to_text({name: report.get(name) for name in (*own, "number")}):
+                    yield f"{taker}: what it took in as report {number} of {sender} is not what {sender} had learned"
+
+
+def _reported(log: Study, numbers: Collection[int]) -> Iterator[tuple[int, Any]]:
+    """Yield what a log reports after each of these entries, as far as this version of the code replays it."""
+    policy, last = log.first_policy, max(numbers)
+    for entry in log.entries():
+        try:
+            replay_entry(policy, entry, entry.version)
+        except ReplayError:
+            return
+        if entry.sequence in numbers:
+            yield entry.sequence, plain(policy.report() or {})
+        if entry.sequence >= last:
+            return
 
 
 def _counted(study: SharedStudy, found: dict[str, Verification]) -> Count:

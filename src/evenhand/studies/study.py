@@ -45,6 +45,7 @@ from evenhand.studies.versions import policy_version
 if TYPE_CHECKING:
     import pandas as pd
 
+    from evenhand.studies.exchange import Exchange
     from evenhand.studies.statistics import Statistics
     from evenhand.studies.verify import Verification
 
@@ -97,6 +98,8 @@ class Study:
         name: str | None = None,
         expire_after: float | str | timedelta | None = None,
         workers: int = 1,
+        exchange_rounds: int | None = 100,
+        exchange_seconds: float | None = 10.0,
     ) -> Study:
         """Create a study in a store, which is created if missing.
 
@@ -109,6 +112,9 @@ class Study:
             ask, tell or forget after that closes it, with an entry in the log. By default tickets never expire.
         workers : how many processes may decide at the same time without waiting for each other, named "w1", "w2", ...;
             see `evenhand.studies.SharedStudy`. Each opens the study with `worker=`.
+        exchange_rounds, exchange_seconds : after how many own rounds, and after how many seconds, a worker that decides
+            tells the others what it learned and hears from them; None for never by itself. Learners whose statistics do
+            not add learn alone.
 
         Raises
         ------
@@ -123,9 +129,10 @@ class Study:
         state = state_of_new(policy)
         name, after = name_of_new(name, store), read_expiry(expire_after)
         if whole("workers", workers, low=1) > 1:
-            from evenhand.studies.shared_study import create_shared
+            from evenhand.studies.shared_study import create_shared, read_exchange
 
-            return create_shared(store, policy, name, after, workers)
+            settings = read_exchange(exchange_rounds, exchange_seconds)
+            return create_shared(store, policy, name, after, workers, settings)
         at = now()
         row = {"name": name, "policy": registry.name_of(policy), "secret": new_secret(), "created_at": at}
         with open_store(store, create=True) as place:
@@ -368,6 +375,10 @@ class Study:
     def leave(self, name: str) -> None:
         """End the work of a worker of a study with several."""
         raise self._alone("leave")
+
+    def exchange(self) -> Exchange:
+        """Tell the other workers what this one learned, and learn what they reported, in a study with several."""
+        raise self._alone("exchange")
 
     def _alone(self, what: str) -> ArgumentError:
         mend = "create one with workers=2 or more"

@@ -13,7 +13,16 @@ from evenhand.arguments import whole
 from evenhand.errors import ArgumentError, ClosedTicketError, ContradictionError, EvenhandError, wanted
 from evenhand.protocol import composed
 from evenhand.studies.chain import Entry, digest_of
-from evenhand.studies.codec import by_arm, decision_from, first_random_state, now, random_state, revive, to_text
+from evenhand.studies.codec import (
+    arguments_of,
+    by_arm,
+    decision_from,
+    first_random_state,
+    now,
+    random_state,
+    revive,
+    to_text,
+)
 from evenhand.studies.expiry import duration
 from evenhand.studies.log import Log, record_of
 from evenhand.studies.operations import CHANGES, Operation, apply, decision_text, returned_text
@@ -55,6 +64,13 @@ class Transaction:
         self._replay.settle(setting)
         self._enter("set", None, to_text(setting), time.perf_counter())
         self._flush()
+
+    def take_in(self, peers: dict[str, Any]) -> None:
+        """Have the policy learn from the reports of other workers, and write them to the log as they are."""
+        given = to_text({"peers": peers})
+        started, drawn_from = time.perf_counter(), random_state(self._replay.policy)
+        apply(self._replay.policy, "take", None, arguments_of(given))
+        self._enter("take", None, given, started, random_state=drawn_from)
 
     def _prepare(self, operations: Sequence[Operation]) -> None:
         """Read from the log what the operations need, and close the tickets that have expired."""
