@@ -4,6 +4,7 @@ No acknowledged entry is lost, every decision can be explained, and the log repl
 """
 
 import importlib
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from evenhand.studies.operations import Operation
@@ -24,6 +25,8 @@ ON_DEMAND = {
     "SharedStudy": "shared_study",
 }
 """Names that few programs need, and their modules, which take long to import."""
+
+Study.several = staticmethod(partial(importlib.import_module, "evenhand.studies.shared_study"))
 
 
 def __getattr__(name: str) -> Any:

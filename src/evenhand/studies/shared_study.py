@@ -58,6 +58,7 @@ from evenhand.studies.signing import new_secret
 from evenhand.studies.snapshots import mark_version, write_snapshot
 from evenhand.studies.store import Store
 from evenhand.studies.study import Study
+from evenhand.studies.table import WORKER_COLUMNS
 from evenhand.studies.transaction import Transaction
 from evenhand.studies.versions import policy_version
 from evenhand.studies.worker_logs import begin_log, claim, close_log, log_name, place_of, row_of
@@ -353,7 +354,7 @@ class SharedStudy(Study):
         logs = self._every_log()
         with self._turn:
             rows = [self._worker_row(one, logs[one.number]) for one in self._membership.workers]
-        table = pd.DataFrame(rows, columns=COLUMNS)
+        table = pd.DataFrame(rows, columns=WORKER_COLUMNS)
         for name in ("heard", "exchanged"):
             table[name] = pd.to_datetime(table[name], utc=True)
         return table
@@ -691,7 +692,6 @@ class SharedStudy(Study):
         return self._arguments_
 
 
-COLUMNS = ["worker", "state", "holder", "rounds", "surplus", "heard", "exchanged", "lag"]
 BEGINNING = "the serial beginning"
 KEPT = 8
 """How many of the last ends of `entries` are remembered, to read on from there."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
@@ -17,17 +17,12 @@ from evenhand.studies.operations import replay_entry
 from evenhand.studies.study import Study
 from evenhand.studies.verify import Verification
 
-if TYPE_CHECKING:
-    from evenhand.studies.shared_study import SharedStudy
-
 __all__ = ["verify_shared"]
 
 WHAT = "the mark of an earlier verification, as bytes"
 
 
-def verify_shared(
-    study: SharedStudy, *, known: str | None, since: Verification | bytes | None, progress: bool
-) -> Verification:
+def verify_shared(study: Any, *, known: str | None, since: Verification | bytes | None, progress: bool) -> Verification:
     """Verify every log of a study, and that the promise was kept in every merge order of them; see `Verification`.
 
     Each log is verified as that of any study. Beside that: every member began with the policy that its endowment says;
@@ -97,7 +92,7 @@ def shown(member: Member) -> str:
 
 
 def _promises(
-    study: SharedStudy, membership: Membership, logs: dict[Member, Study], balances: dict[Member, Balance]
+    study: Any, membership: Membership, logs: dict[Member, Study], balances: dict[Member, Balance]
 ) -> Iterator[str]:
     """Yield what is wrong with what the members were given, and with what they did with it."""
     template = study.first_policy
@@ -158,7 +153,7 @@ def _reported(log: Study, numbers: Collection[int]) -> Iterator[tuple[int, Any]]
             return
 
 
-def _counted(study: SharedStudy, found: dict[str, Verification]) -> Count:
+def _counted(study: Any, found: dict[str, Verification]) -> Count:
     """Return the counts of the decisions in the canonical order."""
     count = Count(study.first_policy)
     for entry in study.canonical():

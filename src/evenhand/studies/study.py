@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from sqlalchemy import Connection, insert, select
 from sqlalchemy.exc import IntegrityError
@@ -39,6 +39,7 @@ from evenhand.studies.schema import STUDIES
 from evenhand.studies.signing import new_secret, number_of, sign_ticket
 from evenhand.studies.snapshots import first_replay, latest_replay, mark_version, take_snapshot, write_snapshot
 from evenhand.studies.store import Store
+from evenhand.studies.table import WORKER_COLUMNS
 from evenhand.studies.transaction import Transaction
 from evenhand.studies.versions import policy_version
 
@@ -71,6 +72,9 @@ class Study:
     >>> study.verify().ok
     True
     """
+
+    several: ClassVar[Callable[[], Any]]
+    """Returns the module of studies with several workers, which builds on this one; the package sets it."""
 
     def __init__(self, store: Store, name: str | None) -> None:
         with store.reading() as connection:
@@ -129,10 +133,10 @@ class Study:
         state = state_of_new(policy)
         name, after = name_of_new(name, store), read_expiry(expire_after)
         if whole("workers", workers, low=1) > 1:
-            from evenhand.studies.shared_study import create_shared, read_exchange
-
-            settings = read_exchange(exchange_rounds, exchange_seconds)
-            return create_shared(store, policy, name, after, workers, settings)
+            several = cls.several()
+            settings = several.read_exchange(exchange_rounds, exchange_seconds)
+            shared: Study = several.create_shared(store, policy, name, after, workers, settings)
+            return shared
         at = now()
         row = {"name": name, "policy": registry.name_of(policy), "secret": new_secret(), "created_at": at}
         with open_store(store, create=True) as place:
@@ -187,9 +191,8 @@ class Study:
         with self.store.reading() as connection:
             shared = self._log.shared(connection)
         if shared:
-            from evenhand.studies.shared_study import SharedStudy
-
-            return SharedStudy(self.store, self.name, worker)
+            opened: Study = type(self).several().SharedStudy(self.store, self.name, worker)
+            return opened
         if worker is not None:
             raise UnknownWorkerError(
                 f"study {self.name!r} has one log and no worker {worker!r}: open it without worker=, or create one "
@@ -364,9 +367,7 @@ class Study:
         """The workers, a row each, as `evenhand.studies.SharedStudy` shows them; none of a study with one log."""
         import pandas as pd
 
-        from evenhand.studies.shared_study import COLUMNS
-
-        return pd.DataFrame(columns=COLUMNS)
+        return pd.DataFrame(columns=WORKER_COLUMNS)
 
     def join(self, name: str) -> Study:
         """Add a worker to a study with several."""
