@@ -207,6 +207,7 @@ class Study:
         *observed: Any,
         available: Sequence[Label] | None = None,
         segment: Label | None = None,
+        annotator: str | None = None,
         key: str | None = None,
         count: int | None = None,
     ) -> Any:
@@ -217,6 +218,7 @@ class Study:
         observed : the arguments of the policy's own `ask`, such as contexts (n_arms, d).
         available, segment : the arms on offer in this round, and the segment that it belongs to, for a policy whose
             `ask` takes them.
+        annotator : who labels, for a queue of items.
         key : your own name for this request: asking again with the same key returns the same decision.
         count : how many decisions to take in one transaction, all or none; they are returned as a list. With the same
             key, a smaller count returns the first of them, and a larger one takes new decisions for the rest.
@@ -228,7 +230,7 @@ class Study:
         StoreError
             If the store cannot be reached. Ask again with the same key: it returns the decision if it was taken.
         """
-        more = {"available": available, "segment": segment}
+        more = {"available": available, "segment": segment, "annotator": annotator}
         given = self._arguments().named("ask", observed) | {k: v for k, v in more.items() if v is not None}
         if count is None:
             return self._do(Operation("ask", None, given, key))
@@ -236,7 +238,12 @@ class Study:
         return self._perform_all([Operation("ask", None, given, key, None, i) for i in range(count)], whole=True)
 
     def tell(
-        self, ticket: Any, *happened: Any, violations: Any = None, acceptable: Any = None
+        self,
+        ticket: Any,
+        *happened: Any,
+        violations: Any = None,
+        acceptable: Any = None,
+        annotator: str | None = None,
     ) -> Literal["told", "already told"]:
         """Record a decision's reward. It is saved before this returns, and counts once even if it is told again.
 
@@ -246,6 +253,7 @@ class Study:
         happened : the arguments of the policy's own `tell`, such as the reward; for a decision for several arms a list
             in the order of its `arms`, or a dict arm -> reward.
         violations, acceptable : the pairs of an auditor, where the policy takes them.
+        annotator : who labels, for a queue of items.
 
         Raises
         ------
@@ -256,8 +264,8 @@ class Study:
         EvenhandError
             What the policy's `tell` raises; nothing has changed.
         """
-        pairs = {"violations": violations, "acceptable": acceptable}
-        given = self._arguments().named("tell", happened) | {k: v for k, v in pairs.items() if v is not None}
+        more = {"violations": violations, "acceptable": acceptable, "annotator": annotator}
+        given = self._arguments().named("tell", happened) | {k: v for k, v in more.items() if v is not None}
         return self._do(Operation("tell", ticket, given))
 
     def forget(self, ticket: Any) -> Literal["forgotten", "already forgotten"]:
