@@ -217,6 +217,30 @@ def test_an_answer_says_how_sure_it_is_and_unpacks_as_before():
     assert (none.recommend().table["reason"] == "gap above the tolerance").all()
 
 
+def test_with_a_slack_candidates_that_are_as_good_need_not_be_told_apart(tmp_path):
+    """At E = 0.2 "even" and "rich" are both fair, and their outcomes are equal."""
+    found = {}
+    for slack in (0.0, 0.1):
+        search = CSR(WORLD.problem, tolerance=0.2, budget=8000, slack=slack)
+        found[slack] = simulated_searches({"csr": search}, replications=20, seed=1)
+    assert (found[0.0]["status"] == "not_shown").mean() > 0.8
+    assert (found[0.1]["status"] == "certified").mean() > 0.8
+    assert set(found[0.1].loc[found[0.1]["status"] == "certified", "candidate"]) <= {"even", "rich"}
+    replay(search, Draws(WORLD.problem.cells), generator(1))
+    table = search.recommend().table
+    assert "outcome at most the slack above the one that is certified" in set(table["reason"])
+    state.save(search, tmp_path / "search")
+    assert state.load(tmp_path / "search").recommend()[:2] == search.recommend()[:2]
+
+
+def test_with_a_slack_answers_are_wrong_no_more_often_than_said():
+    """100 runs at delta = 0.1; 0.056 below the best is wrong at a slack of 0.05; a rate of 0.1 passes once in 1,000."""
+    worse = two_by_two((0.5, 0.5), (0.8, 0.5), (0.57, 0.57))
+    search = CSR(worse, tolerance=0.2, budget=1500, delta=0.1, slack=0.05, costs=[0, 0, 0])
+    found = simulated_searches({"csr": search}, replications=100, seed=5)
+    assert ((found["status"] == "certified") & ~found["correct"]).sum() <= binom.ppf(0.999, 100, 0.1)
+
+
 def test_the_best_guess_stands_beside_not_shown():
     search = CSR(WORLD.problem, tolerance=0.1, budget=400)
     replay(search, Draws(WORLD.problem.cells), generator(3))
@@ -278,6 +302,10 @@ def test_searches_that_version_0_1_saved_end_as_they_would_have_ended(name, plan
         ({"evidence": None}, "evidence"),
         ({"pooled": "no"}, "pooled"),
         ({"reuse": 2}, "reuse"),
+        ({"slack": -0.1}, "slack"),
+        ({"slack": "0.1"}, "slack"),
+        ({"slack": 0.1, "pooled": False}, "slack"),
+        ({"slack": 0.1, "delta": None}, "slack"),
     ],
 )
 def test_settings_that_cannot_be_are_refused(given, match):

@@ -67,6 +67,10 @@ def recommend(
         list[str] | None,
         typer.Option(help="Group a column of numbers, such as age=25,45, with --edges; may be repeated."),
     ] = None,
+    slack: Annotated[
+        float | None,
+        typer.Option(help="How far an answer of csr may be below the best fair outcome; by default 0."),
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="The seed of simulated trials, or of draws with --edges.")] = None,
     trial: Annotated[Path | None, typer.Option(help="The file that keeps a real trial between commands.")] = None,
     log: Annotated[
@@ -115,7 +119,7 @@ def recommend(
             level = 1.0 - (0.05 if delta is None else delta)
             show_posterior(problem, tolerance or 0.0, level, seed, out, json)
             return
-        wished = {"pooled": pooled, "delta": delta, "evidence": evidence or None, "costs": costs}
+        wished = {"pooled": pooled, "delta": delta, "evidence": evidence or None, "slack": slack, "costs": costs}
         running = _search(problem, search, tolerance, budget, wished)
     if not real and trial is None:
         seed = _simulate(running, seed)
@@ -181,7 +185,7 @@ def _search(problem: Problem, name: str, tolerance: float | None, budget: int | 
 
     settings: dict[str, Any] = {"budget": budget}
     settings |= {option: value for option, value in wished.items() if value is not None}
-    for option in ("delta", "evidence"):
+    for option in ("delta", "evidence", "slack"):
         if option in settings and name != "csr":
             raise ArgumentError(wanted(f"--{option}", "with --search csr alone, which tests", name))
     if name != "sris":

@@ -5,7 +5,9 @@ fair once zeta_k < E is shown for every pair, unfair once zeta_k > E is shown fo
 mu_k' > mu_k is. Unfair and worse candidates are dropped. The last one left is certified if it was shown to be fair; if
 all were unfair, none is fair. Either answer is wrong with probability at most delta. For let k* be the best fair one. A
 wrong certificate needs k* to be called unfair (P events), or, by one of the other K - 1, to be called worse than a fair
-candidate, or than an unfair one that is called fair: of each candidate's two events only one is possible.
+candidate, or than an unfair one that is called fair: of each candidate's two events only one is possible. With a slack
+e > 0 a fair k is certified too once mu_k > mu_k' - e is shown for every k' that remains; that too takes an event of its
+own of a candidate whose outcome is below mu_k* - e.
 
 The paper's form: after phase l, F are the remaining candidates with |zeta| + 3/2^l below the tolerance in every
 direction. Where F is not empty, candidates with |zeta| - 3/2^l above the tolerance are dropped, and those whose outcome
@@ -24,13 +26,14 @@ import numpy as np
 
 from evenhand.arguments import one_of, real
 from evenhand.conversation import locked
+from evenhand.errors import ArgumentError, wanted
 from evenhand.interventions.estimators import Estimates
 from evenhand.interventions.judgement import fair, low, unfair
 from evenhand.interventions.phases import Phase, schedule
 from evenhand.interventions.problem import Problem
 from evenhand.interventions.program import Rows
 from evenhand.interventions.report import Status
-from evenhand.interventions.search import GAP_HIGH, OUTCOME_LOW, Search
+from evenhand.interventions.search import GAP_HIGH, OUTCOME_LOW, OUTCOME_NEAR, Search
 from evenhand.interventions.shown import Bets, Normal, Shown
 from evenhand.interventions.verdicts import estimated, shown_fair, shown_unfair, shown_worse
 from evenhand.interventions.worlds import SimulatedTrial
@@ -61,10 +64,13 @@ class CSR(Search):
         "normal": normal intervals at `delta` divided by the number of phases, backed by no theorem; they need about as
         many trials.
 
+    slack : by how much, in the outcome's units, the certified candidate may be below the best fair one. Above 0
+        candidates that are nearly as good as each other need not be told apart.
+
     Raises
     ------
     ArgumentError
-        If the tolerance, a cost, `delta` or `evidence` is not as wanted, or the budget has phases without a trial.
+        If the tolerance, a cost, `delta`, `evidence` or `slack` is not as wanted, or a phase would have no trial.
 
     Examples
     --------
@@ -94,10 +100,14 @@ class CSR(Search):
         pooled: bool = True,
         delta: float | None = 0.05,
         evidence: Literal["exact", "normal"] = "exact",
+        slack: float = 0.0,
     ) -> None:
         self.delta = None if delta is None else real("delta", delta, above=0, below=1)
         self.evidence = one_of("evidence", evidence, ("exact", "normal"))
+        self.slack = real("slack", slack, low=0)
         self.tested = bool(pooled) and delta is not None
+        if self.slack and not self.tested:
+            raise ArgumentError(wanted("slack", "0 without tests: the published rules know no slack", slack))
         super().__init__(
             problem,
             tolerance=tolerance,
@@ -129,7 +139,17 @@ class CSR(Search):
         for best in np.flatnonzero(self.certified & self.remaining):
             if self.remaining[best]:
                 self.drop(shown_worse(tests, cells, int(best), level, self.remaining), OUTCOME_LOW)
+        self._drop_near(tests, level)
         self.over = self._answer() is not None
+
+    def _drop_near(self, tests: Shown, level: float) -> None:
+        """Drop all others where a fair candidate is shown to be at most the slack below each that remains."""
+        slack = self.slack / self.problem.scale
+        for best in np.flatnonzero(self.certified & self.remaining) if slack else ():
+            near = shown_worse(tests, self.problem.cells, int(best), level, self.remaining, slack)
+            if (near | (np.arange(len(near)) == best) | ~self.remaining).all():
+                self.drop(near, OUTCOME_NEAR)
+                return
 
     @property
     def _level(self) -> float:

@@ -11,10 +11,12 @@ from evenhand.interventions.cells import Evidence
 from evenhand.interventions.shown import Delivery
 from evenhand.saved import fill, refused
 
-__all__ = ["GAP_HIGH", "OUTCOME_LOW", "saved_delivery", "saved_drops", "saved_evidence"]
+__all__ = ["GAP_HIGH", "OUTCOME_LOW", "OUTCOME_NEAR", "saved_delivery", "saved_drops", "saved_evidence"]
 
 OUTCOME_LOW = "outcome below the best fair one"
+OUTCOME_NEAR = "outcome at most the slack above the one that is certified"
 GAP_HIGH = "gap above the tolerance"
+REASONS = (OUTCOME_LOW, OUTCOME_NEAR, GAP_HIGH)
 """Why candidates are dropped."""
 
 
@@ -23,7 +25,11 @@ def saved_drops(rows: Any, remaining: NDArray[np.bool_], last: int) -> dict[int,
     found: dict[int, tuple[int, str]] = {}
     for row in rows:
         match row:
-            case [int(number), int(phase), str(why)] if 1 <= phase <= last and why in (OUTCOME_LOW, GAP_HIGH):
+            case [int(number), int(phase), str(why)] if 1 <= phase <= last and why in (
+                OUTCOME_LOW,
+                OUTCOME_NEAR,
+                GAP_HIGH,
+            ):
                 found[number] = phase, why
             case _:
                 raise refused("dropped", "the number of a candidate, a phase that is over, and the reason", row)

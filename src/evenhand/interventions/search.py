@@ -26,12 +26,19 @@ from evenhand.interventions.judgement import highest, worst_gap
 from evenhand.interventions.phases import Phase, rounded
 from evenhand.interventions.problem import Problem
 from evenhand.interventions.report import Recommendation, Status, report
-from evenhand.interventions.saved_parts import GAP_HIGH, OUTCOME_LOW, saved_delivery, saved_drops, saved_evidence
+from evenhand.interventions.saved_parts import (
+    GAP_HIGH,
+    OUTCOME_LOW,
+    OUTCOME_NEAR,
+    saved_delivery,
+    saved_drops,
+    saved_evidence,
+)
 from evenhand.interventions.shown import Delivery, Shown
 from evenhand.interventions.support import checked_support
 from evenhand.saved import refused
 
-__all__ = ["GAP_HIGH", "OUTCOME_LOW", "Allocation", "Search"]
+__all__ = ["GAP_HIGH", "OUTCOME_LOW", "OUTCOME_NEAR", "Allocation", "Search"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -45,10 +45,11 @@ def shown_unfair(tests: Shown, cells: Cells, limit: float, level: float, among: 
     return _scattered(among, np.any(_gaps_exceed(tests, cells, limit, level, among), axis=0))
 
 
-def shown_worse(tests: Shown, cells: Cells, best: int, level: float, among: Bools) -> Bools:
-    """Return which candidates (K,) have an outcome shown to be below that of the candidate number `best`."""
+def shown_worse(tests: Shown, cells: Cells, best: int, level: float, among: Bools, slack: float = 0.0) -> Bools:
+    """Return which candidates (K,) have an outcome shown to be below that of the candidate number `best`, or at most
+    the slack above it."""
     outcomes, rivals = outcome_contrasts(cells), among & (np.arange(len(among)) != best)
-    return _scattered(rivals, tests.exceed(outcomes[best] - outcomes[rivals], 0.0, level))
+    return _scattered(rivals, tests.exceed(outcomes[best] - outcomes[rivals], -slack, level))
 
 
 def _gaps_exceed(tests: Shown, cells: Cells, limit: float, level: float, among: Bools) -> Bools:
