@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from evenhand.version import __version__
 
 if TYPE_CHECKING:
-    from evenhand import datasets, errors, groups, interventions, learners, plots, quotas, sampling, similarity
+    from evenhand import audit, datasets, errors, groups, interventions, learners, plots, quotas, sampling, similarity
     from evenhand.checks import check_policy, check_promise, check_world
     from evenhand.evaluation import Comparison, Evaluation, evaluate
     from evenhand.protocol import Decision
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 PROBLEMS = ("quotas", "groups", "interventions", "sampling", "similarity")
 
-PACKAGES = (*PROBLEMS, "datasets", "errors", "learners", "plots")
+PACKAGES = (*PROBLEMS, "audit", "datasets", "errors", "learners", "plots")
 HOMES = {
     "Comparison": "evaluation",
     "Decision": "protocol",
@@ -52,6 +52,7 @@ __all__ = [
     "Evaluation",
     "Study",
     "__version__",
+    "audit",
     "check_policy",
     "check_promise",
     "check_world",

@@ -43,6 +43,7 @@ COMMANDS = {
     "evaluate": "evaluate",
     "recommend": "recommend",
     "audit-pairs": "audit_pairs",
+    "audit-parity": "audit_parity",
     "reproduce": "reproduce",
     "list": "listing:list_all",
     "check": "check",

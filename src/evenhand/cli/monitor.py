@@ -18,7 +18,9 @@ def monitor(
     store: STORE,
     action: Annotated[str, typer.Argument(help="list, add, remove or check.")] = "list",
     number: Annotated[int | None, typer.Argument(help="The id of the monitor to remove, as shown by list.")] = None,
-    metric: Annotated[str, typer.Option(help="The metric of a new monitor: shortfall, drift, reward or overdue.")] = "",
+    metric: Annotated[
+        str, typer.Option(help="The metric of a new monitor: shortfall, drift, reward, overdue, group-gap.")
+    ] = "",
     threshold: Annotated[float | None, typer.Option(help="The value at which an alert is raised.")] = None,
     window: Annotated[int, typer.Option(help="Decisions or rewards to look at; for overdue, seconds.")] = 0,
     subject: Annotated[str | None, typer.Option(help="The arm or group to watch; by default the worst of all.")] = None,

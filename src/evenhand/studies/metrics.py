@@ -1,10 +1,12 @@
-"""The metrics of monitors: four figures of a study's statistics, each with its window.
+"""The metrics of monitors: five figures of a study's statistics, each with its window.
 
     shortfall   the promise is at risk: an arm is more than `threshold` pulls behind its share, tolerance taken off
     drift       a group (or an arm, where there are no groups) had another part of the last `window` decisions than of
                 all before, by more than `threshold`
     reward      the mean of the last `window` rewards is below `threshold`
     overdue     more than `threshold` tickets have been open for over `window` seconds
+    group-gap   a group's mean reward is shown to differ from that of the others by more than `threshold`, by a test
+                that raises no alert, ever, with a probability of 95 % while it does not
 
 A metric with a window has no value before the window is full.
 """
@@ -32,7 +34,13 @@ METRICS = {
     "drift": "change of a group's share of the decisions",
     "reward": "mean of the last rewards",
     "overdue": "tickets open for too long",
+    "group-gap": "difference of the groups' mean rewards",
 }
+
+
+ERROR = 0.05
+"""The probability with which "group-gap" ever shows a larger difference than there is."""
+FIRST = ("shortfall", "drift", "reward", "overdue")
 
 
 class Monitor(NamedTuple):
@@ -43,7 +51,7 @@ class Monitor(NamedTuple):
     id : its number in the store.
     metric : one of `METRICS`.
     threshold : where the alert begins: above it, and for "reward" below it.
-    window : decisions ("drift"), rewards ("reward") or seconds ("overdue"); 0 for "shortfall".
+    window : decisions ("drift"), rewards ("reward") or seconds ("overdue"); 0 for "shortfall" and "group-gap".
     subject : the arm or group that is watched, None for the worst.
     webhook : the address to which alerts are posted, or None.
     """
@@ -65,6 +73,9 @@ def measure(monitor: Monitor, statistics: Statistics, at: int) -> float | None:
     if monitor.metric == "reward":
         last = _last(statistics.last_rewards, monitor.window)
         return None if last is None else math.fsum(last) / len(last)
+    if monitor.metric == "group-gap":
+        group = None if monitor.subject is None else _position(monitor, statistics)
+        return statistics.shown_gap(ERROR, group)
     late = at - monitor.window * 1_000_000
     return float(sum(asked < late for _, asked in statistics.open.values()))
 
@@ -85,13 +96,19 @@ def check(statistics: Statistics, metric: str, threshold: Any, window: Any, subj
         See `monitors.add`.
     """
     if not isinstance(metric, str) or metric not in METRICS:
-        raise ArgumentError(wanted("metric", f"one of {', '.join(METRICS)}", metric))
+        raise ArgumentError(wanted("metric", f"one of {', '.join(FIRST)}", metric, "or group-gap, for arms in groups"))
     real("threshold", threshold)
     if metric == "shortfall":
         if window != 0:
             raise ArgumentError(wanted("window", "none for shortfall, which is judged at every round", window))
         if statistics.promise is None:
             raise ArgumentError(wanted("metric", "another one: this policy promises no shares", metric))
+    elif metric == "group-gap":
+        if window != 0:
+            raise ArgumentError(wanted("window", "none for group-gap, which looks at all rewards", window))
+        if statistics.gaps is None:
+            raise ArgumentError(wanted("metric", "another one: this policy knows no groups", metric))
+        real("threshold", threshold, low=0)
     elif not is_whole(window) or not 1 <= window <= (WATCHED if metric != "overdue" else 10**9):
         unit = {
             "drift": f"decisions, 1 to {WATCHED}",
@@ -122,6 +139,8 @@ def _subjects(statistics: Statistics, metric: str) -> list[str]:
         return label_texts(statistics.labels)
     if metric == "drift":
         return label_texts(statistics.groups or statistics.labels)
+    if metric == "group-gap":
+        return label_texts(statistics.groups)
     return []
 
 

@@ -6,12 +6,15 @@ integers of an audit.
 
 from __future__ import annotations
 
+import copy
+import math
 from collections import deque
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from evenhand.audit.gaps import Gaps
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.protocol import Label
 from evenhand.studies.chain import Entry
@@ -64,6 +67,7 @@ class Statistics(PromiseCheck):
         round, 0 for none.
     rewards, rewarded : sum of the rewards and how many there were, by label (n_labels,).
     groups : the groups of the arms where the policy knows any; `group_counts` (n_groups,) decisions for each.
+    gaps : the differences of the groups' mean rewards; None where there are fewer than two groups.
     open : the open tickets: number -> (indices, when in microseconds since 1970).
     epochs : the shares that were promised from the start, and after each change; empty where none are.
     last_arms, last_groups, last_rewards : indices of the last decisions and of their groups, and the last rewards.
@@ -84,6 +88,9 @@ class Statistics(PromiseCheck):
         self.last_arms: deque[int] = deque(maxlen=WATCHED)
         self.last_groups: deque[int] = deque(maxlen=WATCHED)
         self.last_rewards: deque[float] = deque(maxlen=WATCHED)
+        self.gaps = Gaps(len(self.groups)) if len(self.groups) > 1 else None
+        self._tickets_groups: dict[int, tuple[int, ...]] = {}
+        self._low, self._high = _reward_range(traits.reward_range)
         self._recent: deque[float] = deque(maxlen=RECENT)
         self.epochs: list[Epoch] = []
         self._begin_epoch(None, None)
@@ -103,7 +110,9 @@ class Statistics(PromiseCheck):
             self._decided(row, from_text(row.decision))
         elif row.kind == "tell":
             self.told += 1
-            self._rewarded(self.open.pop(row.ticket or 0, ((), 0))[0], from_text(row.given).get("reward"))
+            reward = from_text(row.given).get("reward")
+            self._rewarded(self.open.pop(row.ticket or 0, ((), 0))[0], reward)
+            self._grouped(self._tickets_groups.pop(row.ticket or 0, ()), reward)
         elif row.kind in CHANGES:
             returned = (from_text(row.decision) or {}).get("returned")
             self.changed(row.kind, arguments_of(row.given), returned)
@@ -111,6 +120,7 @@ class Statistics(PromiseCheck):
         elif row.kind in ("forget", "expire"):
             self.forgotten += 1
             self.open.pop(row.ticket or 0, None)
+            self._tickets_groups.pop(row.ticket or 0, None)
 
     # ------------------------------------------------------------------ what it shows
 
@@ -165,6 +175,9 @@ class Statistics(PromiseCheck):
             codes = self._membership.codes if shown is None else self._membership.of_round(revive(shown))
             self.group_counts[int(codes[index])] += 1
             self.last_groups.append(int(codes[index]))
+            if self.gaps is not None:
+                ticket = row.ticket or 0
+                self._tickets_groups[ticket] = (*self._tickets_groups.get(ticket, ()), int(codes[index]))
 
     def _rewarded(self, indices: tuple[int, ...], reward: Any) -> None:
         values = reward if isinstance(reward, list) else [] if reward is None else [reward]
@@ -173,6 +186,25 @@ class Statistics(PromiseCheck):
             self.last_rewards.append(float(value))
             self.rewards[index] += value
             self.rewarded[index] += 1
+
+    def _grouped(self, groups: tuple[int, ...], reward: Any) -> None:
+        """Compare the groups' rewards, scaled to [0, 1]; those of a policy without a range are cut there."""
+        values = reward if isinstance(reward, list) else [] if reward is None else [reward]
+        for group, value in zip(groups, values, strict=False):
+            if self.gaps is not None:
+                self.gaps.take(group, min(max((value - self._low) / (self._high - self._low), 0.0), 1.0))
+
+    def shown_gap(self, error: float, group: int | None = None) -> float | None:
+        """Return by how much a group's mean reward is shown to differ from that of the others, in units of rewards; see
+        `evenhand.audit.gaps.Gaps.shown`."""
+        shown = None if self.gaps is None else self.gaps.shown(error, group)
+        return None if shown is None else shown * (self._high - self._low)
+
+    def copy(self) -> Self:
+        """Return a copy that continues independently."""
+        other = super().copy()
+        other.gaps = copy.deepcopy(self.gaps)
+        return other
 
     def _moment(self) -> Moment:
         mean, recent = self.reward or (np.nan, np.nan)
@@ -202,6 +234,12 @@ class Statistics(PromiseCheck):
             )
             for moment in self._moments
         ]
+
+
+def _reward_range(given: tuple[float, float] | None) -> tuple[float, float]:
+    """Return the range of a policy's rewards, [0, 1] where it has none."""
+    low, high = given or (0.0, 1.0)
+    return (low, high) if math.isfinite(high - low) and high > low else (0.0, 1.0)
 
 
 def _indices(decision: dict[str, Any]) -> tuple[int, ...]:

@@ -71,6 +71,8 @@ export function watched({ metric, subject, threshold, window }) {
       return `the mean of ${since ? `the last ${counted(since, "reward")}` : "the last rewards"} is below ${number(threshold)}`;
     case "overdue":
       return `more than ${counted(threshold, "ticket")} open for over ${since ? ago(since) : "their time"}`;
+    case "group-gap":
+      return `the mean reward of ${whom ?? "any group"} is shown to differ from the others by more than ${number(threshold)}`;
     default:
       return `${metric} passes ${number(threshold)}`;
   }

@@ -1,0 +1,166 @@
+"""Whether groups have the same mean, such as of rewards or of selections: a test that may be looked at any time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from evenhand.arguments import real, whole
+from evenhand.audit.gaps import WITHIN, Gap, wealth_of
+from evenhand.errors import TableError, wanted
+from evenhand.kernels.arrays import Floats, Ints
+from evenhand.protocol import Label
+from evenhand.tables import column, in_natural_order, numbers
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Parity", "parity"]
+
+
+@dataclass(frozen=True)
+class Parity:
+    """What the test found.
+
+    Attributes
+    ----------
+    rejected : whether the groups are shown to differ by more than the tolerance.
+    round : the row, counted from 1, after which that was shown first; 0 if it was not.
+    low, high : the interval of the difference between the first group's mean and that of the others, or with more than
+        two groups of the group that differs most.
+    group : which group that is.
+    pairs : how many pairs of rows were compared for it.
+    groups : a row a group: `group`, `rows`, `mean`, `pairs`, and the interval of its difference from all others, `low`
+        and `high`; all intervals hold together.
+    level, tolerance : as they were given.
+    """
+
+    rejected: bool
+    round: int
+    low: float
+    high: float
+    group: Label
+    pairs: int
+    groups: pd.DataFrame
+    level: float
+    tolerance: float
+
+    def __str__(self) -> str:
+        gap = (
+            f"the mean of group {self.group!r} less that of the others lies between {self.low:.4g} and {self.high:.4g}"
+        )
+        if self.rejected:
+            return f"The groups differ by more than {self.tolerance:g}, first shown after row {self.round}; {gap}."
+        return f"The groups are not shown to differ by more than {self.tolerance:g}; {gap}."
+
+
+def parity(
+    frame: pd.DataFrame,
+    *,
+    group: str,
+    value: str,
+    level: float = 0.95,
+    tolerance: float = 0.0,
+    within: int = WITHIN,
+) -> Parity:
+    """Test whether groups have the same mean of a value, after every row.
+
+    While they do, the test rejects with a probability of at most 1 - level, however often it is looked at and whenever
+    the log ends. Means may change over time, as long as they change for all groups alike.
+
+    Parameters
+    ----------
+    frame : the log, a row an outcome, in the order in which they came.
+    group, value : names of columns; values are numbers in [0, 1], such as rewards, or 0 and 1 for selected or not.
+    level : the probability with which groups that are alike are never said to differ.
+    tolerance : by how much means may differ.
+    within : how many rows apart the rows of a pair may lie; a longer span finds more pairs, and is wrong where means
+        change faster.
+
+    Raises
+    ------
+    TableError
+        If a column is missing, a cell is empty, a value is not in [0, 1], or there are fewer than two groups.
+    ArgumentError
+        If the level, the tolerance or the span is out of range.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> random = np.random.default_rng(1)
+    >>> log = pd.DataFrame({"sex": random.choice(["f", "m"], size=4000)})
+    >>> log["hired"] = (random.random(4000) < np.where(log["sex"] == "f", 0.3, 0.5)) * 1
+    >>> found = parity(log, group="sex", value="hired")
+    >>> found.rejected, found.round < 1000, round(found.high, 2)
+    (True, True, -0.15)
+    """
+    level = real("level", level, above=0, below=1)
+    tolerance = real("tolerance", tolerance, low=0, below=1)
+    within = whole("within", within, low=1)
+    values = numbers(frame, value, low=0.0, high=1.0)
+    labels = column(frame, group)
+    names = in_natural_order(labels.tolist())
+    if len(names) < 2:
+        raise TableError(wanted(f"column {group!r}", "at least two groups", names[0]))
+    compared = names if len(names) > 2 else names[:1]
+    gaps, found = [], []
+    for name in compared:
+        gap = Gap(within)
+        found.append(_pairs(gap, labels == name, values))
+        gaps.append(gap)
+    table = _table(names, compared, gaps, labels, values, 1 - level)
+    first = _first(found, tolerance, 1 - level, len(values))
+    apart = np.maximum(table["low"].to_numpy(), -table["high"].to_numpy())
+    furthest = int(apart[: len(compared)].argmax())
+    row = table.iloc[furthest]
+    low, high = float(row["low"]), float(row["high"])
+    return Parity(first > 0, first, low, high, names[furthest], gaps[furthest].pairs, table, level, tolerance)
+
+
+def _pairs(gap: Gap, inside: Floats, values: Floats) -> tuple[Floats, Ints]:
+    """Return the difference of each pair and the row, counted from 1, at which it was complete."""
+    differences, rows = [], []
+    for row, (mine, value) in enumerate(zip(inside.tolist(), values.tolist(), strict=True), 1):
+        difference = gap.take(mine, value)
+        if difference is not None:
+            differences.append(difference)
+            rows.append(row)
+    return np.array(differences), np.array(rows, np.int64)
+
+
+def _table(
+    names: list[Label], compared: list[Label], gaps: list[Gap], labels: Floats, values: Floats, error: float
+) -> pd.DataFrame:
+    import pandas as pd
+
+    bounds = [gap.interval(error / len(compared)) for gap in gaps]
+    pairs = [gap.pairs for gap in gaps]
+    if len(compared) < len(names):
+        bounds, pairs = [*bounds, (-bounds[0][1], -bounds[0][0])], pairs * 2
+    return pd.DataFrame(
+        {
+            "group": names,
+            "rows": [int((labels == name).sum()) for name in names],
+            "mean": [float(values[labels == name].mean()) for name in names],
+            "pairs": pairs,
+            "low": [low for low, _ in bounds],
+            "high": [high for _, high in bounds],
+        }
+    )
+
+
+def _first(found: list[tuple[Floats, Ints]], tolerance: float, error: float, rows: int) -> int:
+    """Return the row after which the mean wealth of the groups reached 1 / error first, 0 if it never did."""
+    wealth = np.zeros((len(found), rows + 1))
+    for mine, (differences, at) in zip(wealth, found, strict=True):
+        if len(at):
+            mine[at] = np.concatenate(list(wealth_of(differences, tolerance)))
+            last = np.zeros(rows + 1, np.int64)
+            last[at] = at
+            mine[:] = mine[np.maximum.accumulate(last)]
+    most = wealth.max(axis=0)
+    mean = most + np.log(np.exp(wealth - most).mean(axis=0))
+    reached = np.flatnonzero(mean >= -np.log(error))
+    return int(reached[0]) if reached.size else 0

@@ -1,0 +1,160 @@
+"""Whether groups have the same mean: a test that may be looked at any time, on a log, a command line and a study."""
+
+import json
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import evenhand as eh
+from evenhand.audit.gaps import Gap, wealth_of
+from evenhand.errors import ArgumentError, TableError
+from evenhand.evaluation.sequences import BETS
+from evenhand.studies import Study, monitors
+from tests.cli.shell import call
+
+
+def log_of(seed, means, rows=800, drift=0.0):
+    random = np.random.default_rng(seed)
+    groups = random.integers(len(means), size=rows)
+    chance = np.array(means)[groups] + drift * np.sin(np.arange(rows) / 300)
+    return pd.DataFrame({"group": groups, "reward": (random.random(rows) < chance) * 1})
+
+
+def parity_of(frame, **settings):
+    return eh.audit.parity(frame, group="group", value="reward", **settings)
+
+
+@pytest.mark.parametrize(
+    ("means", "settings"),
+    [((0.3, 0.3), {}), ((0.5, 0.5), {"drift": 0.4}), ((0.3, 0.4), {"tolerance": 0.1}), ((0.4, 0.4, 0.4), {})],
+    ids=["equal", "drifting together", "within tolerance", "three groups"],
+)
+def test_equal_groups_are_hardly_ever_said_to_differ(means, settings):
+    """At most 5 %, looked at after every row: 200 x 0.05 + 4 standard deviations = 22."""
+    drift = settings.pop("drift", 0.0)
+    assert sum(parity_of(log_of(seed, means, drift=drift), **settings).rejected for seed in range(200)) <= 22
+
+
+def test_groups_that_differ_are_found():
+    found = [parity_of(log_of(seed, (0.2, 0.5))) for seed in range(40)]
+    assert all(one.rejected for one in found)
+    assert np.median([one.round for one in found]) < 400
+    assert sum(one.low <= -0.3 <= one.high for one in found) >= 35
+    assert all(one.low < one.high < 0 for one in found)
+    assert "first shown after row" in str(found[0])
+
+
+def test_the_wealth_is_that_of_the_definition():
+    differences = np.random.default_rng(1).choice([-1.0, 0.0, 0.5, 1.0], size=40)
+    wealth = [
+        np.mean([np.prod(1 + bet * ((1 + side * differences[: n + 1]) / 1.1 - 1)) for bet in BETS for side in (1, -1)])
+        for n in range(40)
+    ]
+    assert np.concatenate(list(wealth_of(differences, 0.1))) == pytest.approx(np.log(wealth))
+
+
+def test_rows_that_lie_too_far_apart_make_no_pair():
+    gap = Gap(within=2)
+    assert [gap.take(*row) for row in [(True, 1.0), (True, 0.5), (True, 0.2), (False, 0.0), (False, 0.1)]] == [
+        *(None, None, None, 0.5),
+        pytest.approx(0.1),
+    ]
+    assert gap.pairs == 2
+
+
+def test_the_group_that_differs_most_is_named():
+    found = parity_of(log_of(3, (0.5, 0.5, 0.1), rows=2500))
+    assert (found.group, found.rejected) == (2, True)
+    assert found.groups["group"].tolist() == [0, 1, 2]
+    assert found.groups["rows"].sum() == 2500
+    assert found.high < -0.2
+
+
+def test_the_round_does_not_depend_on_what_comes_later():
+    log = log_of(4, (0.2, 0.5))
+    whole = parity_of(log)
+    assert parity_of(log.head(whole.round)).round == whole.round
+    assert not parity_of(log.head(whole.round - 1)).rejected
+
+
+@pytest.mark.parametrize(
+    ("frame", "settings", "error", "words"),
+    [
+        (
+            {"group": ["a", "a"], "reward": [0, 1]},
+            {},
+            TableError,
+            "column 'group': wanted at least two groups, got 'a'",
+        ),
+        (
+            {"group": ["a", "b"], "reward": [0, 2]},
+            {},
+            TableError,
+            r"column 'reward', row 2: wanted numbers in \[0, 1\]",
+        ),
+        ({"group": ["a", None], "reward": [0, 1]}, {}, TableError, "column 'group', row 2: the cell is empty"),
+        ({"group": ["a", "b"]}, {}, TableError, r"column: wanted one of \['group'\], got 'reward'"),
+        ({"group": ["a", "b"], "reward": [0, 1]}, {"tolerance": -1}, ArgumentError, "tolerance: wanted a number >= 0"),
+        ({"group": ["a", "b"], "reward": [0, 1]}, {"level": 0}, ArgumentError, "level: wanted a number > 0"),
+        ({"group": ["a", "b"], "reward": [0, 1]}, {"within": 0}, ArgumentError, "within: wanted a whole number >= 1"),
+    ],
+    ids=["one group", "value", "empty", "column", "tolerance", "level", "within"],
+)
+def test_what_cannot_be_tested_is_refused(frame, settings, error, words):
+    with pytest.raises(error, match=words):
+        parity_of(pd.DataFrame(frame), **settings)
+
+
+def test_the_command_ends_with_one_when_groups_differ(tmp_path):
+    path = tmp_path / "log.csv"
+    log_of(1, (0.2, 0.6)).to_csv(path, index=False)
+    differ = call("audit-parity", path)
+    assert differ.exit_code == 1
+    assert "first shown after row" in " ".join(differ.output.split())
+    log_of(1, (0.3, 0.3)).to_csv(path, index=False)
+    alike = call("audit-parity", path, "--json")
+    assert alike.exit_code == 0
+    assert json.loads(alike.output)["rejected"] is False
+
+
+# ------------------------------------------------------------------ studies
+
+
+def grouped_study():
+    policy = eh.groups.TopInterval({"a": "old", "b": "old", "c": "young"}, seed=1)
+    return Study.create(":memory:", policy)
+
+
+def converse(study, rounds, means):
+    random = np.random.default_rng(2)
+    for _ in range(rounds):
+        decision = study.ask(random.random((3, 1)))
+        study.tell(decision, float(random.random() < means[decision.arm]))
+
+
+@pytest.mark.parametrize(("young", "raised"), [(0.05, True), (0.6, False)], ids=["apart", "alike"])
+def test_a_study_raises_an_alert_when_groups_are_shown_to_differ(young, raised):
+    study = grouped_study()
+    monitor = monitors.add(study, "group-gap", threshold=0.05)
+    assert monitors.watch(study) == []
+    converse(study, 250, {"a": 0.6, "b": 0.6, "c": young})
+    alerts = monitors.watch(study)
+    assert [alert.monitor for alert in alerts] == ([monitor] if raised else [])
+    if raised:
+        assert 0.05 < alerts[0].value < 0.55
+        assert math.isfinite(monitors.alerts(study, standing=True)[0].value)
+
+
+def test_a_gap_that_cannot_be_watched_is_refused():
+    study = grouped_study()
+    with pytest.raises(ArgumentError, match="window: wanted none for group-gap, which looks at all rewards, got 5"):
+        monitors.add(study, "group-gap", threshold=0.1, window=5)
+    with pytest.raises(ArgumentError, match="threshold: wanted a number >= 0, got -1"):
+        monitors.add(study, "group-gap", threshold=-1)
+    with pytest.raises(ArgumentError, match=r"subject: wanted one of \['old', 'young'\], got 'a'"):
+        monitors.add(study, "group-gap", threshold=0.1, subject="a")
+    plain = Study.create(":memory:", eh.learners.UCB1(arms=2))
+    with pytest.raises(ArgumentError, match="metric: wanted another one: this policy knows no groups, got 'group-gap'"):
+        monitors.add(plain, "group-gap", threshold=0.1)
