@@ -9,7 +9,7 @@ from evenhand import state
 from evenhand.errors import ArgumentError, StateFileError, TableError
 from evenhand.interventions import CSR, CausalModel, Problem, SimulatedTrial
 from evenhand.interventions.posterior import drawn_posterior
-from tests.interventions.examples import mediated
+from tests.interventions.examples import mediated, two_attributes
 from tests.reference import interventions as twin
 
 EDGES = "sex -> weight -> dose -> cured, weight -> cured"
@@ -267,6 +267,24 @@ def test_means_of_every_draw_are_those_of_its_tables():
     for k in range(4):
         for s in range(3):
             assert means[k, s] == pytest.approx(twin.mean_outcome(problem, k, (s,)))
+
+
+def test_two_sensitive_attributes_are_drawn_and_moved_as_one():
+    full = two_attributes(4)
+    model = CausalModel.fit(full.model.sample(3000, seed=1), "sex -> V -> Y, old -> Y")
+    problem = Problem(
+        model, intervene="V", sensitive=["sex", "old"], outcome="Y", candidates=[None, 1, {"f": 0, "m": 2}]
+    )
+    posterior = problem.posterior(draws=500, seed=1)
+    assert set(posterior.gaps) == set(problem.pairs)
+    np.testing.assert_allclose(posterior.outcomes.mean(0), problem.outcomes, atol=0.01)
+    for pair, gaps in problem.gaps.items():
+        np.testing.assert_allclose(posterior.gaps[pair].mean(0), gaps, atol=0.02)
+    assert posterior.best(1.5).status in ("certified", "not_shown")
+    for between in (("V", "Y"), ("old", "Y")):
+        np.testing.assert_allclose(
+            problem.sensitivity(tolerance=0.5, between=between).range(1.0)["outcome"], problem.outcomes
+        )
 
 
 def test_an_answer_needs_the_level():

@@ -97,6 +97,8 @@ def test_a_trial_is_guided_file_by_file(folder):
         ([*STUDY, "--delta", "2"], "delta: wanted a number > 0 and < 1"),
         ([*STUDY, "--evidence", "strong"], "evidence: wanted one of"),
         ([*STUDY, "--delta", "0.1", "--search", "sris"], "--delta: wanted with --search csr alone"),
+        ([*STUDY, "--slack", "0.1", "--search", "sris"], "--slack: wanted with --search csr alone"),
+        ([*STUDY, "--slack", "-1"], "slack: wanted a number >= 0"),
         ([*BEGIN, "--candidates", "twice.json", "--tolerance", "0.1", "--budget", "600"], "'now' stands there twice"),
         ([*BEGIN, "--candidates", "typo.json", "--tolerance", "0.1", "--budget", "600"], "got 'valuess'"),
         ([*BEGIN, "--candidates", "nan.json", "--tolerance", "0.1", "--budget", "600"], r"candidates\['odd'\]"),
