@@ -132,3 +132,30 @@ def test_promises_of_a_file_are_simulated(tmp_path):
     found = answer("simulate", "quotas/bernoulli-arms", "--promises", tmp_path / "slow.toml", *options)
     (policy,) = json.loads(found)["policies"]
     assert (policy["policy"], policy["promise_kept"]) == ("slow", True)
+
+
+def test_rewards_come_late_in_a_simulation():
+    small = ("simulate", "quotas/bernoulli-arms", "-p", "ucb1", "--rounds", "200", "--replications", "2", "--seed", "1")
+    for text, said in (("40", "40"), ("0,3,12", "one of 3 logged delays"), ("geometric:20", "geometric, mean 20")):
+        body = json.loads(answer(*small, "--delay", text, "--json"))
+        assert body["delay"] == said
+        assert f"delay {said}" in answer(*small, "--delay", text)
+    soon, at_once = (json.loads(answer(*small, *more, "--json")) for more in ((), ("--delay", "0")))
+    assert soon == at_once
+    assert "delay" not in soon
+    assert body["policies"][0]["regret"] != soon["policies"][0]["regret"]
+
+
+@pytest.mark.parametrize("text", ["", "x", "1.5", "-1", "geometric", "geometric:x", "geometric:0", "9" * 30, "3,,4"])
+def test_a_delay_that_cannot_be_is_refused(text):
+    refused(
+        ArgumentError,
+        "delay: wanted",
+        "simulate",
+        "quotas/bernoulli-arms",
+        "-p",
+        "ucb1",
+        "--rounds",
+        "10",
+        f"--delay={text}",
+    )

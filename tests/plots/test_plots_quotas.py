@@ -138,3 +138,36 @@ def test_bars_carry_different_hatches(history):
     _, axes = figure()
     plots.plot_shares(history, axes)
     assert len({bar.get_hatch() or "" for bar in axes.patches}) == 3
+
+
+LOG = pd.DataFrame(
+    {
+        "arm": list("aaabab") + ["a"] * 6,
+        "place": ["x", "y"] * 6,
+        "at": np.repeat(np.arange(6), 2),
+        "slate": [["a", "b"], ["a", "c"]] * 6,
+    }
+)
+AUDITS = {
+    "floors": ({"shares": 0.5}, {"floor of b"}),
+    "caps": ({"caps": {"a": 0.5}}, {"cap of a"}),
+    "sets": ({"shares": {("b", "c"): 0.5, "a": 0}}, {"floor of b, c"}),
+    "windows": ({"windows": {"b": 4}}, {"window of b"}),
+    "segments": ({"shares": 0.5, "segment": "place"}, {"floor of b in x", "floor of b in y"}),
+    "slates": ({"arm": "slate", "shares": {"a": 0.5, "b": 0.2, "c": 0.8}}, {"floor of c"}),
+    "changes": ({"shares": {1: {"a": 0.2, "b": 0}, 7: {"a": 0.2, "b": 0.5}}}, {"floor of b"}),
+}
+
+
+@pytest.mark.parametrize("name", AUDITS)
+def test_the_picture_of_an_audit_names_every_promise_that_was_broken(name, tmp_path):
+    arguments, said = AUDITS[name]
+    finding = eh.quotas.audit(LOG, **({"arm": "arm"} | arguments))
+    drawn, axes = figure()
+    plots.plot_audit(finding, axes)
+    marked = {text.get_text().strip() for text in axes.texts}
+    assert said <= marked
+    assert len(marked) == len(said) + 2
+    drawn.savefig(tmp_path / "audit.png")
+    assert not finding.kept
+    assert "broken" in axes.get_title(loc="left")

@@ -12,6 +12,7 @@ from evenhand.protocol import Label
 
 __all__ = [
     "changing_shares",
+    "delay_of",
     "labels_in",
     "named_shares",
     "names_of",
@@ -60,6 +61,27 @@ def changing_shares(text: str) -> Any:
         return None
     table = read_table(text, text=["arm", "share"])
     return table if "from" in table.columns else None
+
+
+def delay_of(text: str) -> Any:
+    """Read `50` rounds, delays `0,3,12` of which each round draws one, or `geometric:200`, a mean.
+
+    >>> delay_of("50"), delay_of("0, 3, 12"), delay_of("geometric:200")
+    ([50], [0, 3, 12], ('geometric', 200.0))
+
+    Raises
+    ------
+    ArgumentError
+        If it cannot be read.
+    """
+    name, colon, mean = text.partition(":")
+    try:
+        if colon and name.strip() == "geometric":
+            return "geometric", float(mean)
+        return [int(part) for part in text.split(",")]
+    except ValueError as error:
+        what = "a number of rounds, several as 0,3,12, or geometric:MEAN"
+        raise ArgumentError(wanted("--delay", what, text)) from error
 
 
 def windows_of(text: str) -> dict[str, Any]:

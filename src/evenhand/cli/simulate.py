@@ -39,6 +39,9 @@ def simulate(
     promises: Annotated[
         Path | None, typer.Option(help="TOML file with promises, as for `evenhand new`; it becomes one more policy.")
     ] = None,
+    delay: Annotated[
+        str, typer.Option(help="Rounds until a reward is told: 50, one of 0,3,12 drawn each round, or geometric:MEAN.")
+    ] = "0",
     rounds: Annotated[int, typer.Option(help="The number of rounds in each replication.")] = 10_000,
     replications: Annotated[int, typer.Option(help="The number of independent replications.")] = 20,
     seed: Annotated[int | None, typer.Option(help="The seed; by default drawn and shown.")] = None,
@@ -48,7 +51,7 @@ def simulate(
 ) -> None:
     """Simulate policies and show whether their promises held and what these cost."""
     import evenhand as eh
-    from evenhand.cli.inputs import shares_of
+    from evenhand.cli.inputs import delay_of, shares_of
     from evenhand.cli.output import folder
     from evenhand.cli.policies import policies_of
     from evenhand.cli.promises import described_promises
@@ -68,6 +71,7 @@ def simulate(
         rounds=rounds,
         replications=replications,
         seed=seed,
+        delay=delay_of(delay),
         jobs=jobs,
         progress=not json,
         store=None if out is None else folder(out) / "partial",
@@ -122,10 +126,13 @@ def _report(history: xr.Dataset, bias: Any, out: Path | None, json: bool) -> Non
             written += write_bias(bias, out)
         shutil.rmtree(out / "partial", ignore_errors=True)
     if json:
-        body = {"seed": history.attrs["seed"], "rounds": history.attrs["rounds"], "policies": summary}
+        body = {name: history.attrs[name] for name in ("seed", "rounds", "delay") if name in history.attrs}
+        body["policies"] = summary
         as_json(body if bias is None else body | {"bias": bias.to_dict("records")})
     else:
         runs = f"{history.attrs['rounds']} rounds, {history.sizes['replication']} replications"
+        if "delay" in history.attrs:
+            runs += f", delay {history.attrs['delay']}"
         say(f"seed {history.attrs['seed']}, {runs}\n")
         held = {None: "none made", True: "yes", False: "NO"}
         told = [{k: held[v] if k == "promise_kept" else v for k, v in row.items()} for row in summary]

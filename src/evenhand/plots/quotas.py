@@ -81,7 +81,8 @@ def plot_shortfall(history: xr.Dataset, axes: Axes | None = None, *, variable: s
 
 
 def plot_audit(finding: Audit, axes: Axes | None = None) -> Axes:
-    """Draw the shortfall of the arm furthest behind, round by round, of an audited log."""
+    """Draw the shortfall of the arm furthest behind, round by round, of an audited log, and each promise's first
+    breach."""
     axes = figure()[1] if axes is None else axes
     with style():
         axes.plot(finding.timeline["round"], finding.timeline["shortfall"], color=SHADES[0], linewidth=1.4)
@@ -95,9 +96,25 @@ def plot_audit(finding: Audit, axes: Axes | None = None) -> Axes:
             fontsize=8.5,
         )
         _forbid(axes, [finding.promise.slack + 1.0])
+        _mark_breaches(finding, axes)
         axes.margins(y=0.15)
         verdict = "promise kept" if finding.kept else f"promise broken after {finding.rounds_in_violation} rows"
         return finish(axes, f"Audit: {verdict}", "row of the log", "pulls behind the share", legend=False)
+
+
+def _mark_breaches(finding: Audit, axes: Axes, most: int = 8) -> None:
+    """Mark the first breach of each promise that was broken, of the earliest ones if they are many."""
+    broken = finding.promises[finding.promises["first_broken"] > 0].sort_values("first_broken", kind="stable")
+    for place, row in enumerate(broken.head(most).to_dict("records")):
+        arms = row["arm"] if isinstance(row["arm"], tuple) else (row["arm"],)
+        inside = "" if row["segment"] is None else f" in {row['segment']}"
+        axes.axvline(row["first_broken"], color="black", linewidth=0.8, linestyle=":")
+        axes.annotate(
+            f" {row['promise']} of {', '.join(map(str, arms))}{inside}",
+            (row["first_broken"], 0.96 - 0.06 * place),
+            xycoords=("data", "axes fraction"),
+            fontsize=7.5,
+        )
 
 
 def _forbid(axes: Axes, limits: list[float]) -> None:

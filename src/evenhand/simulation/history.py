@@ -29,14 +29,17 @@ UNITS = {
     "forced": "rounds decided by the quota, so far",
     "shortfall": "max over arms of r_i t - N_i(t), now, in pulls",
     "worst_shortfall": "largest r_i s - N_i(s) over all arms and all rounds s <= t, in pulls",
-    "violations": "pairs (arm, round s <= t) with N_i(s) < floor(r_i s) - alpha",
+    "violations": "pairs (promise, round s <= t) with the promise broken: a floor of an arm or a set, a cap, a window",
 }
 
 
-def variables(trace: Trace, world: Any, promise: Any, rounds: Ints, plays: int = 1) -> Variables:
+def variables(
+    trace: Trace, world: Any, promise: Any, rounds: Ints, plays: int = 1, *, owing: bool | None = None
+) -> Variables:
     """Return the history variables of one replication, each with its dimensions after (policy, replication).
 
-    Where several arms are played in a round, regret is measured against the best of them.
+    `owing` says whether anything is promised, where that is not the shares of `promise` alone. Where several arms are
+    played in a round, regret is measured against the best of them.
     """
     found: Variables = {
         "pulls": (("round", "arm"), trace.pulls),
@@ -46,11 +49,12 @@ def variables(trace: Trace, world: Any, promise: Any, rounds: Ints, plays: int =
     for i, name in enumerate(world.scores):
         found[name] = (("round",), trace.totals[:, i])
     nothing = np.full(len(rounds), np.nan)
-    owing = promise is not None
-    shortfall = (promise.floats() * rounds[:, None] - trace.pulls).max(axis=1) if owing else nothing
+    shared = promise is not None
+    shortfall = (promise.floats() * rounds[:, None] - trace.pulls).max(axis=1) if shared else nothing
     found["shortfall"] = (("round",), shortfall)
-    found["worst_shortfall"] = (("round",), trace.worst.max(axis=1) if owing else nothing)
-    found["violations"] = (("round",), trace.violations.sum(axis=1) if owing else nothing)
+    found["worst_shortfall"] = (("round",), trace.worst.max(axis=1) if shared else nothing)
+    broken = trace.violations.sum(axis=1) + trace.limits.sum(axis=1)
+    found["violations"] = (("round",), broken if shared or owing else nothing)
     groups = getattr(world, "groups", None)
     if isinstance(groups, Mapping):
         found["group_share"] = (("round", "group"), group_share(trace.pulls, groups))
@@ -58,7 +62,7 @@ def variables(trace: Trace, world: Any, promise: Any, rounds: Ints, plays: int =
         if plays > 1 and "regret" in found:
             best = np.sort(world.gaps)[:plays].sum() * rounds
             found["regret"] = (("round",), found["regret"][1] - best)
-        fair = fair_regret(trace.pulls, world.gaps, promise, rounds, plays) if owing else nothing
+        fair = fair_regret(trace.pulls, world.gaps, promise, rounds, plays) if shared else nothing
         found["r_regret"] = (("round",), fair)
     return found
 

@@ -13,9 +13,10 @@ from evenhand.arguments import is_whole
 from evenhand.errors import ContractError, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import OPEN, bind, entry, interpreted, kernel
+from evenhand.metrics.limits import Limits, enter, limits, rounds_broken
 from evenhand.metrics.shares import Tally, count, tally, violations, worst
 from evenhand.policy import KernelPolicy, Ticket, is_forced
-from evenhand.protocol import Decision
+from evenhand.protocol import Decision, Label
 from evenhand.rng import child
 from evenhand.simulation.delay import (
     AtOnce,
@@ -43,6 +44,8 @@ class Trace(NamedTuple):
     pulls: Ints
     worst: Floats
     violations: Ints
+    limits: Ints
+    """(n_checkpoints, n_promises): rounds in which each promise beside the floors of arms was broken."""
     forced: Ints
     reward: Floats
     totals: Floats
@@ -57,11 +60,18 @@ class Running(NamedTuple):
     totals: Floats
 
 
-observe = choose = probability = respond = learn = deliver = score = OPEN
+observe = choose = probability = respond = learn = deliver = score = enter_limits = OPEN
 
 
 @kernel
-def note(trace: Trace, row: int, tally: Tally, running: Running, round: int) -> None:
+def no_limits(limits: Limits, arm: int, round: int) -> None:
+    """Stand for `enter` where nothing is promised beside the floors of arms."""
+
+
+@kernel
+def note(trace: Trace, row: int, tally: Tally, limits: Limits, running: Running, round: int) -> None:
+    for i in range(limits.kinds.size):
+        trace.limits[row, i] = rounds_broken(limits, i, round)
     for arm in range(tally.pulls.size):
         trace.pulls[row, arm] = tally.pulls[arm]
         trace.worst[row, arm] = worst(tally, arm, round)
@@ -82,6 +92,7 @@ def play(
     waiting: Ints,
     pending: Any,
     tally: Tally,
+    limits: Limits,
     running: Running,
     trace: Trace,
     checkpoints: Ints,
@@ -106,12 +117,13 @@ def play(
         learn(pending, waiting, params, state, contexts, arm, reward, ticket)
         score(world, world_state, contexts, arm, reward, running.totals)
         count(tally, arm, round)
+        enter_limits(limits, arm, round)
         if is_forced(why):
             running.forced[0] += 1
         running.reward[0] += reward
         deliver(pending, waiting, params, state, round)
         if round == checkpoints[row]:
-            note(trace, row, tally, running, round)
+            note(trace, row, tally, limits, running, round)
             row += 1
     return row
 
@@ -126,6 +138,7 @@ def play_slates(
     waiting: Ints,
     pending: Any,
     tally: Tally,
+    limits: Limits,
     running: Running,
     trace: Trace,
     checkpoints: Ints,
@@ -146,12 +159,13 @@ def play_slates(
                 learn(pending, waiting, params, state, contexts, arm, reward, ticket)
                 score(world, world_state, contexts, arm, reward, running.totals)
                 count(tally, arm, round)
+                enter_limits(limits, arm, round)
                 running.reward[0] += reward
         if is_forced(why):
             running.forced[0] += 1
         deliver(pending, waiting, params, state, round)
         if round == checkpoints[row]:
-            note(trace, row, tally, running, round)
+            note(trace, row, tally, limits, running, round)
             row += 1
     return row
 
@@ -167,6 +181,7 @@ def replicate(
     stop: Callable[[int], None],
     compiled: bool = True,
     delay: Delay | None = None,
+    windows: dict[Label, tuple[int, int]] | None = None,
 ) -> Trace:
     """Run one replication of a fresh copy of `policy` in `world` and return its trace; `stop` is called now and then
     with the rounds done.
@@ -180,10 +195,12 @@ def replicate(
     world = copy.copy(world) if isinstance(world, KernelWorld) else copy.deepcopy(world)
     world.reset(world_seed)
     arms, scores, rows = len(world.arms), len(world.scores), len(checkpoints)
+    others = limits(promise, windows, world.arms)
     trace = Trace(
         np.zeros((rows, arms), np.int64),
         np.zeros((rows, arms)),
         np.zeros((rows, arms), np.int64),
+        np.zeros((rows, others.kinds.size), np.int64),
         np.zeros(rows, np.int64),
         np.zeros(rows),
         np.zeros((rows, scores)),
@@ -193,10 +210,10 @@ def replicate(
     if runs_compiled(policy, world):
         policy.begin(world.dimension)
         pending = None if delay is None else delay.pending(world_seed, int(checkpoints[-1]), policy.plays, world._shown)
-        _play(policy, world, pending, books, running, trace, checkpoints, stop, compiled)
+        _play(policy, world, pending, books, others, running, trace, checkpoints, stop, compiled)
     else:
         pending = None if delay is None else delay.pending(world_seed, int(checkpoints[-1]), 0, np.zeros((0, 0)))
-        _step(policy, world, pending, books, running, trace, checkpoints, stop)
+        _step(policy, world, pending, books, others, running, trace, checkpoints, stop)
     return trace
 
 
@@ -217,6 +234,7 @@ def _play(
     world: KernelWorld,
     pending: Pending | None,
     books: Tally,
+    others: Limits,
     running: Running,
     trace: Trace,
     checkpoints: Ints,
@@ -227,12 +245,13 @@ def _play(
     named = {"choose": kernels.choose, "probability": kernels.probability, **world.kernels._asdict()}
     named["learn"] = bind(learn_at_once if pending is None else learn_later, update=kernels.update)
     named["deliver"] = nothing_due if pending is None else bind(tell_due, update=kernels.update)
+    named["enter_limits"] = enter if others.kinds.size else no_limits
     function = entry(play if policy.plays == 1 else play_slates, **named)
     if not compiled:
         function = interpreted(function.uncompiled)
     core = (policy._params, policy._state, *world._core)
     late = AtOnce(np.zeros(0)) if pending is None else pending
-    fixed = (*core, world._shown, policy._waiting, late, books, running, trace, checkpoints)
+    fixed = (*core, world._shown, policy._waiting, late, books, others, running, trace, checkpoints)
     row, first, final = 0, 1, int(checkpoints[-1])
     while first <= final:
         last = min(final, first + ROUNDS_A_CALL - 1)
@@ -250,12 +269,13 @@ def _step(
     world: Any,
     pending: Pending | None,
     books: Tally,
+    others: Limits,
     running: Running,
     trace: Trace,
     checkpoints: Ints,
     stop: Callable[[int], None],
 ) -> None:
-    enter, write, draw = entry(count), entry(note), entry(wait)
+    add, add_limits, write, draw = entry(count), entry(enter), entry(note), entry(wait)
     due: dict[int, list[Callable[[], None]]] = {}
     asks, row, slate = hasattr(policy, "ask"), 0, None
     for round in range(1, int(checkpoints[-1]) + 1):
@@ -278,12 +298,14 @@ def _step(
         for one in due.pop(round, ()):
             one()
         for index in indexes:
-            enter(books, index, round)
+            add(books, index, round)
+            if others.kinds.size:
+                add_limits(others, index, round)
         running.forced[0] += getattr(decision, "reason_code", "") == "forced"
         running.reward[0] += sum(rewards)
         running.totals[:] = world.totals
         if round == checkpoints[row]:
-            write(trace, row, books, running, round)
+            write(trace, row, books, others, running, round)
             row += 1
         if round % 1000 == 0:
             stop(round)

@@ -86,7 +86,8 @@ def simulate(
     xarray.Dataset
         Dimensions `policy`, `replication`, `round` and, where it applies, `arm`. For worlds of arms: `pulls`, `reward`,
         `regret`, `r_regret`, `shortfall`, `worst_shortfall`, `violations`, `forced`. A policy without a promise of its
-        own is measured against the promise of the others, if they share one.
+        own is measured against the promise of the others, if they share one. `violations` counts every kind of
+        promise: a floor of an arm or a set, a cap or a window that is broken at the end of a round counts once.
 
     Raises
     ------
@@ -126,7 +127,7 @@ def simulate(
         raise ArgumentError(wanted("delay", what, delay))
     kept = _checkpoints(checkpoints, spacing, int(rounds))
     _warn_of_shared_randomness(named, world, int(replications))
-    promises = _promises(named)
+    promises, windows = _promises(named)
     if backend is None:
         quick = all(runs_compiled(policy, world) or hasattr(world, "replicate") for policy in named.values())
         backend = "threading" if quick else "loky"
@@ -174,7 +175,16 @@ def simulate(
                 deal = chunks(names, missing, size)
                 for name, found in parallel(
                     joblib.delayed(run_chunk)(
-                        named[name], world, promises[name], name, some, number, kept, tick if inside else None, late
+                        named[name],
+                        world,
+                        promises[name],
+                        name,
+                        some,
+                        number,
+                        kept,
+                        tick if inside else None,
+                        late,
+                        windows[name],
                     )
                     for name, some in deal
                 ):
@@ -276,11 +286,15 @@ def _checkpoints(checkpoints: int | Sequence[int], spacing: str, rounds: int) ->
     return np.unique(np.append(given, rounds)).astype(np.int64)
 
 
-def _promises(named: dict[str, Any]) -> dict[str, Any]:
-    own = {name: traits_of(policy).promise for name, policy in named.items()}
-    made = [promise for promise in own.values() if promise is not None]
-    common = made[0] if made and all(promise == made[0] for promise in made) else None
-    return {name: common if promise is None else promise for name, promise in own.items()}
+def _promises(named: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return for each policy the shares and the windows that it is measured against."""
+    own = {name: (traits_of(policy).promise, traits_of(policy).windows) for name, policy in named.items()}
+    made = [both for both in own.values() if both != (None, None)]
+    common = made[0] if made and all(both == made[0] for both in made) else (None, None)
+    found = {name: common if both == (None, None) else both for name, both in own.items()}
+    return {name: shares for name, (shares, _) in found.items()}, {
+        name: windows for name, (_, windows) in found.items()
+    }
 
 
 class _bar:

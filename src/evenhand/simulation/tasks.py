@@ -10,6 +10,7 @@ from typing import Any
 
 from evenhand.errors import ArgumentError, MissingExtraError, wanted
 from evenhand.kernels.arrays import Ints
+from evenhand.protocol import Label
 from evenhand.rng import child
 from evenhand.simulation.delay import Delay
 from evenhand.simulation.history import Variables, variables
@@ -35,6 +36,7 @@ def run_chunk(
     checkpoints: Ints,
     tick: Callable[[int], None] | None = None,
     delay: Delay | None = None,
+    windows: dict[Label, tuple[int, int]] | None = None,
 ) -> tuple[str, dict[int, Variables]]:
     """Run some replications of one policy; the seeds depend on the replication alone, not on who runs it."""
     results: dict[int, Variables] = {}
@@ -51,8 +53,10 @@ def run_chunk(
         if hasattr(world, "replicate"):
             results[replication] = world.replicate(policy, **seeds, checkpoints=checkpoints, stop=stop)
         else:
-            trace = replicate(policy, world, promise, **seeds, checkpoints=checkpoints, stop=stop, delay=delay)
-            results[replication] = variables(trace, world, promise, checkpoints, traits_of(policy).plays)
+            more: dict[str, Any] = {"delay": delay, "windows": windows}
+            trace = replicate(policy, world, promise, **seeds, checkpoints=checkpoints, stop=stop, **more)
+            owing = promise is not None or bool(windows)
+            results[replication] = variables(trace, world, promise, checkpoints, traits_of(policy).plays, owing=owing)
     return name, results
 
 
