@@ -96,3 +96,35 @@ def test_many_groups_are_drawn_and_noted_in_few_lines(tmp_path):
     said = answer("sample", tmp_path / "pool.csv", *usual)
     assert sum(line.startswith("- ") for line in said.splitlines()) == 11
     assert "more notes; --json lists them all" in said
+
+
+def test_more_than_two_labels(tmp_path):
+    draws = np.random.default_rng(0)
+    x = draws.normal(size=(400, 2))
+    g = np.where(np.arange(400) % 4 == 0, "few", "many")
+    frame = pd.DataFrame({"x": x[:, 0], "z": x[:, 1], "g": g, "y": np.array(["a", "b", "c"])[(x > 0).sum(axis=1)]})
+    body = sampled(tmp_path, frame, "--multiclass", budget=80)
+    assert body["labels"] == 80
+    assert written(tmp_path) == FILES
+    model = eh.load(tmp_path / "out" / "model.evenhand")
+    assert set(model.classes) == {"a", "b", "c"}
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--multiclass", "--loss", "false_negative"], "zero_one or log for 7 labels"),
+        (["--multiclass", "--reweighted"], "--reweighted: wanted two labels, got 7"),
+        ([], "or pass --multiclass"),
+    ],
+)
+def test_options_for_two_labels_are_refused_for_more(tmp_path, options, words):
+    POOL.assign(y=np.arange(N) % 7).to_csv(tmp_path / "pool.csv", index=False)
+    usual = ["--group", "g", "--label", "y", "--budget", 40, "--out", tmp_path / "out"]
+    refused(ArgumentError, words, "sample", tmp_path / "pool.csv", *usual, *options)
+
+
+def test_numbers_are_no_labels(tmp_path):
+    POOL.assign(y=range(N)).to_csv(tmp_path / "pool.csv", index=False)
+    usual = ["--group", "g", "--label", "y", "--budget", 40, "--out", tmp_path / "out", "--multiclass"]
+    refused(ArgumentError, "2 to 100 labels, got 'y' with 120", "sample", tmp_path / "pool.csv", *usual)

@@ -16,12 +16,14 @@ __all__ = ["sample"]
 
 MOST_NOTES = 10
 """How many notes a terminal shows."""
+MOST_LABELS = 100
+"""More labels than this are numbers to predict, and no classes."""
 
 
 def sample(
     pool: Annotated[Path, typer.Argument(help="The pool, one example per row: CSV (also .gz) or Parquet.")],
     group: Annotated[str, typer.Option(help="The column of groups, or several: sex,race.")],
-    label: Annotated[str, typer.Option(help="The column of labels, which has two classes.")],
+    label: Annotated[str, typer.Option(help="The column of labels.")],
     budget: Annotated[float, typer.Option(help="The number of labels to buy, or their total cost with --costs.")],
     scheme: Annotated[
         str, typer.Option(help="optimistic, epsilon-greedy, greedy, uniform or proportional.")
@@ -32,6 +34,9 @@ def sample(
     loss: Annotated[str, typer.Option(help="zero_one, log, false_negative or false_positive.")] = "zero_one",
     trend: Annotated[float, typer.Option(help="The weight of the trend term in the optimistic scheme.")] = 0.0,
     reweighted: Annotated[bool, typer.Option("--reweighted", help="Apply minimax reweighting at the end.")] = False,
+    multiclass: Annotated[
+        bool, typer.Option("--multiclass", help="Take more than two labels, with scikit-learn's logistic regression.")
+    ] = False,
     seed: Annotated[int | None, typer.Option(help="The seed; by default drawn and reported.")] = None,
     out: Annotated[Path, typer.Option(help="Folder for the rows, the mixture and the picture.")] = Path("out/sample"),
     json: JSON = False,
@@ -51,8 +56,9 @@ def sample(
     _checked_groups(world)
     prices = named_shares(costs, "--costs") if costs else None
     paid = None if prices is None else {_group(world, name): _price(name, value) for name, value in prices.items()}
-    options: dict[str, Any] = {"batch": batch, "loss": loss, "costs": paid, "budget": budget, "classes": _two(world)}
-    sampler = _sampler(scheme, world, options | {"seed": seed}, trend)
+    options: dict[str, Any] = {"batch": batch, "loss": loss, "costs": paid, "budget": budget}
+    options |= {"seed": seed} | _classes(world, loss, multiclass=multiclass, reweighted=reweighted)
+    sampler = _sampler(scheme, world, options, trend)
     folder(out)
     world.reset(sampler.seed)
     history = _run(sampler, world, budget, quiet=json)
@@ -136,16 +142,29 @@ def _checked_groups(world: TablePool) -> None:
         raise ArgumentError(f"--group: wanted groups with rows to train and to validate, got {got}; merge small groups")
 
 
-def _two(world: TablePool) -> list[Any]:
-    """Return the two labels of a pool."""
-    from evenhand.errors import ArgumentError
+def _classes(world: TablePool, loss: str, *, multiclass: bool, reweighted: bool) -> dict[str, Any]:
+    """Return the labels of a pool, and the model where they are more than logistic regression here has."""
+    from evenhand.errors import ArgumentError, wanted
 
     labels = sorted(set(world.y.tolist()))
-    if len(labels) != 2:
+    if not 2 <= len(labels) <= (MOST_LABELS if multiclass else 2):
         shown = ", ".join(map(str, labels[:5])) + (", ..." if len(labels) > 5 else "")
-        what, got = "a column of two labels", f"{world.label_column!r} with {len(labels)}: {shown}"
-        raise ArgumentError(f"--label: wanted {what}, got {got}; keep the rows of two labels, or merge labels")
-    return labels
+        got = f"{world.label_column!r} with {len(labels)}: {shown}"
+        what = f"a column of 2 to {MOST_LABELS} labels" if multiclass else "a column of two labels"
+        mend = "keep the rows of two labels, or merge labels" + ("" if multiclass else ", or pass --multiclass")
+        raise ArgumentError(f"--label: wanted {what}, got {got}; {mend}")
+    if len(labels) == 2:
+        return {"classes": labels}
+    if loss in ("false_negative", "false_positive"):
+        raise ArgumentError(wanted("--loss", f"zero_one or log for {len(labels)} labels", loss))
+    if reweighted:
+        mend = "use minimax_reweighting(model=) in Python"
+        raise ArgumentError(wanted("--reweighted", "two labels", len(labels), mend))
+    from sklearn.linear_model import LogisticRegression
+
+    from evenhand.sampling import EstimatorModel
+
+    return {"classes": labels, "model": EstimatorModel(LogisticRegression(max_iter=1000))}
 
 
 def _group(world: TablePool, name: str) -> Any:

@@ -18,7 +18,7 @@ from evenhand.protocol import Label
 from evenhand.sampling.logistic import LogisticModel
 from evenhand.sampling.rows import Rows
 
-__all__ = ["BOUNDED", "LOSSES", "Loss", "checked_loss", "row_losses", "summed_losses"]
+__all__ = ["BOUNDED", "LOSSES", "SMALLEST", "Loss", "checked_loss", "row_losses", "summed_losses"]
 
 Loss = str | Callable[[Any, Any], Any]
 LOSSES = ("zero_one", "log", "false_negative", "false_positive")

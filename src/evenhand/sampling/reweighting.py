@@ -1,10 +1,10 @@
 """Minimax reweighting: the same rows, the groups weighted until the worst-off group's risk can fall no further.
 
-Learner and regulator play: the learner fits logistic regression to weighted groups, the regulator raises the
-weights of groups with a high risk by exponential weights. The average of the regulator's weights tends to the
-least favourable mixture, and the model fitted to it is the minimax one wherever risks are a convex function of the
-model and the learner answers them best. For the 0-1 loss and the log loss that model is returned, unless it does worse
-on these rows than the plain fit; for other losses, which the learner does not fit, the best model of the game is.
+Learner and regulator play: the learner fits a model to weighted groups, the regulator raises the weights of groups with
+a high risk by exponential weights. The average of the regulator's weights tends to the least favourable mixture, and
+the model fitted to it is the minimax one wherever risks are a convex function of the model and the learner answers them
+best. For the 0-1 loss and the log loss of logistic regression that model is returned, unless it does worse on these
+rows than the plain fit; for everything else the best model of the game is.
 
 Source: E. Diana, W. Gill, M. Kearns, K. Kenthapadi, A. Roth, "Minimax Group Fairness: Algorithms and Experiments",
 AIES 2021, Algorithm 1.
@@ -18,11 +18,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.errors import ArgumentError, wanted
 from evenhand.sampling.labels import checked_labels
-from evenhand.sampling.logistic import LogisticModel
-from evenhand.sampling.losses import BOUNDED, Loss, checked_loss, row_losses
+from evenhand.sampling.losses import BOUNDED, Loss
 from evenhand.sampling.problem import checked_number, checked_whole
+from evenhand.sampling.reweighting_game import LogisticGame, game_of
 
 __all__ = ["Reweighted", "minimax_reweighting"]
 
@@ -35,22 +34,22 @@ class Reweighted(NamedTuple):
 
     Attributes
     ----------
-    model : logistic regression fitted to the groups under `weights`.
+    model : fitted to the groups under `weights`.
     weights : the weights (m,) of the sorted groups: the regulator's average ones, or those of the best round.
     errors : risks (rounds, m) of the learner's models, round by round; the first is the plain fit's. NaN where no row
         of a group counts.
     """
 
-    model: LogisticModel
+    model: Any
     weights: NDArray[np.float64]
     errors: NDArray[np.float64]
 
 
 def minimax_reweighting(
     X: Any, y: Any, *, group: Sequence[Any] | NDArray[Any], C: float = 1.0, rounds: int = 200, step: float = 5.0,
-    loss: Loss = "zero_one",
+    loss: Loss | None = None, model: Any = None,
 ) -> Reweighted:  # fmt: skip
-    """Fit logistic regression whose groups are weighted for the smallest risk of the worst-off group.
+    """Fit a model whose groups are weighted for the smallest risk of the worst-off group.
 
     Round t: fit to weights n lambda_z / n_z a row; then lambda_z is multiplied by exp(step risk_z / sqrt(t)) and
     normalised. Only rows that count in the loss are weighted: n and n_z are numbers of positives for
@@ -58,17 +57,20 @@ def minimax_reweighting(
 
     Parameters
     ----------
-    X, y : features (n, d) and two labels (n,).
+    X, y : features (n, d) and two labels (n,); more labels for a classifier, numbers (n,) for a regressor.
     group : the group (n,) of each row.
-    C : inverse strength of the penalty.
+    C : inverse strength of the penalty of logistic regression.
     rounds : rounds of the game.
     step : the regulator's step; risks that are not in [0, 1] are divided by the largest one of the plain fit.
-    loss : "zero_one", "log", "false_negative", "false_positive" or a function of (y, prediction).
+    loss : "zero_one", "log", "false_negative", "false_positive" or a function of (y, prediction); for a regressor
+        "squared", "absolute" or a function. None is "zero_one", and "squared" for a regressor.
+    model : None for logistic regression, or a classifier or regressor of scikit-learn whose `fit` takes
+        `sample_weight`; it is cloned.
 
     Raises
     ------
     ArgumentError
-        If the lengths differ, there is a single label, or a number is out of range.
+        If the lengths differ, there is a single label, a number is out of range, or the model takes no weights.
 
     Examples
     --------
@@ -79,59 +81,34 @@ def minimax_reweighting(
     >>> fair = minimax_reweighting(means + rng.normal(size=(1000, 2)), y, group=group)
     >>> bool(fair.weights[1] > 0.5)
     True
+    >>> from sklearn.linear_model import Ridge
+    >>> score = means[:, 0] + rng.normal(size=1000)
+    >>> fair = minimax_reweighting(means, score, group=group, model=Ridge(), rounds=50)
+    >>> bool(np.nanmax(fair.errors.min(axis=0)) <= np.nanmax(fair.errors[0]))
+    True
 
     Source: Diana, Gill, Kearns, Kenthapadi, Roth (2021), Algorithm 1.
     """
     checked_whole("rounds", rounds, 1)
     checked_number("step", step, 0.0)
-    checked_loss(loss)
-    labels = checked_labels(y)
-    if len(set(labels)) != 2:
-        raise ArgumentError(wanted("y", "two different labels", sorted(set(labels), key=str)))
-    index = np.unique(checked_labels(group, "group"), return_inverse=True)[1]
-    model = LogisticModel(C=C).fit(X, y)
-    table = np.ascontiguousarray(X, dtype=np.float64)
-    if len(index) != len(table):
-        raise ArgumentError(wanted("group", f"{len(table)} groups, one for each row of X", len(index)))
-    codes = np.array([model.classes.index(label) for label in labels])
-    game = _Game(model, table, codes, index, loss)
+    game = game_of(X, y, np.unique(checked_labels(group, "group"), return_inverse=True)[1], C, loss, model)
     weights = game.counts / game.counts.sum()
     average, risks = np.zeros(len(weights)), np.zeros((rounds, len(weights)))
-    best = (np.inf, weights, model.checkpoint())
+    best = (np.inf, weights, game.kept())
     scale = 1.0
     for t in range(rounds):
         average += weights / rounds
         risks[t] = game.played(weights)
         worst = float(np.nanmax(risks[t]))
         if worst < best[0]:
-            best = (worst, weights, model.checkpoint())
-        if t == 0 and loss not in BOUNDED:
+            best = (worst, weights, game.kept())
+        if t == 0 and game.loss not in BOUNDED:
             scale = float(np.nanmax(np.abs(risks[0]))) or 1.0
         weights = weights * np.exp(step * np.nan_to_num(risks[t] - worst) / scale / np.sqrt(t + 1.0))
         weights /= weights.sum()
     worst = float(np.nanmax(game.played(average)))
-    if worst < best[0] or (loss in FITTED and worst <= np.nanmax(risks[0])):
-        return Reweighted(model, average, risks)
+    minimax = isinstance(game, LogisticGame) and game.loss in FITTED
+    if worst < best[0] or (minimax and worst <= np.nanmax(risks[0])):
+        return Reweighted(game.model, average, risks)
     best[2]()
-    return Reweighted(model, best[1], risks)
-
-
-class _Game:
-    """The learner's side: fits under weights of the groups, and the groups' risks under the fit."""
-
-    def __init__(
-        self, model: LogisticModel, X: NDArray[np.float64], codes: NDArray[np.int64], index: NDArray[np.int64],
-        loss: Loss,
-    ) -> None:  # fmt: skip
-        self.model, self.X, self.codes, self.index, self.loss = model, X, codes, index, loss
-        _, self.counted = row_losses(loss, model, X, codes, model.classes)
-        self.counts = np.bincount(index[self.counted], minlength=int(index.max()) + 1)
-
-    def played(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Fit under weights of the groups (m,) and return their risks (m,), NaN where no row counts."""
-        each = weights * self.counts.sum() / np.maximum(self.counts, 1)
-        self.model.fit_codes(self.X, self.codes, np.where(self.counted, each[self.index], 1.0))
-        values, _ = row_losses(self.loss, self.model, self.X, self.codes, self.model.classes)
-        sums = np.bincount(self.index, values * self.counted, len(self.counts))
-        with np.errstate(invalid="ignore"):
-            return np.asarray(sums / self.counts)
+    return Reweighted(game.model, best[1], risks)
