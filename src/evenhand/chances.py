@@ -19,8 +19,8 @@ class Chances(NamedTuple):
     ----------
     of : `of(params, state, contexts, round, waiting)`, a function at the top of a module, which returns the probability
         (n_arms,) with which `choose` would pick each arm, nan where nobody knows; it may overwrite the state.
-    kept : the names of the state's fields that it reads, as `flatten.names` returns them, "*" for all that are not an
-        inner learner's; the others are zero.
+    kept : the names of the state's fields that it reads, as `flatten.names` returns them, or "*" for all but an inner
+        learner's, "learner.*" for all of these; the others are zero.
     waiting : whether it reads `waiting`.
     """
 
@@ -31,7 +31,8 @@ class Chances(NamedTuple):
     def read(self, fields: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
         """Yield those of a state's fields, each with its name, that are read."""
         for name, field in fields:
-            if name in self.kept or ("*" in self.kept and "." not in name):
+            inner, dot, _ = name.rpartition(".")
+            if name in self.kept or f"{inner}{dot}*" in self.kept:
                 yield name, field
 
 

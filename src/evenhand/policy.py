@@ -296,6 +296,8 @@ class KernelPolicy(Conversation):
                 decision.deferred = probability = self._defer(kept, shown)
             elif chances is not None:
                 probability = float(chances[index])
+            elif self.kernels.probability is certain:
+                decision.certain = True
             else:
                 decision.chance = probability
             if self.plays == 1:
@@ -771,7 +773,7 @@ class KernelPolicy(Conversation):
         chance, probabilities = self._told_probability(), decided.get("probabilities")
         if decided.get("propensity") is not None:
             chance = float(decided["propensity"])
-        elif probabilities is not None and self.kernels.probability not in (certain, unknown):
+        elif probabilities is not None and self.kernels.probability is not certain:
             chance = float(probabilities[decided["index"]])
         index = decided["index"] if self.plays == 1 else np.array(decided["indexes"], np.int64)
         return decided["round"], index, contexts, chance

@@ -76,8 +76,10 @@ class Decision(_Decision):
     """The labels and positions of all arms, where a round has several."""
     deferred: Callable[[], Floats] | None = None
     """Computes the probabilities, where the field of the tuple does not hold them."""
+    certain: bool = False
+    """Whether its policy draws nothing."""
     chance: float | None = None
-    """The propensity, where there are no probabilities; nan counts as unknown."""
+    """The propensity, where a policy that may draw says no probabilities; nan counts as unknown."""
 
     def __new__(
         cls,
@@ -106,6 +108,8 @@ class Decision(_Decision):
         chances = self.probabilities
         if chances is not None and 0 <= self.index < len(chances):
             return float(chances[self.index])
+        if self.certain:
+            return 1.0
         return self.chance if self.chance is not None and self.chance == self.chance else None
 
     @property
@@ -121,7 +125,7 @@ class Decision(_Decision):
         own = super()._asdict()
         if self.deferred is not None and self.probabilities is not None:
             own["probabilities"] = self.probabilities.tolist()
-        return {**own, "reason_code": self.reason_code, "propensity": self.propensity, **several}
+        return {**own, "reason_code": self.reason_code, **several}
 
     def __eq__(self, other: object) -> bool:
         """Say whether all fields are equal, probabilities entry by entry."""

@@ -64,6 +64,22 @@ def deadline_learn(shares, slack, pulls, t, wish):
     return wish if wish in may_be_pulled(shares, slack, pulls, t) else dues.index(min(dues))
 
 
+def lottery_learn(shares, slack, floor, pulls, t, wishes, margin=4):
+    """The distribution of the arm of round t + 1: floors, tickets for arms that fall behind, and the learner's wishes
+    with theirs, each as DeadlineLearn plays it."""
+    allowed = may_be_pulled(shares, slack, pulls, t)
+    dues = [deadline(share, slack, n) for share, n in zip(shares, pulls, strict=True)]
+    behind = [share * (t + 1) - n - (slack + 1 - margin) for share, n in zip(shares, pulls, strict=True)]
+    tickets = [r * min(3, max(0, 1 - floor + b / 2)) for r, b in zip(shares, behind, strict=True)]
+    free = 1 - floor * sum(shares)
+    scale = min(1, free / sum(tickets)) if sum(tickets) else 1
+    left = free - scale * sum(tickets)
+    played = [Fraction(0)] * len(shares)
+    for arm, (share, ticket, wish) in enumerate(zip(shares, tickets, wishes, strict=True)):
+        played[arm if arm in allowed else dues.index(min(dues))] += floor * share + scale * ticket + left * wish
+    return played, allowed
+
+
 class LFG:
     """Queues Q_i <- max(0, Q_i + r_i - 1{pulled}); pull argmax Q_i + eta min(1, mean_i + sqrt(3 ln t / (2 N_i)))."""
 

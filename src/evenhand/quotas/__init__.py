@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from evenhand.quotas.fair_ucb import FairUCB
     from evenhand.quotas.horizon_fair_ucb import HorizonFairUCB
     from evenhand.quotas.lfg import LFG
+    from evenhand.quotas.lottery_learn import LotteryLearn
     from evenhand.quotas.problem import Promise
     from evenhand.quotas.window_learn import WindowLearn
     from evenhand.quotas.worlds import BernoulliArms, LoggedArms
@@ -30,6 +31,7 @@ __all__ = [
     "FairUCB",
     "HorizonFairUCB",
     "LoggedArms",
+    "LotteryLearn",
     "WindowLearn",
     "Promise",
     "audit",
@@ -45,6 +47,7 @@ MODULES = {
     "HorizonFairUCB": "horizon_fair_ucb",
     "LFG": "lfg",
     "LoggedArms": "worlds",
+    "LotteryLearn": "lottery_learn",
     "Promise": "problem",
     "WindowLearn": "window_learn",
 }

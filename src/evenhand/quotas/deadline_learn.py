@@ -35,14 +35,13 @@ from evenhand.arguments import whole
 from evenhand.conversation import locked
 from evenhand.errors import ArgumentError, SharesError, wanted
 from evenhand.kernels.arrays import Floats
-from evenhand.kernels.deadlines import PATIENCE, outlook
-from evenhand.kernels.due_times import NEVER
+from evenhand.kernels.deadlines import outlook
 from evenhand.learners.thompson import Thompson
 from evenhand.learners.ucb1 import UCB1
 from evenhand.policy import KernelPolicy
 from evenhand.protocol import Label
 from evenhand.quotas.changes import Changes, look_for_room
-from evenhand.quotas.deadlines import DEADLINES
+from evenhand.quotas.deadlines import DEADLINES, check_tolerance, look_work, warn_of_idle_arms
 from evenhand.quotas.forms import read_form
 from evenhand.quotas.nested import NESTED
 from evenhand.quotas.problem import Promise
@@ -145,16 +144,8 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
         if behind is not None:
             promise = self._floors = self._limited(promise, behind)
             self._form = RANKED
-        if (promise.slack + 1) * len(promise.arms) >= NEVER:
-            raise ArgumentError(wanted("tolerance", f"less than 2^61 / {len(promise.arms)} pulls", tolerance))
-        numerators, denominator = self._floors.fixed_point()
-        if sum(numerators) == denominator and 0 in numerators and self.plays == 1:
-            never = promise.arms[numerators.index(0)]
-            warnings.warn(
-                f"the shares sum to 1 exactly and arm {never!r} has share 0: it will be pulled at most "
-                f"{self._floors.slack * sum(n > 0 for n in numerators)} times, ever",
-                stacklevel=2,
-            )
+        check_tolerance(promise)
+        warn_of_idle_arms(self._floors)
         self._set_up(learner, promise, seed)
         if self.plays > 1 and self.compiled and self.learner.kernels.rank is None:
             what = "a learner that ranks the arms, as several are played"
@@ -308,10 +299,7 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
         return super().snapshot() | ({"ranked": True} if self._form is RANKED else {}) | retired
 
     def call_work(self) -> int:
-        numerators, denominator = self._floors.fixed_point()
-        narrowest = min(n for n in numerators if n) if any(numerators) else 1
-        deadlines = len(numerators) * denominator // (narrowest + self.plays * denominator - sum(numerators))
-        return super().call_work() + len(numerators) * min(deadlines, PATIENCE)
+        return super().call_work() + look_work(self._floors)
 
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> DeadlineLearn:

@@ -5,17 +5,20 @@ The theorem, its proof and the search stand at the head of `evenhand.kernels.dea
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Ints
 from evenhand.kernels.compose import kernel
-from evenhand.kernels.deadlines import EARLIEST, deadline, may_play, only_one, outlook, played
+from evenhand.kernels.deadlines import EARLIEST, PATIENCE, deadline, may_play, only_one, outlook, played
+from evenhand.kernels.due_times import NEVER
 from evenhand.quotas.problem import Promise
 from evenhand.quotas.under_quota import Form, Rule
 
-__all__ = ["DEADLINES"]
+__all__ = ["DEADLINES", "DEADLINE_RULE", "check_tolerance", "look_work", "warn_of_idle_arms"]
 
 
 class DeadlineParams(NamedTuple):
@@ -68,4 +71,37 @@ def deadline_state(promise: Promise, learner: Any) -> DeadlineState:
     return DeadlineState(np.zeros(arms, np.int64), *position, *outlook(arms), learner)
 
 
-DEADLINES = Form(Rule(forced, granted, count, ("whole", "rest")), deadline_parameters, deadline_state)
+def look_work(promise: Promise) -> int:
+    """Return about how many array entries a look ahead touches."""
+    numerators, denominator = promise.fixed_point()
+    narrowest = min(n for n in numerators if n) if any(numerators) else 1
+    deadlines = len(numerators) * denominator // (narrowest + promise.plays * denominator - sum(numerators))
+    return len(numerators) * min(deadlines, PATIENCE)
+
+
+def check_tolerance(promise: Promise) -> None:
+    """Check that the deadlines can be counted.
+
+    Raises
+    ------
+    ArgumentError
+        If the tolerance is beyond any conversation.
+    """
+    if (promise.slack + 1) * len(promise.arms) >= NEVER:
+        raise ArgumentError(wanted("tolerance", f"less than 2^61 / {len(promise.arms)} pulls", promise.tolerance))
+
+
+def warn_of_idle_arms(promise: Promise) -> None:
+    """Warn of an arm of share 0 beside others whose shares sum to one exactly; the caller is a constructor."""
+    numerators, denominator = promise.fixed_point()
+    if sum(numerators) == denominator and 0 in numerators and promise.plays == 1:
+        never = promise.arms[numerators.index(0)]
+        warnings.warn(
+            f"the shares sum to 1 exactly and arm {never!r} has share 0: it will be pulled at most "
+            f"{promise.slack * sum(n > 0 for n in numerators)} times, ever",
+            stacklevel=3,
+        )
+
+
+DEADLINE_RULE = Rule(forced, granted, count, ("whole", "rest"))
+DEADLINES = Form(DEADLINE_RULE, deadline_parameters, deadline_state)

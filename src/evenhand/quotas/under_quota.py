@@ -35,12 +35,24 @@ from evenhand.learners.adapter import reward_range_of
 from evenhand.policy import FORCED, KernelPolicy, Kernels, Ticket, certain, drawn, reason, unknown
 from evenhand.pooling import Pool
 from evenhand.protocol import Label
-from evenhand.quotas.composed_chances import under_rule
+from evenhand.quotas.composed_chances import of_certain, under_rule
 from evenhand.quotas.problem import Promise
 from evenhand.rng import Seed, child
 from evenhand.saved import refused
 
-__all__ = ["Form", "Kept", "Ranking", "Rule", "Shares", "UnderQuota", "as_wished", "read_promise"]
+__all__ = [
+    "WISH",
+    "Form",
+    "Kept",
+    "Ranking",
+    "Rule",
+    "Shares",
+    "UnderQuota",
+    "as_wished",
+    "compose",
+    "read_promise",
+    "settled_each",
+]
 
 Shares = Sequence[Any] | Mapping[Label, Any]
 Kept = Literal["at every round", "at the horizon", "in the long run"]
@@ -211,6 +223,34 @@ def _pick(round: int, *arrays: Any) -> bool:
     return pick(pack_params(*arrays[:split]), pack_state(*arrays[split:]), round - 1)
 
 
+def settled_each(rule: Rule, lottery: Any = None) -> Any:
+    """Return the kernel that turns the distribution of wishes into that of the arms that are played; a `lottery` is
+    drawn first."""
+    each = bind(_settle_each, settled=rule.settled)
+    return each if lottery is None else bind(lottery, settle_each=each)
+
+
+def compose(
+    learner: Kernels, rule: Rule, clock: Any = _same_round, choose: Any = _choose, lottery: Any = None
+) -> Kernels:
+    """Return the kernels of a learner under a rule with this clock; `lottery` and its own `choose` draw even where the
+    learner does not."""
+    known, each = learner.probability is drawn, settled_each(rule, lottery)
+    redistribute = bind(_settle_all, settle_each=each) if known else _nothing_known
+    callees = {"forced": rule.forced, "settled": rule.settled, "served": rule.served, "redistributed": redistribute}
+    if lottery is not None:
+        callees["asks_always"] = known
+    probability, wishes = learner.probability, learner.chances
+    if lottery is not None and probability is certain:
+        probability, wishes = unknown, of_certain(learner.choose) if clock is _same_round else None
+    return Kernels(
+        bind(choose, learner_choose=learner.choose, own_round=clock, **callees),
+        bind(_update, learner_update=learner.update),
+        _drawn_inside if known else probability,
+        chances=None if known or wishes is None else under_rule(rule, each, wishes),
+    )
+
+
 NOT_KNOWN = Kernels(as_wished, _update, unknown)
 """Of a learner from elsewhere, which is called between the rule's kernels."""
 
@@ -267,7 +307,7 @@ class UnderQuota(Base):
     def _bound(self, learner: Kernels) -> Kernels:
         """Return the kernels of the learner under the rule."""
         update = bind(_update, learner_update=learner.update)
-        clock = _same_round if self.pool is None else _rounds_of_pulls
+        clock = self._clock
         if isinstance(self.rule, Ranking):
             rank = learner.rank or bind(_rank_wish, learner_choose=learner.choose)
             choose = bind(_choose_ranked, learner_rank=rank, pick=self.rule.pick, own_round=clock)
@@ -275,13 +315,12 @@ class UnderQuota(Base):
                 wished = {"learner_choose": learner.choose, "grant": self.rule.grant}
                 choose = bind(_choose_first, learner_rank=rank, pick=self.rule.pick, own_round=clock, **wished)
             return Kernels(choose, update, certain if learner.probability is certain else unknown)
-        known, rule = learner.probability is drawn, self.rule
-        each = bind(_settle_each, settled=rule.settled)
-        redistribute = bind(_settle_all, settle_each=each) if known else _nothing_known
-        callees = {"forced": rule.forced, "settled": rule.settled, "served": rule.served}
-        choose = bind(_choose, learner_choose=learner.choose, redistributed=redistribute, own_round=clock, **callees)
-        chances = None if known or learner.chances is None else under_rule(rule, each, learner.chances)
-        return Kernels(choose, update, _drawn_inside if known else learner.probability, chances=chances)
+        return compose(learner, self.rule, clock)
+
+    @property
+    def _clock(self) -> Any:
+        """The kernel that returns the round of the promise."""
+        return _same_round if self.pool is None else _rounds_of_pulls
 
     def quota_parameters(self, learner: Any) -> Any:
         """Return the rule's parameters, `learner` last."""

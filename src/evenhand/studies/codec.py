@@ -185,12 +185,13 @@ def arguments_of(text: str) -> dict[str, Any]:
 
 def as_decided(decision: Any) -> dict[str, Any]:
     """Return a ticket as the log keeps it, with the name of its type and without its token."""
-    fast = type(decision) is Decision and decision.deferred is None
+    fast = type(decision) is Decision and decision.deferred is None and decision.chance is None
     if fast and AS_THEY_ARE.issuperset(map(type, decision)):  # most are
         return {"type": "Decision", **decision._asdict(), **_indexes(decision)}
     fields = decision._asdict() | _indexes(decision) if hasattr(decision, "_asdict") else vars(decision)
     kept = {name: plain(item, "decision") for name, item in fields.items() if name != "token"}
-    return {"type": type(decision).__name__, **kept}
+    sure = getattr(decision, "chance", None) is not None and decision.propensity is not None
+    return {"type": type(decision).__name__, **kept, **({"propensity": decision.propensity} if sure else {})}
 
 
 def _indexes(decision: Any) -> dict[str, Any]:

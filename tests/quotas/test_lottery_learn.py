@@ -1,0 +1,181 @@
+"""LotteryLearn: the promise holds surely, every arm that may be played keeps its floor, and what is said is drawn."""
+
+import math
+from fractions import Fraction as F
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import evenhand as eh
+from evenhand.errors import ArgumentError, SharesError
+from evenhand.learners import UCB1, Adapter, EpsilonGreedy, Exp3, Thompson
+from evenhand.quotas import DeadlineLearn, LotteryLearn
+from tests.fuzzing import many
+from tests.quotas.board import quietly
+from tests.reference import quotas as slow
+from tests.strategies import Spiteful, Stubborn, tolerances
+
+FLOORS = [0.0, 0.5, 0.9, 1.0]
+
+
+def check(decision, expected, allowed, shares, floor):
+    """Check a decision's probabilities against the twin's, and the floor of every arm that may be played."""
+    assert sum(expected) == 1
+    assert decision.probabilities == pytest.approx([float(p) for p in expected], abs=1e-12)
+    assert all(decision.probabilities[arm] >= floor * shares[arm] - 1e-12 for arm in allowed)
+    assert decision.index in allowed
+    assert decision.propensity > 0
+
+
+def check_round(policy, wishes):
+    """Compare the next decision with the twin's, and return it."""
+    promise, t, pulls = policy.promise, policy.round, list(policy.pulls.values())
+    twin = slow.lottery_learn(promise.shares, promise.slack, F(policy.floor), pulls, t, wishes)
+    decision = policy.ask()
+    check(decision, *twin, promise.shares, policy.floor)
+    assert promise.kept(policy.pulls, t + 1)
+    return decision
+
+
+@st.composite
+def small_shares(draw):
+    """Shares over a small denominator, so that the twin's search of all deadlines is short."""
+    weights = draw(st.lists(st.integers(0, 6), min_size=2, max_size=4).filter(any))
+    rest = draw(st.integers(0, 6))
+    return [F(weight, sum(weights) + rest) for weight in weights]
+
+
+@settings(max_examples=many(40))
+@given(small_shares(), tolerances, st.sampled_from(FLOORS), st.integers(0, 2**31), st.booleans())
+def test_every_decision_is_the_twin_s_whatever_the_learner_wishes(shares, tolerance, floor, seed, stubborn):
+    random, wished = np.random.default_rng(seed), [0]
+
+    def choose(_):
+        if not stubborn or random.random() < 0.05:
+            wished[0] = int(random.integers(len(shares)))
+        return wished[0]
+
+    learner = Adapter(None, choose=choose, update=lambda *_: None)
+    policy = quietly(LotteryLearn, learner, shares, tolerance, floor, seed=seed)
+    promise = policy.promise
+    for t in range(25):
+        pulls = list(policy.pulls.values())
+        decision = policy.ask()
+        wishes = [F(arm == wished[0]) for arm in range(len(shares))]
+        expected, allowed = slow.lottery_learn(promise.shares, promise.slack, F(floor), pulls, t, wishes)
+        check(decision, expected, allowed, promise.shares, floor)
+        assert promise.kept(policy.pulls, t + 1)
+
+
+@pytest.mark.parametrize("tolerance", [0.0, 1.5, 5.0])
+@pytest.mark.parametrize("shares", [["1/2", "1/3", "1/6"], [0.3, 0.2, 0.1], [0.6, 0.3, 0.0]])
+@pytest.mark.parametrize(
+    "learner", [lambda: Exp3(1.0, seed=4), lambda: Thompson(seed=4)], ids=["its own distribution", "an integral"]
+)
+def test_over_learners_that_draw_evenly(learner, shares, tolerance):
+    policy = quietly(LotteryLearn, learner(), shares, tolerance, seed=2)
+    for _ in range(40):
+        policy.forget(check_round(policy, [F(1, 3)] * 3))
+
+
+def test_over_a_learner_without_chance():
+    policy, twin = LotteryLearn(UCB1(), [0.3, 0.2, 0.1], 2.0, seed=5), UCB1(arms=3)
+    for _ in range(60):
+        wish = twin.fresh()
+        for mine, theirs in zip(wish._state, policy._state.learner, strict=True):
+            mine[...] = theirs
+        wish._waiting[:] = policy._waiting
+        wish.round = policy.round
+        chosen = wish.choose()
+        decision = check_round(policy, [F(arm == chosen) for arm in range(3)])
+        policy.tell(decision, [0.2, 0.5, 0.9][decision.index])
+
+
+@pytest.mark.parametrize("learner", [lambda: UCB1(), lambda: EpsilonGreedy(0.3, seed=1), lambda: Exp3(0.5, seed=1)])
+def test_arms_are_drawn_as_often_as_their_probabilities_say(learner):
+    counts, expected, rounds, seeds = np.zeros(3), np.zeros(3), 150, 20
+    for seed in range(seeds):
+        policy = LotteryLearn(learner(), [0.3, 0.2, 0.1], 1.0, seed=seed)
+        for t in range(rounds):
+            decision = policy.ask()
+            counts[decision.index] += 1
+            expected += decision.probabilities
+            policy.tell(decision, float((t + decision.index) % 3 == 0))
+    # a martingale with steps of at most one: Azuma's bound, error 1e-6 over three arms
+    assert np.abs(counts - expected).max() < math.sqrt(2 * seeds * rounds * math.log(2 * 3 / 1e-6))
+
+
+@pytest.mark.parametrize("adversary", [Stubborn(0), Spiteful([0.1] * 4)], ids=["stubborn", "spiteful"])
+def test_force_is_rare_and_an_experiment_can_be_weighed(adversary):
+    """DeadlineLearn bars an arm in three rounds of ten here; the lottery in one of ten thousand (measured, not proved:
+    more than 10 in 4,000 would be a tenfold)."""
+    barred = 0
+    policy = LotteryLearn(adversary, [0.1] * 4, seed=3)
+    for _ in range(4_000):
+        decision = policy.ask()
+        barred += bool((decision.probabilities < 0.05 - 1e-12).any())
+        policy.tell(decision, 0.0)
+    assert barred <= 4
+
+
+def test_exp3_is_told_the_probability_of_the_lottery():
+    told, policy = [], LotteryLearn(Exp3(0.5, seed=1), [0.3, 0.2, 0.1], 1.0, seed=2)
+    for _ in range(50):
+        decision = policy.ask()
+        weights = policy._state.learner.weights.copy()
+        policy.tell(decision, 1.0)
+        raised = policy._state.learner.weights - weights
+        raised -= raised[(decision.index + 1) % 3]
+        told.append(raised[decision.index] * 3 / 0.5)
+        assert told[-1] == pytest.approx(1 / decision.propensity)
+
+
+def test_saved_and_loaded_it_goes_on_alike(tmp_path):
+    policy = LotteryLearn(Thompson(seed=1), {"a": 0.5, "b": "1/3"}, 2.5, 0.8, seed=2)
+    for _ in range(30):
+        policy.tell(policy.ask(), 1.0)
+    eh.save(policy, tmp_path / "policy")
+    again = eh.load(tmp_path / "policy")
+    assert (again.floor, again.tolerance, again.promise) == (0.8, 2.5, policy.promise)
+    for _ in range(50):
+        one, other = policy.ask(), again.ask()
+        assert one == other
+        policy.tell(one, 0.0)
+        again.tell(other, 0.0)
+
+
+def test_it_costs_about_the_margin_an_arm():
+    """Pulls of arms that the learner never wishes, beyond those of DeadlineLearn: about 4 each, and no more later."""
+    pulls = {}
+    for rule in (DeadlineLearn, LotteryLearn):
+        policy = rule(Stubborn(0), [0.4, 0.1, 0.1, 0.1], seed=1)
+        for _ in range(5_000):
+            policy.forget(policy.ask())
+        pulls[rule] = np.array(list(policy.pulls.values()))
+    assert (abs(pulls[LotteryLearn] - pulls[DeadlineLearn])[1:] <= 12).all()
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "words"),
+    [
+        (lambda: LotteryLearn(UCB1(), [0.2, 0.3], floor=1.5), ArgumentError, "floor: wanted"),
+        (lambda: LotteryLearn(UCB1(), [0.2, 0.3], floor=-0.1), ArgumentError, "floor: wanted"),
+        (lambda: LotteryLearn(UCB1(), [0.2, 0.3], floor="much"), ArgumentError, "floor: wanted"),
+        (lambda: LotteryLearn(UCB1(), [0.2, 0.3], floor=True), ArgumentError, "floor: wanted"),
+        (lambda: LotteryLearn(UCB1(), [0.2, 0.9]), SharesError, "shares"),
+        (lambda: LotteryLearn(UCB1(), [0.2, 0.3], 1e300), ArgumentError, "tolerance: wanted"),
+        (lambda: LotteryLearn(UCB1, [0.2, 0.3]), ArgumentError, "learner: wanted"),
+        (lambda: LotteryLearn(UCB1(), [0.2, 0.3]).ask(available=[0]), ArgumentError, "available: wanted"),
+        (lambda: LotteryLearn(UCB1(), [0.2, 0.3]).ask(segment="north"), ArgumentError, "segment: wanted"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_name(make, error, words):
+    with pytest.raises(error, match=words):
+        make()
+
+
+def test_an_arm_that_can_never_be_played_is_warned_of():
+    with pytest.warns(UserWarning, match="arm 'c' has share 0"):
+        LotteryLearn(UCB1(), {"a": 0.5, "b": 0.5, "c": 0})
