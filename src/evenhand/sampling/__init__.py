@@ -7,6 +7,7 @@ from evenhand.sampling.epsilon_greedy import EpsilonGreedySampler, GreedySampler
 from evenhand.sampling.estimators import EstimatorModel
 from evenhand.sampling.file_rows import ImageFolder, MappedRows, ParquetRows, RowReference
 from evenhand.sampling.final import Collected
+from evenhand.sampling.forecast import Forecast, forecast
 from evenhand.sampling.label_queue import LabelQueue, Task
 from evenhand.sampling.label_world import LabelledItems
 from evenhand.sampling.logistic import LogisticModel
@@ -31,6 +32,7 @@ __all__ = [
     "Draw",
     "EpsilonGreedySampler",
     "EstimatorModel",
+    "Forecast",
     "GreedySampler",
     "ImageFolder",
     "LabelQueue",
@@ -52,6 +54,7 @@ __all__ = [
     "collect",
     "confidence_sequence",
     "fairness_report",
+    "forecast",
     "group_errors",
     "label_pairs",
     "mann_kendall",

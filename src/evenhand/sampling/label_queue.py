@@ -21,6 +21,7 @@ from evenhand.registry import register
 from evenhand.rng import Seed, child, draw_seed
 from evenhand.sampling.annotations import Annotations
 from evenhand.sampling.choosing import CHOICES, Choice, Spread, most_uncertain
+from evenhand.sampling.forecast import Forecast, forecast
 from evenhand.sampling.label_files import LEFT_OPEN, read_labels, write_tasks
 from evenhand.sampling.label_items import LABELLED, OPEN, PURPOSES, REJECTED, WAITING, Items, checked_content
 from evenhand.sampling.label_report import (
@@ -357,6 +358,14 @@ class LabelQueue(Conversation):
         """
         checked_whole("n", n, 1)
         return doubts_table(self, checked_whole("folds", folds, 2), child(self.seed, 2)).head(n)
+
+    @locked
+    def forecast(self, labels: int = 100, *, price: float = 0.0) -> Forecast:
+        """Return what so many more labels should bring the worst-off group, and whether they are worth their price.
+
+        See `forecast` of this package.
+        """
+        return forecast(self.sampler, labels, price=price, seed=child(self.seed, 3))
 
     @property
     def risks(self) -> pd.DataFrame:
