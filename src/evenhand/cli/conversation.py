@@ -35,6 +35,9 @@ def ask(
         str | None,
         typer.Option(help="Your own name for this request; the same key returns the same decisions again."),
     ] = None,
+    worker: Annotated[
+        str | None, typer.Option(help="Which worker decides, of a study with several; no other process may be it.")
+    ] = None,
 ) -> None:
     """Take a decision. It is saved with its reason before it is printed as one line of JSON."""
     from evenhand.cli.changes import labels_of
@@ -43,7 +46,7 @@ def ask(
     from evenhand.cli.output import line
     from evenhand.studies import Operation, Study
 
-    with Study.open(store, study) as running:
+    with Study.open(store, study, worker=worker) as running:
         given: dict[str, Any] = {"contexts": contexts_of(contexts, running)} if contexts else {}
         if available:
             given["available"] = labels_of(labels_in(available, "--available"), running)

@@ -38,6 +38,9 @@ def new(
     expire_after: Annotated[
         str | None, typer.Option(help="How long a ticket may stay open: 90s, 12h, 7d; by default for ever.")
     ] = None,
+    workers: Annotated[
+        int, typer.Option(help="How many workers decide at the same time, w1, w2, ..., without waiting.", min=1)
+    ] = 1,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", help="Another argument of the policy, horizon=1000; may be repeated."),
@@ -82,18 +85,24 @@ def new(
             put(described, option, value)
     described |= _settings(settings or [])
     after = read_expiry(expire_after, "--expire-after")
-    study = Study.create(store, policy_from(described, bounded=False), name=name, expire_after=after)
+    study = Study.create(store, policy_from(described, bounded=False), name=name, expire_after=after, workers=workers)
     with study:
         made = study.bare_policy
         labels = list(traits_of(made).labels)
         if json:
             seeded = getattr(made, "seed", None)
-            as_json({"name": study.name, "policy": study.policy_name, "arms": labels, "seed": seeded})
+            several = {"workers": workers, "burn_in": study.burn_in} if workers > 1 else {}
+            as_json({"name": study.name, "policy": study.policy_name, "arms": labels, "seed": seeded, **several})
             return
         other = "" if len(study.store.names()) == 1 else f" --study {study.name}"
         say(f"Created study {study.name!r} ({study.policy_name}) in {store}")
         shown = " --contexts FILE" if _sees_contexts(made) else ""
         place = shlex.quote(store)
+        if workers > 1:
+            shown += " --worker w1"
+            say(f"It has the workers w1 to w{workers}; each process that decides is one of them.")
+        if study.burn_in:
+            say(f"The first {study.burn_in} decisions are taken one after another, so that no arm is short later.")
         say(f"next: evenhand ask {place}{other}{shown}    then: evenhand tell {place}{other} TICKET {_told(study)}")
 
 

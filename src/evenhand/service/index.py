@@ -14,12 +14,15 @@ __all__ = ["Index"]
 
 
 class Index:
-    """The index; it follows the log, and tickets are numbered without gaps."""
+    """The index; it follows the log. Of one worker's tickets, numbered without gaps, it keeps no positions."""
 
     def __init__(self) -> None:
         self._sequence = 0
         self._first = 0
         self._arms, self._reasons, self._open = array("i"), array("i"), array("b")
+        self._tickets = array("q")
+        self._elsewhere: dict[int, int] = {}
+        """The positions of tickets that do not follow the one before, as those of several workers."""
         self._others: dict[int, set[int]] = {}
         """The arms of a decision for several, beside the first."""
         self._codes: dict[str, int] = {}
@@ -37,7 +40,7 @@ class Index:
         if entry.kind == "ask":
             self._add(entry.ticket or 0, from_text(entry.decision))
         elif entry.ticket is not None:
-            self._open[entry.ticket - self._first] = 0
+            self._open[self._position(entry.ticket)] = 0
 
     def find(
         self,
@@ -52,7 +55,7 @@ class Index:
         if arm is not None and wanted_arm is None:
             return
         wanted_reason = None if reason is None else self._codes.get(f"reason {reason}", -1)
-        end = len(self._arms) if before is None else min(len(self._arms), before - self._first)
+        end = len(self._arms) if before is None else self._position(before)
         for position in range(end - 1, -1, -1):
             if (
                 (
@@ -63,7 +66,12 @@ class Index:
                 and (wanted_reason is None or self._reasons[position] == wanted_reason)
                 and (open is None or self._open[position] == open)
             ):
-                yield self._first + position
+                yield self._tickets[position]
+
+    def _position(self, ticket: int) -> int:
+        """Return the position of a ticket, and of a number behind all of them the end."""
+        position = self._elsewhere.get(ticket, ticket - self._first)
+        return max(0, min(len(self._arms), position))
 
     def owed(self) -> Iterator[int]:
         """Yield the tickets of decisions that the promise forced, newest first."""
@@ -72,6 +80,9 @@ class Index:
     def _add(self, ticket: int, decision: dict[str, Any]) -> None:
         if not self._arms:
             self._first = ticket
+        if ticket - self._first != len(self._tickets):
+            self._elsewhere[ticket] = len(self._tickets)
+        self._tickets.append(ticket)
         reason = str(decision.get("reason", ""))
         self._arms.append(self._code(f"arm {decision.get('arm', decision.get('group'))}"))
         if "arms" in decision:

@@ -121,7 +121,8 @@ def state_of(session: Session) -> dict[str, Any]:
     """Return the present state of a study."""
     with session.reading() as (statistics, _):
         summary = summarize(session.study, statistics)
-    return {**summary, "alerts": _alerts(session.study), "monitors": _monitors(session.study)}
+    team = session.reader.team()
+    return {**summary, **team, "alerts": _alerts(session.study), "monitors": _monitors(session.study)}
 
 
 def _alerts(study: Study) -> list[dict[str, Any]]:

@@ -259,6 +259,26 @@ class AlertOut(BaseModel):
     cleared: datetime | None
 
 
+class WorkerOut(BaseModel):
+    """A worker of a study that several decide for."""
+
+    worker: str
+    state: Literal["new", "working", "left"]
+    holder: str | None = Field(description="The machine and process that decides as this worker.")
+    rounds: int
+    surplus: float | None = Field(description="By how many pulls its arm nearest to the limit may still fall behind.")
+    heard: datetime | None
+    exchanged: datetime | None
+    lag: int | None = Field(description="Rounds of the others that it has not learned from.")
+
+
+class RoomOut(BaseModel):
+    """How far an arm is from a broken promise in every order of the workers' decisions."""
+
+    label: Label
+    pulls: float
+
+
 class StateOut(StudyCounts):
     """The present state of a study."""
 
@@ -272,6 +292,8 @@ class StateOut(StudyCounts):
     groups: list[GroupOut] | None
     alerts: list[AlertOut]
     monitors: list[MonitorOut]
+    workers: list[WorkerOut] = Field([], description="The workers of a study that several decide for.")
+    room: list[RoomOut] = Field([], description="What is left of the tolerance in every order of their decisions.")
 
 
 class SeriesOut(BaseModel):

@@ -12,8 +12,9 @@ from typing import Any
 from evenhand.errors import UnknownStudyError
 from evenhand.policy import KernelPolicy
 from evenhand.service.index import Index
+from evenhand.service.leases import Leasing
 from evenhand.service.writer import Writer
-from evenhand.studies import Store, Study
+from evenhand.studies import SharedStudy, Store, Study
 from evenhand.studies.creation import NAME
 from evenhand.studies.statistics import Statistics
 from evenhand.traits import traits_of
@@ -28,12 +29,19 @@ class Session:
     """
 
     def __init__(self, study: Study) -> None:
-        self.study, self.writer = study, Writer(study, first=lambda: warm_up(study))
+        self.leasing = Leasing(study) if isinstance(study, SharedStudy) else None
+        self.study, self.writer = study, Writer(self.leasing or study, first=self._begin)
         self.reader = Study.open(study.store, study.name)
         self._index = Index()
         self._statistics: Statistics | None = None
         self._turn, self._audit = threading.Lock(), threading.Lock()
         self._audited: tuple[int, Any] | None = None
+
+    def _begin(self) -> None:
+        """Take a worker where the study has several, so that its own policy is warmed up."""
+        if self.leasing is not None:
+            self.leasing.begin()
+        warm_up(self.study)
 
     @contextmanager
     def reading(self) -> Iterator[tuple[Any, Index]]:
@@ -116,3 +124,5 @@ class Sessions:
             session.writer.stop()
         for session in self._sessions.values():
             session.study.rest()
+            if session.leasing is not None:
+                session.leasing.stop()

@@ -61,7 +61,17 @@ from evenhand.studies.study import Study
 from evenhand.studies.table import WORKER_COLUMNS
 from evenhand.studies.transaction import Transaction
 from evenhand.studies.versions import policy_version
-from evenhand.studies.worker_logs import begin_log, claim, close_log, log_name, place_of, row_of
+from evenhand.studies.worker_logs import (
+    Claim,
+    begin_log,
+    claim,
+    close_log,
+    log_name,
+    place_of,
+    release,
+    renew,
+    row_of,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -194,9 +204,11 @@ class SharedStudy(Study):
         self.last_exchange: Exchange | None = None
         self._exchanging, self._heard, self._since = threading.Lock(), time.monotonic(), 0
         self._own: Study | None = None
+        self._claim: Claim | None = None
         if worker is not None:
             self._own = own = self.log_of(self._member(worker))
-            own._admit = claim(own.store, own._number, worker).check
+            self._claim = claim(own.store, own._number, worker)
+            own._admit = self._claim.check
 
     # ------------------------------------------------------------------ who works on it
 
@@ -359,6 +371,14 @@ class SharedStudy(Study):
             table[name] = pd.to_datetime(table[name], utc=True)
         return table
 
+    def team(self) -> dict[str, Any]:
+        table = self.workers
+        rows = table.astype(object).where(table.notna(), None).to_dict("records")
+        for row in rows:
+            for name in ("heard", "exchanged"):
+                row[name] = None if row[name] is None else row[name].to_pydatetime()
+        return {"workers": rows, "room": [{"label": arm, "pulls": left} for arm, left in self.room().items()]}
+
     def _worker_row(self, one: Member, log: Study) -> dict[str, Any]:
         balance = self.balance(one.number)
         with log.store.reading() as connection:
@@ -386,6 +406,39 @@ class SharedStudy(Study):
         return sum(
             max(0, self.balance(other.number).rounds - taken.get(other.name or BEGINNING, 0)) for other in others
         )
+
+    def lease(self, seconds: float) -> str:
+        """Decide as a worker that no live process holds, and return its name; `renew` it within so many seconds.
+
+        Raises
+        ------
+        FencedError
+            If every worker is held.
+        """
+        self._membership = self.membership()
+        for one in self._membership.workers:
+            if one.returned is None:
+                own = self.log_of(one)
+                with suppress(FencedError):
+                    self._claim = claim(own.store, own._number, one.name, lease=seconds)
+                    own._admit = self._claim.check
+                    self._own, self.worker = own, one.name
+                    return one.name
+        raise FencedError(
+            f"every worker of {self.name!r} is held by a live process: start fewer processes, or let more workers join"
+        )
+
+    def renew(self) -> None:
+        """Say that this process still decides as its worker; let go of a worker that another has claimed."""
+        if self._own is not None and self._claim is not None and not renew(self._own.store, self._claim):
+            self.release()
+
+    def release(self) -> None:
+        """Let another process decide as this one's worker at once."""
+        own, self._own, self.worker = self._own, None, None
+        if own is not None and self._claim is not None:
+            release(own.store, self._claim)
+            own._admit = None
 
     # ------------------------------------------------------------------ learning together
 
@@ -517,10 +570,20 @@ class SharedStudy(Study):
                 outcomes[i] = refusal
         for number, part in parts.items():
             chosen = [operation for _, operation in part]
-            done = self._decided(chosen, whole) if number < 0 else self._logs[number]._perform_all(chosen, whole=whole)
+            try:
+                done = self._performed(number, chosen, whole)
+            except EvenhandError as failure:
+                if whole or len(parts) == 1:
+                    raise
+                done = [failure] * len(chosen)
             for (i, _), outcome in zip(part, done, strict=True):
                 outcomes[i] = outcome
         return outcomes
+
+    def _performed(self, number: int, operations: Sequence[Operation], whole: bool) -> list[Any]:
+        return (
+            self._decided(operations, whole) if number < 0 else self._logs[number]._perform_all(operations, whole=whole)
+        )
 
     def _routed(self, operation: Operation) -> tuple[int, Operation]:
         """Return the number of the worker that an operation is for, -1 for a new decision of this one, and the

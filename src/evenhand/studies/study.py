@@ -377,6 +377,13 @@ class Study:
 
         return pd.DataFrame(columns=WORKER_COLUMNS)
 
+    burn_in = 0
+    """How many rounds of a study with several workers are decided one after another before they go on alone."""
+
+    def team(self) -> dict[str, Any]:
+        """Return the `workers` and the `room` of their promise as plain data; {} for a study with one log."""
+        return {}
+
     def join(self, name: str) -> Study:
         """Add a worker to a study with several."""
         raise self._alone("join")

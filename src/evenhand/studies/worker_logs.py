@@ -28,7 +28,7 @@ from evenhand.studies.store import Store
 from evenhand.studies.transaction import Transaction
 from evenhand.studies.versions import policy_version
 
-__all__ = ["Claim", "begin_log", "claim", "close_log", "log_name", "place_of", "row_of"]
+__all__ = ["Claim", "begin_log", "claim", "close_log", "log_name", "place_of", "release", "renew", "row_of"]
 
 
 def log_name(study: str, worker: str) -> str:
@@ -82,23 +82,60 @@ def row_of(connection: Connection, log: int, *, lock: bool = False) -> Any:
     return row
 
 
-def claim(store: Store, log: int, worker: str) -> Claim:
+def claim(store: Store, log: int, worker: str, *, lease: float | None = None) -> Claim:
     """Claim a worker: from now on this process decides in its log, and no earlier one does.
+
+    Parameters
+    ----------
+    lease : refuse if another live process holds the worker, one that claimed or renewed it in so many seconds.
 
     Raises
     ------
     FencedError
-        If the worker has left.
+        If the worker has left, or is held.
     """
-    holder = f"{socket.gethostname()[:150]}:{os.getpid()}"
+    machine = socket.gethostname()[:150]
+    holder = f"{machine}:{os.getpid()}"
     with store.writing() as connection:
         row = row_of(connection, log, lock=True)
         if row.left_at is not None:
             raise FencedError(f"worker {worker!r} has left; study.join(NAME) adds a new one")
+        if lease is not None and _held(row, lease, machine):
+            raise FencedError(f"worker {worker!r} is held by {row.holder}")
         found = Claim(worker, log, int(row.claim) + 1)
         changed = {"claim": found.number, "holder": holder, "claimed_at": now()}
         connection.execute(update(WORKERS).where(WORKERS.c.study == log).values(changed))
     return found
+
+
+def _held(row: Any, lease: float, machine: str) -> bool:
+    """Say whether a live process holds a worker, as far as can be seen."""
+    if row.holder is None or now() - (row.claimed_at or 0) > lease * 1e6:
+        return False
+    where, _, process = row.holder.rpartition(":")
+    if where != machine:
+        return True
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, ValueError):
+        return True
+    return True
+
+
+def renew(store: Store, mine: Claim) -> bool:
+    """Note that a claim is in use; return False where it is another's by now."""
+    with store.writing() as connection:
+        own = WORKERS.c.study == mine.log, WORKERS.c.claim == mine.number
+        return bool(connection.execute(update(WORKERS).where(*own).values(claimed_at=now())).rowcount)
+
+
+def release(store: Store, mine: Claim) -> None:
+    """Give a claim back, so that nobody waits for it."""
+    with store.writing() as connection:
+        own = WORKERS.c.study == mine.log, WORKERS.c.claim == mine.number
+        connection.execute(update(WORKERS).where(*own).values(holder=None, claim=mine.number + 1))
 
 
 def close_log(store: Store, log: int) -> None:

@@ -7,13 +7,14 @@ import { decisionsSection } from "./decisions.js";
 import { el } from "./dom.js";
 import { count, counted, number, time } from "./format.js";
 import { promises } from "./promises.js";
+import { workers } from "./workers.js";
 import { STORE, command, headline, promiseWords } from "./labels.js";
 
 /** view: {state, series, owed, open, page, ui}; parts that are not there yet are null. */
 export function study(view) {
   const { state } = view;
-  const begun = [promise, promises, reward, arms, owed, open, bias, groups, alerts, decisionsSection];
-  const parts = (state.decisions > 0 ? begun : [promises, arms, alerts]).map((part) => part(view)).filter(Boolean);
+  const begun = [promise, workers, promises, reward, arms, owed, open, bias, groups, alerts, decisionsSection];
+  const parts = (state.decisions > 0 ? begun : [workers, promises, arms, alerts]).map((part) => part(view)).filter(Boolean);
   return [
     el(
       "nav",
