@@ -163,3 +163,10 @@ def test_evenhand_sample(tmp_path):
     assert "--scheme: wanted one of" in str(refused.exception)
     refused = CliRunner().invoke(app, [*arguments, "--costs", "n=cheap,s=1", "--out", str(tmp_path)])
     assert "--costs n: wanted a number" in str(refused.exception)
+
+
+def test_a_queue_of_items():
+    (one,) = find("sampling/labels")
+    report = one.function(replace(one.quick, trials=2, labels=80), Runner(jobs=1))
+    assert len(report.verdicts) == 5
+    assert set(report.data["trials"].columns) >= {"fixed_bias", "left_bias", "chosen_bias", "share", "noisy_share"}
