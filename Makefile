@@ -5,7 +5,7 @@ BIN := .venv/bin
 OUT ?= out
 EXTRAS := dask fairlearn peers postgresql ray service test
 
-.PHONY: help demo test test-long test-all lint check figures bench fuzz durability coverage lock clean
+.PHONY: help demo test test-long test-all lint check figures evaluation bench fuzz durability coverage lock clean
 
 help:
 	@echo "make demo                  decide on real data under guaranteed shares, and see that the promise held"
@@ -14,6 +14,7 @@ help:
 	@echo "make test-all              every test; with EVENHAND_NO_SKIPS=1 none may skip"
 	@echo "make check POLICY=NAME     the contract over one registered policy, such as quotas/fair-ucb"
 	@echo "make figures               every paper's figures in full, with verdicts, into $(OUT)/"
+	@echo "make evaluation            what evaluations promise, measured: coverage over 10,000 streams, real logs"
 	@echo "make bench                 the benchmarks, ratios in one run"
 	@echo "make fuzz                  the property tests with fifty times as many examples, new ones each time"
 	@echo "make durability            studies killed 200 times, 10,000 conversations by four processes"
@@ -45,6 +46,9 @@ check: .venv/ready
 figures: .venv/ready
 	for paper in quotas groups sampling similarity interventions; do \
 		$(BIN)/evenhand reproduce $$paper --out $(OUT) || exit; done
+
+evaluation: .venv/ready
+	$(BIN)/evenhand reproduce evaluation --out $(OUT)
 
 bench: .venv/ready
 	$(BIN)/python -m benchmarks --out $(OUT)/benchmarks
