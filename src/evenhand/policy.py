@@ -747,7 +747,7 @@ class KernelPolicy(Conversation):
         if type(round) is not int or not 0 <= round <= self.round:
             raise refused(f"ticket {number}", f"a round up to {self.round}", round)
         sound = isinstance(shown, np.ndarray) and shown.dtype == np.float64 and np.isfinite(shown).all()
-        if not sound or not self._may_be_shown(shown):
+        if not sound or not self._may_be_shown(shown) or (self.contextual and max(slate) >= len(shown)):
             raise refused(f"ticket {number}", "the contexts of a round, finite numbers, a row an arm", shown)
         if type(probability) is not float or not (0.0 < probability <= 1.0 or math.isnan(probability)):
             raise refused(f"ticket {number}", "a probability above 0, or nan", probability)

@@ -101,3 +101,24 @@ BAD = [
 def test_bad_worlds_are_refused_by_name(make, message):
     with pytest.raises(ArgumentError, match=message):
         make()
+
+
+@pytest.mark.parametrize(
+    "world",
+    [
+        ChangingArms([[0.7, 0.5, 0.4, 0.1], [0.1, 0.5, 0.9, 0.8], [0.3, 0.3, 0.3, 0.9]], [40, 90]),
+        DriftingArms([0.5, 0.5, 0.4, 0.6], 0.3, period=37),
+        DriftingArms([0.5, 0.5, 0.4, 0.6], 0.3, period=37, shape="linear", phases=[0.0, 0.4, 0.1, 0.9]),
+    ],
+)
+def test_regret_of_several_arms_is_against_the_best_slate_of_each_round(world):
+    policy = eh.quotas.DeadlineLearn(Thompson(), [0.1] * 4, plays=2)
+    history = eh.simulate(policy, world, rounds=120, seed=1, checkpoints=120, jobs=1)
+    means = np.array(means_over(world, 120))[:, :4]
+    slates = np.diff(history.pulls.values[0, 0], axis=0, prepend=0)
+    best = np.sort(means, axis=1)[:, -2:].sum(axis=1)
+    lost = np.cumsum(best - (means * slates).sum(axis=1))
+    assert history.regret.values[0, 0] == pytest.approx(lost, abs=1e-9)
+    assert lost[-1] > 5
+    sparse = eh.simulate(policy, world, rounds=120, seed=1, checkpoints=[7, 50], jobs=1)
+    assert sparse.regret.values[0, 0] == pytest.approx(lost[[6, 49, 119]], abs=1e-9)

@@ -1,8 +1,10 @@
 """Slates, arms on offer, segments and promises that change, over HTTP."""
 
+import pyarrow as pa
 import pytest
 
 from evenhand.studies import Study
+from tests.service.test_write_routes import ARROW, stream, table_of
 
 SLATES = {"policy": "quotas/deadline-learn", "learner": "learners/ucb1", "plays": 2, "seed": 1}
 SHARES = {"a": 0.5, "b": 0.5, "c": 0.25, "d": 0.1}
@@ -117,3 +119,42 @@ def test_segments_windows_caps_and_sets_come_over_http(served):
     assert served.read("/studies/capped")["promise"]["caps"] == [{"label": 0, "cap": 0.6}]
     listed = {row["name"]: row["promise"] for row in served.read("/studies")["studies"]}
     assert listed["rows"] == "kept"
+
+
+def test_slates_arms_on_offer_and_segments_go_through_arrow(served):
+    served.create("places", SLATES | {"shares": SHARES})
+    asks = pa.table({"available": [["a", "c", "d"], None, ["b", "c"]], "segment": ["x", "y", "x"], "count": [2, 1, 1]})
+    asked = table_of(served.send("decide", "POST", "/studies/places/ask", content=stream(asks), headers=ARROW))
+    slates = asked["arms"].to_pylist()
+    assert len(slates) == 4
+    assert set(slates[0]) | set(slates[1]) <= {"a", "c", "d"}
+    assert set(slates[3]) == {"b", "c"}
+    rows = [served.read(f"/studies/places/decisions/{i}") for i in range(1, 5)]
+    assert [row["arms"] for row in rows] == slates
+    assert [row["given"]["segment"] for row in rows] == ["x", "x", "y", "x"]
+    assert [len(indexes) for indexes in asked["indexes"].to_pylist()] == [2] * 4
+    rewards = pa.table({"ticket": asked["ticket"], "reward": [[1.0, 0.0], [0.0, 0.5], [1.0], [1.0, 1.0]]})
+    told = table_of(served.send("report", "POST", "/studies/places/tell", content=stream(rewards), headers=ARROW))
+    assert told["status"].to_pylist() == ["told", "told", None, "told"]
+    assert told["error"].to_pylist() == [None, None, "RewardError", None]
+    assert served.read("/studies/places/decisions/2")["reward"] == [0.0, 0.5]
+    assert served.read("/studies/places/audit")["ok"]
+
+
+@pytest.mark.parametrize(
+    ("column", "error"),
+    [
+        ({"available": [1.5]}, "TableError"),
+        ({"available": ["a"]}, "TableError"),
+        ({"available": [[1.5]]}, "TableError"),
+        ({"segment": [0.5]}, "TableError"),
+        ({"available": [["a", "z"]]}, "ArgumentError"),
+        ({"available": pa.array([[]], pa.list_(pa.string()))}, "ArgumentError"),
+        ({"available": [["a", None]]}, "ArgumentError"),
+    ],
+)
+def test_what_is_no_offer_in_a_stream_is_refused_by_name(served, column, error):
+    served.create("places", SLATES | {"shares": SHARES})
+    answer = served.send("decide", "POST", "/studies/places/ask", content=stream(pa.table(column)), headers=ARROW)
+    assert (answer.status_code, answer.json()["error"]["name"]) == (422, error), answer.text
+    assert served.read("/studies/places")["decisions"] == 0

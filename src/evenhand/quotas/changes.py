@@ -22,6 +22,7 @@ import numpy as np
 
 from evenhand.conversation import locked
 from evenhand.errors import ArgumentError, SharesError, UnknownArmError, wanted
+from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import entry, interpreted
 from evenhand.kernels.due_times import NEVER
 from evenhand.policy import KernelPolicy
@@ -99,6 +100,12 @@ class Changes(Base):
         """
         self._make_ready()
         return _change(self, shares)
+
+    def _may_be_shown(self, shown: Floats) -> bool:
+        """Say so of contexts from before an arm was added, too."""
+        if not self.contextual:
+            return super()._may_be_shown(shown)
+        return shown.ndim == 2 and 2 <= len(shown) <= len(self._labels) and shown.shape[1] == self.dimension
 
     def _rank(self) -> None:
         """Go over to a form of the rule that lets promises change."""

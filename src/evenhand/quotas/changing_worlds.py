@@ -1,7 +1,7 @@
 """Worlds whose means change: at once, at rounds that nobody announces, or slowly, all the time.
 
-Regret is dynamic: each decision is compared with the arm that is best in its own round. Where several arms are played
-in a round, each of them is compared with the best arm.
+Regret is dynamic: each decision is compared with the arm that is best in its own round, and in a simulation several
+arms with the best slate of their round.
 """
 
 from __future__ import annotations
@@ -23,6 +23,10 @@ from evenhand.registry import register
 from evenhand.simulation.world import KernelWorld, WorldKernels
 
 __all__ = ["ChangingArms", "DriftingArms"]
+
+
+CHUNK = 1 << 16
+"""So many rounds are looked at together."""
 
 
 class MovingState(NamedTuple):
@@ -75,6 +79,23 @@ class MovingArms(KernelWorld):
 
     reward_range = (0.0, 1.0)
 
+    def means_at(self, rounds: Ints) -> Floats:
+        """Return the means of all arms in each of these rounds (n_rounds, n_arms)."""
+        raise NotImplementedError
+
+    def best_slate(self, rounds: Ints, plays: int) -> Floats:
+        """Return what the best `plays` arms of every round lose against the best arm in each place, summed up to each
+        of these rising rounds."""
+        total, done, found = 0.0, 0, []
+        for round in rounds.tolist():
+            for start in range(done, round, CHUNK):
+                means = self.means_at(np.arange(start + 1, min(start + CHUNK, round) + 1))
+                best = np.partition(means, -plays, axis=1)[:, -plays:]
+                total += float((best.max(axis=1, keepdims=True) - best).sum())
+            done = round
+            found.append(total)
+        return np.array(found)
+
     def memory(self, stream: Words) -> MovingState:
         return MovingState(np.zeros(len(self.arms)), np.zeros(1), np.zeros(1, np.int64), stream)
 
@@ -117,6 +138,10 @@ class ChangingArms(MovingArms):
             where = f"means of {self.arms[arm]!r} in stretch {stretch + 1}"
             raise ArgumentError(wanted(where, "a probability in [0, 1]", float(table[stretch, arm])))
         self.means, self.changes = table, _rising(changes, len(table) - 1)
+
+    def means_at(self, rounds: Ints) -> Floats:
+        stretches: Floats = self.means[np.searchsorted(self.changes, rounds, side="right")]
+        return stretches
 
     def parameters(self) -> ChangingParams:
         return ChangingParams(self.means, self.changes)
@@ -216,6 +241,13 @@ class DriftingArms(MovingArms):
             raise ArgumentError(wanted(name, f"one for each of the arms {list(self.arms)}", given))
         values = [found[arm] for arm in self.arms] if isinstance(found, dict) else list(found)
         return np.array([real(f"{name}[{arm!r}]", value) for arm, value in zip(self.arms, values, strict=True)])
+
+    def means_at(self, rounds: Ints) -> Floats:
+        place = (rounds[:, None] - 1) / self.period + self.phases + (0.25 if self.shape == "linear" else 0.0)
+        place = place - np.floor(place)
+        wave = 1.0 - 4.0 * np.abs(place - 0.5) if self.shape == "linear" else np.sin(2.0 * np.pi * place)
+        means: Floats = self.means + self.amplitudes * wave
+        return means
 
     def parameters(self) -> DriftingParams:
         return DriftingParams(self.means, self.amplitudes, self.phases, self.period, self.shape == "linear")

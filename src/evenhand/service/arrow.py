@@ -18,8 +18,8 @@ __all__ = ["MEDIA_TYPE", "decisions_stream", "read_stream", "results_stream"]
 
 MEDIA_TYPE = "application/vnd.apache.arrow.stream"
 COLUMNS = {
-    "ask": "contexts (a list of rows of numbers), count (whole numbers), key (text)",
-    "tell": "ticket (text), reward (numbers), violations, acceptable (lists of pairs)",
+    "ask": "contexts (a list of rows of numbers), available (lists of arms), segment, count (numbers), key (text)",
+    "tell": "ticket (text), reward (numbers, or lists of them), violations, acceptable (lists of pairs)",
 }
 RECORD_BATCH = 3
 
@@ -75,6 +75,8 @@ _DECISION = {
     "count": pa.int64(),
     "probabilities": pa.list_(pa.float64()),
     "reason": pa.string(),
+    "arms": pa.list_(pa.string()),
+    "indexes": pa.list_(pa.int64()),
 }
 _RESULT = {"ticket": pa.string(), "status": pa.string()}
 
@@ -91,8 +93,9 @@ def _stream(rows: Sequence[dict[str, Any]], types: dict[str, pa.DataType]) -> by
 def _flat(row: dict[str, Any]) -> dict[str, Any]:
     """Return a row with labels as text, and with the name and the message of its error."""
     texts = {name: str(row[name]) for name in ("arm", "group") if row.get(name) is not None}
+    several = {"arms": [str(arm) for arm in row["arms"]]} if "arms" in row else {}
     error = row.get("error") or {}
-    return {**row, **texts, "error": error.get("name"), "message": error.get("message")}
+    return {**row, **texts, **several, "error": error.get("name"), "message": error.get("message")}
 
 
 def _check_types(schema: pa.Schema, kind: str) -> None:
@@ -100,14 +103,17 @@ def _check_types(schema: pa.Schema, kind: str) -> None:
         raise TableError(wanted("columns", "each name once", schema.names))
     fits = {
         "contexts": lambda t: _is_list(t) and _is_list(t.value_type) and _is_number(t.value_type.value_type),
+        "available": lambda t: _is_list(t) and _is_label(t.value_type),
+        "segment": _is_label,
         "count": pa.types.is_integer,
         "key": _is_text,
         "ticket": _is_text,
-        "reward": _is_number,
+        "reward": lambda t: _is_number(t) or (_is_list(t) and _is_number(t.value_type)),
         "violations": _is_pairs,
         "acceptable": _is_pairs,
     }
-    takes = {"ask": ("contexts", "count", "key"), "tell": ("ticket", "reward", "violations", "acceptable")}[kind]
+    asked = ("contexts", "available", "segment", "count", "key")
+    takes = {"ask": asked, "tell": ("ticket", "reward", "violations", "acceptable")}[kind]
     if not schema.names:
         raise TableError(wanted("columns", COLUMNS[kind], "none"))
     for field in schema:
@@ -127,6 +133,10 @@ def _is_number(kind: pa.DataType) -> bool:
 
 def _is_text(kind: pa.DataType) -> bool:
     return pa.types.is_string(kind) or pa.types.is_large_string(kind)
+
+
+def _is_label(kind: pa.DataType) -> bool:
+    return _is_text(kind) or pa.types.is_integer(kind)
 
 
 def _is_pairs(kind: pa.DataType) -> bool:

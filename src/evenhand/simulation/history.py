@@ -58,6 +58,8 @@ def variables(
     groups = getattr(world, "groups", None)
     if isinstance(groups, Mapping):
         found["group_share"] = (("round", "group"), group_share(trace.pulls, groups))
+    if plays > 1 and "regret" in found and hasattr(world, "best_slate"):
+        found["regret"] = (("round",), found["regret"][1] - world.best_slate(rounds, plays))
     if getattr(world, "gaps", None) is not None:
         if plays > 1 and "regret" in found:
             best = np.sort(world.gaps)[:plays].sum() * rounds
