@@ -79,6 +79,11 @@ class Annotations:
         if not self.given[position]:
             del self.given[position]
 
+    def drop(self, position: int) -> None:
+        """Forget all labels of an item."""
+        self.given.pop(position, None)
+        self.more.pop(position, None)
+
     def doubles(self) -> list[tuple[int, Label, Label]]:
         """Return each item's pairs of labels among those that every item gets: an item is chosen for the others because
         annotators differed or its label was in doubt, and they would overstate how often people differ.

@@ -11,8 +11,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
-
 from evenhand.arguments import is_whole, one_of
 from evenhand.conversation import Conversation, locked, untaught
 from evenhand.errors import ArgumentError, ClosedTicketError, ExhaustedError, UnknownTicketError, wanted
@@ -20,10 +18,11 @@ from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed, child, draw_seed
 from evenhand.sampling.annotations import Annotations
-from evenhand.sampling.choosing import CHOICES, Choice, Spread, most_uncertain
+from evenhand.sampling.choosing import CHOICES, Choice
 from evenhand.sampling.forecast import Forecast, forecast
+from evenhand.sampling.label_assignment import Assignment
 from evenhand.sampling.label_files import LEFT_OPEN, read_labels, write_tasks
-from evenhand.sampling.label_items import LABELLED, OPEN, PURPOSES, REJECTED, WAITING, Items, checked_content
+from evenhand.sampling.label_items import LABELLED, OPEN, REJECTED, Items, checked_content
 from evenhand.sampling.label_report import (
     annotations_table,
     doubts_table,
@@ -35,17 +34,12 @@ from evenhand.sampling.label_task import Task
 from evenhand.sampling.optimistic import OptimisticSampler
 from evenhand.sampling.problem import checked_whole
 from evenhand.sampling.sampler import Sampler
-from evenhand.saved import fill, item, refused
+from evenhand.saved import item, refused, whole
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["LabelQueue", "Task"]
-
-START = 10
-"""Training items of each group that come at random before the model's uncertainty counts: a model that has not met a
-label cannot be unsure about it, and would never ask for such items.
-"""
 
 
 @register("sampling/label-queue", kind="part")
@@ -106,15 +100,10 @@ class LabelQueue(Conversation):
         self.content = checked_content(content, len(self.ids))
         self.choice = one_of("choice", choice, CHOICES)
         self.annotators = checked_whole("annotators", annotators, 1)
-        self.sampler = self._fresh_sampler(sampler)
-        self._place = {label: z for z, label in enumerate(self.groups)}
+        self._assignment = Assignment(self._items, self._fresh_sampler(sampler), self.choice)
         self._annotations = Annotations(self.annotators)
-        self._slots: list[tuple[int, str]] = []
-        """Rows of draws, (draw, purpose), that have no item yet."""
-        self._row = np.full((len(self.ids), 2), -1, np.int64)
-        """Of each item the draw while it is open, and its row in `sampler.training` or `.validation` later."""
         self._again: list[int] = []
-        self._spread = Spread(self.features) if self.choice == "diverse" else None
+        """Items that need more labels than were asked for."""
         self.round = 0
 
     def _fresh_sampler(self, sampler: Any) -> Sampler:
@@ -173,13 +162,15 @@ class LabelQueue(Conversation):
         who = _name(annotator)
         number, (_, position, _) = self._found(id, who)
         if label is None:
-            self._reject(position)
+            self._assignment.reject(position)
+            self._drop(position)
+            self._open = {other: kept for other, kept in self._open.items() if kept[1] != position}
             return
         checked = self.sampler.checked_label(label)
         settled = self._annotations.add(position, who, checked)
         if settled is not None:
             try:
-                self._settle(position, settled)
+                self._assignment.settle(position, settled)
             except BaseException:
                 self._annotations.take_back(position)
                 raise
@@ -205,7 +196,7 @@ class LabelQueue(Conversation):
         settled = self._annotations.settled(position)
         try:
             if settled is not None:
-                self._settle(position, settled)
+                self._assignment.settle(position, settled)
         except BaseException:
             self._annotations.replace(position, who, before[1])
             raise
@@ -216,9 +207,8 @@ class LabelQueue(Conversation):
         number, (_, position, _) = self._found(id, None)
         del self._open[number]
         if not self._holders(position) and self._items.state[position] == OPEN and not self._annotations.by(position):
-            self._slots.append((int(self._row[position, 0]), self._items.purpose(position)))
-            self._items.state[position], self._row[position, 0] = WAITING, -1
-            self._again = [other for other in self._again if other != position]
+            self._assignment.take_back(position)
+            self._drop(position)
         elif position not in self._again:
             self._again.append(position)
 
@@ -299,6 +289,11 @@ class LabelQueue(Conversation):
     # ------------------------------------------------------------------ what is known so far
 
     @property
+    def sampler(self) -> Sampler:
+        """The sampler that says which group comes next."""
+        return self._assignment.sampler
+
+    @property
     def model(self) -> Any:
         """The current classifier, with `predict` and `predict_proba`."""
         return self.sampler.model
@@ -307,13 +302,13 @@ class LabelQueue(Conversation):
     @locked
     def training(self) -> pd.DataFrame:
         """The labelled items that train the model: `id`, `group`, `label`."""
-        return labelled_table(self.sampler, self._items, self._row, "training")
+        return labelled_table(self.sampler, self._items, self._assignment.places, "training")
 
     @property
     @locked
     def validation(self) -> pd.DataFrame:
         """The labelled items that validate it: `id`, `group`, `label`."""
-        return labelled_table(self.sampler, self._items, self._row, "validation")
+        return labelled_table(self.sampler, self._items, self._assignment.places, "validation")
 
     @property
     @locked
@@ -381,7 +376,7 @@ class LabelQueue(Conversation):
     # ------------------------------------------------------------------ inside: items
 
     def _task(self, annotator: str | None) -> Task:
-        position, why = self._repeated(annotator) or self._next_item()
+        position, why = self._repeated(annotator) or self._new()
         self.round += 1
         said = (self.round, self.ids[position], self._group(position))
         shown = str(self.ids[position]) if self.content is None else self.content[position]
@@ -389,6 +384,12 @@ class LabelQueue(Conversation):
         task = Task(number, *said, self._items.purpose(position), why, shown, self.sampler.classes or ())
         task.token = self._token
         return task
+
+    def _new(self) -> tuple[int, str]:
+        position, why = self._assignment.next_item()
+        if self.annotators > 1:
+            self._again.append(position)
+        return position, why
 
     def _repeated(self, annotator: str | None) -> tuple[int, str] | None:
         """Return an item that needs more labels, and that this annotator has neither labelled nor open."""
@@ -402,69 +403,10 @@ class LabelQueue(Conversation):
                 return position, "another label of the same item" if known else "open before, and taken back"
         return None
 
-    def _next_item(self) -> tuple[int, str]:
-        while True:
-            if not self._slots:
-                try:
-                    draw = self.sampler.ask()
-                except ExhaustedError as error:
-                    raise ExhaustedError(str(error).replace("left to draw", "left to ask for")) from error
-                half = draw.count // 2
-                self._slots += [(draw.id, purpose) for _ in range(half) for purpose in PURPOSES]
-            draw_id, purpose = self._slots.pop(0)
-            group = self._place[self.sampler._open[draw_id][0][1]]
-            waiting = self._items.waiting(group, purpose)
-            if len(waiting):
-                break
-            self.sampler.drop_rows(draw_id, **{purpose: 1})
-            if purpose == "training":
-                label = self.groups[group]
-                self.sampler.retire(label, f"no item of {label!r} is left to train with")
-        position, why = self._chosen(waiting, group, purpose)
-        self._items.state[position], self._row[position, 0] = OPEN, draw_id
-        if self.annotators > 1:
-            self._again.append(position)
-        if self._spread is not None and purpose == "training":
-            self._spread.note(position, self._items.orders[group])
-        return position, why
-
-    def _chosen(self, waiting: Any, group: int, purpose: str) -> tuple[int, str]:
-        label = self.groups[group]
-        if purpose == "validation":
-            return int(waiting[0]), f"validates {label!r}: the next one in random order"
-        started = self.sampler.training.by_group[self.sampler.groups.index(label)] >= START
-        if self.choice == "uncertainty" and started:
-            index, why = most_uncertain(self.model, self.features[waiting]), "the model is least sure of it"
-        elif self._spread is not None:
-            index, why = self._spread.farthest(waiting), "it is farthest from those chosen before"
-        else:
-            index, why = 0, "the next one in random order"
-        return int(waiting[index]), f"trains {label!r}: {why}"
-
-    def _settle(self, position: int, label: Label) -> None:
-        """Give an item its label: a new row of its draw, or another label for its row."""
-        purpose, row = self._items.purpose(position), int(self._row[position, 1])
-        if self._items.state[position] == LABELLED:
-            part = self.sampler.training if purpose == "training" else self.sampler.validation
-            if self.sampler.known_classes[part.y[row]] != label:
-                self.sampler.relabel(purpose, row, label)  # type: ignore[arg-type]
-            return
-        rows = self.sampler.training if purpose == "training" else self.sampler.validation
-        at = rows.count
-        trains = int(purpose == "training")
-        self.sampler.tell_rows(int(self._row[position, 0]), self.features[[position]], [label], trains=trains)
-        self._items.state[position], self._row[position] = LABELLED, (-1, at)
-
-    def _reject(self, position: int) -> None:
-        if self._items.state[position] == LABELLED:
-            raise ArgumentError(wanted("label", "a label, as the item has one already", None))
-        self._slots.append((int(self._row[position, 0]), self._items.purpose(position)))
-        self._items.state[position], self._row[position, 0] = REJECTED, -1
-        if position in self._again:
-            self._again.remove(position)
-        self._annotations.given.pop(position, None)
-        self._annotations.more.pop(position, None)
-        self._open = {number: kept for number, kept in self._open.items() if kept[1] != position}
+    def _drop(self, position: int) -> None:
+        """Forget what was said of an item."""
+        self._again = [other for other in self._again if other != position]
+        self._annotations.drop(position)
 
     def _group(self, position: int) -> Label:
         return self.groups[self._items.group[position]]
@@ -547,8 +489,7 @@ class LabelQueue(Conversation):
         del config["sampler"]
         return {
             "config": config, "sampler": self.sampler, "round": self.round, "tickets": self._saved_tickets(),
-            "state": self._items.state, "row": self._row, "slots": [list(slot) for slot in self._slots],
-            "again": list(self._again), "annotations": self._annotations.snapshot(),
+            **self._assignment.snapshot(), "again": list(self._again), "annotations": self._annotations.snapshot(),
         }  # fmt: skip
 
     @classmethod
@@ -556,17 +497,11 @@ class LabelQueue(Conversation):
         """Return the queue that `snapshot` was taken of."""
         sampler = item(snapshot, "sampler")
         queue = cls(**item(snapshot, "config"), sampler=sampler.fresh())
-        queue.sampler, queue.round = sampler, snapshot["round"]
+        queue._assignment.sampler, queue.round = sampler, whole(snapshot, "round", 0)
         queue._resume(snapshot["tickets"])
-        fill(queue._items.state, item(snapshot, "state"), "state")
-        fill(queue._row, item(snapshot, "row"), "row")
-        queue._slots = [(draw, purpose) for draw, purpose in snapshot["slots"]]
-        queue._again = list(snapshot["again"])
-        queue._annotations.restore(snapshot["annotations"], len(queue.ids))
-        if queue._spread is not None:
-            for position in np.flatnonzero(queue._items.state != WAITING).tolist():
-                if queue._items.purpose(position) == "training":
-                    queue._spread.note(position, queue._items.orders[queue._items.group[position]])
+        queue._assignment.restore(snapshot)
+        queue._again = list(item(snapshot, "again"))
+        queue._annotations.restore(item(snapshot, "annotations"), len(queue.ids))
         return queue
 
     @classmethod

@@ -10,7 +10,7 @@ training samples goes before all others.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -217,6 +217,12 @@ class Sampler(Drawing):
             del self._open[ticket]
             self.rounds += 1
 
+    @locked
+    def group_of(self, draw: Draw | int) -> Label:
+        """Return the group of an open draw."""
+        _, ((_, group, *_),) = self._ticket(draw)
+        return group
+
     def checked_label(self, label: Any) -> Label:
         """Return a label as the model keeps it.
 
@@ -228,7 +234,7 @@ class Sampler(Drawing):
         return self._trainer.examples.classes.checked([label], 1)[0]
 
     @locked
-    def relabel(self, part: Literal["training", "validation"], row: int, label: Label) -> None:
+    def relabel(self, part: str, row: int, label: Label) -> None:
         """Correct the label of a row of `training` or `validation`, and train again from the start.
 
         Raises
