@@ -121,8 +121,7 @@ def walk(
     while top > bottom:
         width = top - bottom
         for i in range(arms):
-            if rows[i, HIGH] > top - width:
-                width = min(width, rows[i, REACH])
+            width = min(width, max(rows[i, REACH], top - rows[i, HIGH]))
         low = top - width
         if not low < top:
             break
