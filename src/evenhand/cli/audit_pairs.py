@@ -34,18 +34,21 @@ def audit_pairs(
     state: Annotated[
         Path | None, typer.Option(help="File that keeps the policy; it is saved after each answer.")
     ] = None,
+    auditor: Annotated[str | None, typer.Option(help="Your name, where several people audit one --state.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the rows and the draws; 0, or as in --state.")] = None,
 ) -> None:
     """Show each round's individuals side by side and ask about the pairs that teach the most.
 
     The policy learns from "unfair" and "acceptable"; "unsure" and silence teach nothing. An answer can be withdrawn,
-    and is then as if it had never been given.
+    and is then as if it had never been given. An answer that contradicts earlier ones is taken when it is given again:
+    the policy then believes that some answers are wrong, and its intervals are measured, not certified.
     """
     from evenhand.arguments import real, whole
     from evenhand.cli.inputs import names_of
     from evenhand.cli.pair_audit import Audit
     from evenhand.rng import child
     from evenhand.similarity import LipschitzUCB, MahalanobisOracle, MomentDistance, TableIndividuals
+    from evenhand.similarity.auditors import checked_auditor
     from evenhand.tables import read_table
 
     names = names_of(features)
@@ -64,10 +67,11 @@ def audit_pairs(
     if policy is None:
         learner = MomentDistance(error_rate=settings["errors"])
         policy = LipschitzUCB(len(names), metric=learner, silence="nothing", seed=settings["seed"])
+    policy.on_contradiction = "robust"
     policy.notes[NOTES] = settings
     world.reset(child(settings["seed"], policy.round))
     world.watch(policy)
-    Audit(policy, world, frame, state).converse(rounds, questions)
+    Audit(policy, world, frame, state, checked_auditor(auditor)).converse(rounds, questions)
 
 
 def _begun(state: Path, features: int) -> LipschitzUCB:
@@ -93,7 +97,7 @@ def _settings(
     """Return the settings of a session: those of the state where there is one, which others may not contradict."""
     from evenhand.errors import ArgumentError, TableError, wanted
 
-    kept = {} if policy is None else {**policy.notes.get(NOTES, {}), "errors": policy.metric.error_rate}
+    kept = {} if policy is None else {**policy.notes.get(NOTES, {}), "errors": policy.config()["metric"].error_rate}
     for name, value in given.items():
         if name in kept and value not in (None, kept[name]):
             begun, got = (",".join(one) if isinstance(one, list) else one for one in (kept[name], value))

@@ -14,6 +14,7 @@ import typer
 from evenhand import save
 from evenhand.cli.output import say, table
 from evenhand.errors import VerdictError
+from evenhand.similarity.robust import announcement
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,11 +42,21 @@ class Audit:
     policy, world : who decides, and who shows rows of the table.
     frame : the table as the person sees it.
     state : the file that the policy is kept in after each answer; None keeps nothing.
+    auditor : the person's name, where several people audit.
     """
 
-    def __init__(self, policy: LipschitzUCB, world: TableIndividuals, frame: pd.DataFrame, state: Path | None) -> None:
+    def __init__(
+        self,
+        policy: LipschitzUCB,
+        world: TableIndividuals,
+        frame: pd.DataFrame,
+        state: Path | None,
+        auditor: str | None = None,
+    ) -> None:
         self._policy, self._world, self._frame, self._state = policy, world, frame, state
+        self._auditor = auditor
         self._given: set[int] = set()
+        self._refused: tuple[Any, ...] | None = None
 
     def converse(self, rounds: int, questions: int) -> None:
         """Show rounds and ask about at most so many pairs in each; say at the end what was learned.
@@ -106,17 +117,28 @@ class Audit:
         return True
 
     def _learn(self, x: Any, y: Any, gap: float, unfair: bool) -> int:
-        """Take an answer and keep it; return its number, or say which answers it contradicts and return 0."""
-        doublings = self._policy.metric.doublings
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                number = self._policy.metric.verdict(x, y, gap, unfair)
-        except VerdictError as refusal:
-            say("This answer was not taken: it cannot hold together with these.")
-            self._list(refusal.verdicts)
-            say("Answer otherwise, or withdraw the wrong one by its number, such as w 3.")
-            return 0
+        """Take an answer and keep it; return its number, or say which answers it contradicts and return 0.
+
+        Whoever gives the same answer once more means it: the policy then believes that some answers are wrong.
+        """
+        doublings, answer = self._policy.metric.doublings, (*x, *y, gap, unfair)
+        insists = answer == self._refused
+        take = self._policy.verdict if insists else self._policy.metric.verdict
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            trusted = self._policy.metric.guarantee
+            try:
+                number = take(x, y, gap, unfair, auditor=self._auditor)
+            except VerdictError as refusal:
+                self._refused = answer
+                say("This answer was not taken: it cannot hold together with these.")
+                self._list(refusal.verdicts)
+                say("Answer otherwise, or withdraw the wrong one by its number, such as w 3.")
+                if self._policy.on_contradiction == "robust":
+                    say("If you mean it, give the same answer again: some answers then count as wrong.")
+                return 0
+        if self._policy.metric.guarantee != trusted:
+            say(announcement(self._policy.metric))
         self._given.add(number)
         self._keep()
         if self._policy.metric.doublings > doublings:
@@ -126,7 +148,10 @@ class Audit:
 
     def _withdraw(self, text: str) -> int:
         """Withdraw the answer of this number, or the last one; return its number, 0 where there is none."""
-        known = [verdict.id for verdict in self._policy.metric.verdicts]
+        mine = (None, self._auditor)
+        known = [
+            verdict.id for verdict in self._policy.metric.verdicts if self._auditor is None or verdict.auditor in mine
+        ]
         number = int(text) if text.isascii() and text.isdigit() else 0 if text else max(known, default=0)
         if number not in known:
             say("No answer has this number; l lists them." if known else "There is no answer to withdraw.")
@@ -157,12 +182,22 @@ class Audit:
     def _list(self, numbers: Iterable[int]) -> None:
         wanted = set(numbers)
         cells = [
-            [str(v.id), "unfair" if v.unfair else "acceptable", f"{v.gap:.3f}", self._named(v.x), self._named(v.y)]
+            [
+                *([] if self._auditor is None else [v.auditor or ""]),
+                *(
+                    str(v.id),
+                    "unfair" if v.unfair else "acceptable",
+                    f"{v.gap:.3f}",
+                    self._named(v.x),
+                    self._named(v.y),
+                ),
+            ]
             for v in self._policy.metric.verdicts
             if v.id in wanted
         ]
+        who = [] if self._auditor is None else ["auditor"]
         if cells:
-            table("your answers", ["number", "answer", "gap", "one", "other"], cells)
+            table("your answers", [*who, "number", "answer", "gap", "one", "other"], cells)
         else:
             say("There is no answer yet.")
 
@@ -177,7 +212,27 @@ class Audit:
         kept = "" if self._state is None else f" The policy is kept in {self._state}."
         log = self._policy.metric.verdicts
         say(f"{len(self._given)} verdict{'' if len(self._given) == 1 else 's'} given, {len(log)} in the log.{kept}")
+        self._compare_auditors()
+        if self._policy.metric.error_rate > 0.0:
+            suspect = [one.id for one in self._policy.suspects() if one.wrong > 0.5]
+            if suspect:
+                say("These answers are probably wrong; withdraw those that are.")
+                self._list(suspect)
+            return
         disputed = self._policy.metric.contradictions()
         if disputed:
             say("These answers contradict others that you gave; withdraw what is wrong.")
             self._list(disputed)
+
+    def _compare_auditors(self) -> None:
+        """Show how often each auditor seems to be wrong, and who contradicts whom, where several audit."""
+        metric = self._policy.metric
+        names = [str(name) for name in metric.agreement]
+        if len(names) < 2:
+            return
+        rates, contradictions = metric.error_rates, metric.opposites
+        against = [int(((contradictions.one == who) | (contradictions.other == who)).sum()) for who in names]
+        cells = [
+            [who, f"{rates[who]:.2f}" if rates else "trusted", str(n)] for who, n in zip(names, against, strict=True)
+        ]
+        table("auditors", ["auditor", "share of wrong answers", "contradicts others"], cells)

@@ -3,6 +3,7 @@ they count."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, Literal, Self
 
@@ -17,9 +18,10 @@ from evenhand.kernels.flatten import flat
 from evenhand.kernels.flatten import names as flat_names
 from evenhand.protocol import Decision
 from evenhand.rng import Seed, draw_seed, stream
+from evenhand.similarity.auditors import Suspect, checked_auditor
 from evenhand.similarity.gradual import RoundKernels, round_kernels
 from evenhand.similarity.learner import DistanceLearner, Verdict
-from evenhand.similarity.metric import CONTRADICTED, MOVED, TAUGHT
+from evenhand.similarity.metric import CONTRADICTED, EQUAL, MOVED, TAUGHT
 from evenhand.similarity.moments import MomentDistance
 from evenhand.similarity.program import Select, checked_select
 from evenhand.similarity.reading import (
@@ -31,11 +33,13 @@ from evenhand.similarity.reading import (
     read_rewards,
     read_verdicts,
 )  # fmt: skip
+from evenhand.similarity.robust import announcement, robust_belief
 from evenhand.similarity.rule import ALL, EXPLICIT, FIRST, RuleParams, new_state, resized
 
-__all__ = ["Lipschitz", "Silence"]
+__all__ = ["Lipschitz", "OnContradiction", "Silence"]
 
 DRAWN, NOBODY = "drawn from the round's fair distribution", "nobody: the fair distribution leaves probability unused"
+OnContradiction = Literal["robust", "refuse"]
 Silence = Literal["acceptable", "acceptable unless another is named", "nothing"]
 SILENCES = {"nothing": EXPLICIT, "acceptable": ALL, "acceptable unless another is named": FIRST}
 
@@ -68,6 +72,7 @@ class Lipschitz(Conversation):
         individuals: int | None = None,
         silence: Silence = "acceptable",
         norms: Norms = "refuse",
+        on_contradiction: OnContradiction = "refuse",
         seed: Seed = None,
     ) -> None:
         super().__init__()
@@ -77,6 +82,7 @@ class Lipschitz(Conversation):
         self.delta, self.ridge = real("delta", delta, above=0, below=1), real("ridge", ridge, above=0)
         self.noise_scale = real("noise_scale", noise_scale, above=0)
         self.silence, self.norms = one_of("silence", silence, SILENCES), one_of("norms", norms, ("refuse", "scale"))
+        self.on_contradiction = one_of("on_contradiction", on_contradiction, ("robust", "refuse"))
         if individuals is not None:
             individuals = whole("individuals", individuals, low=1, high=MOST_INDIVIDUALS)
         if metric is not None and not isinstance(metric, DistanceLearner):
@@ -107,6 +113,8 @@ class Lipschitz(Conversation):
         self._state = new_state(self.dimension, k, self.ridge, stream(self.seed))
         self.round = 0
         self.notes: dict[str, Any] = {}
+        self._exact: DistanceLearner | None = None
+        """The learner that the policy began with, once it has gone over to a robust belief."""
         self._adopt(learner)
 
     def known_weights(self) -> NDArray[np.float64]:
@@ -153,6 +161,7 @@ class Lipschitz(Conversation):
         violations: Pairs | bool = (),
         *,
         acceptable: Pairs = (),
+        auditor: str | None = None,
     ) -> None:
         """Record the reward, and the pairs that the auditor calls treated too differently.
 
@@ -163,14 +172,15 @@ class Lipschitz(Conversation):
         violations : pairs (i, j) of positions. The parameter `silence` of the policy says what it means that a pair is
             not among them. True, "something was unfair", is answered with a VerdictError that asks which pair.
         acceptable : pairs that the auditor looked at and found acceptable.
+        auditor : the name of who says so, where several people audit.
 
         Raises
         ------
         RewardError
             If there is not one finite number for each individual drawn.
         VerdictError
-            If a pair does not exist, was treated equally, stands on both sides, or contradicts all metrics. Nothing
-            has changed.
+            If a pair does not exist, was treated equally, stands on both sides, or contradicts all metrics where
+            `on_contradiction` is "refuse". Nothing has changed.
         UnknownTicketError, ClosedTicketError, ForeignTicketError
             If the ticket was never handed out, was told or forgotten before, or is another policy's.
         """
@@ -178,11 +188,54 @@ class Lipschitz(Conversation):
         doublings = self.metric.doublings
         rewards = read_rewards(reward, ticket)
         said = read_verdicts(ticket, self._named(number, violations), acceptable)
-        self._learn_verdicts(ticket, said)
+        before = self._exact
+        self._learn_verdicts(ticket, said, checked_auditor(auditor))
         for i, value in zip(np.flatnonzero(ticket.chosen), rewards, strict=True):
             self._kernels.learn_reward(ticket.contexts[i], value, flat(self._state))
         del self._open[number]
-        self.metric.warn_if_grown(doublings)
+        if self._exact is not before:
+            warnings.warn(announcement(self.metric), stacklevel=3)
+        else:
+            self.metric.warn_if_grown(doublings)
+
+    @locked
+    def verdict(self, x: ArrayLike, y: ArrayLike, gap: float, unfair: bool, *, auditor: str | None = None) -> int:
+        """Take a verdict outside any decision: that treating x and y differently by `gap` was unfair, or acceptable.
+
+        Returns the verdict's id, for `withdraw`. With `on_contradiction="robust"` a verdict that no metric agrees with
+        makes the policy go over to a belief that allows for wrong ones, and it says so once, in a warning.
+
+        Raises
+        ------
+        ArgumentError, VerdictError
+            As `verdict` of the metric learner does.
+        """
+        try:
+            return self.metric.verdict(x, y, gap, unfair, auditor=auditor)
+        except VerdictError:
+            if not self._yields or (unfair and gap <= EQUAL) or np.array_equal(x, y):
+                raise
+        first, second = (np.array(one, np.float64) for one in (x, y))
+        self._go_over([Verdict(0, first, second, float(gap), bool(unfair), 0, auditor)])
+        number = self.metric.verdict(x, y, gap, unfair, auditor=auditor)
+        warnings.warn(announcement(self.metric), stacklevel=3)
+        return number
+
+    @locked
+    def withdraw(self, verdict: int) -> None:
+        """Take a verdict back: the policy believes what it would if the verdict had never been given.
+
+        Raises
+        ------
+        VerdictError
+            If there is no such verdict.
+        """
+        self.metric.withdraw(verdict)
+
+    @locked
+    def suspects(self) -> list[Suspect]:
+        """Return each verdict with the probability that it is wrong, the likeliest first; [] where all are trusted."""
+        return self.metric.suspects()
 
     @locked
     def forget(self, decision: Decision | int) -> None:
@@ -262,12 +315,14 @@ class Lipschitz(Conversation):
 
     def config(self) -> dict[str, Any]:
         """Return the constructor's arguments."""
-        return {**super().config(), "metric": self.metric.fresh()}
+        return {**super().config(), "metric": (self._exact or self.metric).fresh()}
 
     @locked
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restored` needs to continue exactly here."""
+        gone_over = {} if self._exact is None else {"exact": self._exact}
         return {
+            **gone_over,
             "config": {**self.config(), "metric": None},
             "metric": self.metric,
             "round": self.round,
@@ -282,11 +337,13 @@ class Lipschitz(Conversation):
         learner = saved.item(snapshot, "metric")
         if not isinstance(learner, DistanceLearner):
             raise saved.refused("metric", "a metric learner", learner)
-        policy = cls(**{**saved.item(snapshot, "config"), "metric": learner.fresh()})
+        exact = snapshot.get("exact")
+        policy = cls(**{**saved.item(snapshot, "config"), "metric": (exact or learner).fresh()})
         if (learner.dimension, learner.copies) != (policy.metric.dimension, policy.metric.copies):
             what = f"a learner of {policy.metric.copies} pairs with {policy.dimension} features"
             raise saved.refused("metric", what, f"{learner.copies} with {learner.dimension}")
         policy._adopt(learner)
+        policy._exact = exact
         policy.notes = snapshot.get("notes", {})
         policy.round = saved.whole(snapshot, "round", 0)
         if "tickets" in snapshot:
@@ -315,16 +372,29 @@ class Lipschitz(Conversation):
         self.metric, learner.taken_at = learner, self.precision
         self._lock = learner._lock
 
-    def _learn_verdicts(self, ticket: Ticket, said: NDArray[np.int64]) -> None:
+    @property
+    def _yields(self) -> bool:
+        """Whether a contradiction makes the policy go over to a robust belief."""
+        return self.on_contradiction == "robust" and self.metric.error_rate == 0.0
+
+    def _go_over(self, report: list[Verdict]) -> None:
+        """Believe from now on that some verdicts are wrong, as this report shows."""
+        begun, belief = self.metric, robust_belief(self.metric, report)
+        belief._lock = begun._lock
+        self._adopt(belief)
+        self._exact = begun.fresh()
+
+    def _learn_verdicts(self, ticket: Ticket, said: NDArray[np.int64], auditor: str | None) -> None:
         k = len(said)
         self.metric.make_room(2 * k * k)
         before = self.metric.copied_arrays()
         status = np.zeros((k, k), np.int64)
         gaps = ticket.gaps
         shown, p, undecided = ticket.contexts, ticket.probabilities, ticket.undecided
-        contradicted = self._kernels.learn_verdicts(shown, p, undecided, said, status, self._params, self.metric.arrays)
+        arrays = self.metric.arrays_for(auditor)
+        contradicted = self._kernels.learn_verdicts(shown, p, undecided, said, status, self._params, arrays)
         taken = {
-            (i, j): Verdict(0, ticket.contexts[i], ticket.contexts[j], float(gaps[i, j]), bool(said[i, j] > 0), number)
+            (i, j): Verdict(0, shown[i], shown[j], float(gaps[i, j]), bool(said[i, j] > 0), number, auditor)
             for i, j, number in self._pairs(k)
             if status[i, j] != 0 or said[i, j] != 0
         }
@@ -332,12 +402,19 @@ class Lipschitz(Conversation):
         opposite = [pair for n, pair in enumerate(taken) if self.metric.takes_back(verdicts[n], verdicts[:n])]
         if contradicted or opposite:
             self.metric.put_back(before)
+            if self._yields:
+                self._go_over(verdicts)
+                self._learn_verdicts(ticket, said, auditor)
+                return
             i, j = next(pair for pair in taken if status[pair] == CONTRADICTED or pair in opposite)
             beside = [verdict for pair, verdict in taken.items() if pair < (i, j)]
             raise self.metric.refusal(*beside, taken[i, j], where=f"pair ({i}, {j}): ")
+        told = self.metric.log.next
         for (i, j), verdict in taken.items():
             if status[i, j] in (TAUGHT, MOVED) or said[i, j] != 0:
                 self.metric.log.record(verdict)
+        if auditor is not None:
+            self.metric.weigh_auditors(self.metric.log.next - told)
 
     def _kept(self, remembered: Any) -> tuple[Any, ...]:
         (round, _, _), ticket = remembered

@@ -60,8 +60,8 @@ show_round, measure_round = (gradual(entry(one), _round_work) for one in (_show,
 class Individuals:
     """The common part of the worlds: k individuals a round, an oracle, and the measures of fairness and regret.
 
-    A policy of evenhand with a `MahalanobisOracle` runs compiled; everything else is stepped through the same
-    kernels.
+    A policy of evenhand with a `MahalanobisOracle` runs compiled, unless a contradiction may change its metric
+    learner; everything else is stepped through the same kernels.
     """
 
     scores = SCORES
@@ -210,7 +210,8 @@ class Individuals:
         world = copy.deepcopy(self)
         world.reset(world_seed)
         trace = np.zeros((len(checkpoints), len(SCORES)))
-        if compiled and isinstance(policy, Lipschitz) and world.oracle is world.truth:
+        whole = isinstance(policy, Lipschitz) and policy.on_contradiction == "refuse"
+        if compiled and whole and world.oracle is world.truth:
             world._play(policy, trace, checkpoints, stop)
         else:
             world._step(policy, trace, checkpoints, stop)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +17,18 @@ from evenhand.errors import ArgumentError, VerdictError, wanted
 from evenhand.kernels.flatten import flat
 from evenhand.rng import Seed, draw_seed, stream
 from evenhand.similarity import metric
+from evenhand.similarity.auditors import (
+    UNKNOWN,
+    Suspect,
+    agreement,
+    checked_auditor,
+    checked_rates,
+    heard,
+    is_due,
+    learned_rates,
+    opposites,
+    suspects,
+)
 from evenhand.similarity.contradictions import clashing, disputed
 from evenhand.similarity.gradual import DistanceKernels, distance_kernels
 from evenhand.similarity.metric import CONTRADICTED, EQUAL
@@ -25,7 +37,13 @@ from evenhand.similarity.reading import LARGEST_FEATURE
 from evenhand.similarity.structure import Structure, checked_structure, coordinates, count
 from evenhand.similarity.verdicts import Verdict, VerdictLog, growth, refusal
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 __all__ = ["DistanceLearner", "Structure", "Verdict", "coordinates"]
+
+ERROR_RATE = MetricState._fields.index("error_rate")
+"""Where the assumed rate of wrong verdicts stands among a state's fields."""
 
 DOUBLINGS = 12
 """How often a radius that was not given may double before verdicts count as contradictory: a factor of 4096."""
@@ -43,7 +61,9 @@ class DistanceLearner(Configured):
     programs: bool = False
     """Whether linear programs over the log certify intervals."""
     error_rate: float = 0.0
-    """The rate of wrong verdicts that the learner is prepared for."""
+    """The rate of wrong verdicts that the learner is prepared for; 0 where it trusts all."""
+    rates: dict[str, float]
+    """The rate of wrong verdicts of each auditor, learned from the log where it is prepared for any."""
 
     def __init__(
         self,
@@ -62,13 +82,17 @@ class DistanceLearner(Configured):
         self.precision = self.taken_at = real("precision", precision, low=0, below=1)
         self.seed = draw_seed(seed)
         self.dimension: int | None = None
-        self.copies = 1
+        self.copies, self.rates = 1, {}
         self.log = VerdictLog()
 
     def reach(self, m: int) -> tuple[float, float]:
         """Return how far the ellipsoid reaches in standard units, and the prior's factor relative to the ball of the
         radius."""
         raise NotImplementedError
+
+    def assumed(self, error_rate: float) -> float:
+        """Return the rate of wrong verdicts that the belief assumes where this is the true one."""
+        return error_rate
 
     def thinness(self, m: int) -> float:
         """Return the width below which a direction is split off; 0 for never."""
@@ -127,14 +151,19 @@ class DistanceLearner(Configured):
         return max(min(gap - low, high - gap), 0.0)
 
     @locked
-    def verdict(self, x: ArrayLike, y: ArrayLike, gap: float, unfair: bool, *, pair: int = 0) -> int:
+    def verdict(
+        self, x: ArrayLike, y: ArrayLike, gap: float, unfair: bool, *, pair: int = 0, auditor: str | None = None
+    ) -> int:
         """Take the verdict that treating x and y differently by `gap` was unfair (d < gap) or not (d >= gap); return
         its id.
+
+        Where verdicts may be wrong, and `auditor` names who gave it, it counts as much as this auditor's rate of wrong
+        verdicts says.
 
         Raises
         ------
         ArgumentError
-            If x, y, `pair`, `gap` or `unfair` are not what they should be.
+            If x, y, `pair`, `gap`, `unfair` or `auditor` are not what they should be.
         VerdictError
             If equal treatment, a gap up to 1e-9 for rounding, is called unfair; or if no metric agrees with the
             verdict and those before: names the verdicts that it contradicts. Nothing has changed.
@@ -143,8 +172,8 @@ class DistanceLearner(Configured):
         if gap <= EQUAL and unfair:
             above = f"a difference above {EQUAL:g}, which is rounding, where treatment was unfair"
             raise VerdictError(wanted("gap", above, gap, "equal treatment is never unfair"))
-        first, second = self._checked_pair(x, y, pair)
-        taken, doublings = Verdict(0, first, second, gap, unfair, int(pair)), self.doublings
+        who, (first, second) = checked_auditor(auditor), self._checked_pair(x, y, pair)
+        taken, doublings = Verdict(0, first, second, gap, unfair, int(pair), who), self.doublings
         if self.takes_back(taken):
             raise self.refusal(taken)
         self.make_room(1)
@@ -153,6 +182,8 @@ class DistanceLearner(Configured):
             self.put_back(before)
             raise self.refusal(taken)
         number = self.log.record(taken)
+        if who is not None:
+            self.weigh_auditors(1)
         self.warn_if_grown(doublings)
         return number
 
@@ -168,10 +199,7 @@ class DistanceLearner(Configured):
         if not is_whole(verdict) or verdict not in [v.id for v in self.verdicts]:
             raise VerdictError(wanted("verdict", "the id of a verdict that stands in the log", verdict))
         self.log.remove(verdict)
-        assert self.dimension is not None
-        self._allocate(self.dimension, self.copies)
-        for v in self.log.entries:
-            self._take(v)
+        self.replay()
 
     @locked
     def contradictions(self, *, radius: float | None = None) -> list[int]:
@@ -192,7 +220,43 @@ class DistanceLearner(Configured):
         within = None if radius is None else real("radius", radius, above=0, high=LARGEST_FEATURE)
         if self.dimension is None:
             return []
-        return disputed(self.verdicts, self.log.refused, self.state, within or self._widest)
+        return disputed(self.verdicts, self.log.refused, self.state, within or self.widest)
+
+    @locked
+    def suspects(self) -> list[Suspect]:
+        """Return each verdict with the probability that it is wrong, the likeliest first; [] where all are trusted.
+
+        With an auditor's rate r and the belief's probability P of what was answered it is r(1 - P) / (r(1 - P) + (1 -
+        r)P).
+        """
+        return [] if self.error_rate == 0.0 else suspects(self)
+
+    @property
+    @locked
+    def error_rates(self) -> dict[str, float]:
+        """The share of wrong verdicts of each named auditor, estimated from what all of them said; {} where all are
+        trusted."""
+        return learned_rates(self, self.verdicts)
+
+    @property
+    @locked
+    def agreement(self) -> pd.DataFrame:
+        """The share of same answers of each two auditors to the same question; NaN where there was none."""
+        return agreement(self.verdicts)
+
+    @property
+    @locked
+    def opposites(self) -> pd.DataFrame:
+        """Who contradicts whom: verdicts of two auditors on the same two individuals that cannot both hold.
+
+        Columns `one`, `other`, and the ids `unfair` and `acceptable` of what the first and the second of them said.
+        """
+        return opposites(self.verdicts)
+
+    @property
+    def guarantee(self) -> str:
+        """What the intervals are: "certified", or "measured, not certified" where verdicts may be wrong."""
+        return "measured, not certified" if self.error_rate > 0.0 else "certified"
 
     @property
     def verdicts(self) -> list[Verdict]:
@@ -222,7 +286,32 @@ class DistanceLearner(Configured):
             If the structure is for another dimension, or there are more pairs and features than memory holds.
         """
         self._allocate(whole("dimension", dimension, low=1), 1 if self.shared else max(1, copies))
-        self.log = VerdictLog()
+        self.log, self.rates = VerdictLog(), {}
+
+    def replay(self) -> None:
+        """Believe what the log says, from the beginning."""
+        self.relive(self.log.entries, learned_rates(self, heard(self.verdicts)))
+
+    def relive(self, verdicts: Sequence[Verdict], rates: dict[str, float]) -> None:
+        """Believe these verdicts alone, each auditor being wrong at these rates; the log stays as it is."""
+        assert self.dimension is not None
+        self._allocate(self.dimension, self.copies)
+        self.rates = dict(rates)
+        for v in verdicts:
+            self._take(v)
+
+    def weigh_auditors(self, newest: int) -> None:
+        """Learn the auditors' rates anew where it is time to, after so many verdicts, and weigh all verdicts by
+        them."""
+        if self.error_rate > 0.0 and is_due(self.verdicts, newest):
+            self.replay()
+
+    def arrays_for(self, auditor: str | None) -> tuple[Any, ...]:
+        """Return the state's fields, as kernels are given them for a verdict of this auditor."""
+        if auditor is None or self.error_rate == 0.0:
+            return self.arrays
+        rate = self.assumed(self.rates.get(auditor, UNKNOWN))
+        return (*self.arrays[:ERROR_RATE], rate, *self.arrays[ERROR_RATE + 1 :])
 
     def takes_back(self, newest: Verdict, beside: Sequence[Verdict] = ()) -> bool:
         """Say whether the log, or a verdict beside it, says the opposite on the same pair and gap; False where
@@ -231,7 +320,7 @@ class DistanceLearner(Configured):
 
     def refusal(self, *report: Verdict, where: str = "") -> VerdictError:
         """Remember a report whose last verdict was refused; return the refusal, which says what it contradicts."""
-        against = clashing(self.verdicts, report, self.state, self._widest)
+        against = clashing(self.verdicts, report, self.state, self.widest)
         logged = [verdict.id for verdict in against if verdict.id]
         if logged:
             self.log.remember_refused(report)
@@ -246,7 +335,7 @@ class DistanceLearner(Configured):
         """Warn where the radius has grown beyond its start, after it had been doubled so often; once, at first."""
         if doublings > 0 or self.doublings == 0:
             return
-        grown = growth(2.0 * (self.dimension or 0), self.radius_reached or 0.0, self._widest)
+        grown = growth(2.0 * (self.dimension or 0), self.radius_reached or 0.0, self.widest)
         warnings.warn(grown, stacklevel=4)  # the caller of a method behind its lock
 
     def make_room(self, rows: int) -> None:
@@ -281,7 +370,9 @@ class DistanceLearner(Configured):
         }
         if self.dimension is not None:
             body["state"] = list(saved_arrays(self.state).values())
-            body["verdicts"] = [list(verdict) for verdict in self.log.entries]
+            body["verdicts"] = self.log.rows
+            if self.rates:
+                body["rates"] = dict(self.rates)
         return body
 
     @classmethod
@@ -298,6 +389,7 @@ class DistanceLearner(Configured):
             learner.begin(saved.whole(snapshot, "dimension", 1), saved.whole(snapshot, "copies", 0))
             learner._keep(restored_state(learner.state, saved.item(snapshot, "state")))
             learner.log = VerdictLog.restored(snapshot, learner.dimension or 0, learner.copies)
+            learner.rates = checked_rates(snapshot.get("rates", {}))
         return learner
 
     # ------------------------------------------------------------------ inside
@@ -314,7 +406,7 @@ class DistanceLearner(Configured):
             copies,
             2.0 * dimension if self.radius is None else self.radius,
             stream(self.seed),
-            error_rate=self.error_rate,
+            error_rate=self.error_rate and self.assumed(self.error_rate),
             tolerance=self.tolerance,
             most_doublings=most_doublings,
             logs=self.programs or most_doublings > 0,
@@ -340,11 +432,12 @@ class DistanceLearner(Configured):
             return CONTRADICTED
         self.make_room(1)
         index = 0 if self.shared else v.pair
-        status: int = self._kernels.learn(v.x, v.y, index, v.gap, v.unfair, self.taken_at, self.arrays)
+        arrays = self.arrays_for(v.auditor)
+        status: int = self._kernels.learn(v.x, v.y, index, v.gap, v.unfair, self.taken_at, arrays)
         return status
 
     @property
-    def _widest(self) -> float:
+    def widest(self) -> float:
         """The largest radius that doubling may reach."""
         return float(self.state.radius.max()) * 2.0 ** float(self.state.most_doublings - self.state.doublings.max())
 

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from evenhand.registry import register
 from evenhand.rng import Seed
-from evenhand.similarity.conversation import Lipschitz, Silence
+from evenhand.similarity.conversation import Lipschitz, OnContradiction, Silence
 from evenhand.similarity.ellipsoid import EllipsoidDistance
 from evenhand.similarity.learner import DistanceLearner
 from evenhand.similarity.oracles import MahalanobisOracle
@@ -49,6 +49,9 @@ class LipschitzUCB(Lipschitz):
         is named" (an auditor who names one pair whenever there is one), or "nothing" (flags come now and then: only
         pairs called acceptable teach upward; without any such verdict the policy treats everybody alike).
     norms : what to do with contexts of norm above 1, "refuse" or "scale".
+    on_contradiction : what to do with a verdict that no metric agrees with together with those before: "refuse" it, or
+        go over from an exact learner to a "robust" belief, `MomentDistance` with an error rate, that is told the log
+        again. That is said once, in a warning; intervals are then measured, not certified.
     seed : of the draws.
 
     Raises
@@ -82,7 +85,7 @@ class KnownRewardLipschitz(Lipschitz):
     Parameters
     ----------
     theta : the weights of the rewards (d,): an individual with context x brings <x, theta>.
-    precision, metric, select, margin, individuals, silence, norms, seed : as in `LipschitzUCB`.
+    precision, metric, select, margin, individuals, silence, norms, on_contradiction, seed : as in `LipschitzUCB`.
 
     Raises
     ------
@@ -109,6 +112,7 @@ class KnownRewardLipschitz(Lipschitz):
         individuals: int | None = None,
         silence: Silence = "acceptable",
         norms: Norms = "refuse",
+        on_contradiction: OnContradiction = "refuse",
         seed: Seed = None,
     ) -> None:
         self.theta = read_theta(theta)
@@ -121,6 +125,7 @@ class KnownRewardLipschitz(Lipschitz):
             individuals=individuals,
             silence=silence,
             norms=norms,
+            on_contradiction=on_contradiction,
             seed=seed,
         )
 

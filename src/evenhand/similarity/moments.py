@@ -13,12 +13,13 @@ step likelihoods.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Self
 
-from evenhand.arguments import real
+from evenhand.arguments import real, yes_or_no
 from evenhand.kernels.compose import routine
 from evenhand.registry import register
 from evenhand.rng import Seed
+from evenhand.saved import item
 from evenhand.similarity.learner import DistanceLearner, Structure
 from evenhand.similarity.metric import (
     CONTRADICTED,
@@ -33,7 +34,7 @@ from evenhand.similarity.metric import (
     width,
 )
 
-__all__ = ["MomentDistance"]
+__all__ = ["MomentDistance", "cautious_rate"]
 
 
 FAR = 8.0
@@ -100,6 +101,23 @@ def believe(state: Any, copy: Any, value: Any, sign: Any, error: Any) -> Any:
     return TAUGHT
 
 
+def cautious_rate(error_rate: float) -> float:
+    """Return the rate of wrong verdicts that a belief must assume so that it does not shrink too fast.
+
+    Asked again and again about what it is least sure of, a belief with the rate q shrinks by the factor sqrt(1 - c^2) a
+    verdict and moves by c standard deviations, c = (1 - 2q) sqrt(2/pi), whatever is answered. Where a share r of the
+    verdicts is wrong it can travel (1 - 2r) c / (1 - sqrt(1 - c^2)) standard deviations in all; q is chosen so that
+    these are 3.
+
+    >>> [round(cautious_rate(r), 2) for r in (0.0, 0.05, 0.1, 0.2, 0.3)]
+    [0.12, 0.16, 0.19, 0.26, 0.34]
+    """
+    if error_rate == 0.5:
+        return 0.5
+    ratio = 3.0 / (1.0 - 2.0 * error_rate)
+    return 0.5 - math.sqrt(math.pi / 8.0) * 2.0 * ratio / (1.0 + ratio * ratio)
+
+
 @register("similarity/moment-distance", kind="part")
 class MomentDistance(DistanceLearner):
     """Learn a distance by a Gaussian belief over metrics that allows for wrong verdicts.
@@ -110,6 +128,8 @@ class MomentDistance(DistanceLearner):
         metric.
     error_rate : the share of verdicts that may be wrong, at least the true one; 0 trusts all, and then intervals are
         certified.
+    conservative : assume a rate above `error_rate`, see `cautious_rate`, so that intervals keep holding the truth
+        while they shrink; False assumes the rate itself, as learners did that were saved before this choice existed.
     shared : one learner for all pairs; False keeps one for each pair of places, as in the paper.
     structure : which entries of A'A are learned, see `coordinates`.
     tolerance : how far the true d^2 may be from any Mahalanobis distance.
@@ -145,12 +165,22 @@ class MomentDistance(DistanceLearner):
         tolerance: float = 0.0,
         precision: float = 0.02,
         seed: Seed = 0,
+        conservative: bool = True,
     ) -> None:
         super().__init__(
             radius=radius, shared=shared, structure=structure, tolerance=tolerance, precision=precision, seed=seed
         )
         self.error_rate = real("error_rate", error_rate, low=0, below=0.5)
+        self.conservative = yes_or_no("conservative", conservative)
         self.programs = self.error_rate == 0.0
+
+    def assumed(self, error_rate: float) -> float:
+        return cautious_rate(error_rate) if self.conservative else error_rate
+
+    @classmethod
+    def restored(cls, snapshot: dict[str, Any]) -> Self:
+        config = item(snapshot, "config")
+        return super().restored({**snapshot, "config": {"conservative": False, **config}})
 
     def reach(self, m: int) -> tuple[float, float]:
         return 3.0, 1.0 / math.sqrt(m + 2.0)

@@ -21,8 +21,8 @@ REMEMBERED = 100
 
 
 class Verdict(NamedTuple):
-    """One answer of the auditor: the pair x, y was treated differently by `gap`, and that was unfair, d(x, y) < gap,
-    or not."""
+    """One answer of an auditor: the pair x, y was treated differently by `gap`, and that was unfair, d(x, y) < gap,
+    or not; `auditor` is who said so, where several do."""
 
     id: int
     x: NDArray[np.float64]
@@ -30,6 +30,7 @@ class Verdict(NamedTuple):
     gap: float
     unfair: bool
     pair: int
+    auditor: str | None = None
 
     def reverses(self, other: Verdict) -> bool:
         """Say whether this verdict, on the same two individuals, cannot hold beside the other one."""
@@ -75,6 +76,11 @@ class VerdictLog:
         """Take a verdict back."""
         self.entries = [verdict for verdict in self.entries if verdict.id != number]
 
+    @property
+    def rows(self) -> list[list[Any]]:
+        """The entries as a file keeps them; the auditor stands at the end where one was named."""
+        return [list(entry) if entry.auditor else list(entry)[:-1] for entry in self.entries]
+
     def remember_refused(self, report: tuple[Verdict, ...]) -> None:
         """Keep a report that was refused."""
         self.refused = [*self.refused, report][-REMEMBERED:]
@@ -103,8 +109,9 @@ class VerdictLog:
         last = 0
         for place, row in enumerate(rows):
             match row:
-                case [int(id), np.ndarray() as x, np.ndarray() as y, float(gap), bool(), int(pair)] if (
+                case [int(id), np.ndarray() as x, np.ndarray() as y, float(gap), bool(), int(pair), *auditor] if (
                     type(id) is type(pair) is int
+                    and (not auditor or [str] == [type(name) for name in auditor])
                     and (id == 0 or last < id < log.next)
                     and all(
                         one.shape == (dimension,) and one.dtype == np.float64 and np.isfinite(one).all()

@@ -32,8 +32,9 @@ STILL = Claim(
 def noise(settings: Single, runner: Runner) -> Report:
     """Flip one verdict in ten."""
     report, d = Report(), settings.dimension
+    believing = MomentDistance(error_rate=0.1, precision=settings.precision, conservative=False)
     policies = {
-        "belief": learning(settings, d, MomentDistance(error_rate=0.1, precision=settings.precision)),
+        "belief": learning(settings, d, believing),
         "hard cuts": learning(settings, d, MomentDistance(radius=2.0 * d)),
         "hard cuts, ellipsoid": learning(settings, d, EllipsoidDistance(radius=2.0 * d)),
     }

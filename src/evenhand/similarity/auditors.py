@@ -1,0 +1,163 @@
+"""Several auditors: how often each is wrong, how much they agree, and which verdicts are suspect.
+
+Nobody tells which verdicts are wrong. The belief about the metric does: a verdict that it finds unlikely is probably
+wrong, and an auditor with many such verdicts errs often, which makes the belief trust the others more. A few passes of
+this settle (expectation maximisation; A. P. Dawid, A. M. Skene, "Maximum likelihood estimation of observer error-rates
+using the EM algorithm", 1979). A majority that is wrong together is believed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import permutations
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.errors import ArgumentError, wanted
+from evenhand.saved import refused
+from evenhand.similarity.metric import EQUAL
+from evenhand.similarity.verdicts import Verdict
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from evenhand.similarity.learner import DistanceLearner
+
+__all__ = [
+    "UNKNOWN", "Suspect", "agreement", "checked_auditor", "checked_rates", "heard", "is_due", "learned_rates",
+    "opposites", "suspects",
+]  # fmt: skip
+
+WRONG, RIGHT = 2.0, 6.0
+"""The Beta prior of an auditor's rate of wrong verdicts."""
+
+UNKNOWN = WRONG / (WRONG + RIGHT)
+"""The rate of an auditor of whom nothing is known."""
+
+PASSES = 4
+
+
+class Suspect(NamedTuple):
+    """A verdict, and the probability that it is wrong."""
+
+    id: int
+    wrong: float
+    verdict: Verdict
+
+
+def checked_auditor(auditor: Any) -> str | None:
+    """Return an auditor's name, or None for nobody's, refusing anything else."""
+    if auditor is None or (isinstance(auditor, str) and auditor.strip()):
+        return auditor
+    raise ArgumentError(wanted("auditor", "a name, or None", auditor))
+
+
+def checked_rates(rates: Any) -> dict[str, float]:
+    """Return the rates that a file kept, refusing what no file can hold."""
+    if isinstance(rates, dict) and all(type(r) is float and 0.0 < r < 1.0 for r in rates.values()):
+        return dict(rates)
+    raise refused("rates", "a number in (0, 1) for each auditor", rates)
+
+
+def signed(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """Return the verdicts whose auditor is known."""
+    return [verdict for verdict in verdicts if verdict.auditor is not None]
+
+
+def heard(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """Return the verdicts that the auditors' rates are learned from: all up to the last time they were due."""
+    named = signed(verdicts)
+    return named[: last_due(len(named))]
+
+
+def is_due(verdicts: Sequence[Verdict], newest: int) -> bool:
+    """Say whether rates are learned anew after the newest verdicts, so many of auditors who are known."""
+    count = len(signed(verdicts))
+    return last_due(count) > count - newest
+
+
+def last_due(count: int) -> int:
+    """Return the last time, at most `count` verdicts, that rates were due: after 4, 5, 6, 7, 8, 10, 12, 14, 16, ..."""
+    step = max(count.bit_length() - 3, 0)
+    return (count >> step) << step if count >= 4 else 0
+
+
+def learned_rates(learner: DistanceLearner, verdicts: Sequence[Verdict]) -> dict[str, float]:
+    """Return the share of wrong verdicts of each auditor: the mean of its posterior after a few passes.
+
+    The learner is not changed: it only says what belief to begin with.
+    """
+    named = signed(verdicts)
+    rates = dict.fromkeys((str(verdict.auditor) for verdict in named), UNKNOWN)
+    if learner.error_rate == 0.0 or learner.dimension is None or not named:
+        return {}
+    belief = learner.fresh()
+    belief.begin(learner.dimension, learner.copies)
+    for _ in range(PASSES):
+        belief.relive(named, rates)
+        wrong = chances(belief, named)
+        for name in rates:
+            mine = np.array([verdict.auditor == name for verdict in named])
+            rates[name] = float((WRONG + wrong[mine].sum()) / (WRONG + RIGHT + mine.sum()))
+    return rates
+
+
+def suspects(learner: DistanceLearner) -> list[Suspect]:
+    """Return each verdict with the probability that it is wrong, the likeliest first."""
+    told = learner.verdicts
+    found = [Suspect(v.id, float(wrong), v) for v, wrong in zip(told, chances(learner, told), strict=True)]
+    return sorted(found, key=lambda one: -one.wrong)
+
+
+def chances(learner: DistanceLearner, verdicts: Sequence[Verdict]) -> NDArray[np.float64]:
+    """Return the probability that each verdict is wrong, by the belief as it is now."""
+    return np.array([_chance(learner, verdict) for verdict in verdicts])
+
+
+def _chance(learner: DistanceLearner, verdict: Verdict) -> float:
+    state, copy = learner.state, 0 if learner.shared else verdict.pair
+    away = verdict.x - verdict.y
+    direction = state.scales * away[state.rows] * away[state.columns]
+    mid, spread = direction @ state.centre[copy], math.sqrt(np.square(direction @ state.factor[copy]).sum())
+    sign = 1.0 if verdict.unfair else -1.0
+    room = sign * (verdict.gap**2 - mid) + state.tolerance
+    if spread > 0.0:
+        right = 0.5 * math.erfc(-room / spread * math.sqrt(0.5))
+    else:
+        right = float(verdict.unfair or verdict.gap <= EQUAL)
+    rate = learner.error_rate if verdict.auditor is None else learner.rates.get(verdict.auditor, UNKNOWN)
+    wrong = rate * (1.0 - right)
+    return wrong / (wrong + (1.0 - rate) * right)
+
+
+def agreement(verdicts: Sequence[Verdict]) -> pd.DataFrame:
+    """Return the share of same answers of each two auditors to the same question, a row and a column an auditor."""
+    import pandas as pd
+
+    answers: dict[Any, dict[str, bool]] = {}
+    for verdict in signed(verdicts):
+        people = tuple(sorted((tuple(verdict.x), tuple(verdict.y))))
+        question = people, round(verdict.gap / EQUAL), verdict.pair
+        answers.setdefault(question, {})[str(verdict.auditor)] = verdict.unfair
+    names = list(dict.fromkeys(name for said in answers.values() for name in said))
+    table = pd.DataFrame(np.nan, index=names, columns=names)
+    for one in names:
+        for other in names:
+            same = [said[one] == said[other] for said in answers.values() if one in said and other in said]
+            table.loc[one, other] = np.mean(same) if same else np.nan
+    return table
+
+
+def opposites(verdicts: Sequence[Verdict]) -> pd.DataFrame:
+    """Return the pairs of verdicts of two auditors on the same individuals that cannot both hold."""
+    import pandas as pd
+
+    rows = [
+        (one.auditor, other.auditor, one.id, other.id)
+        for one, other in permutations(signed(verdicts), 2)
+        if one.unfair and one.auditor != other.auditor and one.reverses(other)
+    ]
+    return pd.DataFrame(rows, columns=["one", "other", "unfair", "acceptable"])

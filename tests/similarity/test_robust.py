@@ -1,0 +1,185 @@
+"""Wrong verdicts do not end the conversation: a robust belief takes over, and names what is probably wrong."""
+
+import warnings
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import evenhand as eh
+from evenhand.cli import app
+from evenhand.errors import ArgumentError, VerdictError
+from evenhand.similarity import KnownRewardLipschitz, LipschitzUCB, MomentDistance
+from evenhand.similarity.moments import cautious_rate
+from evenhand.state import from_bytes, to_bytes
+
+ORIGIN = [0.0, 0.0]
+X = [1.0, 0.0]
+
+
+def contradicted(**more):
+    """Return a policy that met a contradiction: one slip, and five honest verdicts against it."""
+    given = {"on_contradiction": "robust", "silence": "nothing", "seed": 1, **more}
+    policy = LipschitzUCB(2, metric=MomentDistance(radius=2.0), **given)
+    policy.verdict([0.0, 1.0], ORIGIN, 0.5, unfair=True)
+    slip = policy.verdict(X, ORIGIN, 0.1, unfair=True)
+    with pytest.warns(UserWarning, match="some are wrong; from now on .* 30% .* measured, not certified"):
+        policy.verdict(X, ORIGIN, 0.4, unfair=False)
+    for gap in (0.3, 0.35, 0.4, 0.45):
+        policy.verdict(X, ORIGIN, gap, unfair=False)
+    return policy, slip
+
+
+def test_a_contradiction_is_said_once_and_the_conversation_goes_on():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        policy, slip = contradicted()
+    assert policy.metric.guarantee == "measured, not certified"
+    assert [v.id for v in policy.metric.verdicts] == list(range(1, 8))
+    suspects = policy.suspects()
+    assert suspects[0].id == slip
+    assert suspects[0].wrong > 0.9
+    assert [one.wrong for one in suspects] == sorted((one.wrong for one in suspects), reverse=True)
+    assert policy.metric.bounds(X, ORIGIN)[1] > 0.3
+
+
+def test_suspects_follow_the_formula():
+    learner = MomentDistance(radius=2.0, error_rate=0.1)
+    learner.verdict(X, ORIGIN, 0.9, unfair=False)
+    learner.verdict(X, ORIGIN, 0.2, unfair=True)
+    state = learner.state
+    mid, spread = state.centre[0, 0], np.linalg.norm(state.factor[0, 0])
+    for one in learner.suspects():
+        v = one.verdict
+        draws = np.random.default_rng(1).normal(mid, spread, 400_000) < v.gap**2
+        right = draws.mean() if v.unfair else 1 - draws.mean()
+        assert one.wrong == pytest.approx(0.1 * (1 - right) / (0.1 * (1 - right) + 0.9 * right), abs=0.01)
+    assert MomentDistance().suspects() == []
+
+
+def test_a_report_that_contradicts_is_learned_by_the_robust_belief():
+    policy = LipschitzUCB(
+        2, metric=MomentDistance(radius=2.0), silence="nothing", on_contradiction="robust", norms="scale", seed=1
+    )
+    people = [X, ORIGIN, ORIGIN]
+    policy.metric.verdict([-1.0, 0.0], ORIGIN, 0.9, unfair=False)
+    decision = policy.ask(people)
+    with pytest.warns(UserWarning, match="measured, not certified"):
+        policy.tell(decision, 0.5, [(0, 1)], acceptable=[(0, 2)], auditor="ann")
+    assert policy.open_tickets == []
+    assert [v.auditor for v in policy.metric.verdicts] == [None, "ann", "ann"]
+    decision = policy.ask(people)
+    with pytest.raises(ArgumentError, match="auditor: wanted a name"):
+        policy.tell(decision, 0.5, [(0, 1)], auditor=3)
+    assert policy.open_tickets == [decision.id]
+
+
+def test_refusing_stays_the_default_and_equal_treatment_stays_refused():
+    policy = LipschitzUCB(2, metric=MomentDistance(radius=2.0), seed=1)
+    policy.verdict(X, ORIGIN, 0.1, unfair=True)
+    before = to_bytes(policy)
+    with pytest.raises(VerdictError, match=r"agrees with verdicts \[1\]; nothing has changed"):
+        policy.verdict(X, ORIGIN, 0.4, unfair=False)
+    assert to_bytes(policy) == before
+    robust = LipschitzUCB(2, on_contradiction="robust", seed=1)
+    before = to_bytes(robust)
+    with pytest.raises(VerdictError, match="gap: wanted a difference above 1e-09"):
+        robust.verdict(X, ORIGIN, 1e-9, unfair=True)
+    with pytest.raises(VerdictError, match="the two being equal"):
+        robust.verdict(X, X, 0.3, unfair=False)
+    assert robust.metric.guarantee == "certified"
+    for make in (LipschitzUCB, KnownRewardLipschitz):
+        with pytest.raises(ArgumentError, match="on_contradiction: wanted"):
+            make(2 if make is LipschitzUCB else [1.0, 0.0], on_contradiction="ignore")
+
+
+def test_a_robust_policy_is_saved_and_its_fresh_copy_is_exact_again():
+    policy, slip = contradicted()
+    again = from_bytes(to_bytes(policy))
+    assert to_bytes(again) == to_bytes(policy)
+    assert again.fresh().metric.error_rate == 0.0
+    assert again.metric.error_rate == pytest.approx(0.3)
+    for one in (policy, again):
+        one.withdraw(slip)
+    assert to_bytes(again) == to_bytes(policy)
+    untold, _ = contradicted()
+    untold.metric.log.remove(slip)
+    untold.metric.replay()
+    assert np.array_equal(untold.metric.state.factor, policy.metric.state.factor)
+    with pytest.raises(VerdictError, match="verdict: wanted the id of a verdict"):
+        policy.withdraw(slip)
+
+
+def test_an_interval_of_a_conservative_belief_holds_the_truth_after_many_wrong_verdicts():
+    """Asked at its centre again and again: a belief that assumes the true rate travels 2.2 standard deviations."""
+    missed = {True: 0, False: 0}
+    for conservative in missed:
+        rng = np.random.default_rng(5)
+        for _ in range(60):
+            learner = MomentDistance(radius=1.0, error_rate=0.1, conservative=conservative, structure="diagonal")
+            true = float(np.clip(0.5 + 0.29 * rng.normal(), 0.02, 0.98))
+            for _ in range(25):
+                gap = learner.bounds([1.0], [0.0])[1]
+                if gap > 1e-9:
+                    learner.verdict([1.0], [0.0], gap, bool((true < gap**2) != (rng.random() < 0.1)))
+            low, _, high = learner.bounds([1.0], [0.0])
+            missed[conservative] += not low**2 <= true <= high**2
+    assert missed[True] < missed[False]
+    assert missed[True] <= 2
+
+
+def test_the_assumed_rate_is_above_the_true_one():
+    rates = np.linspace(0.0, 0.49, 50)
+    assert all(cautious_rate(r) > r for r in rates)
+    assert cautious_rate(0.5) == 0.5
+    assert cautious_rate(0.7) == pytest.approx(1 - cautious_rate(0.3))
+    with pytest.raises(ArgumentError, match="conservative: wanted"):
+        MomentDistance(conservative="yes")
+
+
+def test_a_learner_that_was_saved_before_rates_were_conservative_goes_on_as_it_was():
+    old = MomentDistance(radius=2.0, error_rate=0.1, conservative=False)
+    old.verdict(X, ORIGIN, 0.4, unfair=False)
+    kept = old.snapshot()
+    del kept["config"]["conservative"]
+    loaded = MomentDistance.restored(kept)
+    assert loaded.state.error_rate == 0.1
+    for learner in (old, loaded):
+        learner.verdict(X, ORIGIN, 0.6, unfair=True)
+    assert np.array_equal(old.state.factor, loaded.state.factor)
+    assert MomentDistance(radius=2.0, error_rate=0.1).assumed(0.1) == pytest.approx(0.19, abs=0.005)
+
+
+@pytest.fixture
+def people(tmp_path):
+    file = tmp_path / "people.csv"
+    file.write_text("age,income,repaid\n30,1.0,0\n40,2.0,1\n50,4.0,1\n35,3.0,0\n61,0.5,1\n")
+    return [str(file), "--features", "age, income", "--reward", "repaid", "--seed", "2"]
+
+
+def audit(people, answers, *more):
+    return CliRunner().invoke(app, ["audit-pairs", *people, *map(str, more)], input="".join(f"{a}\n" for a in answers))
+
+
+def test_at_the_terminal_the_same_answer_again_goes_over_to_a_robust_belief(people, tmp_path):
+    state = tmp_path / "policy.eh"
+    done = audit(people, ["u", "u", "a", "a", "q"], "--state", state)
+    assert done.exit_code == 0, done.output
+    assert "give the same answer again" in done.output
+    assert "from now on the policy believes that about 30%" in " ".join(done.output.split())
+    assert "3 verdicts given, 3 in the log" in done.output
+    assert eh.load(state).metric.guarantee == "measured, not certified"
+    more = audit(people, ["a", "w", "q"], "--state", state)
+    assert more.exit_code == 0, more.output
+    assert "Answer 4 is withdrawn." in more.output
+
+
+def test_at_the_terminal_several_auditors_are_compared(people, tmp_path):
+    state = tmp_path / "policy.eh"
+    assert audit(people, ["u", "u", "a", "a", "q"], "--state", state, "--auditor", "ann").exit_code == 0
+    done = audit(people, ["l", "w 1", "a", "q"], "--state", state, "--auditor", "bob")
+    assert done.exit_code == 0, done.output
+    assert "There is no answer to withdraw." in done.output
+    assert "share of wrong answers" in done.output
+    assert {v.auditor for v in eh.load(state).metric.verdicts} == {"ann", "bob"}
+    assert "auditor: wanted a name" in str(audit(people, ["q"], "--auditor", " ").exception)
