@@ -797,7 +797,9 @@ class KernelPolicy(Conversation):
 
     def _set_round(self, available: list[int] | None, segment: Any) -> None:
         """Have the next decision taken among these arms alone, and inside a segment."""
-        name, got = ("segment", segment) if available is None else ("available", available)
+        name, got = "segment", segment
+        if available is not None:
+            name, got = "available", [self._labels[arm] for arm in available]
         what = f"None: {type(self).__name__} takes every arm to be on offer and knows no segments"
         raise ArgumentError(wanted(name, what, got, "DeadlineLearn knows both"))
 

@@ -159,3 +159,15 @@ def test_a_delay_that_cannot_be_is_refused(text):
         "10",
         f"--delay={text}",
     )
+
+
+def test_a_file_of_promises_that_is_none_is_named(tmp_path):
+    refused(
+        TableError,
+        "none.toml: cannot be read: No such file",
+        "new",
+        tmp_path / "s",
+        "--promises",
+        tmp_path / "none.toml",
+    )
+    refused(TableError, f"{tmp_path}: cannot be read: Is a directory", "new", tmp_path / "s", "--promises", tmp_path)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import evenhand as eh
-from evenhand.errors import SharesError
+from evenhand.errors import ArgumentError, SharesError
 from evenhand.kernels.compose import interpreted
 from evenhand.learners import UCB1, Thompson
 from evenhand.promises.windows import chain, grant, pick, safe_states, spare_after
@@ -139,6 +139,14 @@ def test_online_is_the_loop_and_a_file_goes_on(tmp_path):
 def test_windows_that_cannot_be_kept_are_refused_by_name(windows, arms, words):
     with pytest.raises(SharesError, match=words):
         WindowLearn(UCB1(), windows, arms)
+
+
+def test_one_window_wants_the_other_arms_by_name():
+    with pytest.raises(ArgumentError, match=r"at least two arms.*in arms="):
+        WindowLearn(UCB1(), {"a": 5})
+    policy = WindowLearn(UCB1(), {"a": 5}, arms=["a", "b"])
+    with pytest.raises(ArgumentError, match=r"available: wanted None.*got \['b'\]"):
+        policy.ask(available=["b"])
 
 
 def test_windows_longer_than_their_periods_are_kept_too():

@@ -4,6 +4,7 @@ import math
 import random
 from fractions import Fraction as F
 
+import numpy as np
 import pytest
 
 import evenhand as eh
@@ -99,3 +100,10 @@ def test_what_cannot_be_done_is_refused_and_changes_nothing():
         with pytest.raises(ArgumentError, match=words):
             call()
     assert (plain.round, inside.round, inside.segments["x"].rounds) == (1, 1, 1)
+
+
+def test_a_segment_from_a_table_is_a_plain_label():
+    policy = DeadlineLearn(UCB1(), [0.3, 0.2])
+    policy.ask(segment=np.str_("x"))
+    policy.ask(segment="x")
+    assert [type(label) for label in policy.segments] == [str]

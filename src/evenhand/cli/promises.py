@@ -36,7 +36,9 @@ def described_promises(path: Path, learner: str = "", arms: Sequence[Label] | in
 
     try:
         given = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise TableError(f"{path}: cannot be read: {error.strerror}") from error
+    except ValueError as error:
         raise TableError(f"{path}: cannot be read as TOML: {error}") from error
     for name in given:
         if name not in NAMES:

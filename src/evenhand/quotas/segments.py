@@ -54,7 +54,7 @@ def read_segment(segment: Any) -> Label:
     """
     if not isinstance(segment, str) and not is_whole(segment):
         raise ArgumentError(wanted("segment", "a text or a whole number", segment))
-    label: Label = composed(segment if isinstance(segment, str) else int(segment))
+    label: Label = composed(str(segment) if isinstance(segment, str) else int(segment))
     return label
 
 

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from evenhand.arguments import is_whole
-from evenhand.errors import SharesError, wanted
+from evenhand.errors import ArgumentError, SharesError, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.labels import by_label
 from evenhand.learners.ucb1 import UCB1
@@ -72,6 +72,8 @@ def read_windows(windows: Any, arms: int | Sequence[Label] | None) -> dict[Label
     given = by_label(windows, "windows", what, refusal=SharesError)
     if not isinstance(given, Mapping) or not given:
         raise SharesError(wanted("windows", what, windows))
+    if arms is None and len(given) < 2:
+        raise ArgumentError(wanted("arms", "at least two arms", list(given), "name those without a window in arms="))
     labels = arm_labels(list(given) if arms is None else arms)
     read: dict[Label, Window] = {}
     for label, window in given.items():
