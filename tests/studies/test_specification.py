@@ -41,6 +41,7 @@ DESCRIBED = {
     "quotas/deadline-learn": {"learner": "learners/ucb1", "shares": {"a": "70%", "b": 0.1}},
     "quotas/fair-learn": {"learner": {"policy": "learners/thompson"}, "shares": {"a": "1/3", "b": 0.2}},
     "quotas/fair-ucb": {"shares": {"a": 0.2, "b": 0.3}, "tolerance": 2},
+    "quotas/lottery-learn": {"learner": "learners/thompson", "shares": {"a": 0.5, "b": "1/5"}, "floor": 0.8},
     "quotas/horizon-fair-ucb": {"shares": [0.2, 0.3], "horizon": 100},
     "quotas/window-learn": {"learner": "learners/ucb1", "windows": {"a": [2, 9], "b": 5}, "arms": ["a", "b", "c"]},
     "quotas/lfg": {"shares": 0.2, "arms": ["a", "b"], "eta": 10.0},
