@@ -183,6 +183,20 @@ def test_ends_are_where_the_tests_change_their_minds():
                     assert not tests.exceed(one, end + 1e-6, 0.05, sign * mass)[0]
 
 
+def test_normal_ends_are_nearer_than_those_of_bets_and_never_the_estimate_itself():
+    """Nothing but y = 1 was seen: the mean has no spread, and still the ends keep their distance."""
+    cells = mediated(3, groups=3).cells
+    told = Draws(cells)(np.full((4, 3), 300), np.random.default_rng(3))
+    delivery = Delivery(told.trials.sum(0), told.seen)
+    weights = gap_contrasts(cells)[0]
+    bets, normal = (tests.lower(weights, 0.01) for tests in (Bets(cells, [delivery]), Normal(cells, [delivery], 5)))
+    assert (normal > bets).all()
+    certain = Normal(TEMPTING.cells, [Delivery(np.full((3, 2), 5.0), np.array([[0.0, 15.0], [0.0, 15.0]]))], 5)
+    every = TEMPTING.cells.density.mean((0, 1))[None]
+    assert certain.estimate(every, 1.0)[0] == pytest.approx(1.0)
+    assert certain.lower(every, 0.01, 1.0)[0] < 0.96
+
+
 def test_estimates_use_that_y_lies_around_a_half_and_agree_with_the_truth():
     problem = mediated(3, groups=3)
     told = Draws(problem.cells)(np.full((4, 3), 20_000), np.random.default_rng(2))

@@ -11,8 +11,8 @@ stake is no larger in expectation than it was: candidates are drawn by quota, bu
 (theta - m))^n. So theta > m is shown once the mean stake over several g reaches 1 / level, after any delivery, whatever
 decided on the next one (Ville's inequality).
 
-Normal. The mean of x over all trials less z standard errors, at level / looks; z^2/2 times the largest weight of a
-trial where that is more, as for counts of which none was seen. No theorem holds, at small numbers least of all.
+Normal. The mean of x over all trials less z standard errors, at level / looks, as if one trial more had shown the
+largest weight that there can be, so that no error is zero. No theorem holds, at small numbers least of all.
 
 Source: ours; bets after I. Waudby-Smith, A. Ramdas, "Estimating Means of Bounded Random Variables by Betting" (2024).
 """
@@ -139,7 +139,7 @@ class Normal(Shown):
         n = max(float(counts.sum()), 1.0)
         middle = swings @ counts / n
         error = np.sqrt(np.maximum(swings**2 @ counts / n - middle**2, 0.0) / n)
-        low = (mass + middle - z * np.hypot(error, z * most / n)) / 2.0
+        low = (mass + middle - z * np.hypot(error, most / n)) / 2.0
         return np.maximum(low, _least(mass))
 
 
