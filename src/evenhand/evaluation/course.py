@@ -10,7 +10,7 @@ from evenhand.evaluation.candidates import Candidate
 from evenhand.evaluation.logged import Logged
 from evenhand.evaluation.models import Estimates
 from evenhand.evaluation.sequences import Steps, lower_bound
-from evenhand.evaluation.weighing import PRIOR, Means, Rows, weigh_given, weigh_learning, weigh_levelled
+from evenhand.evaluation.weighing import PRIOR, Means, Rows, add_up, weigh_given, weigh_learning, weigh_levelled
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import entry
 
@@ -20,6 +20,8 @@ Stationary = Literal["dr", "ips", "snips", "adaptive"]
 CHUNK = 1 << 15
 """Rows that are weighed at once."""
 LOOKS = 60
+FEW = 4096
+"""So many products of a distribution and expected rewards are computed beforehand."""
 
 
 def look_rounds(rounds: int) -> list[int]:
@@ -65,6 +67,11 @@ class Course:
 
     def take(self, until: int, bounded: bool = True) -> None:
         """Weigh rows up to `until`, or as many as fit in a chunk; `bounded` keeps what an interval needs."""
+        if not bounded and (
+            self.estimator in ("ips", "snips") or (self.estimator == "dr" and self.estimates is not None)
+        ):
+            self._add_up(until)
+            return
         start, until = self.rounds, min(until, self.rounds + CHUNK)
         weights, steps, tops = self._weigh(start, until)
         stakes = self._stakes(start, until)
@@ -107,6 +114,20 @@ class Course:
         wide = float(norm.isf((1 - level) / 2)) * error
         return value - wide, value + wide
 
+    def _add_up(self, until: int) -> None:
+        """Add up rows whose weights depend on nothing before them, in one pass."""
+        logged, candidate, estimates, part = self.logged, self.candidate, self.estimates, slice(self.rounds, until)
+        one, every = candidate.probabilities, np.zeros((1, 1)) if estimates is None else estimates.rewards
+        drawn = logged.codes[part], logged.rewards[part], logged.chances[part]
+        rows = Rows(*drawn, candidate.which[:1] if len(one) == 1 else candidate.which[part], one)
+        of = np.zeros(1, np.int64) if estimates is None or len(every) == 1 else estimates.of[part]
+        known = len(one) * len(every) <= FEW and estimates is not None
+        expected = one @ every.T if known else np.zeros((0, 0))
+        totals = np.array([*self._sums, self.weight, self.squares, self.most])
+        entry(add_up)(rows, every, of, expected, self.estimator == "dr", self.estimator == "snips", totals)
+        self._sums, (self.weight, self.squares, self.most) = totals[:5], totals[5:].tolist()
+        self.rounds = until
+
     def _weigh(self, start: int, until: int) -> tuple[Floats, Floats, Floats]:
         logged, candidate, part = self.logged, self.candidate, slice(start, until)
         drawn = logged.codes[part], logged.rewards[part], logged.chances[part]
@@ -136,14 +157,14 @@ class Course:
     def _count(self, weights: Floats, paid: Floats, steps: Floats, stakes: Floats | None) -> None:
         """Add up the weights, and the x and y of which the value is sum x / sum y."""
         self.weight += float(weights.sum())
-        self.squares += float(weights @ weights)
+        self.squares += float((weights * weights).sum())
         self.most = max(self.most, float(weights.max()))
         ones = np.ones(len(weights))
         if self.estimator == "adaptive":
             x, y = (steps, ones) if stakes is None else (steps * stakes, stakes)
         else:
             x, y = (steps, ones) if self.estimator == "dr" else (paid, weights if self.estimator == "snips" else ones)
-        self._sums += x.sum(), y.sum(), x @ x, x @ y, y @ y
+        self._sums += x.sum(), y.sum(), (x * x).sum(), (x * y).sum(), (y * y).sum()  # BLAS would start threads for this
 
     def _found(self) -> tuple[float, float]:
         """Return sum x / sum y and its standard error."""

@@ -21,6 +21,8 @@ __all__ = ["check_log", "known_weight", "notes_on", "weights_of"]
 
 UNEVEN = 3.0
 """Standard errors from 1 at which a mean is remarked upon."""
+FAR = 6.0
+"""Standard errors from 1 at which propensities that never change are refused."""
 SCARCE = 0.05
 """Effective rounds per row below which they are remarked upon."""
 
@@ -37,20 +39,22 @@ def check_log(logged: Logged, arm: str) -> None:
     if logged.counted:
         _check_shares(logged, arm)
         return
+    table = weights_of(logged, None)
     for code, label in enumerate(logged.arms):
-        inverse = np.where(logged.codes == code, 1 / logged.chances, 0.0)
-        high = inverse.mean()
-        steps = Steps()
-        steps.add(inverse)
-        refuted = refutes([steps], 1.0, REFUTED / len(logged.arms))
-        if logged.fixed and not refuted:
-            error = np.sqrt(max(0.0, float((1 / logged.chances[logged.codes == code]).mean()) - 1) / len(inverse))
-            refuted = bool(abs(high - 1) > 6 * error + 1e-3)
+        mean, away = float(table["calibration"].iloc[code]), float(table["errors_away"].iloc[code])
+        if abs(away) < UNEVEN:
+            continue
+        if logged.fixed:
+            refuted = abs(away) > FAR and abs(mean - 1) > 1e-3
+        else:
+            steps = Steps()
+            steps.add(np.where(logged.codes == code, 1 / logged.chances, 0.0))
+            refuted = refutes([steps], 1.0, REFUTED / len(logged.arms))
         if refuted:
             where = f"propensity of arm {label!r}"
             mend = "the column must hold the chance of the arm in its own row, given the past and what was shown"
             what = "chances with which the arm was drawn, so that the mean of 1{a} / p is near 1"
-            raise TableError(wanted(where, what, round(float(high), 3), mend))
+            raise TableError(wanted(where, what, round(mean, 3), mend))
 
 
 def _check_shares(logged: Logged, arm: str) -> None:

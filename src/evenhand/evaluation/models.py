@@ -70,7 +70,7 @@ def read_estimates(model: Any, logged: Logged, *, past_alone: bool) -> Estimates
             wanted("model", "expected rewards in [0, 1]", float(found[~((found >= 0) & (found <= 1))][0]))
         )
     of = np.zeros(rows, np.int64) if len(found) == 1 else np.arange(rows)
-    return Estimates(found, of, np.full(rows, float(found.max()) if len(found) == 1 else 1.0))
+    return Estimates(found, of, np.broadcast_to(float(found.max()) if len(found) == 1 else 1.0, rows))
 
 
 def _trained(model: Any, logged: Logged, past_alone: bool) -> Estimates:

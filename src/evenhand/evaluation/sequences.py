@@ -61,7 +61,7 @@ class Steps:
         above = ((self._codes >> 20) << DIGITS).view(np.float64)
         stake = ((self._codes & EVERY_STAKE) + 1) / STAKES
         gain = stake * (above / (theta + shift) - 1)
-        return _log_mean(self._times.astype(np.float64) @ np.log1p(BETS * gain[:, None]))
+        return _log_mean((self._times[:, None] * np.log1p(BETS * gain[:, None])).sum(axis=0))
 
 
 def refutes(books: Sequence[Steps], theta: float, error: float) -> bool:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import kernel
 
-__all__ = ["Means", "Rows", "weigh_given", "weigh_learning", "weigh_levelled"]
+__all__ = ["PRIOR", "Means", "Rows", "add_up", "weigh_given", "weigh_learning", "weigh_levelled"]
 
 
 class Rows(NamedTuple):
@@ -83,3 +83,44 @@ def weigh_given(rows: Rows, estimates: Floats, of: Ints, weights: Floats, steps:
         weight = rows.probabilities[mine, arm] / rows.chances[t]
         weights[t] = weight
         steps[t] = expected + weight * (rows.rewards[t] - estimates[row, arm])
+
+
+@kernel
+def add_up(
+    rows: Rows, estimates: Floats, of: Ints, expected: Floats, robust: bool, normalized: bool, totals: Floats
+) -> None:
+    """Add to `totals` (8,) the sums of x, y, x^2, x y, y^2, w and w^2, and enter the largest w, where the value is
+    sum x / sum y. `which` and `of` may have one entry for all rows; `expected` (n, n_estimates) holds sum_a pi(a) m(a)
+    where it is known, else it is empty."""
+    x_sum, y_sum, xx, xy, yy, w_sum, ww, most = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, totals[7]
+    for t in range(rows.codes.size):
+        arm = rows.codes[t]
+        mine = rows.which[t] if rows.which.size > 1 else 0
+        weight = rows.probabilities[mine, arm] / rows.chances[t]
+        x, y = weight * rows.rewards[t], 1.0
+        if robust:
+            row = of[t] if of.size > 1 else 0
+            x -= weight * estimates[row, arm]
+            if expected.size > 0:
+                x += expected[mine, row]
+            else:
+                for a in range(estimates.shape[1]):
+                    x += rows.probabilities[mine, a] * estimates[row, a]
+        elif normalized:
+            y = weight
+        x_sum += x
+        y_sum += y
+        xx += x * x
+        xy += x * y
+        yy += y * y
+        w_sum += weight
+        ww += weight * weight
+        most = max(most, weight)
+    totals[0] += x_sum
+    totals[1] += y_sum
+    totals[2] += xx
+    totals[3] += xy
+    totals[4] += yy
+    totals[5] += w_sum
+    totals[6] += ww
+    totals[7] = most
