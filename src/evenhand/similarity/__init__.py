@@ -8,7 +8,8 @@ from evenhand.similarity.ellipsoid import EllipsoidDistance
 from evenhand.similarity.known import KnownDistance
 from evenhand.similarity.lipschitz_ucb import KnownRewardLipschitz, LipschitzUCB
 from evenhand.similarity.moments import MomentDistance
-from evenhand.similarity.oracles import MahalanobisOracle, Panel
+from evenhand.similarity.oracles import MahalanobisOracle
+from evenhand.similarity.panel import Panel
 from evenhand.similarity.program import FairProgram, fair_distribution
 from evenhand.similarity.projected_volume import ProjectedVolumeDistance
 from evenhand.similarity.worlds import LinearContexts, TableIndividuals

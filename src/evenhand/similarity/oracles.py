@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -16,9 +15,9 @@ from evenhand.kernels.compose import entry, kernel
 from evenhand.kernels.random import uniform
 from evenhand.rng import Seed, draw_seed, stream
 from evenhand.similarity.gradual import gradual
-from evenhand.similarity.reading import LARGEST_FEATURE, read_pairs
+from evenhand.similarity.reading import LARGEST_FEATURE
 
-__all__ = ["Auditor", "MahalanobisOracle", "Panel", "Truth", "checked_matrix", "flag", "true_distance"]
+__all__ = ["Auditor", "MahalanobisOracle", "Pair", "Truth", "checked_matrix", "flag", "true_distance"]
 
 Pair = tuple[int, int]
 Auditor = Callable[[NDArray[np.float64], NDArray[np.float64]], list[Pair]]
@@ -184,54 +183,6 @@ class MahalanobisOracle:
         if x.shape[1] != self.A.shape[1]:
             raise ArgumentError(wanted("contexts", what, f"an array of shape {x.shape}"))
         return x
-
-
-class Panel:
-    """Several auditors as one: a pair is unfair if any, most or all of them say so.
-
-    With "any" the panel stands for the smallest of the members' distances, with "all" for the largest. Neither is a
-    Mahalanobis distance unless the members agree: give the learner a `tolerance` that covers how far they differ in
-    d^2, otherwise nothing is guaranteed. With "most" and members who err independently, the panel errs less than
-    each.
-
-    Parameters
-    ----------
-    auditors : callables of contexts and probabilities.
-    rule : "any", "most" (more than half) or "all".
-
-    Raises
-    ------
-    ArgumentError
-        If there is no auditor, or the rule is unknown.
-
-    Examples
-    --------
-    >>> strict, mild = MahalanobisOracle([[0.1]]), MahalanobisOracle([[0.9]])
-    >>> Panel([strict, mild], rule="any")([[0.0], [1.0]], [0.5, 0.0])
-    [(0, 1)]
-    >>> Panel([strict, mild], rule="all")([[0.0], [1.0]], [0.5, 0.0])
-    []
-    """
-
-    def __init__(self, auditors: Sequence[Auditor], *, rule: Literal["any", "most", "all"] = "any") -> None:
-        members = list(auditors) if isinstance(auditors, Iterable) else []
-        if not members or not all(callable(auditor) for auditor in members):
-            raise ArgumentError(wanted("auditors", "a list of callables", auditors))
-        self.auditors, self.rule = members, one_of("rule", rule, ("any", "most", "all"))
-
-    def __call__(self, contexts: NDArray[np.float64], probabilities: NDArray[np.float64]) -> list[Pair]:
-        """Return the pairs (i, j), i < j, that the panel calls unfair.
-
-        Raises
-        ------
-        VerdictError
-            If an auditor returns anything but pairs of positions.
-        """
-        k, votes = int(np.size(probabilities)), Counter[Pair]()
-        for number, auditor in enumerate(self.auditors):
-            votes.update(set(read_pairs(f"auditors[{number}]", auditor(contexts, probabilities), k)))
-        enough = {"any": 1, "most": len(self.auditors) // 2 + 1, "all": len(self.auditors)}[self.rule]
-        return sorted(pair for pair, count in votes.items() if count >= enough)
 
 
 def checked_matrix(A: Any) -> NDArray[np.float64]:
