@@ -35,6 +35,12 @@ def audit_pairs(
         Path | None, typer.Option(help="File that keeps the policy; it is saved after each answer.")
     ] = None,
     auditor: Annotated[str | None, typer.Option(help="Your name, where several people audit one --state.")] = None,
+    store: Annotated[
+        str | None,
+        typer.Option(help="Create a study in this store, for people who audit in a browser, and ask nothing."),
+    ] = None,
+    study: Annotated[str, typer.Option(help="The name of that study.")] = "audit",
+    auditors: Annotated[int, typer.Option(help="How many people answer each question of that study.", min=1)] = 1,
     seed: Annotated[int | None, typer.Option(help="Seed of the rows and the draws; 0, or as in --state.")] = None,
 ) -> None:
     """Show each round's individuals side by side and ask about the pairs that teach the most.
@@ -60,6 +66,9 @@ def audit_pairs(
         "errors": None if errors is None else real("--errors", errors, low=0, below=0.5),
         "seed": None if seed is None else whole("--seed", seed, low=0),
     }
+    if store is not None:
+        _create(store, study, frame, given, auditors, state)
+        return
     policy = _begun(state, len(names)) if state is not None and state.exists() else None
     settings = _settings(given, policy, frame, state)
     blind = MahalanobisOracle([[0.0] * max(1, len(names))])
@@ -72,6 +81,35 @@ def audit_pairs(
     world.reset(child(settings["seed"], policy.round))
     world.watch(policy)
     Audit(policy, world, frame, state, checked_auditor(auditor)).converse(rounds, questions)
+
+
+def _create(
+    store: str, study: str, frame: pd.DataFrame, given: dict[str, Any], auditors: int, state: Path | None
+) -> None:
+    """Create a study that people answer at the page /audit of the service."""
+    from evenhand.cli.output import say
+    from evenhand.errors import ArgumentError, wanted
+    from evenhand.similarity import PairQueue
+    from evenhand.studies import Store, Study
+    from evenhand.tables import numbers
+
+    if state is not None:
+        raise ArgumentError(wanted("--state", "nothing beside --store, which keeps every answer", str(state)))
+    names = given["features"]
+    settings = {name: DEFAULTS[name] if given[name] is None else given[name] for name in DEFAULTS}
+    queue = PairQueue(
+        [list(row) for row in zip(*(numbers(frame, name) for name in names), strict=True)],
+        numbers(frame, given["reward"]),
+        people=frame[names].astype(str).to_dict("records"),
+        individuals=int(settings["individuals"]),
+        auditors=auditors,
+        errors=settings["errors"],
+        seed=int(settings["seed"]),
+    )
+    place = Store.at(store, create=True)
+    Study.create(place.url, queue, name=study).close()
+    say(f"Created study {study!r} in {store}. Add a key for each auditor: evenhand keys {store} add --role both")
+    say(f"Then serve it, and open the page /audit: evenhand serve --store {store}")
 
 
 def _begun(state: Path, features: int) -> LipschitzUCB:

@@ -53,6 +53,8 @@ class DecisionOut(BaseModel):
     purpose: str | None = Field(None, description="Whether the item's label trains or validates the model.")
     content: str | None = Field(None, description="What people see of the item: a text, or a picture's address.")
     choices: list[str | int] | None = Field(None, description="All labels, where they are known.")
+    gap: float | None = Field(None, description="How much the probabilities of the two people of a pair differ.")
+    people: dict[str, list[str]] | None = Field(None, description="What is shown of the two people, by feature.")
 
 
 class DecisionBatch(BaseModel):

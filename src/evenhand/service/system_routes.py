@@ -65,6 +65,10 @@ async def label_page(request: Request) -> Response:
     return FileResponse(FOLDER / "label.html", headers=NO_CACHE)
 
 
+async def audit_page(request: Request) -> Response:
+    return FileResponse(FOLDER / "audit.html", headers=NO_CACHE)
+
+
 async def file(request: Request, path: FilePath) -> Response:
     response = await FILES.get_response(path.file, request.scope)
     response.headers.update(NO_CACHE)
@@ -80,5 +84,6 @@ SYSTEM_ENDPOINTS = (
     Endpoint("GET", "/docs", docs, described=False),
     Endpoint("GET", "/", page, described=False),
     Endpoint("GET", "/label", label_page, described=False),
+    Endpoint("GET", "/audit", audit_page, described=False),
     Endpoint("GET", "/page/{file:path}", file, described=False),
 )

@@ -9,6 +9,7 @@ from evenhand.similarity.known import KnownDistance
 from evenhand.similarity.lipschitz_ucb import KnownRewardLipschitz, LipschitzUCB
 from evenhand.similarity.moments import MomentDistance
 from evenhand.similarity.oracles import MahalanobisOracle
+from evenhand.similarity.pair_queue import PairQueue
 from evenhand.similarity.panel import Panel
 from evenhand.similarity.program import FairProgram, fair_distribution
 from evenhand.similarity.projected_volume import ProjectedVolumeDistance
@@ -23,6 +24,7 @@ __all__ = [
     "LipschitzUCB",
     "MahalanobisOracle",
     "MomentDistance",
+    "PairQueue",
     "Panel",
     "ProjectedVolumeDistance",
     "TableIndividuals",

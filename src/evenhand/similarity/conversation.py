@@ -210,16 +210,24 @@ class Lipschitz(Conversation):
         ArgumentError, VerdictError
             As `verdict` of the metric learner does.
         """
+        number, gone_over = self.judge(x, y, gap, unfair, auditor=auditor)
+        if gone_over:
+            warnings.warn(announcement(self.metric), stacklevel=3)
+        return number
+
+    @locked
+    def judge(
+        self, x: ArrayLike, y: ArrayLike, gap: float, unfair: bool, *, auditor: str | None = None
+    ) -> tuple[int, bool]:
+        """Do what `verdict` does, and say beside the id whether the policy went over, instead of a warning."""
         try:
-            return self.metric.verdict(x, y, gap, unfair, auditor=auditor)
+            return self.metric.verdict(x, y, gap, unfair, auditor=auditor), False
         except VerdictError:
             if not self._yields or (unfair and gap <= EQUAL) or np.array_equal(x, y):
                 raise
         first, second = (np.array(one, np.float64) for one in (x, y))
         self._go_over([Verdict(0, first, second, float(gap), bool(unfair), 0, auditor)])
-        number = self.metric.verdict(x, y, gap, unfair, auditor=auditor)
-        warnings.warn(announcement(self.metric), stacklevel=3)
-        return number
+        return self.metric.verdict(x, y, gap, unfair, auditor=auditor), True
 
     @locked
     def withdraw(self, verdict: int) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from evenhand.arguments import array, one_of
 from evenhand.errors import ArgumentError, wanted
@@ -63,11 +63,13 @@ class Panel:
         *,
         rule: Literal["any", "most", "all", "learned"] = "any",
     ) -> None:
-        named = isinstance(auditors, Mapping)
-        members = list(auditors.values() if named else auditors) if isinstance(auditors, Iterable) else []
+        if isinstance(auditors, Mapping):
+            self.names, members = [str(name) for name in auditors], list(auditors.values())
+        else:
+            members = list(auditors) if isinstance(auditors, Iterable) else []
+            self.names = [str(number) for number in range(len(members))]
         if not members or not all(callable(auditor) for auditor in members):
             raise ArgumentError(wanted("auditors", "a list of callables", auditors))
-        self.names = [str(name) for name in auditors] if named else [str(number) for number in range(len(members))]
         if not all(name.strip() for name in self.names) or len(set(self.names)) < len(members):
             raise ArgumentError(wanted("auditors", "a name for each, all different", list(auditors)))
         self.auditors, self.rule = members, one_of("rule", rule, ("any", "most", "all", "learned"))
@@ -85,7 +87,7 @@ class Panel:
         """
         k, said = int(np.size(probabilities)), list[set[Pair]]()
         for number, auditor in enumerate(self.auditors):
-            answers = auditor(contexts, probabilities)  # type: ignore[arg-type]
+            answers = auditor(contexts, probabilities)
             said.append(set(read_pairs(f"auditors[{number}]", answers, k)))
         if self.rule == "learned":
             return self._weighed(contexts, np.asarray(probabilities, np.float64), said)
@@ -93,7 +95,7 @@ class Panel:
         enough = {"any": 1, "most": len(said) // 2 + 1, "all": len(said)}[self.rule]
         return sorted(pair for pair, count in votes.items() if count >= enough)
 
-    def _weighed(self, contexts: ArrayLike, p: np.ndarray, said: list[set[Pair]]) -> list[Pair]:
+    def _weighed(self, contexts: ArrayLike, p: NDArray[np.float64], said: list[set[Pair]]) -> list[Pair]:
         """Learn all answers, and return the pairs for which the weighed votes say that they are unfair."""
         x = array("contexts", contexts, "finite numbers of shape (k, d)", dimensions=2, largest=LARGEST_FEATURE)
         if len(x) != p.size:

@@ -246,6 +246,10 @@ def decision_from(decided: dict[str, Any]) -> Any:
         from evenhand.sampling import Task
 
         return Task(**{**fields, "choices": tuple(fields["choices"])})
+    if decided["type"] == "PairTask":
+        from evenhand.similarity.pair_task import PairTask
+
+        return PairTask(**{**fields, "choices": tuple(fields["choices"])})
     if decided["type"] == "Allocation":
         import pandas as pd
 

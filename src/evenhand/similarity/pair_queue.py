@@ -1,0 +1,338 @@
+"""A queue of questions for auditors: which two people were treated too differently, the most telling pair first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from evenhand import saved
+from evenhand.arguments import array, is_whole, real, whole
+from evenhand.conversation import Conversation, locked
+from evenhand.errors import ArgumentError, ExhaustedError, UnknownTicketError, wanted
+from evenhand.registry import register
+from evenhand.rng import Seed, child, draw_seed, generator
+from evenhand.similarity.auditors import checked_auditor
+from evenhand.similarity.lipschitz_ucb import LipschitzUCB
+from evenhand.similarity.moments import MomentDistance
+from evenhand.similarity.pair_task import PairTask, checked_people
+from evenhand.similarity.reading import LARGEST_FEATURE, LARGEST_REWARD
+
+__all__ = ["PairQueue", "PairTask"]
+
+UNFAIR, ACCEPTABLE, WITHDRAW = "unfair", "acceptable", "withdraw"
+ROUNDS = 20
+"""After so many rounds without a question nothing is left to ask."""
+
+WAITING = 12
+"""The most questions that wait; the least telling ones are dropped."""
+
+
+class Question(NamedTuple):
+    """A question that waits for answers: two rows, how differently they were treated, and who has answered."""
+
+    one: int
+    other: int
+    gap: float
+    answered: tuple[str, ...] = ()
+
+
+@register("similarity/pair-queue", kind="part")
+class PairQueue(Conversation):
+    """Ask auditors about pairs of people whom a fair policy treats differently, and learn from each answer at once.
+
+    Each round a `LipschitzUCB` decides about a few random people of a table; the pairs about which an answer teaches
+    are the questions, and the one that teaches most comes first. Answers that contradict each other do not end the
+    audit: the policy then believes that some are wrong.
+
+    Parameters
+    ----------
+    features : what describes each person (n, d); centred and scaled, so that the longest row has length 1.
+    rewards : what each person brings (n,).
+    people : what is shown of each person, a dict a person, each with the same names; by default the features.
+    individuals : how many people a round shows.
+    auditors : how many auditors answer each question.
+    errors : the share of answers that may be wrong; 0 trusts all until two contradict each other.
+    seed : of the rounds.
+
+    Raises
+    ------
+    ArgumentError
+        If the lists have different lengths or hold anything else.
+
+    Examples
+    --------
+    >>> queue = PairQueue([[0.1, 0.3], [0.5, 0.2], [0.9, 0.9]], [0, 1, 1], individuals=2, seed=1)
+    >>> task = queue.ask()
+    >>> queue.tell(task, "acceptable")
+    >>> queue.answers["answer"].tolist()
+    ['acceptable']
+    """
+
+    hands_out = PairTask
+    feedback = "labels"
+    _kin = "queue"
+
+    def __init__(
+        self,
+        features: ArrayLike,
+        rewards: ArrayLike,
+        *,
+        people: Sequence[Mapping[str, Any]] | None = None,
+        individuals: int = 4,
+        auditors: int = 1,
+        errors: float = 0.0,
+        seed: Seed = None,
+    ) -> None:
+        super().__init__()
+        self.features = array("features", features, "numbers (n, d)", dimensions=2, largest=LARGEST_FEATURE)
+        n, d = self.features.shape
+        self.rewards = array("rewards", rewards, f"{n} numbers, one a person", dimensions=1, largest=LARGEST_REWARD)
+        if n < 2 or self.rewards.size != n:
+            raise ArgumentError(wanted("rewards", f"{max(n, 2)} numbers, one a person", self.rewards.size))
+        self.people = checked_people(people, self.features)
+        self.individuals = whole("individuals", individuals, low=2, high=n)
+        self.auditors = whole("auditors", auditors, low=1)
+        self.errors = real("errors", errors, low=0, below=0.5)
+        self.seed = draw_seed(seed)
+        spread = self.features.std(axis=0)
+        rows = (self.features - self.features.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
+        self._rows = rows / max(float(np.sqrt(np.square(rows).sum(axis=1)).max()), 1e-300)
+        metric = MomentDistance(error_rate=self.errors)
+        self.policy = LipschitzUCB(
+            d, metric=metric, silence="nothing", on_contradiction="robust", seed=child(self.seed, 0)
+        )
+        self._waiting: list[Question] = []
+        self._answers: list[tuple[int, Question, str]] = []
+        """What was answered: the verdict's id, the question as it was asked, and who answered."""
+        self.round = 0
+
+    # ------------------------------------------------------------------ the conversation
+
+    @locked
+    def ask(self, *, annotator: str | None = None) -> PairTask:
+        """Return the question that teaches most, of those that this auditor has not answered and nobody is asked now.
+
+        Raises
+        ------
+        ExhaustedError
+            If no answer would teach anything.
+        ArgumentError
+            If the auditor's name is no text.
+        """
+        who = checked_auditor(annotator) or ""
+        question = self._most_telling(who)
+        for _ in range(ROUNDS):
+            if question is not None:
+                break
+            self._decide()
+            question = self._most_telling(who)
+        if question is None:
+            raise ExhaustedError("nothing is left to ask for: no answer about these people would teach anything")
+        self.round += 1
+        one, other, gap, _ = question
+        said = (self.round, f"{one}-{other}", gap)
+        number = self._hand_out((said, question, who))
+        why = "an answer teaches most about this pair"
+        if self.policy.metric.error_rate > 0.0 and self.errors == 0.0:
+            why = f"{why}; some answers contradict each other, so distances are {self.policy.metric.guarantee}"
+        shown = {name: [str(self.people[row][name]) for row in (one, other)] for name in self.people[0]}
+        task = PairTask(number, *said, why, shown, (UNFAIR, ACCEPTABLE))
+        task.token = self._token
+        return task
+
+    @locked
+    def tell(self, ticket: PairTask | int, label: str | None, *, annotator: str | None = None) -> None:
+        """Record the answer to a question: "unfair", "acceptable", or None for no answer.
+
+        "withdraw" takes back this auditor's last answer in place of an answer, "withdraw 3" answer 3 of `answers`; the
+        question that was open comes again.
+
+        Raises
+        ------
+        UnknownTicketError, ClosedTicketError, ForeignTicketError
+            If there is no such question, it was not asked, or it was answered before.
+        ArgumentError
+            If the answer is none of these, or there is none to withdraw.
+        """
+        number, (_, question, asked) = self._ticket(ticket)
+        who = checked_auditor(annotator) or asked
+        if label in (UNFAIR, ACCEPTABLE):
+            x, y = self._rows[question.one], self._rows[question.other]
+            told, _ = self.policy.judge(x, y, question.gap, label == UNFAIR, auditor=who or None)
+            self._answers.append((told, question, who))
+            self._put(question, who)
+        elif label is None:
+            self._put(question, who)
+        elif isinstance(label, str) and label.split()[:1] == [WITHDRAW]:
+            self._withdraw(label, who)
+            self._put(question, None)
+        else:
+            raise ArgumentError(wanted("label", '"unfair", "acceptable", "withdraw" or null', label))
+        del self._open[number]
+
+    @locked
+    def forget(self, ticket: PairTask | int) -> None:
+        """Take back a question that was asked; it may be asked again."""
+        number, (_, question, _) = self._ticket(ticket)
+        del self._open[number]
+        self._put(question, None)
+
+    def by_number(self, number: int) -> PairTask:
+        """Return what `tell` and `forget` take for the ticket of this number."""
+        return PairTask(number, 0, "", 0.0, "", {}, ())
+
+    # ------------------------------------------------------------------ what is known so far
+
+    @property
+    @locked
+    def answers(self) -> Any:
+        """Every answer that stands: `number`, `one` and `other` (rows), `gap`, `answer`, `auditor`, `wrong`.
+
+        `wrong` is the probability that it is wrong, 0 as long as all are trusted.
+        """
+        import pandas as pd
+
+        wrong = {one.id: one.wrong for one in self.policy.suspects()}
+        unfair = {verdict.id: verdict.unfair for verdict in self.policy.metric.verdicts}
+        rows = [
+            (told, one, other, gap, UNFAIR if unfair[told] else ACCEPTABLE, who, wrong.get(told, 0.0))
+            for told, (one, other, gap, _), who in self._answers
+        ]
+        return pd.DataFrame(rows, columns=["number", "one", "other", "gap", "answer", "auditor", "wrong"])
+
+    @property
+    def error_rates(self) -> dict[str, float]:
+        """The share of wrong answers of each named auditor; {} as long as all are trusted."""
+        return self.policy.metric.error_rates
+
+    @property
+    def agreement(self) -> Any:
+        """The share of same answers of each two auditors to the same question; NaN where there was none."""
+        return self.policy.metric.agreement
+
+    # ------------------------------------------------------------------ inside
+
+    def _decide(self) -> None:
+        """Let the policy decide about a few random people; keep the questions about them that an answer teaches."""
+        shown = generator(self.seed, 1, self.policy.round).choice(len(self._rows), self.individuals, replace=False)
+        decision = self.policy.ask(self._rows[shown])
+        p = decision.probabilities
+        assert p is not None
+        for i, j in self.policy.questions(decision):
+            one, other = sorted((int(shown[i]), int(shown[j])))
+            self._waiting.append(Question(one, other, min(float(abs(p[i] - p[j])), 1.0)))
+        drawn = decision.index
+        self.policy.tell(decision, float(self.rewards[shown[drawn]]) if drawn >= 0 else None)
+
+    def _most_telling(self, who: str) -> Question | None:
+        """Take the question out of those that wait that teaches this auditor's answer most; None where none does."""
+        begun = [question for question in self._waiting if question.answered]
+        worth = {question: self._worth(question) for question in self._waiting if not question.answered}
+        telling = sorted((q for q in worth if worth[q] >= 0.0), key=lambda q: -worth[q])
+        self._waiting = [*begun, *telling[:WAITING]]
+        for question in self._waiting:
+            if who not in question.answered:
+                self._waiting.remove(question)
+                return question
+        return None
+
+    def _worth(self, question: Question) -> float:
+        return self.policy.metric.value_of_asking(self._rows[question.one], self._rows[question.other], question.gap)
+
+    def _put(self, question: Question, who: str | None) -> None:
+        """Let a question wait for another auditor, or for anybody where nobody has answered it."""
+        answered = question.answered if who is None else (*question.answered, who)
+        if who is None or len(answered) < self.auditors:
+            self._waiting.append(question._replace(answered=answered))
+
+    def _withdraw(self, label: str, who: str) -> None:
+        rest = label.split()[1:]
+        mine = [told for told, _, name in self._answers if name == who]
+        number = int(rest[0]) if rest and rest[0].isascii() and rest[0].isdigit() else None if rest else max([*mine, 0])
+        if number not in mine:
+            what = "the number of an answer of yours that stands" if mine else "an answer of yours before"
+            raise ArgumentError(wanted("label", what, label))
+        self.policy.withdraw(number)
+        (question,) = [asked for told, asked, _ in self._answers if told == number]
+        self._answers = [kept for kept in self._answers if kept[0] != number]
+        left = [answered for *same, answered in self._waiting if same == list(question[:3])]
+        self._waiting = [kept for kept in self._waiting if kept[:3] != question[:3]]
+        others = tuple(name for name in (left[0] if left else question.answered) if name != who)
+        self._waiting.append(question._replace(answered=others))
+
+    # ------------------------------------------------------------------ files
+
+    def _ticket(self, given: Any) -> tuple[int, Any]:
+        if isinstance(given, PairTask) and given.token is None:
+            return super()._ticket(given.id)
+        if not isinstance(given, PairTask) and not is_whole(given):
+            raise UnknownTicketError(wanted("ticket", "a PairTask or its id", given))
+        return super()._ticket(given)
+
+    def _kept(self, remembered: Any) -> tuple[Any, ...]:
+        (round, *_), (one, other, gap, answered), who = remembered
+        return round, one, other, gap, "\n".join(answered), who
+
+    def _remembered(self, number: int, *kept: Any) -> tuple[Any, ...]:
+        match kept:
+            case [int(round), int(one), int(other), float(gap), str(answered), str(who)]:
+                question = self._read((one, other, gap, answered.split("\n") if answered else []))
+                return (round, f"{one}-{other}", gap), question, who
+        raise saved.refused(f"ticket {number}", "a round, two rows, a gap and auditors", kept)
+
+    def _read(self, kept: Any) -> Question:
+        """Return a question that a file kept."""
+        match kept:
+            case [int(one), int(other), float(gap), list(answered)] if (
+                0 <= one < other < len(self._rows) and 0.0 <= gap <= 1.0
+            ):
+                return Question(one, other, gap, tuple(answered))
+        raise saved.refused("question", "two rows, a gap and who has answered", kept)
+
+    def fresh(self, *, seed: Seed = None) -> Self:
+        """Return a queue about the same people that remembers nothing, with another seed if given."""
+        return self._made_again(seed=self.seed if seed is None else seed)
+
+    @locked
+    def snapshot(self) -> dict[str, Any]:
+        """Return everything that `restored` needs to continue exactly here."""
+        plain = [[one, other, gap, list(answered)] for one, other, gap, answered in self._waiting]
+        answers = [[told, [*question[:3], list(question.answered)], who] for told, question, who in self._answers]
+        return {
+            "config": self.config(), "policy": self.policy, "round": self.round, "tickets": self._saved_tickets(),
+            "waiting": plain, "answers": answers,
+        }  # fmt: skip
+
+    @classmethod
+    def restored(cls, snapshot: dict[str, Any]) -> Self:
+        """Return the queue that `snapshot` was taken of."""
+        queue = cls(**saved.item(snapshot, "config"))
+        policy = saved.item(snapshot, "policy")
+        if not isinstance(policy, LipschitzUCB) or policy.dimension != queue.policy.dimension:
+            raise saved.refused("policy", f"a LipschitzUCB of {queue.policy.dimension} features", policy)
+        queue.policy, queue.round = policy, saved.whole(snapshot, "round", 0)
+        queue._waiting = [queue._read(tuple(kept)) for kept in saved.item(snapshot, "waiting")]
+        queue._answers = [
+            (told, queue._read(tuple(asked)), who) for told, asked, who in saved.item(snapshot, "answers")
+        ]
+        queue._resume(saved.item(snapshot, "tickets"))
+        return queue
+
+    def __repr__(self) -> str:
+        return f"PairQueue({len(self._rows)} people, individuals={self.individuals}, auditors={self.auditors})"
+
+    def _identity(self) -> str:
+        return f"{type(self).__name__} {self.features.tolist()} {self.individuals} {self.auditors} {self.seed}"
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """Yield queues to check: one that has asked nothing and one in the middle of a conversation."""
+        features, rewards = [[0.1, 0.3], [0.5, 0.2], [0.9, 0.9], [0.2, 0.8]], [0, 1, 1, 0]
+        yield cls(features, rewards, seed=1)
+        begun = cls(features, rewards, auditors=2, individuals=3, seed=2)
+        begun.tell(begun.ask(annotator="ann"), UNFAIR, annotator="ann")
+        begun.ask(annotator="bob")
+        yield begun

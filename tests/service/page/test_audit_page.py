@@ -1,0 +1,98 @@
+"""An auditor's day in a browser: two people side by side, a key for each answer, several auditors at once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.wait import WebDriverWait
+from typer.testing import CliRunner
+
+from evenhand.cli import app
+from evenhand.studies import Store, Study
+from evenhand.studies.keys import add_key
+from tests.service.conftest import Served
+
+
+class Auditor:
+    """Somebody who audits at the page."""
+
+    def __init__(self, driver, served: Served, key: str) -> None:
+        self.driver, self.served, self.key = driver, served, key
+
+    def begin(self, auditor: str) -> None:
+        self.driver.get("about:blank")
+        self.driver.get(f"{self.served.url}/audit#key={self.key}&study=audit&annotator={auditor}")
+
+    def shown(self) -> str:
+        return self.driver.execute_script(
+            "return document.querySelector('#end') ? 'end' : document.querySelector('#item')?.dataset.ticket ?? ''"
+        )
+
+    def question(self) -> str:
+        WebDriverWait(self.driver, 20, 0.05).until(lambda _: self.shown())
+        return self.driver.execute_script("return document.querySelector('#item')?.dataset.item ?? 'end'")
+
+    def press(self, key: str) -> str:
+        self.question()
+        before = self.shown()
+        self.driver.find_element(By.TAG_NAME, "body").send_keys(key)
+        WebDriverWait(self.driver, 20, 0.05).until(lambda _: self.shown() not in ("", before))
+        return self.question()
+
+    def sees(self, text: str) -> None:
+        WebDriverWait(self.driver, 20, 0.05).until(
+            lambda d: text in d.find_element(By.TAG_NAME, "body").text, f"no {text!r} on the page"
+        )
+
+
+@pytest.fixture
+def auditor(chromium, tmp_path):
+    table, place = tmp_path / "people.csv", tmp_path / "audit.evenhand"
+    draws = np.random.default_rng(3)
+    rows = [f"{draws.integers(20, 70)},{draws.integers(1, 9)},{draws.integers(2)}" for _ in range(20)]
+    table.write_text("\n".join(["age,income,repaid", *rows]) + "\n")
+    told = ["audit-pairs", str(table), "--features", "age,income", "--reward", "repaid", "--store", str(place)]
+    made = CliRunner().invoke(app, [*told, "--auditors", "2", "--seed", "1"])
+    assert made.exit_code == 0, made.output
+    assert "open the page /audit" in made.output
+    store = Store.at(place)
+    served = Served(store)
+    yield Auditor(chromium, served, add_key(store, "both"))
+    chromium.get("about:blank")
+    served.stop()
+
+
+def test_two_auditors_answer_withdraw_and_are_compared(auditor):
+    auditor.begin("ann")
+    first = auditor.question()
+    auditor.sees("age")
+    auditor.sees("income")
+    auditor.sees("Their chances differ by")
+    assert auditor.press("u") != first
+    auditor.press("a")
+    auditor.sees("2 answered")
+    auditor.press("w")
+    auditor.sees("1 answered")
+    auditor.press("n")
+    auditor.begin("bob")
+    assert auditor.question() == first
+    auditor.driver.find_element(By.CSS_SELECTOR, "button[data-label=acceptable]").click()
+    auditor.sees("1 answered")
+    auditor.sees("measured, not certified")
+    with Study.open(auditor.served.store.url, "audit") as study:
+        answers = study.policy.answers
+        assert answers[["auditor", "answer"]].to_numpy().tolist() == [["ann", "unfair"], ["bob", "acceptable"]]
+        assert study.policy.agreement.loc["ann", "bob"] == 0.0
+        assert study.policy.policy.metric.opposites[["one", "other"]].to_numpy().tolist() == [["ann", "bob"]]
+        assert study.verify().ok
+
+
+def test_a_refusal_is_said_and_the_question_stays(auditor):
+    auditor.begin("ann")
+    question = auditor.question()
+    auditor.driver.find_element(By.TAG_NAME, "body").send_keys("w")
+    auditor.sees("an answer of yours before")
+    assert auditor.question() == question
+    auditor.press("a")
+    auditor.sees("1 answered")
