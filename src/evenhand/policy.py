@@ -375,7 +375,8 @@ class KernelPolicy(Conversation):
         """Return the probabilities of the decision just taken, to be computed when they are read."""
         assert self.kernels.chances is not None
         of, params, state = self.kernels.chances.of, self._params, self._state
-        return Deferred(partial(_chances_then, of, params, state, shown, self.round, kept))
+        round = self.round if self.pool is None else self.round + self.pool.rounds
+        return Deferred(partial(_chances_then, of, params, state, shown, round, kept))
 
     def distribution(self, why: int) -> Floats | None:
         """Return the distribution (n_arms,) that the decision just taken was drawn from, None where none is known, or

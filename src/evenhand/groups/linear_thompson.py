@@ -11,15 +11,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenhand.arguments import real, yes_or_no
+from evenhand.arguments import real, whole, yes_or_no
+from evenhand.chances import Chances
 from evenhand.groups.pooling import RegressionPool
 from evenhand.groups.problem import Grouped, Groups, Membership
 from evenhand.groups.worlds import BiasedLinearArms
 from evenhand.kernels.arrays import Bools, Floats, Ints, Words
 from evenhand.kernels.compose import kernel
-from evenhand.kernels.least_squares import Regressions, learn, product, regressions
-from evenhand.kernels.random import normal
-from evenhand.policy import KernelPolicy, Kernels, reason, unknown
+from evenhand.kernels.largest import largest_normal
+from evenhand.kernels.least_squares import Regressions, intercept, learn, product, regressions
+from evenhand.kernels.random import draw, normal
+from evenhand.policy import KernelPolicy, Kernels, drawn, reason, unknown
 from evenhand.pooling import Pool
 from evenhand.registry import register
 from evenhand.rng import Seed
@@ -28,6 +30,8 @@ __all__ = ["LinearThompson"]
 
 RIDGE = 1.0
 SAMPLED = reason("highest sampled reward", "sampled")
+DRAWN = reason("drawn as often as samples prefer it", "drawn")
+MOST_DRAWS = 1_000_000
 
 
 class ThompsonParams(NamedTuple):
@@ -40,6 +44,25 @@ class ThompsonParams(NamedTuple):
     shared: bool
 
 
+class DrawnParams(NamedTuple):
+    groups: Ints
+    dimension: int
+    delta: float
+    noise_scale: float
+    spread: float
+    shared: bool
+    draws: int
+    exploration: float
+
+
+class DrawnState(NamedTuple):
+    stream: Words
+    eligible: Bools
+    sample: Floats
+    probabilities: Floats
+    fit: Regressions
+
+
 class ThompsonState(NamedTuple):
     stream: Words
     eligible: Bools
@@ -49,9 +72,8 @@ class ThompsonState(NamedTuple):
 
 
 @kernel
-def choose(
-    params: ThompsonParams, state: ThompsonState, contexts: Floats, round: int, waiting: Ints
-) -> tuple[int, int]:
+def sampled(params: Any, state: Any, contexts: Floats, round: int) -> int:
+    """Return the arm with the highest reward under one draw from the posterior."""
     spread = params.spread
     if spread == 0.0:
         spread = params.noise_scale * math.sqrt(9.0 * state.sample.size * math.log(round / params.delta))
@@ -66,7 +88,51 @@ def choose(
             value += spread * state.sample[j] * product(state.fit, state.fit.factors[row, j], x)
         if state.eligible[arm] and (best < 0 or value > highest):
             best, highest = arm, value
-    return best, SAMPLED
+    return best
+
+
+@kernel
+def choose(
+    params: ThompsonParams, state: ThompsonState, contexts: Floats, round: int, waiting: Ints
+) -> tuple[int, int]:
+    return sampled(params, state, contexts, round), SAMPLED
+
+
+@kernel
+def choose_drawn(
+    params: DrawnParams, state: DrawnState, contexts: Floats, round: int, waiting: Ints
+) -> tuple[int, int]:
+    """Make the probability rather than estimate it: draw from how often an arm is the best of so many samples."""
+    eligible = 0
+    for arm in range(state.probabilities.size):
+        state.probabilities[arm] = 0.0
+        eligible += state.eligible[arm]
+    for _ in range(params.draws):
+        state.probabilities[sampled(params, state, contexts, round)] += (1.0 - params.exploration) / params.draws
+    for arm in range(state.probabilities.size):
+        if state.eligible[arm]:
+            state.probabilities[arm] += params.exploration / eligible
+    return draw(state.stream, state.probabilities), DRAWN
+
+
+def probabilities(params: ThompsonParams, state: ThompsonState, contexts: Floats, round: int, waiting: Ints) -> Floats:
+    """Return the probability of each arm's sampled reward to be the highest, nan for more than two arms that share
+    their coefficients: theirs are dependent, and no formula is known."""
+    spread = params.spread
+    d = state.fit.coefficients.shape[1]
+    if spread == 0.0:
+        spread = params.noise_scale * math.sqrt(9.0 * d * math.log(round / params.delta))
+    x = contexts[:, : d - intercept(state.fit)]
+    x = np.column_stack([x, np.ones(len(x))]) if intercept(state.fit) else x
+    if params.shared and len(x) > 2:
+        return np.full(len(x), math.nan)
+    if params.shared:
+        gap = x[0] - x[1]
+        mean, sd = state.fit.coefficients[0] @ gap, spread * np.linalg.norm(state.fit.factors[0] @ gap)
+        return largest_normal([mean, 0.0], [sd, 0.0])
+    means = np.einsum("ad,ad->a", state.fit.coefficients, x)
+    sds = spread * np.linalg.norm(np.einsum("ajd,ad->aj", state.fit.factors, x), axis=1)
+    return largest_normal(means, sds)
 
 
 @kernel
@@ -89,6 +155,12 @@ class LinearThompson(Grouped, KernelPolicy):
     spread : v > 0 in place of the paper's v_t; smaller explores less.
     shared : whether all arms share one coefficient vector.
     intercept : as for `TopInterval`; it is penalized like every other coefficient.
+    draws : M, to draw from how often each arm is the best of M samples, mixed with even chances: every decision then
+        knows its exact probabilities, for any number of arms that share coefficients too, at M times the cost. None
+        plays the best of one sample; its probabilities are known where each arm has its own coefficients, and for two
+        arms.
+    exploration : g in (0, 1], the part of the decisions that are even, with `draws`. It is never 0: an arm that none of
+        the samples prefers would have the probability 0, and a log could say nothing about it.
     seed : seed of the samples.
 
     Raises
@@ -107,7 +179,7 @@ class LinearThompson(Grouped, KernelPolicy):
     1/delta))) up to logarithms.
     """
 
-    kernels = Kernels(choose, update, unknown)
+    kernels = Kernels(choose, update, unknown, chances=Chances(probabilities, ("fit.coefficients", "fit.factors")))
 
     def __init__(
         self,
@@ -118,6 +190,8 @@ class LinearThompson(Grouped, KernelPolicy):
         spread: float | None = None,
         shared: bool = False,
         intercept: bool = False,
+        draws: int | None = None,
+        exploration: float = 0.05,
         seed: Seed = None,
     ) -> None:
         self.membership = Groups.read(groups)
@@ -126,22 +200,28 @@ class LinearThompson(Grouped, KernelPolicy):
         self.spread = None if spread is None else real("spread", spread, above=0)
         self.shared = bool(shared)
         self.intercept = yes_or_no("intercept", intercept)
+        self.draws = None if draws is None else whole("draws", draws, low=1, high=MOST_DRAWS)
+        self.exploration = real("exploration", exploration, above=0, high=1)
+        if self.draws is not None:
+            self.kernels = Kernels(choose_drawn, update, drawn)
         super().__init__(self.membership.arms, seed)
 
     def new_pool(self) -> Pool:
         """Return an empty pool for the regressions, whose data add over workers."""
         return RegressionPool(RIDGE, self.derive)
 
-    def parameters(self) -> ThompsonParams:
+    def parameters(self) -> ThompsonParams | DrawnParams:
         codes = np.array(self.membership.codes, np.int64)
         assert self.dimension is not None
-        return ThompsonParams(codes, self.dimension, self.delta, self.noise_scale, self.spread or 0.0, self.shared)
+        own = ThompsonParams(codes, self.dimension, self.delta, self.noise_scale, self.spread or 0.0, self.shared)
+        return own if self.draws is None else DrawnParams(*own, self.draws, self.exploration)
 
-    def memory(self) -> ThompsonState:
+    def memory(self) -> ThompsonState | DrawnState:
         assert self.dimension is not None
         arms = len(self.membership.arms)
         fit = regressions(1 if self.shared else arms, self.dimension, ridge=RIDGE, intercept=self.intercept)
-        return ThompsonState(self.stream(), np.ones(arms, np.bool_), np.zeros(self.dimension + self.intercept), fit)
+        own = self.stream(), np.ones(arms, np.bool_), np.zeros(self.dimension + self.intercept)
+        return ThompsonState(*own, fit) if self.draws is None else DrawnState(*own, np.full(arms, 1.0 / arms), fit)
 
     @classmethod
     def examples(cls) -> Iterator[tuple[LinearThompson, Any]]:

@@ -242,12 +242,12 @@ def compose(
         callees["asks_always"] = known
     probability, wishes = learner.probability, learner.chances
     if lottery is not None and probability is certain:
-        probability, wishes = unknown, of_certain(learner.choose) if clock is _same_round else None
+        probability, wishes = unknown, of_certain(learner.choose)
     return Kernels(
         bind(choose, learner_choose=learner.choose, own_round=clock, **callees),
         bind(_update, learner_update=learner.update),
         _drawn_inside if known else probability,
-        chances=None if known or wishes is None else under_rule(rule, each, wishes),
+        chances=None if known or wishes is None else under_rule(rule, each, wishes, clock),
     )
 
 
