@@ -3,9 +3,13 @@
 import numpy as np
 import pytest
 
+import evenhand as eh
+from evenhand.datasets.open_bandit import fetch_open_bandit
 from evenhand.experiments.evaluation.coverage import _looks, worlds
 from evenhand.experiments.evaluation.greedy_log import MEANS, log_of
 from evenhand.experiments.framework import find
+from evenhand.learners import Thompson
+from evenhand.quotas import DeadlineLearn, LoggedArms
 
 
 def test_the_worlds_have_the_values_that_they_are_said_to_have():
@@ -45,3 +49,23 @@ def test_the_quick_experiments_run(name):
     (one,) = find(f"evaluation/{name}")
     report = one.run(quick=True)
     assert all(verdict.word in ("reproduced", "inconclusive") for verdict in report.verdicts)
+
+
+@pytest.mark.data
+def test_what_two_per_cent_for_every_item_cost_agrees_with_the_same_policy_run_live(data_folder):
+    log = fetch_open_bandit("random", "men")
+    columns = {"arm": "item_id", "reward": "click"}
+    policies = {
+        "free": Thompson(arms=range(34), seed=0),
+        "fair": DeadlineLearn(Thompson(), 0.02, arms=range(34), seed=0),
+    }
+    settings = {"propensity": "propensity_score", "rounds": 2000, "replays": 2}
+    found = eh.evaluate(log, policies, **columns, **settings)
+    assert found["fair"].audit.kept
+    world = LoggedArms(log, **columns)
+    live = eh.simulate(policies, world, rounds=2000, replications=20, seed=1, checkpoints=[2000], jobs=1)
+    earned = live.reward.isel(round=-1).mean("replication") / 2000
+    for name, one in found.evaluations.items():
+        assert one.low < float(earned.sel(policy=name)) < one.high
+    row = found.differences.iloc[0]
+    assert row["low"] < float(earned.sel(policy="fair") - earned.sel(policy="free")) < row["high"]
