@@ -3,9 +3,11 @@
 PYTHON ?= python3
 BIN := .venv/bin
 OUT ?= out
+SEEDS ?= 1000
+FIRST ?= 0
 EXTRAS := dask fairlearn peers postgresql ray service test
 
-.PHONY: help demo test test-long test-all lint check figures evaluation bench fuzz durability coverage lock clean
+.PHONY: help demo test test-long test-all lint check figures evaluation bench fuzz durability kill-workers simulate coverage lock clean
 
 help:
 	@echo "make demo                  decide on real data under guaranteed shares, and see that the promise held"
@@ -18,6 +20,8 @@ help:
 	@echo "make bench                 the benchmarks, ratios in one run"
 	@echo "make fuzz                  the property tests with fifty times as many examples, new ones each time"
 	@echo "make durability            studies killed 200 times, 10,000 conversations by four processes"
+	@echo "make kill-workers          16 workers killed at random for ten minutes, on files and on PostgreSQL"
+	@echo "make simulate SEEDS=1000   workers, stores, messages and clocks under a seeded scheduler, with faults"
 	@echo "make coverage              line coverage, kernels as plain Python"
 	@echo "make lock                  pin and hash the environment anew"
 
@@ -58,6 +62,12 @@ fuzz: .venv/ready
 
 durability: .venv/ready
 	EVENHAND_KILLS=200 EVENHAND_CONVERSATIONS=10000 $(BIN)/python -m pytest tests/studies/test_processes.py --durations=0
+
+kill-workers: .venv/ready
+	EVENHAND_WORKERS=16 EVENHAND_SECONDS=600 $(BIN)/python -m pytest tests/studies/test_worker_processes.py --durations=0
+
+simulate: .venv/ready
+	$(BIN)/python -m tests.studies.simulated --seeds $(SEEDS) --first $(FIRST)
 
 coverage: .venv/ready
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest tests -m "not slow"

@@ -1,0 +1,229 @@
+"""The whole of a study with several workers under a seeded scheduler, and bugs that are planted to be found by it."""
+
+import os
+from contextlib import contextmanager
+from fractions import Fraction
+from unittest.mock import patch
+
+import pytest
+from sqlalchemy import update
+
+from evenhand import pooling
+from evenhand.learners import UCB1
+from evenhand.policy import KernelPolicy
+from evenhand.promises import workers as theory
+from evenhand.quotas import under_quota
+from evenhand.quotas.under_quota import UnderQuota
+from evenhand.studies import Store, membership, merged, shared_study, worker_logs
+from evenhand.studies.membership import Membership
+from evenhand.studies.schema import WORKERS
+from evenhand.studies.shared_study import SharedStudy
+from evenhand.studies.transaction import Transaction
+from tests.studies.simulated import Broken, Simulation, run
+
+SEEDS = int(os.environ.get("EVENHAND_SEEDS", "12"))
+MOST = 10_000
+"""The most seeds within which a planted bug must be found."""
+
+
+def test_seeds_break_nothing():
+    store = Store.at(":memory:", create=True)
+    happened = " ".join(line for seed in range(SEEDS) for line in run(seed, store))
+    for word in ("killed", "full disk", "FencedError", "already told", "leave", "join", "'w1'"):
+        assert word in happened, word
+
+
+def test_a_seed_happens_again_to_the_letter():
+    runs = []
+    for _ in range(2):
+        simulation = Simulation(5, Store.at(":memory:", create=True))
+        simulation.run()
+        digests = [log.verify().digest for log in simulation.study._every_log().values()]
+        runs.append((simulation.log, digests))
+    assert runs[0] == runs[1]
+
+
+# ---------------------------------------------------------------------- planted bugs
+
+
+def whole_tolerance_to_each():
+    return patch.object(
+        membership, "plan", lambda shares, slack, n: theory.Plan(0, [0] * len(shares), theory.limits(shares, slack))
+    )
+
+
+def endowment_given_twice():
+    """A worker that joins is not taken from the pool."""
+    honest = Membership.pool
+
+    def pool(self, promise):
+        joined = self.settings["workers"]
+        kept, self.members = self.members, {n: m for n, m in self.members.items() if m.number <= joined}
+        try:
+            return honest(self, promise)
+        finally:
+            self.members = kept
+
+    return patch.object(Membership, "pool", pool)
+
+
+def left_with_everything():
+    """A worker that leaves gives back all it was given, whatever its log did with it."""
+    return patch.object(theory.Balance, "least", lambda self: [Fraction(0)] * len(self.shares))
+
+
+def left_with_what_is_left_now():
+    return patch.object(theory.Balance, "least", theory.Balance.now)
+
+
+def a_tolerance_is_a_whole_pull():
+    """A_i = a + 1 in the place of a + 1 - 1/q_i: the last pull is given away too."""
+    return patch.object(theory, "limits", lambda shares, slack: [Fraction(slack + 1)] * len(shares))
+
+
+def no_serial_beginning():
+    honest = SharedStudy.__init__
+
+    def begun(self, *arguments):
+        honest(self, *arguments)
+        self._begun = True
+
+    return patch.object(SharedStudy, "__init__", begun)
+
+
+def promises_clock_counts_others():
+    return patch.object(under_quota, "_rounds_of_pulls", under_quota._same_round)
+
+
+def own_echo():
+    honest = SharedStudy._reports
+
+    def reports(self):
+        worker, self.worker = self.worker, None
+        try:
+            return honest(self)
+        finally:
+            self.worker = worker
+
+    return patch.object(SharedStudy, "_reports", reports)
+
+
+def old_report_over_new():
+    def take(self, reports):
+        forgetful = {name: report | {"number": 0} for name, report in reports.items()}
+        self.peers = dict(sorted((self.peers | forgetful).items()))
+
+    return patch.object(pooling.Pool, "_hold", take)
+
+
+def every_report_is_added():
+    honest = pooling.Pool._hold
+
+    def take(self, reports):
+        doubled = {f"{name} {report['number']}": report for name, report in reports.items()}
+        honest(self, doubled)
+
+    return patch.object(pooling.Pool, "_hold", take)
+
+
+def stale_means():
+    return patch.object(UCB1, "derive", KernelPolicy.derive)
+
+
+def shared_stream():
+    return patch.object(membership, "child", lambda seed, *path: seed)
+
+
+def tickets_without_their_worker():
+    return patch.object(KernelPolicy, "number_tickets", lambda self, first: None)
+
+
+def no_fence():
+    return patch.object(worker_logs.Claim, "check", lambda *_: None)
+
+
+def a_worker_that_left_goes_on():
+    def closed(store, log):
+        with store.writing() as connection:
+            connection.execute(update(WORKERS).where(WORKERS.c.study == log).values(left_at=1))
+
+    return patch.object(shared_study, "close_log", closed)
+
+
+def acknowledged_before_it_is_saved():
+    return patch.object(Transaction, "commit", lambda self: self._entries.clear())
+
+
+def sorted_by_the_raw_clock():
+    honest = merged.merged_frame
+
+    def frame(tables):
+        whole = honest(tables)
+        return whole.sort_values(["at"], kind="stable", ignore_index=True)
+
+    return patch.object(shared_study, "merged_frame", frame)
+
+
+def reports_forget_open_tickets():
+    """Rounds are reported as the rewards that were told."""
+    honest = KernelPolicy.report
+
+    def report(self):
+        found = honest(self)
+        return found and found | {"rounds": found["rounds"] - sum(found["waiting"])}
+
+    return patch.object(KernelPolicy, "report", report)
+
+
+PLANTED = [
+    whole_tolerance_to_each,
+    endowment_given_twice,
+    left_with_everything,
+    left_with_what_is_left_now,
+    a_tolerance_is_a_whole_pull,
+    no_serial_beginning,
+    promises_clock_counts_others,
+    own_echo,
+    old_report_over_new,
+    every_report_is_added,
+    stale_means,
+    shared_stream,
+    tickets_without_their_worker,
+    no_fence,
+    a_worker_that_left_goes_on,
+    acknowledged_before_it_is_saved,
+    sorted_by_the_raw_clock,
+    reports_forget_open_tickets,
+]
+
+
+@contextmanager
+def planted(bug):
+    with bug():
+        yield
+
+
+def first_seed(bug):
+    """The first seed that finds a planted bug, None where none does."""
+    store = Store.at(":memory:", create=True)
+    with planted(bug):
+        for seed in range(MOST):
+            try:
+                run(seed, store)
+            except Broken:
+                return seed
+            except Exception:  # the program stumbles over the bug by itself
+                return seed
+    return None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bug", PLANTED, ids=lambda bug: bug.__name__)
+def test_a_planted_bug_is_found(bug):
+    assert first_seed(bug) is not None
+
+
+def test_the_program_is_whole_again():
+    """Nothing that was planted stays."""
+    assert UnderQuota.new_pool.__module__ == "evenhand.quotas.under_quota"
+    run(3)
