@@ -36,7 +36,7 @@ from evenhand.studies.shared_study import SharedStudy
 
 __all__ = ["Broken", "run"]
 
-CLOCKS = ("transaction", "worker_logs", "exchange", "membership", "study", "shared_study")
+CLOCKS = ("transaction", "worker_logs", "exchange", "membership", "study", "shared_creation", "exchanging")
 """The modules that read the clock."""
 SETTINGS = [
     ({"a": "1/5", "b": "3/10"}, 3),
@@ -124,7 +124,7 @@ class Simulation:
             patch.object(Store, "writing", written),
             patch.object(SharedStudy, "_reports", delivered),
             patch.object(Study, "_rehearse", lambda *_: None),  # it only compiles
-            patch("evenhand.studies.shared_study.new_secret", lambda: "00" * 32),
+            patch("evenhand.studies.shared_creation.new_secret", lambda: "00" * 32),
         ):
             patches = [patch(f"evenhand.studies.{module}.now", self.now) for module in CLOCKS]
             for one in patches:

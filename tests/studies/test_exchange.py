@@ -313,7 +313,7 @@ def test_workers_exchange_by_themselves_every_so_many_rounds(tmp_path):
 def test_workers_exchange_by_themselves_every_so_many_seconds(tmp_path, monkeypatch):
     _, made = studied(tmp_path / "ads.evenhand", exchange_seconds=5.0)
     clock = [made[0]._heard]
-    monkeypatch.setattr("evenhand.studies.shared_study.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("evenhand.studies.exchanging.time.monotonic", lambda: clock[0])
     made[0].ask()
     assert made[0].last_exchange is None
     clock[0] += 6

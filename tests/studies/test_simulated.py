@@ -14,7 +14,7 @@ from evenhand.policy import KernelPolicy
 from evenhand.promises import workers as theory
 from evenhand.quotas import under_quota
 from evenhand.quotas.under_quota import UnderQuota
-from evenhand.studies import Store, membership, merged, shared_study, worker_logs
+from evenhand.studies import Store, members, membership, merged, shared_study, worker_logs
 from evenhand.studies.membership import Membership
 from evenhand.studies.schema import WORKERS
 from evenhand.studies.shared_study import SharedStudy
@@ -147,7 +147,7 @@ def a_worker_that_left_goes_on():
         with store.writing() as connection:
             connection.execute(update(WORKERS).where(WORKERS.c.study == log).values(left_at=1))
 
-    return patch.object(shared_study, "close_log", closed)
+    return patch.object(members, "close_log", closed)
 
 
 def acknowledged_before_it_is_saved():

@@ -515,7 +515,7 @@ def test_a_log_that_was_begun_and_never_joined_is_begun_anew(tmp_path, monkeypat
     where = tmp_path / "ads.evenhand"
     study, _ = created(where)
     with monkeypatch.context() as killed:
-        killed.setattr("evenhand.studies.shared_study.enter", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        killed.setattr("evenhand.studies.members.enter", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             study.join("w5")
     assert Path(f"{where}.ads.w5").exists()

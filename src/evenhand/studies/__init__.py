@@ -26,7 +26,7 @@ ON_DEMAND = {
 }
 """Names that few programs need, and their modules, which take long to import."""
 
-Study.several = staticmethod(partial(importlib.import_module, "evenhand.studies.shared_study"))
+Study.several = staticmethod(partial(importlib.import_module, "evenhand.studies.shared_creation"))
 
 
 def __getattr__(name: str) -> Any:

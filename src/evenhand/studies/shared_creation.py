@@ -1,0 +1,97 @@
+"""The creation of a study with several workers: its members, and what each is given."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from sqlalchemy import insert
+from sqlalchemy.exc import IntegrityError
+
+from evenhand import registry
+from evenhand.arguments import real
+from evenhand.arguments import whole as whole_number
+from evenhand.errors import (
+    ArgumentError,
+    wanted,
+)
+from evenhand.studies.chain import genesis
+from evenhand.studies.codec import now
+from evenhand.studies.creation import open_store
+from evenhand.studies.log import Log
+from evenhand.studies.members import begin_member, can_exchange
+from evenhand.studies.membership import (
+    MOST,
+    Member,
+    check_policy,
+    enter,
+    plan_of,
+    worker_name,
+)
+from evenhand.studies.schema import STUDIES
+from evenhand.studies.shared_study import SharedStudy
+from evenhand.studies.signing import new_secret
+from evenhand.studies.snapshots import write_snapshot
+from evenhand.studies.store import Store
+from evenhand.studies.versions import policy_version
+
+__all__ = ["SharedStudy", "create_shared", "read_exchange"]
+
+
+def read_exchange(rounds: Any, seconds: Any) -> dict[str, Any]:
+    """Return how often workers exchange what they learned.
+
+    Raises
+    ------
+    ArgumentError
+        If these are not a whole number of rounds and a number of seconds, or None.
+    """
+    if rounds is not None:
+        rounds = whole_number("exchange_rounds", rounds, low=1)
+    if seconds is not None:
+        seconds = real("exchange_seconds", seconds, above=0)
+    return {"exchange_rounds": rounds, "exchange_seconds": seconds}
+
+
+def create_shared(
+    store: Store | str | os.PathLike[str],
+    policy: Any,
+    name: str,
+    expire_after: float | None,
+    workers: int,
+    exchange: dict[str, Any],
+) -> SharedStudy:
+    """Create a study with workers "w1", "w2", ...; see `Study.create`."""
+    from evenhand.state import to_bytes
+
+    if workers > MOST:
+        raise ArgumentError(wanted("workers", f"at most {MOST}", workers))
+    promise = check_policy(policy)
+    plan = plan_of(promise, workers)
+    names = [worker_name(f"w{number}", name) for number in range(1, workers + 1)]
+    at, version = now(), policy_version(policy)
+    row = {"name": name, "policy": registry.name_of(policy), "secret": new_secret(), "created_at": at}
+    begin = {
+        "workers": workers,
+        "burn_in": 0 if plan is None else plan.rounds,
+        "pulls": [] if plan is None else plan.pulls,
+        "expire_after": expire_after,
+        "exchange": can_exchange(policy),
+        **exchange,
+    }
+    with open_store(store, create=True) as place:
+        place.upgrade()
+        with place.writing() as connection:
+            try:
+                number = connection.scalar(insert(STUDIES).values(row).returning(STUDIES.c.id))
+            except IntegrityError as error:
+                raise ArgumentError(f"{place.url}: study {name!r} already exists; choose another name") from error
+            assert number is not None
+            birth, log = genesis(row), Log(place, number)
+            write_snapshot(connection, number, 0, birth, at, version, to_bytes(policy))
+            enter(connection, log, "begin", begin, version, birth)
+            endowment = None if plan is None else tuple(plan.endowment)
+            for position, worker in enumerate(["", *names] if begin["burn_in"] else names):
+                given = Member(worker, position + (not begin["burn_in"]), endowment if worker else None, "")
+                begin_member(connection, place, log, given, policy, row, version)
+        return SharedStudy(place, name, None)
