@@ -163,12 +163,14 @@ class Claim(NamedTuple):
         """
         if all(operation.kind != "ask" for operation in operations):
             return
-        row = connection.execute(CLAIMED.where(WORKERS.c.study == self.log)).first()
-        if row is None or row.claim != self.number:
-            gone = row is not None and row.left_at is not None
-            why = "it has left" if gone else f"it was opened again by {row.holder if row else 'nobody'}"
+        cursor = connection.connection.driver_connection.execute(CLAIMED.format(self.log))  # type: ignore[union-attr]
+        number, holder, left = cursor.fetchone() or (None, "nobody", None)
+        if number != self.number:
+            gone = left is not None
+            why = "it has left" if gone else f"it was opened again by {holder}"
             mend = "join a new one" if gone else "let each process open a worker of its own"
             raise FencedError(f"worker {self.worker!r} is not this process's any more: {why}; {mend}")
 
 
-CLAIMED = select(WORKERS.c.claim, WORKERS.c.holder, WORKERS.c.left_at)
+CLAIMED = "SELECT claim, holder, left_at FROM workers WHERE study = {0:d}"
+"""Read with the driver's own cursor, as it is read before every decision."""
