@@ -19,6 +19,7 @@ pytestmark = pytest.mark.slow
 
 WORKERS = int(os.environ.get("EVENHAND_WORKERS", "4"))
 SECONDS = float(os.environ.get("EVENHAND_SECONDS", "8"))
+PATIENCE = 300
 SHARES = {"a": "1/5", "b": "3/10", "c": "1/10"}
 TOLERANCE = 20
 
@@ -67,14 +68,19 @@ def test_workers_killed_at_any_moment_lose_nothing(shared, tmp_path):
     folder, chance = tmp_path / "journals", random.Random(16)
     folder.mkdir()
     running = {f"w{n}": started(shared, f"w{n}", folder / f"w{n}-0") for n in range(1, WORKERS + 1)}
-    deadline, kills = time.monotonic() + SECONDS, 0
-    while time.monotonic() < deadline:
-        time.sleep(chance.uniform(0.1, 0.6))
+    journals = {name: folder / f"{name}-0" for name in running}
+    begun, kills = time.monotonic(), 0
+    while time.monotonic() < begun + SECONDS or kills < WORKERS:
         name = chance.choice(sorted(running))
+        while not (journals[name].exists() and journals[name].stat().st_size > 200):
+            assert time.monotonic() < begun + SECONDS + PATIENCE, running[name].exitcode
+            time.sleep(0.01)
+        time.sleep(chance.uniform(0.0, 0.5))
         os.kill(running[name].pid, signal.SIGKILL)
         running[name].join()
         kills += 1
-        running[name] = started(shared, name, folder / f"{name}-{kills}")
+        journals[name] = folder / f"{name}-{kills}"
+        running[name] = started(shared, name, journals[name])
     for process in running.values():
         os.kill(process.pid, signal.SIGKILL)
         process.join()
