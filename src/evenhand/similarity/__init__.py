@@ -5,6 +5,8 @@ Source: S. Gillen, C. Jung, M. Kearns, A. Roth, "Online Learning with an Unknown
 
 from evenhand.similarity.bounds import regret_bound, violations_bound
 from evenhand.similarity.ellipsoid import EllipsoidDistance
+from evenhand.similarity.embedded import EmbeddedDistance
+from evenhand.similarity.fitting import FittedMetric, fit_metric
 from evenhand.similarity.known import KnownDistance
 from evenhand.similarity.lipschitz_ucb import KnownRewardLipschitz, LipschitzUCB
 from evenhand.similarity.moments import MomentDistance
@@ -17,7 +19,9 @@ from evenhand.similarity.worlds import LinearContexts, TableIndividuals
 
 __all__ = [
     "EllipsoidDistance",
+    "EmbeddedDistance",
     "FairProgram",
+    "FittedMetric",
     "KnownDistance",
     "KnownRewardLipschitz",
     "LinearContexts",
@@ -29,6 +33,7 @@ __all__ = [
     "ProjectedVolumeDistance",
     "TableIndividuals",
     "fair_distribution",
+    "fit_metric",
     "regret_bound",
     "violations_bound",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -86,9 +86,9 @@ class Panel:
             If an auditor returns anything but pairs of positions.
         """
         k, said = int(np.size(probabilities)), list[set[Pair]]()
+        round: Any = (contexts, probabilities)
         for number, auditor in enumerate(self.auditors):
-            answers = auditor(contexts, probabilities)
-            said.append(set(read_pairs(f"auditors[{number}]", answers, k)))
+            said.append(set(read_pairs(f"auditors[{number}]", auditor(*round), k)))
         if self.rule == "learned":
             return self._weighed(contexts, np.asarray(probabilities, np.float64), said)
         votes = Counter(pair for pairs in said for pair in pairs)
