@@ -9,7 +9,9 @@ import numpy as np
 
 from evenhand.kernels.arrays import Floats
 
-__all__ = ["Chances", "Deferred", "copied", "with_fields"]
+__all__ = ["WAITING", "Chances", "Deferred", "copied", "with_fields"]
+
+WAITING, NO_ONE_WAITS = "waiting", np.zeros(0, np.int64)
 
 
 class Chances(NamedTuple):
@@ -37,24 +39,31 @@ class Chances(NamedTuple):
 
 
 class Deferred:
-    """Probabilities that are computed when they are first read; copies and pickles hold the result."""
+    """Probabilities that are computed when they are first read; copies and pickles hold the result.
 
-    __slots__ = ("_compute", "_found")
+    Parameters
+    ----------
+    given : what `Chances.of` takes, after the function itself: (of, params, state, contexts, round, kept). `state` only
+        says which fields there are; `kept` holds those that were read, by name, as they were before the decision.
+    """
 
-    def __init__(self, compute: Callable[[], Floats] | None) -> None:
-        self._compute = compute
-        self._found: Floats = np.zeros(0)
+    __slots__ = ("_found", "_given")
+
+    def __init__(self, given: tuple[Any, ...]) -> None:
+        self._given: tuple[Any, ...] | None = given
 
     def __call__(self) -> Floats:
         """Return the probabilities (n_arms,)."""
-        compute = self._compute
-        if compute is not None:
-            self._found = compute()
-            self._compute = None
+        given = self._given
+        if given is not None:
+            of, params, state, contexts, round, kept = given
+            before = with_fields(state, kept)
+            self._found: Floats = of(params, before, contexts, round, kept.get(WAITING, NO_ONE_WAITS))
+            self._given = None
         return self._found
 
     def __getstate__(self) -> Any:
-        return None, {"_compute": None, "_found": self()}
+        return None, {"_found": self(), "_given": None}
 
 
 def copied(state: Any) -> Any:

@@ -17,15 +17,15 @@ from __future__ import annotations
 import copy
 import math
 import zlib
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 
 from evenhand.arguments import as_float, as_floats, is_whole
 from evenhand.arguments import whole as whole_number
-from evenhand.chances import Chances, Deferred, copied, with_fields
+from evenhand.chances import WAITING, Chances, Deferred, copied
 from evenhand.conversation import Conversation, locked
 from evenhand.errors import ArgumentError, ContextError, RewardError, wanted
 from evenhand.kernels.arrays import Floats, Ints, Words
@@ -65,7 +65,6 @@ CODE_BITS = 32
 LARGEST = 1e100
 """How large a number of contexts or a reward may be: squares and sums of these are finite."""
 
-WAITING, NO_ONE_WAITS = "waiting", np.zeros(0, np.int64)
 NO_CONTEXTS: Floats = np.zeros((0, 0))
 PLAIN_WORK, PLAIN_CALL = 1_000_000, 100
 """A policy's kernels are compiled when they have touched so many array entries as plain Python, a fraction of a second;
@@ -373,10 +372,10 @@ class KernelPolicy(Conversation):
 
     def _defer(self, kept: dict[str, Any], shown: Floats) -> Deferred:
         """Return the probabilities of the decision just taken, to be computed when they are read."""
-        assert self.kernels.chances is not None
-        of, params, state = self.kernels.chances.of, self._params, self._state
+        chances = self.kernels.chances
+        assert chances is not None
         round = self.round if self.pool is None else self.round + self.pool.rounds
-        return Deferred(partial(_chances_then, of, params, state, shown, round, kept))
+        return Deferred((chances.of, self._params, self._state, shown, round, kept))
 
     def distribution(self, why: int) -> Floats | None:
         """Return the distribution (n_arms,) that the decision just taken was drawn from, None where none is known, or
@@ -755,7 +754,7 @@ class KernelPolicy(Conversation):
         said = (round or None, self._labels[slate[0]], slate[0]), shown, probability
         return said if self.plays == 1 else (*said, tuple(slate))
 
-    @property
+    @cached_property
     def sees_ticket(self) -> bool:
         """Whether what learns from a reward looks at its ticket."""
         origin = self.kernels.update._origin
@@ -918,13 +917,6 @@ class KernelPolicy(Conversation):
                 wanted("reward", inside, reward, "" if math.isinf(high) else "scale rewards to that range")
             )
         return reward
-
-
-def _chances_then(
-    of: Callable[..., Floats], params: Any, state: Any, shown: Floats, round: int, kept: dict[str, Any]
-) -> Floats:
-    """Return the probabilities of the decision of a round, before which the state had these fields."""
-    return of(params, with_fields(state, kept), shown, round, kept.get(WAITING, NO_ONE_WAITS))
 
 
 def _listed(name: str, given: Any) -> list[Any]:

@@ -21,6 +21,7 @@ import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -330,7 +331,7 @@ class UnderQuota(Base):
         """Return the rule's state before the first round, `learner` last."""
         raise NotImplementedError
 
-    @property
+    @cached_property
     def sees_ticket(self) -> bool:
         """Whether the learner looks at the tickets of the rewards that it is told."""
         return bool(getattr(self.learner, "sees_ticket", False))
