@@ -612,6 +612,15 @@ class KernelPolicy(Conversation):
             self._begin_as(peers)
         self.pool.take(self._learned, peers)
 
+    def refuses(self, name: str, report: Any) -> str | None:
+        """Return why a report of another worker cannot be taken in, None where it can."""
+        try:
+            if self.pool is not None and self._begun:
+                self.pool.checked(name, report, self._learned)
+        except ArgumentError as refusal:
+            return str(refusal)
+        return None
+
     def _begin_as(self, peers: dict[str, Any]) -> None:
         """Begin with the dimension of the contexts that the others saw."""
         try:

@@ -70,12 +70,13 @@ class Pool:
         ArgumentError
             If a report is not one of this learner's; nothing has changed.
         """
-        self._hold({name: self._checked(name, report, state) for name, report in reports.items()})
+        self._hold({name: self.checked(name, report, state) for name, report in reports.items()})
         if not self._own:
             self._own = {name: getattr(state, name).copy() for name in self.fields}
         self._add_up(state)
 
-    def _checked(self, name: str, report: Any, state: Any) -> dict[str, Any]:
+    def checked(self, name: str, report: Any, state: Any) -> dict[str, Any]:
+        """Return a report as it is held, or refuse it as `take` does."""
         read = checked_report(name, report, len(getattr(state, self.fields[0])))
         given = read["statistics"]
         read["statistics"] = {

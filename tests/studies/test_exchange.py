@@ -386,6 +386,26 @@ def test_verify_finds_a_report_that_its_sender_never_made(tmp_path):
     assert problem.endswith("of w1 is not what w1 had learned")
 
 
+def test_a_report_that_cannot_be_is_named_and_the_others_are_taken_in(tmp_path, monkeypatch):
+    study, made = studied(tmp_path / "ads.evenhand")
+    for worker in made:
+        decide(worker, 10, random.Random(8))
+        worker.exchange()
+    decide(made[0], 10, random.Random(9))
+    honest = type(made[0])._reports
+
+    def broken(self):
+        reports, unheard = honest(self)
+        reports["w2"] = reports["w2"] | {"number": 10**6, "statistics": {"pulls": [1], "sums": [-1.0]}}
+        return reports, unheard
+
+    monkeypatch.setattr(type(made[0]), "_reports", broken)
+    found = made[0].exchange()
+    assert found.taken == {"w3": 10}
+    assert "wanted a report of worker 'w2'" in found.unheard["w2"]
+    assert study.verify().problems == ()
+
+
 def test_only_who_decides_exchanges(tmp_path):
     study, made = studied(tmp_path / "ads.evenhand")
     with pytest.raises(ArgumentError, match="open the study with worker="):

@@ -21,7 +21,7 @@ from evenhand.studies.shared_study import SharedStudy
 from evenhand.studies.transaction import Transaction
 from tests.studies.simulated import Broken, Simulation, run
 
-SEEDS = int(os.environ.get("EVENHAND_SEEDS", "12"))
+SEEDS = int(os.environ.get("EVENHAND_SEEDS", "6"))
 MOST = 10_000
 """The most seeds within which a planted bug must be found."""
 

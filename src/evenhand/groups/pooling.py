@@ -58,7 +58,7 @@ class RegressionPool(Pool):
     def take(self, state: Any, reports: Mapping[str, dict[str, Any]]) -> None:
         """Hold the reports that are newer than those held, and decide by the new total; see `Pool.take`."""
         own = self.statistics(state)
-        self._hold({name: self._checked(name, report, state) for name, report in reports.items()})
+        self._hold({name: self.checked(name, report, state) for name, report in reports.items()})
         total = regressions(len(state.fit.ranks), _features(state.fit), self._ridge, bool(intercept(state.fit)))
         plain = total._replace(scratch=np.zeros((2, total.coefficients.shape[1])))  # the rows have their ones already
         every = [own, *(peer["statistics"] for peer in self.peers.values())]
@@ -76,7 +76,8 @@ class RegressionPool(Pool):
             mine[...] = new
         self.derive(state)
 
-    def _checked(self, name: str, report: Any, state: Any) -> dict[str, Any]:
+    def checked(self, name: str, report: Any, state: Any) -> dict[str, Any]:
+        """Return a report as it is held, or refuse it as `take` does."""
         fit = state.fit
         count, size = fit.coefficients.shape
         read = checked_report(name, report, len(state.eligible))

@@ -57,7 +57,7 @@ class Exchanging(Base):
             self._template.new_pool()
         reports, unheard = self._reports()
         with own._turn:
-            taken, report = self._take(own, reports)
+            taken, report = self._take(own, reports, unheard)
         if report is not None:
             held = {name: peer["rounds"] for name, peer in taken.items()}
             keep_report(own.store, own._number, str(self.worker), self._secret, report, held)
@@ -96,8 +96,11 @@ class Exchanging(Base):
         if report is not None:
             keep_report(log.store, log._number, "", self._secret, report | {"number": number}, {})
 
-    def _take(self, own: Study, reports: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any] | None]:
-        """Take in what is new of these reports; return what is held of each worker then, and the own new report."""
+    def _take(
+        self, own: Study, reports: dict[str, Any], unheard: dict[str, str]
+    ) -> tuple[dict[str, Any], dict[str, Any] | None]:
+        """Take in what is new of these reports, and note in `unheard` why one is refused; return what is held of each
+        worker then, and the own new report."""
         with own._transaction() as (connection, _):
             replay = own._follow(connection)
             assert own._admit is not None
@@ -105,6 +108,9 @@ class Exchanging(Base):
             before = {name: peer["rounds"] for name, peer in replay.policy.pool.peers.items()}
             held = {name: peer["number"] for name, peer in replay.policy.pool.peers.items()}
             newer = {name: one for name, one in reports.items() if one["number"] > held.get(name, 0)}
+            refused = {name: why for name, one in newer.items() if (why := replay.policy.refuses(name, one))}
+            unheard |= refused
+            newer = {name: one for name, one in newer.items() if name not in refused}
             transaction = Transaction(connection, own._log, replay, own._ticket)
             if newer:
                 mark_version(replay, connection, own._number, now())
