@@ -321,13 +321,29 @@ def test_logs_that_say_nothing_are_refused(log, words):
         ({"a": -0.5, "b": 0.5, "c": 1.0}, ArgumentError, r"policy\['a'\]: wanted a probability in \[0, 1\], got -0.5"),
         ([0.5, 0.5], ArgumentError, "policy: wanted a probability for each of 3 arms, got 2"),
         (np.ones((5, 3)) / 3, ArgumentError, r"policy: wanted an array of shape \(200, 3\)"),
+        (lambda: 1, ModelError, "policy: the function failed: .* takes 0 positional arguments but 1 was given"),
+        (UCB1, ArgumentError, "policy: wanted a distribution, a function or a policy, not its class"),
         (lambda log: np.ones((200, 3)), ArgumentError, r"policy\(...\), row 1: wanted probabilities that sum to 1"),
         ({1: POLICY, 2: POLICY}, ArgumentError, "policy: wanted one distribution, as the log has no positions"),
         (FairLearn(UCB1(), {"a": 0.1, "b": 0.1}), UnknownArmError, "knows every arm of the log, got \"none for 'c'\""),
         (UCB1(arms=list("abcd")), UnknownArmError, "policy: wanted a policy for arms of the log alone, got 'd'"),
         (DeadlineLearn(UCB1(), [0.5] * 3, plays=2, arms=list("abc")), ArgumentError, "plays one arm in a round"),
     ],
-    ids=["unknown", "untried", "sum", "negative", "few", "shape", "function", "positions", "quota", "more", "plays"],
+    ids=[
+        "unknown",
+        "untried",
+        "sum",
+        "negative",
+        "few",
+        "shape",
+        "fails",
+        "class",
+        "function",
+        "positions",
+        "quota",
+        "more",
+        "plays",
+    ],
 )
 def test_policies_that_do_not_fit_the_log_are_refused(policy, error, words):
     with pytest.raises(error, match=words):
@@ -390,6 +406,9 @@ def test_logs_without_propensities_must_be_drawn_at_fixed_chances():
         ({"level": 1.0}, "level: wanted a number"),
         ({"anytime": 1}, "anytime: wanted True or False"),
         ({"largest_weight": 0.5}, "largest_weight: wanted a number"),
+        ({"largest_weight": 2.0}, "largest_weight: wanted at least the weight of row .*, 3.5, got 2.0"),
+        ({"replays": 0}, "replays: wanted a whole number >= 1, got 0"),
+        ({"contexts": np.zeros((200, 5, 2))}, r"contexts: wanted names .* or \(200, 3, d\), got 'an array of shape"),
         ({"model": {"a": 0.5}}, "model: wanted an expected reward for every arm, got \"none for 'b'\""),
         ({"model": [[2.0, 0.0, 0.0]]}, r"model: wanted expected rewards in \[0, 1\], got 2.0"),
         ({"model": "forest"}, "model: wanted a model with fit and predict"),
@@ -442,3 +461,22 @@ def test_logged_arms_of_a_learner_say_so_and_are_corrected():
     assert eh.quotas.LoggedArms(log.sort_values("arm"), arm="arm", reward="reward").made_by_learner
     with pytest.raises(TableError, match=r"column 'p', row 1: wanted a propensity above 0"):
         eh.quotas.LoggedArms(log.assign(p=0.0), arm="arm", reward="reward", propensity="p")
+
+
+@pytest.mark.slow
+def test_the_log_of_a_lottery_can_be_evaluated():
+    """Its floor says the largest weight: (1/3) / (0.5 x 0.2)."""
+    policy = eh.quotas.LotteryLearn(Thompson(), dict.fromkeys("abc", 0.2), tolerance=8.0, seed=1)
+    random, rows = np.random.default_rng(1), []
+    for _ in range(1200):
+        decision = policy.ask()
+        reward = float(random.random() < MEANS[decision.arm])
+        rows.append((decision.arm, reward, decision.propensity))
+        policy.tell(decision, reward)
+    log = pd.DataFrame(rows, columns=["arm", "reward", "p"])
+    uniform = dict.fromkeys("abc", 1 / 3)
+    truth = sum(MEANS.values()) / 3
+    found = eh.evaluate(log, uniform, **COLUMNS, largest_weight=10 / 3)
+    assert found.low < truth < found.high
+    assert found.value == pytest.approx(truth, abs=0.1)  # four standard errors
+    assert found.effective_rounds > 400

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evenhand.arguments import as_float, as_floats
-from evenhand.errors import ArgumentError, UnknownArmError, wanted
+from evenhand.errors import ArgumentError, ModelError, UnknownArmError, wanted
 from evenhand.evaluation.logged import Logged
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.labels import by_label, in_order
@@ -41,12 +41,20 @@ def read_candidate(policy: Any, logged: Logged) -> Candidate:
     ArgumentError
         If these are no probabilities, or of another shape; if they are given by position and the positions are not
         those of the log.
+    ModelError
+        If the function fails.
     UnknownArmError
         If an arm of the log has no probability, or an arm that the log never tried has one above 0.
     """
     rows = np.arange(len(logged.codes))
     if callable(policy):
-        found = policy(logged.frame if logged.contexts is None else logged.contexts)
+        if isinstance(policy, type):
+            mend = f"write {policy.__name__}()"
+            raise ArgumentError(wanted("policy", "a distribution, a function or a policy, not its class", policy, mend))
+        try:
+            found = policy(logged.frame if logged.contexts is None else logged.contexts)
+        except Exception as error:
+            raise ModelError(f"policy: the function failed: {error}") from error
         return Candidate(_matrix(found, logged, "policy(...)"), rows)
     if isinstance(policy, Mapping) and policy and all(isinstance(each, Mapping) for each in policy.values()):
         given = dict(by_label(policy, "policy", "a dict position -> (arm -> probability)"))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from evenhand.arguments import one_of, real, whole, yes_or_no
 from evenhand.errors import ArgumentError, wanted
-from evenhand.evaluation.candidates import read_candidate
+from evenhand.evaluation.candidates import Candidate, read_candidate
 from evenhand.evaluation.comparison import compared, follow
 from evenhand.evaluation.course import Course
 from evenhand.evaluation.diagnosis import check_log, known_weight
@@ -104,6 +104,8 @@ def evaluate(
     one_of("estimator", estimator, ESTIMATORS)
     level = real("level", level, above=0, below=1)
     yes_or_no("anytime", anytime)
+    whole("replays", replays, low=1)
+    first = draw_seed(seed)
     logged = read_logged(
         log, arm=arm, reward=reward, propensity=propensity, contexts=contexts, position=position, order=order
     )
@@ -116,7 +118,7 @@ def evaluate(
         if estimator not in ("dr", "replay"):
             what = "'replay' for a policy that learns"
             raise ArgumentError(wanted("estimator", what, estimator, "the weights of a whole history multiply"))
-        settings = Settings(level, anytime, rounds, whole("replays", replays, low=1), draw_seed(seed))
+        settings = Settings(level, anytime, rounds, replays, first)
         return compared(*evaluate_learners(named, logged, settings))
     if estimator == "replay":
         raise ArgumentError(wanted("estimator", "'dr', 'ips', 'snips' or 'adaptive' for a distribution", estimator))
@@ -131,6 +133,8 @@ def evaluate(
         real("largest_weight", largest_weight, low=1)
     courses = {}
     for name, candidate in candidates.items():
+        if largest_weight is not None:
+            _check_largest(largest_weight, candidate, logged)
         largest = known_weight(logged, candidate) if largest_weight is None else float(largest_weight)
         courses[name] = Course(logged, candidate, estimator, estimates, largest)
     return follow(courses, level=level, anytime=anytime)
@@ -142,3 +146,11 @@ def _named(policy: Any, logged: Logged) -> dict[str, Any]:
         return {"policy": policy}
     several = all(learns(each) or callable(each) or hasattr(each, "__len__") for each in policy.values())
     return dict(policy) if several and all(isinstance(name, str) for name in policy) else {"policy": policy}
+
+
+def _check_largest(largest: float, candidate: Candidate, logged: Logged) -> None:
+    """Refuse a largest weight that a row exceeds."""
+    weights = candidate.probabilities[candidate.which, logged.codes] / logged.chances
+    if weights.max() > largest * (1 + 1e-9):
+        what = f"at least the weight of row {int(weights.argmax()) + 1}, {weights.max():.6g}"
+        raise ArgumentError(wanted("largest_weight", what, largest))

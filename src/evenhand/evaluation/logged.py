@@ -119,7 +119,7 @@ def read_logged(
         every,
         fixed,
         propensity is None,
-        _contexts(frame, contexts),
+        _contexts(frame, contexts, len(arms)),
         frame,
         position is not None,
     )
@@ -191,15 +191,16 @@ def _fixed_chances(chances: Floats, codes: Ints, at: Ints, arms: int, places: in
     return (every if complete else None), fixed
 
 
-def _contexts(frame: pd.DataFrame, given: Any) -> Floats | None:
+def _contexts(frame: pd.DataFrame, given: Any, arms: int) -> Floats | None:
     if given is None:
         return None
     names = [given] if isinstance(given, str) else given
     if isinstance(names, (list, tuple)) and all(isinstance(name, str) for name in names) and names:
         return np.column_stack([numbers(frame, composed(name)) for name in names])
     shown = as_floats(given)
-    what = f"names of columns, or an array of numbers of shape ({len(frame)}, d) or ({len(frame)}, arms, d)"
-    if shown is None or shown.ndim not in (2, 3) or len(shown) != len(frame) or not np.isfinite(shown).all():
+    what = f"names of columns, or an array of numbers of shape ({len(frame)}, d) or ({len(frame)}, {arms}, d)"
+    fits = shown is not None and shown.shape[:-1] in ((len(frame),), (len(frame), arms)) and shown.shape[-1] > 0
+    if shown is None or not fits or not np.isfinite(shown).all():
         got = given if shown is None else f"an array of shape {shown.shape}"
         raise ContextError(wanted("contexts", what, got))
     return shown

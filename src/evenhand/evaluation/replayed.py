@@ -27,7 +27,8 @@ Interval = tuple[float, float]
 
 def learns(policy: Any) -> bool:
     """Return whether a policy decides by what it was told, so that it has to be replayed."""
-    return callable(getattr(policy, "ask", None)) and callable(getattr(policy, "tell", None))
+    both = callable(getattr(policy, "ask", None)) and callable(getattr(policy, "tell", None))
+    return both and not isinstance(policy, type)
 
 
 class Settings(NamedTuple):
