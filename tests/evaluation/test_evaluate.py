@@ -197,18 +197,14 @@ def live(policy, rounds, seed):
 
 @pytest.mark.parametrize("shown", [False, True], ids=["queues", "rejection"])
 def test_a_replay_is_worth_what_the_policy_earns_live(shown):
-    """Means over 120 logs: 4.5 standard errors are 0.03."""
+    """Means over 60 logs: four standard errors are 0.04."""
     values = []
-    for seed in range(120):
+    for seed in range(60):
         log = drawn(300 if shown else 160, seed + 10, chances={"a": 0.4, "b": 0.3, "c": 0.3})
         log["x"] = 0.0
-        values.append(
-            eh.evaluate(
-                log, UCB1(), **COLUMNS, contexts=["x"] if shown else None, rounds=25 if shown else None, replays=1
-            ).value
-            if not shown
-            else eh.evaluate(log, Thompson(seed=seed), **COLUMNS, contexts=["x"], rounds=30, replays=1).value
-        )
+        settings = {"contexts": ["x"], "rounds": 30} if shown else {}
+        policy = Thompson(seed=seed) if shown else UCB1()
+        values.append(eh.evaluate(log, policy, **COLUMNS, **settings, replays=1).value)
     expected = live(Thompson(), 30, 1) if shown else live(UCB1(), 36, 1)
     assert np.mean(values) == pytest.approx(expected, abs=0.04)
 
@@ -228,18 +224,11 @@ def test_the_promise_is_audited_on_the_replay():
 
 
 def test_the_rounds_that_are_sure_are_reached_by_every_learner():
-    class Stubborn:
-        def choose(self):
-            return 2
-
-        def update(self, index, reward):
-            pass
-
     log = drawn(400)
     least = log["arm"].value_counts().min()
     plain = eh.evaluate(log, EpsilonGreedy(), **COLUMNS, replays=2)
     assert plain.rounds == least
-    fair = eh.evaluate(log, DeadlineLearn(Stubborn(), {"a": 0.3, "b": 0.3, "c": 0}), **COLUMNS, replays=1)
+    fair = eh.evaluate(log, DeadlineLearn(UCB1(), {"a": 0.3, "b": 0.3, "c": 0}), **COLUMNS, replays=1)
     assert fair.rounds > 1.5 * least
     assert fair.reached >= fair.rounds
     with pytest.raises(TableError, match=r"rounds: wanted at most \d+, as a replay ends there, got 400"):

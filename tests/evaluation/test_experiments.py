@@ -51,6 +51,7 @@ def test_the_quick_experiments_run(name):
     assert all(verdict.word in ("reproduced", "inconclusive") for verdict in report.verdicts)
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_what_two_per_cent_for_every_item_cost_agrees_with_the_same_policy_run_live(data_folder):
     log = fetch_open_bandit("random", "men")
