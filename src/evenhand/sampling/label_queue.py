@@ -352,7 +352,8 @@ class LabelQueue(Conversation):
             If the model gives no probabilities, or fewer items than folds are labelled.
         """
         checked_whole("n", n, 1)
-        return doubts_table(self, checked_whole("folds", folds, 2), child(self.seed, 2)).head(n)
+        parts = checked_whole("folds", folds, 2)
+        return doubts_table(self.sampler, self._items, self._assignment.places, parts, child(self.seed, 2)).head(n)
 
     @locked
     def forecast(self, labels: int = 100, *, price: float = 0.0) -> Forecast:

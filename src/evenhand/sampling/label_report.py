@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 from evenhand.errors import ArgumentError, wanted
 from evenhand.rng import generator
 from evenhand.sampling.annotations import Annotations, flip_rate
-from evenhand.sampling.label_items import LABELLED, Items
+from evenhand.sampling.label_items import LABELLED, PURPOSES, Items
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from evenhand.sampling.label_queue import LabelQueue
     from evenhand.sampling.sampler import Sampler
 
 __all__ = ["annotations_table", "doubts_table", "labelled_table", "noise_table", "progress_table"]
@@ -72,20 +71,20 @@ def noise_table(sampler: Sampler, items: Items, annotations: Annotations) -> pd.
     return pd.DataFrame(columns, index=pd.Index(items.groups, name="group"))
 
 
-def doubts_table(queue: LabelQueue, folds: int, seed: int) -> pd.DataFrame:
+def doubts_table(sampler: Sampler, items: Items, places: NDArray[np.int64], folds: int, seed: int) -> pd.DataFrame:
     """Return the labelled items to which cross-validation gives another label, the least probable label first."""
     import pandas as pd
 
-    if getattr(queue.model, "certain", False):
-        raise ArgumentError(wanted("model", "one that predicts probabilities", queue.model))
-    told = pd.concat([queue.training, queue.validation], ignore_index=True)
+    if getattr(sampler.model, "certain", False):
+        raise ArgumentError(wanted("model", "one that predicts probabilities", sampler.model))
+    told = pd.concat([labelled_table(sampler, items, places, name) for name in PURPOSES], ignore_index=True)
     if len(told) < folds:
         raise ArgumentError(wanted("folds", f"at most the {len(told)} items that are labelled", folds))
-    rows, known = queue.sampler.training.joined(queue.sampler.validation), np.array(queue.sampler.known_classes)
+    rows, known = sampler.training.joined(sampler.validation), np.array(sampler.known_classes)
     part = generator(seed).permutation(len(told)) % folds
     chances = np.zeros((len(told), max(2, len(known))))
     for fold in range(folds):
-        model = queue.model.fresh()
+        model = sampler.model.fresh()
         model.begin(tuple(known.tolist()))
         model.update(rows.taken(np.flatnonzero(part != fold)), 0)
         chances[part == fold] = model.predict_proba(rows.X[: rows.count][part == fold])

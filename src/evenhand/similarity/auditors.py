@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import permutations
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +23,6 @@ from evenhand.similarity.verdicts import Verdict
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from evenhand.similarity.learner import DistanceLearner
 
 __all__ = [
     "UNKNOWN", "Suspect", "agreement", "checked_auditor", "checked_rates", "heard", "is_due", "learned_rates",
@@ -38,6 +36,38 @@ UNKNOWN = WRONG / (WRONG + RIGHT)
 """The rate of an auditor of whom nothing is known."""
 
 PASSES = 4
+
+
+class Belief(Protocol):
+    """What a metric learner says here of what it believes."""
+
+    error_rate: float
+    rates: dict[str, float]
+    shared: bool
+    dimension: int | None
+    copies: int
+
+    @property
+    def state(self) -> Any:
+        """The belief's arrays."""
+        ...
+
+    @property
+    def verdicts(self) -> Sequence[Verdict]:
+        """The verdicts that it knows."""
+        ...
+
+    def fresh(self) -> Belief:
+        """Return one of the same configuration that knows nothing."""
+        ...
+
+    def begin(self, dimension: int, copies: int) -> None:
+        """Begin with features of this dimension, and so many metrics."""
+        ...
+
+    def relive(self, verdicts: Sequence[Verdict], rates: dict[str, float]) -> None:
+        """Learn from these verdicts alone, at these rates of error."""
+        ...
 
 
 class Suspect(NamedTuple):
@@ -85,7 +115,7 @@ def last_due(count: int) -> int:
     return (count >> step) << step if count >= 4 else 0
 
 
-def learned_rates(learner: DistanceLearner, verdicts: Sequence[Verdict]) -> dict[str, float]:
+def learned_rates(learner: Belief, verdicts: Sequence[Verdict]) -> dict[str, float]:
     """Return the share of wrong verdicts of each auditor: the mean of its posterior after a few passes.
 
     The learner is not changed: it only says what belief to begin with.
@@ -105,19 +135,19 @@ def learned_rates(learner: DistanceLearner, verdicts: Sequence[Verdict]) -> dict
     return rates
 
 
-def suspects(learner: DistanceLearner) -> list[Suspect]:
+def suspects(learner: Belief) -> list[Suspect]:
     """Return each verdict with the probability that it is wrong, the likeliest first."""
     told = learner.verdicts
     found = [Suspect(v.id, float(wrong), v) for v, wrong in zip(told, chances(learner, told), strict=True)]
     return sorted(found, key=lambda one: -one.wrong)
 
 
-def chances(learner: DistanceLearner, verdicts: Sequence[Verdict]) -> NDArray[np.float64]:
+def chances(learner: Belief, verdicts: Sequence[Verdict]) -> NDArray[np.float64]:
     """Return the probability that each verdict is wrong, by the belief as it is now."""
     return np.array([_chance(learner, verdict) for verdict in verdicts])
 
 
-def _chance(learner: DistanceLearner, verdict: Verdict) -> float:
+def _chance(learner: Belief, verdict: Verdict) -> float:
     state, copy = learner.state, 0 if learner.shared else verdict.pair
     away = verdict.x - verdict.y
     direction = state.scales * away[state.rows] * away[state.columns]
