@@ -1,5 +1,6 @@
 """Experiments for Gillen, Jung, Kearns and Roth (2018), which has none of its own."""
 
+from evenhand.experiments.similarity.auditing import auditors
 from evenhand.experiments.similarity.noise import noise
 from evenhand.experiments.similarity.people import compas, diabetes
 from evenhand.experiments.similarity.regret import baselines, many, regret
@@ -7,6 +8,7 @@ from evenhand.experiments.similarity.violations import adversary, learners, shar
 
 __all__ = [
     "adversary",
+    "auditors",
     "baselines",
     "compas",
     "diabetes",
