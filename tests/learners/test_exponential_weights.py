@@ -109,3 +109,12 @@ def test_exp3_with_a_horizon_keeps_its_bound_against_the_best_arm():
     bound = 2.63 * math.sqrt(rounds * ARMS * math.log(ARMS))
     regret = history.regret.isel(round=-1)
     assert float(regret.mean()) + 5 * float(regret.std()) / math.sqrt(replications) < bound
+
+
+@pytest.mark.parametrize(("promise", "available"), [({"caps": {"a": 0.6}}, None), ({}, ["b", "c", "d"])])
+def test_exp3_learns_under_a_rule_that_ranks_arms(promise, available):
+    policy = eh.quotas.DeadlineLearn(Exp3(seed=1), {"a": 0.1, "b": 0.1, "c": 0.1, "d": 0.1}, **promise)
+    for _ in range(600):
+        decision = policy.ask(available=available)
+        policy.tell(decision, float(decision.arm == "c"))
+    assert policy.pulls["c"] > 300

@@ -63,7 +63,10 @@ def choose(params: Exp3Params, state: Exp3State, contexts: Floats, round: int, w
 @kernel
 def update(params: Exp3Params, state: Exp3State, contexts: Floats, index: int, reward: float, ticket: Ticket) -> None:
     arms = state.weights.size
-    state.weights[index] += params.exploration * reward / (arms * ticket.probability)
+    chance = ticket.probability
+    if math.isnan(chance):  # decided by a ranking of the arms: the learner's own latest probability stands in
+        chance = max(state.probabilities[index], params.exploration / arms)
+    state.weights[index] += params.exploration * reward / (arms * chance)
     highest = state.weights[0]
     for i in range(1, arms):
         highest = max(highest, state.weights[i])
@@ -97,6 +100,9 @@ class Exp3(KernelPolicy):
     ...     learner.tell(decision, 1.0 if decision.arm == "tea" else 0.2)
     >>> bool(learner.ask().probabilities[0] > 0.9)
     True
+
+    Where a rule over it ranks the arms (caps, sets, arms on offer), nobody knows the probability of a
+    decision. The learner's own latest probability of the arm then stands in, and the bound below is not proved.
 
     Source: Auer, Cesa-Bianchi, Freund, Schapire (2002), Corollary 3.2: against the best single arm, the expected regret
     for rewards in [0, 1] is at most 2.63 sqrt(T k ln k) with the exploration of the horizon.
