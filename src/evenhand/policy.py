@@ -16,24 +16,25 @@ from __future__ import annotations
 
 import copy
 import math
-import zlib
 from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, get_args
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from evenhand.arguments import as_float, as_floats, is_whole
 from evenhand.arguments import whole as whole_number
-from evenhand.chances import WAITING, Chances, Deferred, copied
+from evenhand.chances import WAITING, Deferred, copied
 from evenhand.conversation import Conversation, locked
 from evenhand.errors import ArgumentError, ContextError, RewardError, wanted
+from evenhand.kernel_set import Kernels, Ticket, certain, drawn, unknown, without_ticket
 from evenhand.kernels.arrays import Floats, Ints, Words
-from evenhand.kernels.compose import OPEN, Gradual, bind, entry, interpreted, kernel
+from evenhand.kernels.compose import OPEN, Gradual, entry, interpreted, kernel
 from evenhand.kernels.flatten import flat, names, packer
 from evenhand.labels import by_label, in_columns, in_order
 from evenhand.pooling import Pool
 from evenhand.protocol import Decision, Label, arm_labels, find_label, places
+from evenhand.reasons import CODE_BITS, CODES, FORCED, REASONS, is_forced, reason
 from evenhand.rng import Seed, draw_seed, stream
 from evenhand.saved import fill, item, refused, whole
 from evenhand.warm_start import columns_of, rows_of
@@ -54,14 +55,6 @@ __all__ = [
     "unknown",
 ]
 
-REASONS: dict[int, str] = {}
-"""What the reason numbers of `choose` mean; filled by `reason` when a policy's module is imported."""
-
-ReasonCode = Literal["other", "forced", "untried", "explored", "greedy", "optimistic", "sampled", "drawn", "learner"]
-CODES: tuple[ReasonCode, ...] = get_args(ReasonCode)
-CODE_BITS = 32
-"""A reason's number is the position of its code in `CODES`, above this many bits of its words."""
-
 LARGEST = 1e100
 """How large a number of contexts or a reward may be: squares and sums of these are finite."""
 
@@ -69,111 +62,6 @@ NO_CONTEXTS: Floats = np.zeros((0, 0))
 PLAIN_WORK, PLAIN_CALL = 1_000_000, 100
 """A policy's kernels are compiled when they have touched so many array entries as plain Python, a fraction of a second;
 a call counts as so many by itself."""
-
-
-class Ticket(NamedTuple):
-    """What a learner may know about the decision whose reward it is told.
-
-    Attributes
-    ----------
-    round : the round in which it was decided.
-    probability : the probability with which it was decided: 1 by a rule that draws nothing, nan where it is unknown.
-    """
-
-    round: int
-    probability: float
-
-
-learn: Any = OPEN
-
-
-@kernel
-def _without_ticket(params: Any, state: Any, contexts: Floats, index: int, reward: float, ticket: Ticket) -> None:
-    learn(params, state, contexts, index, reward)
-
-
-@kernel
-def certain(params: Any, state: Any, index: int) -> float:
-    """Return the probability of a decision that followed from what had happened before."""
-    return 1.0
-
-
-@kernel
-def unknown(params: Any, state: Any, index: int) -> float:
-    """Return nan, where decisions are drawn and nobody knows their distribution in numbers."""
-    return math.nan
-
-
-@kernel
-def drawn(params: Any, state: Any, index: int) -> float:
-    """Return the probability of the arm that was just drawn from `state.probabilities` (n_arms,)."""
-    return state.probabilities[index]
-
-
-class _Kernels(NamedTuple):
-    choose: Any
-    update: Any
-    probability: Any
-    rank: Any
-    chances: Chances | None
-
-
-class Kernels(_Kernels):
-    """The numeric core of a policy, see the head of this module.
-
-    Parameters
-    ----------
-    choose, update : its kernels.
-    probability : `probability(params, state, index)`, with which the last `choose` picked an arm: `certain`, `unknown`,
-        or `drawn` where the state keeps the distribution in a field `probabilities`.
-    rank : `rank(params, state, contexts, round, waiting, scores) -> reason`, which fills scores (n_arms,) so that the
-        arm that `choose` would take comes first; None for a policy that only knows the best. Where arms are not on
-        offer, or several are played in a round, it is asked in place of `choose`.
-    chances : how the probabilities of all arms are computed where `probability` is `unknown`, as they take longer than
-        the decision; None where nobody knows them.
-    """
-
-    __slots__ = ()
-
-    def __new__(
-        cls, choose: Any, update: Any, probability: Any = certain, rank: Any = None, chances: Chances | None = None
-    ) -> Self:
-        if update.function.__code__.co_argcount == 5:
-            update = bind(_without_ticket, learn=update)
-        return super().__new__(cls, choose, update, probability, rank, chances)
-
-
-def reason(text: str, code: ReasonCode = "other") -> int:
-    """Return the number under which kernels report this reason, the same number for the same words in any process.
-
-    Parameters
-    ----------
-    text : the reason in words, for whoever reads it.
-    code : the kind of the reason, for programs: "forced" by a promise, "untried", "explored" at random, "greedy" (the
-        best so far), "optimistic" (the highest bound), "sampled" (the best of a posterior sample), "drawn" from a
-        distribution, or the "learner"'s own.
-
-    Raises
-    ------
-    ArgumentError
-        If there is no such code, or the words have the number of others.
-    """
-    if code not in CODES:
-        raise ArgumentError(wanted("code", f"one of {', '.join(CODES)}", code))
-    number = CODES.index(code) << CODE_BITS | zlib.crc32(text.encode())
-    if REASONS.setdefault(number, text) != text:
-        raise ArgumentError(f"reason: {text!r} has the number of {REASONS[number]!r}; word it otherwise")
-    return number
-
-
-FORCED_CODE = CODES.index("forced")
-FORCED = reason("owed its share", "forced")
-
-
-@kernel
-def is_forced(why: int) -> bool:
-    """Say whether a decision was forced by a promise."""
-    return why >> CODE_BITS == FORCED_CODE
 
 
 class _Later:
@@ -767,7 +655,7 @@ class KernelPolicy(Conversation):
     def sees_ticket(self) -> bool:
         """Whether what learns from a reward looks at its ticket."""
         origin = self.kernels.update._origin
-        return origin is None or origin[0] is not _without_ticket
+        return origin is None or origin[0] is not without_ticket
 
     def _chance(self, probability: Deferred, index: int) -> float:
         """Return the probability of a decision, nan where nothing looks at it, which saves computing it."""

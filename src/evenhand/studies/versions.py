@@ -13,7 +13,9 @@ from evenhand.version import __version__
 
 __all__ = ["policy_version"]
 
-DECIDING = ("conversation.py", "features.py", "policy.py", "rng.py", "kernels", "promises", *registry.HOMES)
+DECIDING = (
+    "conversation.py", "features.py", "kernel_set.py", "policy.py", "rng.py", "kernels", "promises", *registry.HOMES,
+)  # fmt: skip
 """Files and folders of evenhand whose code may take part in a decision."""
 
 
