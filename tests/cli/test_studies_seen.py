@@ -146,7 +146,8 @@ def test_the_bandit_form_holds_propensities(played, tmp_path):
     answer("new", chance, "-p", "thompson", "--arms", "a,b")
     asked(chance)
     answer("tell", chance, "1", "1")
-    refused(ArgumentError, "does not say with which probabilities", "export", chance, "--form", "bandit", "--out", "-")
+    answer("export", chance, "--form", "bandit", "--out", tmp_path / "c.csv")
+    assert pd.read_csv(tmp_path / "c.csv")["propensity"].tolist() == [0.5]
 
 
 def test_a_search_is_shown_before_its_first_report(tmp_path, monkeypatch):

@@ -21,7 +21,8 @@ from evenhand.simulation.fit import check_fit
 from evenhand.simulation.history import Variables, assemble
 from evenhand.simulation.loop import foreign_learner, runs_compiled
 from evenhand.simulation.store import Store, remembered_seed, signature
-from evenhand.simulation.tasks import IN_PROCESS, Halt, chunks, interruptible, run_chunk, workers
+from evenhand.simulation.tasks import IN_PROCESS, Halt, chunks, interruptible, parallel_jobs, run_chunk
+from evenhand.simulation.team import MOST_WORKERS, Team
 from evenhand.simulation.world import KernelWorld
 from evenhand.traits import traits_of
 
@@ -49,6 +50,8 @@ def simulate(
     checkpoints: int | Sequence[int] = 200,
     spacing: Literal["even", "log"] = "even",
     delay: Any = None,
+    workers: int = 1,
+    exchange_rounds: int | None = 100,
     jobs: int = -1,
     backend: str | None = None,
     progress: bool = False,
@@ -74,7 +77,10 @@ def simulate(
     delay : after how many rounds a reward is told: a number; a list of logged delays, of which each round draws one;
         ("geometric", mean); None for at once. With delay d the reward of round t is told before round t + d + 1.
         `reward` and `regret` count a decision when it is taken.
-    jobs : workers; -1 for all cores.
+    workers : how many workers decide in turn, each by a copy of the policy that keeps its part of the promise; see
+        `Study.create(workers=)`.
+    exchange_rounds : after how many of its own rounds a worker exchanges what it learned; None for never.
+    jobs : processes or threads that compute; -1 for all cores.
     backend : joblib's: "threading" (default where all is compiled), "loky" (default otherwise), "sequential", "dask",
         "ray".
     progress : show a progress bar.
@@ -125,6 +131,11 @@ def simulate(
     if late is not None and hasattr(world, "replicate"):
         what = f"None: {type(world).__name__} plays rounds of its own, whose answers come at once"
         raise ArgumentError(wanted("delay", what, delay))
+    if is_whole(workers) and workers == 1:
+        played = named
+    else:
+        played = {name: _team(policy, world, workers, exchange_rounds) for name, policy in named.items()}
+    named = played
     kept = _checkpoints(checkpoints, spacing, int(rounds))
     _warn_of_shared_randomness(named, world, int(replications))
     promises, windows = _promises(named)
@@ -156,6 +167,8 @@ def simulate(
     }
     if late is not None:
         attributes["delay"] = str(late)
+    if workers != 1:
+        attributes["workers"] = int(workers)
 
     def assembled() -> xr.Dataset:
         return assemble(results, names, replications, kept, world, promises, attributes)
@@ -169,7 +182,7 @@ def simulate(
 
         inside = backend in IN_PROCESS or (backend == "loky" and jobs == 1)
         try:
-            with workers(jobs, backend) as parallel:
+            with parallel_jobs(jobs, backend) as parallel:
                 import joblib
 
                 deal = chunks(names, missing, size)
@@ -206,6 +219,16 @@ def simulate(
                 f"interrupted after {done} of {replications} replications; what was done is {where}", partial
             ) from None
     return assembled()
+
+
+def _team(policy: Any, world: Any, workers: Any, exchange_rounds: Any) -> Team:
+    if not is_whole(workers) or not 1 <= workers <= MOST_WORKERS:
+        raise ArgumentError(wanted("workers", f"a whole number from 1 to {MOST_WORKERS}", workers))
+    if exchange_rounds is not None and (not is_whole(exchange_rounds) or exchange_rounds < 1):
+        raise ArgumentError(wanted("exchange_rounds", "a whole number >= 1, or None for never", exchange_rounds))
+    if hasattr(world, "replicate"):
+        raise ArgumentError(wanted("workers", "1 in this world, which plays rounds of its own", workers))
+    return Team(policy, int(workers), None if exchange_rounds is None else int(exchange_rounds))
 
 
 def _named(policies: Any) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from evenhand.simulation.history import Variables, variables
 from evenhand.simulation.loop import replicate
 from evenhand.traits import traits_of
 
-__all__ = ["chunks", "interruptible", "run_chunk", "workers"]
+__all__ = ["chunks", "interruptible", "parallel_jobs", "run_chunk"]
 
 IN_PROCESS = ("threading", "sequential")
 
@@ -70,7 +70,7 @@ def chunks(names: list[str], missing: dict[str, list[int]], size: int) -> Iterat
 
 
 @contextlib.contextmanager
-def workers(jobs: int, backend: str) -> Iterator[Any]:
+def parallel_jobs(jobs: int, backend: str) -> Iterator[Any]:
     """Yield the `joblib.Parallel` of that backend, its results unordered as they come (with ray, all at the end).
 
     Raises

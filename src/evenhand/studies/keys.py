@@ -68,7 +68,7 @@ def new_key(role: Role) -> str:
     True
     """
     if role not in ALLOWED:
-        raise ArgumentError(wanted("role", f"one of {', '.join(ALLOWED)}", role))
+        raise ArgumentError(wanted("role", f"one of {', '.join(ROLES)}", role, "both is to decide and to report"))
     return f"eh_{role}_{secrets.token_hex(4)}_{secrets.token_urlsafe(32)}"
 
 

@@ -1,0 +1,139 @@
+"""Several workers that decide at the same time, as one policy: what distribution costs, before one pays for it.
+
+The workers take turns, which is one of the orders in which their decisions may come, and each keeps its part of the
+promise on its own rounds. What they learn they exchange every so many rounds of their own.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, Self
+
+from evenhand.errors import ArgumentError, SharesError, wanted
+from evenhand.policy import KernelPolicy
+from evenhand.promises.workers import Plan, least_tolerance, plan
+from evenhand.protocol import Decision, Label
+from evenhand.rng import Seed, child, draw_seed
+from evenhand.traits import traits_of
+
+__all__ = ["Team"]
+
+MOST_WORKERS = 1000
+BEGINNING = "the serial beginning"
+
+
+class Team:
+    """A policy that so many copies of another one decide in turn.
+
+    Parameters
+    ----------
+    policy : a learner, or `DeadlineLearn` with shares of single arms.
+    workers : how many.
+    exchange_rounds : after how many of its own rounds a worker exchanges what it learned with the others; None for
+        never.
+    seed : of the workers' streams.
+
+    Raises
+    ------
+    ArgumentError
+        If several workers cannot keep what the policy promises, or its statistics do not add over workers.
+    SharesError
+        If the tolerance is too small for so many; the message names the least that is enough.
+    """
+
+    def __init__(self, policy: Any, workers: int, exchange_rounds: int | None, seed: Seed = None) -> None:
+        self.policy, self.workers, self.exchange_rounds = policy, workers, exchange_rounds
+        self.seed = draw_seed(policy.seed if seed is None else seed)
+        traits = traits_of(policy)
+        self.arms, self.promise, self.kept = traits.arms, traits.promise, traits.kept
+        self.reward_range, self.contextual, self.dimension = traits.reward_range, traits.contextual, traits.dimension
+        self.learner, self.membership, self.groups = traits.learner, traits.membership, traits.groups
+        self._plan = _plan_of(policy, workers)
+        if exchange_rounds is not None:
+            policy.fresh(seed=0).begin_exchange()
+        self._members: list[Any] = []
+        self._asked: list[int] = []
+        self._reports: dict[str, dict[str, Any]] = {}
+        self._open: dict[tuple[str | None, int], int] = {}
+        self.round = 0
+
+    def config(self) -> dict[str, Any]:
+        """Return what the decisions depend on."""
+        return {"policy": self.policy, "workers": self.workers, "exchange_rounds": self.exchange_rounds}
+
+    def fresh(self, *, arms: Sequence[Label] | None = None, seed: Seed = None) -> Self:
+        """Return a team without memory; `arms` names the arms of a learner that has none yet."""
+        made = type(self)(self.policy, self.workers, self.exchange_rounds, seed)
+        made._members = [made._member(number, arms) for number in range(self.workers + 1)]
+        made._asked = [0] * len(made._members)
+        return made
+
+    def _member(self, number: int, arms: Sequence[Label] | None) -> Any:
+        """Return the policy of a worker from 1 on, or of the serial beginning, 0."""
+        if self._plan is None:
+            made = self.policy.fresh(arms=arms, seed=child(self.seed, number))
+        elif number:
+            behind = dict(zip(self.policy.arms, self._plan.endowment, strict=True))
+            made = self.policy._made_again(seed=child(self.seed, number), tolerance=0.0, behind=behind)
+        else:
+            shares = [Fraction(pulls, self._plan.rounds or 1) for pulls in self._plan.pulls]
+            named = dict(zip(self.policy.arms, shares, strict=True))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)
+                made = self.policy._made_again(seed=child(self.seed, 0), tolerance=0.0, shares=named)
+        if self.exchange_rounds is not None:
+            made.begin_exchange()
+        return made
+
+    def ask(self, *observed: Any) -> Decision:
+        """Have the worker whose turn it is decide."""
+        before = 0 if self._plan is None else self._plan.rounds
+        number = 0 if self.round < before else 1 + (self.round - before) % self.workers
+        if self.exchange_rounds and number and self._asked[number] % self.exchange_rounds == 0:
+            self._exchange(number)
+        decision: Decision = self._members[number].ask(*observed)
+        self.round += 1
+        self._asked[number] += 1
+        self._open[decision.token, decision.id] = number
+        return decision
+
+    def tell(self, decision: Decision, reward: Any) -> None:
+        """Tell the worker that decided."""
+        self._members[self._open.pop((decision.token, decision.id))].tell(decision, reward)
+
+    def _exchange(self, number: int) -> None:
+        """Publish what a worker learned, and take in what the others last published."""
+        for one in (0, number):
+            report = self._members[one].report() if self._asked[one] else None
+            if report is not None:
+                self._reports[_name(one)] = {**report, "number": self._asked[one]}
+        others = {name: report for name, report in self._reports.items() if name != _name(number)}
+        if others:
+            self._members[number].take_in(others)
+
+
+def _name(number: int) -> str:
+    return f"w{number}" if number else BEGINNING
+
+
+def _plan_of(policy: Any, workers: int) -> Plan | None:
+    traits = traits_of(policy)
+    promise = traits.promise
+    name = type(policy).__name__
+    if not isinstance(policy, KernelPolicy) or traits.windows or traits.plays > 1:
+        raise ArgumentError(wanted("policies", "a learner, or DeadlineLearn, for several workers", name))
+    if promise is None:
+        return None
+    if "behind" not in policy.config() or promise.caps or promise.sets or promise.behind is not None:
+        what = "DeadlineLearn with shares of single arms and a tolerance, for several workers"
+        raise ArgumentError(wanted("policies", what, name))
+    found = plan(promise.shares, promise.slack, workers)
+    if found is None:
+        least = least_tolerance(promise.shares, workers)
+        raise SharesError(
+            f"workers: {workers} workers that decide at the same time cannot keep these shares with a tolerance of "
+            f"{promise.tolerance:g}; a tolerance of {least} is enough"
+        )
+    return found
