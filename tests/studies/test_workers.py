@@ -97,14 +97,12 @@ def test_workers_do_not_decide_alike(file):
     assert sequences[0] != sequences[1]
 
 
-def test_a_worker_goes_on_where_it_stopped(place):
-    if place == ":memory:":
-        pytest.skip("gone with the process")
-    created(place, workers=2)[0].close()
-    first = Study.open(place, "ads", worker="w1")
+def test_a_worker_goes_on_where_it_stopped(shared):
+    created(shared, workers=2)[0].close()
+    first = Study.open(shared, "ads", worker="w1")
     one = first.ask()
     first.close()
-    again = Study.open(place, "ads", worker="w1")
+    again = Study.open(shared, "ads", worker="w1")
     assert again.ask().round == 2
     assert again.tell(one, 1.0) == "told"
     assert again.verify().ok
