@@ -33,7 +33,8 @@ def test_the_greedy_log_holds_the_chances_of_all_arms():
 
 
 @pytest.mark.data
-def test_thompson_sampling_is_evaluated_from_the_random_log(data_folder):
+def test_thompson_sampling_is_evaluated_from_the_random_log(data_folder, monkeypatch):
+    monkeypatch.setenv("EVENHAND_DATA", str(data_folder))
     (one,) = find("evaluation/open-bandit")
     report = one.run(quick=True)
     assert [verdict.word for verdict in report.verdicts] == ["reproduced"] * 3
@@ -53,7 +54,8 @@ def test_the_quick_experiments_run(name):
 
 @pytest.mark.slow
 @pytest.mark.data
-def test_what_two_per_cent_for_every_item_cost_agrees_with_the_same_policy_run_live(data_folder):
+def test_what_two_per_cent_for_every_item_cost_agrees_with_the_same_policy_run_live(data_folder, monkeypatch):
+    monkeypatch.setenv("EVENHAND_DATA", str(data_folder))
     log = fetch_open_bandit("random", "men")
     columns = {"arm": "item_id", "reward": "click"}
     policies = {
