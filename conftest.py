@@ -8,7 +8,9 @@ import pytest
 
 EXTRAS = {
     "dask": ["dask", "distributed"],
+    "docs": ["IPython", "ipykernel", "nbclient", "nbformat"],
     "fairlearn": ["fairlearn"],
+    "gymnasium": ["gymnasium"],
     "peers": ["mabwiser", "optuna", "river"],
     "postgresql": ["psycopg"],
     "ray": ["ray"],

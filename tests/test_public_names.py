@@ -131,3 +131,47 @@ def test_importing_evenhand_loads_nothing_heavy():
     code = f"import sys, evenhand; print(sorted({heavy!r} & set(sys.modules)))"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "[]"
+
+
+PACKAGES = [f"evenhand.{name}" for name in eh.PACKAGES]
+
+
+@pytest.mark.parametrize("package", ["evenhand", *PACKAGES])
+def test_a_package_lists_its_public_names_and_nothing_else(package):
+    module = importlib.import_module(package)
+    assert sorted(dir(module)) == sorted(module.__all__)
+    assert len(module.__all__) > 1
+    for name in dir(module):
+        assert getattr(module, name) is not None
+
+
+@pytest.mark.parametrize("package", eh.PACKAGES)
+def test_every_package_is_an_attribute_without_an_import(package):
+    import subprocess
+    import sys
+
+    code = f"import evenhand as eh; assert '{package}' in dir(eh); print(eh.{package}.__name__, *dir(eh.{package}))"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout.split() == [f"evenhand.{package}", *sorted(getattr(eh, package).__all__)]
+
+
+@pytest.mark.parametrize("use_jedi", [True, False], ids=["jedi", "dir"])
+def test_the_tab_key_of_ipython_offers_public_names_alone(use_jedi):
+    from IPython.core.completer import IPCompleter, provisionalcompleter
+
+    shell = IPCompleter(namespace={"eh": eh})
+    shell.use_jedi = use_jedi
+    shell.jedi_compute_type_timeout = 0
+    for package in ("", ".groups", ".datasets", ".plots"):
+        text = f"eh{package}."
+        with provisionalcompleter():
+            offered = {each.text.lstrip(".") for each in shell.completions(text, len(text))}
+        module = importlib.import_module(f"evenhand{package}")
+        public = {name for name in module.__all__ if not name.startswith("_")}
+        assert {name for name in offered if not name.startswith("_")} == public
+
+
+def test_a_loader_is_an_attribute_of_the_data_sets():
+    assert len(eh.datasets.load_diabetes()) == 442
+    with pytest.raises(AttributeError, match=r"no attribute 'load_nothing'; it has fetch_hepar2, .*load_adult"):
+        _ = eh.datasets.load_nothing

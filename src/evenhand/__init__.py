@@ -17,7 +17,21 @@ from typing import TYPE_CHECKING, Any
 from evenhand.version import __version__
 
 if TYPE_CHECKING:
-    from evenhand import audit, datasets, errors, groups, interventions, learners, plots, quotas, sampling, similarity
+    from evenhand import (
+        audit,
+        datasets,
+        errors,
+        evaluation,
+        groups,
+        interventions,
+        learners,
+        plots,
+        quotas,
+        sampling,
+        similarity,
+        simulation,
+        studies,
+    )
     from evenhand.checks import check_policy, check_promise, check_world
     from evenhand.evaluation import Comparison, Evaluation, evaluate
     from evenhand.protocol import Decision
@@ -28,7 +42,7 @@ if TYPE_CHECKING:
 
 PROBLEMS = ("quotas", "groups", "interventions", "sampling", "similarity")
 
-PACKAGES = (*PROBLEMS, "audit", "datasets", "errors", "learners", "plots")
+PACKAGES = (*PROBLEMS, "audit", "datasets", "errors", "evaluation", "learners", "plots", "simulation", "studies")
 HOMES = {
     "Comparison": "evaluation",
     "Decision": "protocol",
@@ -59,6 +73,7 @@ __all__ = [
     "datasets",
     "errors",
     "evaluate",
+    "evaluation",
     "groups",
     "interventions",
     "learners",
@@ -70,6 +85,8 @@ __all__ = [
     "save",
     "similarity",
     "simulate",
+    "simulation",
+    "studies",
 ]
 
 

@@ -210,3 +210,7 @@ def _beginning(value: Any, depth: int = 5) -> Any:
     if depth and type(value) is dict:
         return {key: _beginning(item, depth - 1) for key, item in islice(value.items(), SHOWN)}
     return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -3,3 +3,7 @@
 from evenhand.audit.parity import Parity, parity
 
 __all__ = ["Parity", "parity"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -5,3 +5,7 @@ from evenhand.evaluation.findings import Comparison, Evaluation
 from evenhand.evaluation.floors import under_shares
 
 __all__ = ["Comparison", "Evaluation", "evaluate", "under_shares"]
+
+
+def __dir__() -> list[str]:
+    return __all__

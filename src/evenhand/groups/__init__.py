@@ -25,3 +25,7 @@ __all__ = [
     "TopInterval",
     "round_regrets",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -15,3 +15,7 @@ __all__ = [
     "plot_shares",
     "plot_shortfall",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -62,3 +62,7 @@ __all__ = [
     "rademacher_deviation",
     "vc_deviation",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -37,3 +37,7 @@ __all__ = [
     "regret_bound",
     "violations_bound",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

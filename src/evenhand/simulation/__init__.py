@@ -4,3 +4,7 @@ from evenhand.simulation.simulate import simulate
 from evenhand.simulation.world import KernelWorld, WorldKernels
 
 __all__ = ["KernelWorld", "WorldKernels", "simulate"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -34,3 +34,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = importlib.import_module(f"{__name__}.{ON_DEMAND[name]}")
     return module if name == ON_DEMAND[name] else getattr(module, name)
+
+
+def __dir__() -> list[str]:
+    return __all__
