@@ -82,6 +82,7 @@ def evaluate(
         rounds=rounds,
         replays=replays,
         seed=seed,
+        progress=not json,
     )
     each: dict[str, Evaluation] = found.evaluations if len(named) > 1 else {next(iter(named)): found}
     if picture is not None:

@@ -122,7 +122,7 @@ def recommend(
         wished = {"pooled": pooled, "delta": delta, "evidence": evidence or None, "slack": slack, "costs": costs}
         running = _search(problem, search, tolerance, budget, wished)
     if not real and trial is None:
-        seed = _simulate(running, seed)
+        seed = _simulate(running, seed, quiet=json)
     if log is not None:
         running.learn(read_texts(log))
     if tell is not None:
@@ -193,16 +193,19 @@ def _search(problem: Problem, name: str, tolerance: float | None, budget: int | 
     return registry.get(f"interventions/{name}").cls(problem, **settings)
 
 
-def _simulate(running: Search, seed: int | None) -> int:
+def _simulate(running: Search, seed: int | None, *, quiet: bool) -> int:
     """Carry out the trials on the model itself; return the seed used."""
     from evenhand.interventions import SimulatedTrial
+    from evenhand.progress import ProgressBar
     from evenhand.rng import draw_seed
 
     world, seed = SimulatedTrial(running.problem), draw_seed(seed)
     world.reset(seed)
-    while not running.finished:
-        allocation = running.ask()
-        running.tell(allocation, *world.respond(allocation))
+    with ProgressBar("trials", running.budget, shown=not quiet) as bar:
+        while not running.finished:
+            allocation = running.ask()
+            running.tell(allocation, *world.respond(allocation))
+            bar.advance(running.trials - bar.done)
     return seed
 
 

@@ -104,32 +104,22 @@ def _sampler(scheme: str, world: TablePool, options: dict[str, Any], trend: floa
 
 
 def _run(sampler: Sampler, world: TablePool, budget: float, *, quiet: bool) -> Any:
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
+    from evenhand.progress import ProgressBar
     from evenhand.sampling import collect
 
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TextColumn("{task.completed:.0f} of {task.total:.0f}"),
-    )
-    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), disable=quiet) as progress:
-        task = progress.add_task("worst group's risk ...", total=budget)
+    with ProgressBar("worst group's risk ...", budget, shown=not quiet) as bar:
 
         def watch(running: Sampler) -> None:
+            said = None
             if running.rounds % 10 == 0:
                 sums, counts = running.validation_losses()
                 known = [(float(sums[z] / counts[z]), str(g)) for z, g in enumerate(running.groups) if counts[z]]
                 risk, group = max(known, default=(1.0, "?"))
-                progress.update(task, completed=running.spent, description=f"worst group's risk {risk:.3f} ({group})")
+                said = f"worst group's risk {risk:.3f} ({group})"
+            bar.advance(running.spent - bar.done, said)
 
         every = max(1, int(budget / (2 * sampler.batch) / 100))
-        history = collect(
-            sampler, world, rounds=len(world.y) + 1, checkpoints=range(1, len(world.y), every), watch=watch
-        )
-        progress.update(task, completed=sampler.spent)
-    return history
+        return collect(sampler, world, rounds=len(world.y) + 1, checkpoints=range(1, len(world.y), every), watch=watch)
 
 
 def _checked_groups(world: TablePool) -> None:

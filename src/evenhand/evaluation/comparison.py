@@ -9,6 +9,7 @@ from evenhand.evaluation.course import Course, look_rounds
 from evenhand.evaluation.diagnosis import notes_on, weights_of
 from evenhand.evaluation.findings import Comparison, Evaluation
 from evenhand.evaluation.sequences import Steps, lower_bound
+from evenhand.progress import ProgressBar
 
 __all__ = ["compared", "follow"]
 
@@ -32,7 +33,7 @@ def compared(evaluations: Mapping[str, Evaluation], together: Mapping[str, Inter
     return _answer(evaluations, rows)
 
 
-def follow(courses: Mapping[str, Course], *, level: float, anytime: bool) -> Evaluation | Comparison:
+def follow(courses: Mapping[str, Course], bar: ProgressBar, *, level: float, anytime: bool) -> Evaluation | Comparison:
     """Go through the log once and return the evaluation of each distribution, and of the differences from the first."""
     (first, base), *others = courses.items()
     pairs = {name: Pair(course, base) for name, course in others}
@@ -44,6 +45,7 @@ def follow(courses: Mapping[str, Course], *, level: float, anytime: bool) -> Eva
                 course.take(look, bounded=anytime)
             for pair in pairs.values():
                 pair.take()
+            bar.advance(base.rounds - bar.done)
         for name, course in courses.items():
             bounds[name] = course.interval(1 - level, *bounds[name]) if anytime else course.normal(level)
             curves[name].append((course.rounds, course.value, *bounds[name]))

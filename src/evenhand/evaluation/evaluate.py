@@ -14,6 +14,7 @@ from evenhand.evaluation.diagnosis import check_log, known_weight
 from evenhand.evaluation.logged import Logged, read_logged
 from evenhand.evaluation.models import read_estimates
 from evenhand.evaluation.replayed import Settings, evaluate_learners, learns
+from evenhand.progress import ProgressBar
 from evenhand.protocol import Label
 from evenhand.rng import Seed, draw_seed
 
@@ -44,6 +45,7 @@ def evaluate(
     largest_weight: float | None = None,
     replays: int = 10,
     seed: Seed = 0,
+    progress: bool = False,
 ) -> Any:
     """Return the value of a policy, with an interval, from a log of decisions that another policy took.
 
@@ -75,6 +77,7 @@ def evaluate(
     largest_weight : the largest pi(a) / p(a) that is possible, where it is known before the data, such as from the
         floor of a lottery. Where the chances never change it is known.
     seed : of the replay.
+    progress : show a progress bar, on standard error or in the notebook.
 
     Returns
     -------
@@ -104,6 +107,7 @@ def evaluate(
     one_of("estimator", estimator, ESTIMATORS)
     level = real("level", level, above=0, below=1)
     yes_or_no("anytime", anytime)
+    yes_or_no("progress", progress)
     whole("replays", replays, low=1)
     first = draw_seed(seed)
     logged = read_logged(
@@ -119,7 +123,8 @@ def evaluate(
             what = "'replay' for a policy that learns"
             raise ArgumentError(wanted("estimator", what, estimator, "the weights of a whole history multiply"))
         settings = Settings(level, anytime, rounds, replays, first)
-        return compared(*evaluate_learners(named, logged, settings))
+        with ProgressBar("replays", replays * len(named), shown=progress) as bar:
+            return compared(*evaluate_learners(named, logged, settings, bar))
     if estimator == "replay":
         raise ArgumentError(wanted("estimator", "'dr', 'ips', 'snips' or 'adaptive' for a distribution", estimator))
     check_log(logged, arm)
@@ -137,7 +142,8 @@ def evaluate(
             _check_largest(largest_weight, candidate, logged)
         largest = known_weight(logged, candidate) if largest_weight is None else float(largest_weight)
         courses[name] = Course(logged, candidate, estimator, estimates, largest)
-    return follow(courses, level=level, anytime=anytime)
+    with ProgressBar("rows", len(logged.codes), shown=progress) as bar:
+        return follow(courses, bar, level=level, anytime=anytime)
 
 
 def _named(policy: Any, logged: Logged) -> dict[str, Any]:

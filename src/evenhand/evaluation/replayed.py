@@ -16,6 +16,7 @@ from evenhand.evaluation.logged import Logged
 from evenhand.evaluation.replay import Replayed, least_chance, read_learner, replay, sure_rounds
 from evenhand.evaluation.sequences import running_mean
 from evenhand.kernels.arrays import Floats
+from evenhand.progress import ProgressBar
 
 if TYPE_CHECKING:
     from evenhand.quotas import Audit
@@ -42,7 +43,7 @@ class Settings(NamedTuple):
 
 
 def evaluate_learners(
-    policies: Mapping[str, Any], logged: Logged, settings: Settings
+    policies: Mapping[str, Any], logged: Logged, settings: Settings, bar: ProgressBar
 ) -> tuple[dict[str, Evaluation], dict[str, Interval]]:
     """Return the evaluation of each policy over the same number of rounds, and an interval of each, all of which hold
     together.
@@ -64,9 +65,12 @@ def evaluate_learners(
         expected = len(logged.codes) * least_chance(logged)
         sure = int(max(0.0, expected - 3 * expected**0.5))
     rounds = max(2, sure) if settings.rounds is None else whole("rounds", settings.rounds, low=2)
-    runs = {}
+    runs: dict[str, list[Replayed]] = {}
     for name, policy in ready.items():
-        runs[name] = [replay(policy, logged, settings.seed, number) for number in range(settings.replays)]
+        runs[name] = []
+        for number in range(settings.replays):
+            runs[name].append(replay(policy, logged, settings.seed, number))
+            bar.advance()
         reached = min(len(run.rewards) for run in runs[name])
         if reached < rounds:
             what, mend = f"at most {reached}, as a replay ends there", "ask for fewer, or bring a longer log"

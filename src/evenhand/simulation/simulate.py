@@ -15,6 +15,7 @@ from evenhand.arguments import is_whole
 from evenhand.conversation import untaught
 from evenhand.errors import ArgumentError, SimulationInterrupted, wanted
 from evenhand.kernels.arrays import Ints
+from evenhand.progress import ProgressBar
 from evenhand.rng import Seed, draw_seed
 from evenhand.simulation.delay import read_delay
 from evenhand.simulation.fit import check_fit
@@ -83,7 +84,7 @@ def simulate(
     jobs : processes or threads that compute; -1 for all cores.
     backend : joblib's: "threading" (default where all is compiled), "loky" (default otherwise), "sequential", "dask",
         "ray".
-    progress : show a progress bar.
+    progress : show a progress bar, on standard error or in the notebook.
     store : a folder in which finished replications are kept; called again with the same arguments, only the rest is
         played.
 
@@ -173,12 +174,13 @@ def simulate(
     def assembled() -> xr.Dataset:
         return assemble(results, names, replications, kept, world, promises, attributes)
 
-    with interruptible() as halt, _bar(progress, rounds * sum(map(len, missing.values()))) as advance:
+    to_play = rounds * sum(map(len, missing.values()))
+    with interruptible() as halt, ProgressBar("rounds", to_play, shown=progress) as bar:
 
         def tick(done: int) -> None:
             if halt.is_set():
                 raise Halt
-            advance(done)
+            bar.advance(done)
 
         inside = backend in IN_PROCESS or (backend == "loky" and jobs == 1)
         try:
@@ -206,7 +208,7 @@ def simulate(
                         if keep is not None:
                             keep.write(name, r, result)
                     if not inside:
-                        advance(rounds * len(found))
+                        bar.advance(rounds * len(found))
         except (KeyboardInterrupt, Halt):
             partial = assembled()
             done = partial.sizes["replication"]
@@ -318,21 +320,3 @@ def _promises(named: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     return {name: shares for name, (shares, _) in found.items()}, {
         name: windows for name, (_, windows) in found.items()
     }
-
-
-class _bar:
-    """A progress bar in rounds, or nothing."""
-
-    def __init__(self, shown: bool, total: int) -> None:
-        from rich.console import Console
-        from rich.progress import Progress
-
-        self.progress = Progress(console=Console(stderr=True), disable=not shown)
-        self.task = self.progress.add_task("rounds", total=total)
-
-    def __enter__(self) -> Any:
-        self.progress.start()
-        return lambda done: self.progress.advance(self.task, done)
-
-    def __exit__(self, *error: object) -> None:
-        self.progress.stop()

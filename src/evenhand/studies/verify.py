@@ -12,6 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, func, select
 
 from evenhand.errors import EvenhandError, ReplayError, StoreError
+from evenhand.progress import tracked
 from evenhand.protocol import Label
 from evenhand.state import from_bytes, to_bytes
 from evenhand.studies.chain import Entry, check_link, genesis
@@ -130,8 +131,8 @@ def verify(
                 problems.append(str(error))
             last, _ = log.last(connection)
             entries = log.rows(connection, count.sequence, up_to=last)
-            shown = _track(entries, last - count.sequence) if progress else entries
-            problems += _follow(shown, verifier, count)
+            seen = tracked(entries, "replaying", last - count.sequence, shown=progress, stderr=False)
+            problems += _follow(seen, verifier, count)
             problems += _missing(connection, log.study, last, count.sequence)
     except StoreError as error:
         problems.append(str(error))
@@ -290,9 +291,3 @@ class _Verifier:
     def mark(self, birth: str) -> bytes | None:
         """Return the mark of what was reached, None where this version of the code could not get there."""
         return None if self._policy is None else Mark.of(birth, to_bytes(self._policy), self.count).to_bytes()
-
-
-def _track(entries: Iterable[Entry], total: int) -> Iterable[Entry]:
-    from rich.progress import track
-
-    return track(entries, description="replaying", total=total)

@@ -1,0 +1,154 @@
+"""One bar for every long call: the same in a terminal and in a notebook, and nothing where nothing is asked for."""
+
+import subprocess
+import sys
+import threading
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+
+import evenhand as eh
+from evenhand import progress
+from evenhand.errors import ArgumentError
+from evenhand.progress import ProgressBar, tracked
+
+LOG = pd.DataFrame({"item": ["a", "b"] * 50, "click": [1.0, 0.0, 0.0, 0.0] * 25, "p": 0.5})
+
+
+@pytest.fixture
+def notebook(monkeypatch):
+    """A notebook that remembers what it was shown: for each output the text of each of its pictures."""
+    outputs = []
+
+    class Handle:
+        def display(self, data, *, raw):
+            self.pictures = [data["text/plain"]]
+            outputs.append(self.pictures)
+
+        def update(self, data, *, raw):
+            assert raw
+            assert set(data) == {"text/plain", "text/html"}
+            self.pictures.append(data["text/plain"])
+
+    shell = SimpleNamespace(get_ipython=lambda: SimpleNamespace(kernel=object()))
+    monkeypatch.setitem(sys.modules, "IPython", shell)
+    monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(DisplayHandle=Handle))
+    monkeypatch.setattr(progress, "SECONDS", 0.0)
+    return outputs
+
+
+def test_a_notebook_shows_one_bar_and_draws_it_anew(notebook):
+    with ProgressBar("rounds <of 4>", 4) as bar:
+        for _ in range(4):
+            bar.advance()
+    (pictures,) = notebook
+    assert [picture.split(",")[0] for picture in pictures[1:]] == [
+        *(f"rounds <of 4>: {share}%" for share in (0, 25, 50, 75, 100, 100)),
+    ]
+
+
+def test_what_is_counted_is_escaped_in_html(monkeypatch, notebook):
+    shown = []
+    monkeypatch.setattr(
+        sys.modules["IPython.display"].DisplayHandle, "update", lambda self, data, raw: shown.append(data["text/html"])
+    )
+    with ProgressBar("<script>", 1):
+        pass
+    assert all("<script>" not in html and "&lt;script&gt;" in html for html in shown)
+
+
+def test_a_bar_is_drawn_ten_times_a_second_at_most(monkeypatch, notebook):
+    monkeypatch.setattr(progress, "SECONDS", 1000.0)
+    with ProgressBar("rounds", 1000) as bar:
+        for _ in range(1000):
+            bar.advance()
+    (pictures,) = notebook
+    assert len(pictures) == 3  # empty, at the start, at the end
+    assert pictures[-1].startswith("rounds: 100%")
+
+
+def test_threads_may_advance_a_bar(notebook):
+    with ProgressBar("rounds", 400) as bar:
+        threads = [threading.Thread(target=lambda: [bar.advance() for _ in range(100)]) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert bar.done == 400
+
+
+def test_a_terminal_shows_it_on_standard_error(capsys):
+    with ProgressBar("rounds", 10) as bar:
+        bar.advance(10, "all [bold]rounds")
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "all [bold]rounds" in said.err
+    assert "100%" in said.err
+
+
+def test_a_failure_ends_the_bar(capsys):
+    def halfway():
+        yield from range(5)
+        raise RuntimeError("halfway")
+
+    with pytest.raises(RuntimeError, match="halfway"):
+        list(tracked(halfway(), "items", 10))
+    assert "50%" in capsys.readouterr().err
+
+
+def test_items_are_tracked_as_they_come(capsys):
+    assert list(tracked(iter("abc"), "letters", 3)) == ["a", "b", "c"]
+    assert "letters" in capsys.readouterr().err
+    assert list(tracked(iter("abc"), "letters", 3, shown=False)) == ["a", "b", "c"]
+    assert capsys.readouterr() == ("", "")
+
+
+def evaluate_distribution(shown):
+    return eh.evaluate(LOG, {"a": 0.9, "b": 0.1}, arm="item", reward="click", propensity="p", progress=shown)
+
+
+def replay(shown):
+    return eh.evaluate(LOG, eh.learners.UCB1(), arm="item", reward="click", replays=3, progress=shown)
+
+
+def simulate(shown):
+    world = eh.quotas.BernoulliArms([0.7, 0.5])
+    return eh.simulate(eh.learners.UCB1(), world, rounds=50, replications=3, seed=1, jobs=1, progress=shown)
+
+
+def verify(shown):
+    study = eh.Study.create(":memory:", eh.learners.UCB1(arms=2), name="one")
+    study.ask()
+    return study.verify(progress=shown)
+
+
+CALLS = {"rows": evaluate_distribution, "replays": replay, "rounds": simulate, "replaying": verify}
+
+
+@pytest.mark.parametrize("counted", CALLS)
+def test_every_long_call_shows_one_bar_in_a_notebook(counted, notebook, capsys):
+    CALLS[counted](False)
+    assert notebook == []
+    CALLS[counted](True)
+    (pictures,) = notebook
+    assert pictures[1].startswith(f"{counted}: 0%")
+    assert pictures[-1].startswith(f"{counted}: 100%")
+    assert len(pictures) > 3
+    assert capsys.readouterr() == ("", "")
+
+
+def test_an_evaluation_is_the_same_with_and_without_a_bar(capsys):
+    assert str(replay(True)) == str(replay(False))
+    assert "replays" in capsys.readouterr().err
+    with pytest.raises(ArgumentError, match="progress: wanted True or False, got 'yes'"):
+        replay("yes")
+
+
+def test_no_bar_imports_nothing_to_draw_one():
+    code = (
+        "import sys, evenhand as eh; eh.simulate(eh.learners.UCB1(), eh.quotas.BernoulliArms([0.7, 0.5]), rounds=5,"
+        "seed=1, jobs=1); print(sorted({'rich', 'IPython', 'tqdm'} & set(sys.modules)))"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout.strip() == "[]"
