@@ -104,6 +104,38 @@ def test_the_course_of_a_study(lively):
     assert (len(fewer["round"]), fewer["round"][-1]) == (5, 40)
 
 
+def test_the_course_says_when_each_round_was_decided(lively):
+    series = lively.read("/studies/ads/series")
+    listed = lively.read("/studies/ads/decisions?limit=500&order=oldest")["decisions"]
+    assert series["at"] == [one["at"] for one in listed]
+
+
+def test_some_rounds_are_read_as_densely_as_is_asked_for(served, monkeypatch):
+    monkeypatch.setattr("evenhand.studies.statistics.MOMENTS", 10)
+    for one in served.ask(json={"count": 300}).json()["decisions"]:
+        served.tell({"ticket": one["ticket"], "reward": one["index"]})
+    whole, some = served.read("/studies/ads/series"), served.read("/studies/ads/series?first=101&last=160")
+    models.SeriesOut.model_validate(some)
+    assert len(whole["round"]) < 30
+    assert some["round"] == list(range(101, 161))
+    exact = served.read("/studies/ads/series?first=1&points=1000")
+    assert exact["round"] == list(range(1, 301))
+    for name in ("at", "reward_mean", "reward_recent", "forced"):
+        assert some[name] == exact[name][100:160]
+    for name in ("shares", "shortfall"):
+        assert some[name] == [row[100:160] for row in exact[name]]
+        assert [row[-1] for row in whole[name]] == [row[-1] for row in exact[name]]
+    assert served.read("/studies/ads/series?first=150&last=250&points=3")["round"] == [150, 200, 250]
+    assert served.read("/studies/ads/series?first=299&last=10000")["round"] == [299, 300]
+    assert served.read("/studies/ads/series?first=301")["round"] == []
+
+
+def test_rounds_in_the_wrong_order_are_refused(served):
+    answer = served.send("read", "GET", "/studies/ads/series?first=9&last=3")
+    assert answer.status_code == 422
+    assert answer.json()["error"]["message"] == "last: wanted a round >= first, which is 9, got 3"
+
+
 def test_the_course_ends_with_all_reports_so_far(served):
     decisions = served.ask(json={"count": 4}).json()["decisions"]
     assert served.read("/studies/ads/series")["reward_recent"] == [None] * 4
@@ -136,6 +168,23 @@ def test_decisions_come_newest_first_page_by_page(lively):
     assert [one["id"] for one in seen] == list(range(40, 0, -1))
     assert [one["status"] for one in seen[-5:]] == ["forgotten", "open", "told", "told", "told"]
     assert [one["reward"] for one in seen[-5:]][:2] == [None, None]
+
+
+def test_the_tickets_that_wait_longest_come_first_where_that_is_asked_for(lively):
+    seen, after = [], ""
+    while True:
+        page = lively.read(f"/studies/ads/decisions?open=true&order=oldest&limit=4{after}")
+        models.DecisionsOut.model_validate(page)
+        seen += page["decisions"]
+        if page["next"] is None:
+            break
+        after = f"&after={page['next']}"
+    assert [one["id"] for one in seen] == list(range(4, 41, 4))
+    assert [one["at"] for one in seen] == sorted(one["at"] for one in seen)
+    between = lively.read("/studies/ads/decisions?after=7&before=10")["decisions"]
+    assert [one["id"] for one in between] == [9, 8]
+    refused = lively.send("read", "GET", "/studies/ads/decisions?order=random")
+    assert (refused.status_code, "'newest' or 'oldest'" in refused.json()["error"]["message"]) == (422, True)
 
 
 @pytest.mark.parametrize(

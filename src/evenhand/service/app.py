@@ -82,5 +82,6 @@ def create_app(
     app.state.sessions, app.state.metrics, app.state.admission = sessions, metrics, admission
     app.state.endpoints, app.state.readiness = endpoints, Readiness(store)
     app.state.audits, app.state.tables = Limiter("audits"), Limiter("tables")
+    app.state.closeups = Limiter("series of some rounds", most=4)
     app.state.max_body, app.state.max_batch = max_body, max_batch
     return app

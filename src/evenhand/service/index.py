@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, Literal
 
 from evenhand.protocol import find_label
 from evenhand.studies.chain import Entry
@@ -46,17 +46,20 @@ class Index:
         self,
         *,
         before: int | None = None,
+        after: int | None = None,
+        order: Literal["newest", "oldest"] = "newest",
         arm: str | None = None,
         reason: str | None = None,
         open: bool | None = None,
     ) -> Iterator[int]:
-        """Yield the tickets that match, newest first."""
+        """Yield the tickets that match, the newest or the oldest first."""
         wanted_arm = None if arm is None else find_label(f"arm {arm}", list(self._codes))
         if arm is not None and wanted_arm is None:
             return
         wanted_reason = None if reason is None else self._codes.get(f"reason {reason}", -1)
         end = len(self._arms) if before is None else self._position(before)
-        for position in range(end - 1, -1, -1):
+        positions = range(0 if after is None else self._position(after) + 1, end)
+        for position in reversed(positions) if order == "newest" else positions:
             if (
                 (
                     wanted_arm is None
@@ -69,9 +72,9 @@ class Index:
                 yield self._tickets[position]
 
     def _position(self, ticket: int) -> int:
-        """Return the position of a ticket, and of a number behind all of them the end."""
+        """Return the position of a ticket, of a number before all of them -1, and of one behind all of them the end."""
         position = self._elsewhere.get(ticket, ticket - self._first)
-        return max(0, min(len(self._arms), position))
+        return max(-1, min(len(self._arms), position))
 
     def owed(self) -> Iterator[int]:
         """Yield the tickets of decisions that the promise forced, newest first."""

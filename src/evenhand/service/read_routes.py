@@ -5,13 +5,15 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from itertools import islice
 from typing import Any
 
-import numpy as np
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
+from evenhand.errors import ArgumentError, wanted
 from evenhand.service import history
 from evenhand.service.metrics import StudyGauges
 from evenhand.service.request_schemas import DecisionPath, DecisionsQuery, HistoryQuery, OwedQuery, SeriesQuery
@@ -26,14 +28,13 @@ from evenhand.service.response_schemas import (
 )
 from evenhand.service.responses import as_json
 from evenhand.service.routing import Endpoint
+from evenhand.service.series import close_up, series_of
 from evenhand.service.sessions import Session, Sessions
 from evenhand.studies import Study, monitors
 from evenhand.studies.summary import outline, summarize
 
-__all__ = ["READ_ENDPOINTS", "gauges_of", "series_of", "state_of"]
+__all__ = ["READ_ENDPOINTS", "gauges_of", "state_of"]
 
-SERIES = 50_000
-"""The most labels times rounds of one series: with many labels there are fewer rounds."""
 RECORD = ("decision", "given", "told", "version", "random_state", "key", "actor")
 """What is shown of a single decision beside its row in a list."""
 
@@ -54,13 +55,24 @@ def study(request: Request, session: Session) -> Response:
     return _unless_seen(request, session, f"{mark:08x}", lambda: state_of(session))
 
 
-def series(request: Request, query: SeriesQuery, session: Session) -> Response:
-    """Return shares, shortfalls and rewards over time."""
-    return _unless_seen(request, session, str(query.points), lambda: series_of(session, query.points))
+async def series(request: Request, query: SeriesQuery, session: Session) -> Any:
+    """Return shares, shortfalls and rewards over time.
+
+    With `first` or `last` the log is read again for the rounds in between, so that the points lie as densely as is
+    asked for; this takes a while on a long log. At most four such requests run at once; `Retry-After` says when to try
+    again.
+    """
+    if query.first is None and query.last is None:
+        whole = partial(series_of, session, query.points)
+        return await run_in_threadpool(_unless_seen, request, session, str(query.points), whole)
+    first, last = query.first or 1, query.last
+    if last is not None and last < first:
+        raise ArgumentError(wanted("last", f"a round >= first, which is {first}", last))
+    return await request.app.state.closeups.run(partial(close_up, session, first, last, query.points))
 
 
 def decisions(request: Request, query: DecisionsQuery, session: Session) -> dict[str, Any]:
-    """Return decisions with their reasons and outcomes, page by page."""
+    """Return decisions with their reasons and outcomes, page by page, the newest or the oldest first."""
     chosen, limit = dict(query), query.limit
     del chosen["limit"]
     with session.reading() as (_, index):
@@ -136,40 +148,6 @@ def _monitors(study: Study) -> list[dict[str, Any]]:
         {"id": one.id, "metric": one.metric, "subject": one.subject, "threshold": one.threshold, "window": one.window}
         for one in monitors.listed(study)
     ]
-
-
-def series_of(session: Session, points: int) -> dict[str, Any]:
-    """Return a study's series at about `points` rounds, fewer if there are many labels.
-
-    The last point is the present, with all reports so far.
-    """
-    with session.reading() as (statistics, _):
-        labels, promise, moments, reward = (
-            list(statistics.labels),
-            statistics.promise,
-            statistics.moments,
-            statistics.reward,
-        )
-    if moments and reward is not None:
-        moments[-1] = moments[-1]._replace(reward_mean=reward[0], reward_recent=reward[1])
-    points = max(2, min(points, SERIES // max(1, len(labels))))
-    if len(moments) > points:
-        kept = np.unique(np.linspace(0, len(moments) - 1, points).round().astype(int))
-        moments = [moments[i] for i in kept]
-    k = len(labels)
-    counts = np.array([moment.counts for moment in moments]).reshape(-1, k)
-    rounds = np.array([moment.round for moment in moments], dtype=np.int64)
-    owed = np.array([moment.owed for moment in moments]).reshape(-1, k)
-    return {
-        "round": rounds.tolist(),
-        "labels": labels,
-        "shares": (counts / np.maximum(rounds, 1)[:, None]).T.tolist(),
-        "promised": None if promise is None else promise.floats().tolist(),
-        "shortfall": None if promise is None else owed.T.tolist(),
-        "reward_mean": [moment.reward_mean for moment in moments],
-        "reward_recent": [moment.reward_recent for moment in moments],
-        "forced": [moment.forced for moment in moments],
-    }
 
 
 def _row(record: Any) -> dict[str, Any]:

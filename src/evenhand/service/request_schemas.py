@@ -223,12 +223,16 @@ class SeriesQuery(BaseModel):
     """How much of a study's course to return."""
 
     points: int = Field(default=400, ge=2, le=1000, description="At about how many rounds.")
+    first: int | None = Field(default=None, ge=1, le=LARGEST, description="Only from this round on.")
+    last: int | None = Field(default=None, ge=1, le=LARGEST, description="Only up to this round.")
 
 
 class DecisionsQuery(BaseModel):
     """Which decisions to return."""
 
     before: int | None = Field(default=None, ge=1, le=LARGEST, description="Only decisions before this one.")
+    after: int | None = Field(default=None, ge=1, le=LARGEST, description="Only decisions after this one.")
+    order: Literal["newest", "oldest"] = Field(default="newest", description="Which come first.")
     limit: int = Field(default=50, ge=1, le=500, description="At most this many.")
     arm: str | None = Field(default=None, max_length=200, description="Only for this arm or group.")
     reason: str | None = Field(default=None, max_length=200, description="Only for this reason.")

@@ -302,6 +302,7 @@ class SeriesOut(BaseModel):
     """A study at some rounds, first to last; the lists of each label hold one number per round."""
 
     round: list[int]
+    at: list[datetime] = Field(description="When each round was decided.")
     labels: list[Label]
     shares: list[list[float | None]]
     promised: list[float | None] | None
@@ -328,7 +329,7 @@ class RowOut(BaseModel):
 
 
 class DecisionsOut(BaseModel):
-    """Decisions, newest first; `next` is the `before` of the next page."""
+    """Decisions; `next` is the `before` of the next page, and where the oldest come first its `after`."""
 
     decisions: list[RowOut]
     next: int | None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import math
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -35,7 +35,7 @@ WATCHED = 10_000
 class Moment(NamedTuple):
     """The statistics at the end of one round: its number; the decisions for each label (n_labels,); r_i t - N_i(t)
     (n_labels,); the mean reward of all and of the last 200 reports (nan before the first); the forced decisions so
-    far."""
+    far; and when the round was decided, in microseconds since 1970."""
 
     round: int
     counts: Ints
@@ -43,6 +43,7 @@ class Moment(NamedTuple):
     reward_mean: float
     reward_recent: float
     forced: int
+    at: int
 
 
 class Epoch(NamedTuple):
@@ -57,6 +58,11 @@ class Epoch(NamedTuple):
 
 class Statistics(PromiseCheck):
     """What a log shows so far, and whether the promise held; every figure is about the decisions of the log alone.
+
+    Parameters
+    ----------
+    policy : the policy as it was before the first decision.
+    chosen : the rounds whose moments to keep; None for some of all rounds.
 
     Attributes
     ----------
@@ -73,7 +79,7 @@ class Statistics(PromiseCheck):
     last_arms, last_groups, last_rewards : indices of the last decisions and of their groups, and the last rewards.
     """
 
-    def __init__(self, policy: Any) -> None:
+    def __init__(self, policy: Any, *, chosen: Container[int] | None = None) -> None:
         traits = traits_of(policy)
         self.labels: list[Label] = list(traits.labels)
         super().__init__(policy)
@@ -94,7 +100,7 @@ class Statistics(PromiseCheck):
         self._recent: deque[float] = deque(maxlen=RECENT)
         self.epochs: list[Epoch] = []
         self._begin_epoch(None, None)
-        self._every = 1
+        self._chosen, self._every, self._at = chosen, 1, 0
         self._moments: list[Moment] = []
 
     def advance(self, rows: Iterable[Entry]) -> None:
@@ -150,7 +156,7 @@ class Statistics(PromiseCheck):
 
     def _decided(self, row: Entry, decision: dict[str, Any]) -> None:
         indices = _indices(decision)
-        self.rounds += 1
+        self.rounds, self._at = self.rounds + 1, row.at
         self.open[row.ticket or 0] = indices, row.at
         if indices and self.when is not None:
             self.decided(indices, None if row.given == "{}" else arguments_of(row.given))
@@ -159,7 +165,10 @@ class Statistics(PromiseCheck):
         if reason_code(decision) == "forced":
             self.forced += 1
             self.last_owed[indices[0]] = self.rounds
-        if self.rounds == 1 or self.rounds % self._every == 0:
+        if self._chosen is not None:
+            if self.rounds in self._chosen:
+                self._moments.append(self._moment())
+        elif self.rounds == 1 or self.rounds % self._every == 0:
             self._moments.append(self._moment())
             if len(self._moments) >= 2 * MOMENTS:
                 self._every *= 2
@@ -210,7 +219,7 @@ class Statistics(PromiseCheck):
         mean, recent = self.reward or (np.nan, np.nan)
         owed = np.full(len(self.counts), np.nan) if self.promise is None else self.owed
         assert owed is not None
-        return Moment(self.rounds, self.counts.copy(), owed, mean, recent, self.forced)
+        return Moment(self.rounds, self.counts.copy(), owed, mean, recent, self.forced, self._at)
 
     def _begin_epoch(self, at: int | None, kind: str | None) -> None:
         if self.promise is not None:
