@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 import functools
 import hashlib
-import inspect
 import re
 import threading
 from collections.abc import Callable, Collection, Iterator
@@ -18,7 +17,8 @@ from contextlib import contextmanager
 from typing import Any, ClassVar, Self, TypeVar, cast
 
 from evenhand.arguments import is_whole
-from evenhand.errors import ArgumentError, ClosedTicketError, ForeignTicketError, UnknownTicketError, wanted
+from evenhand.errors import ClosedTicketError, ForeignTicketError, UnknownTicketError, wanted
+from evenhand.parameters import Parameters, untaught
 from evenhand.protocol import Decision
 from evenhand.saved import item, packed, refused, unpacked, whole
 
@@ -48,40 +48,14 @@ def locked(method: _Method) -> _Method:
     return cast(_Method, alone)
 
 
-def untaught(name: str, thing: Any, mend: str) -> Any:
-    """Return what is about to be copied without its memory, if it has none to lose.
-
-    Raises
-    ------
-    ArgumentError
-        If it has decided or learned; the message says what to do.
-    """
-    round = vars(thing).get("round", 0) if hasattr(thing, "__dict__") else 0
-    decided = type(round) is int and round > 0
-    if getattr(thing, "taught", decided):
-        got = f"one at round {round}" if decided else f"a {type(thing).__name__} that has learned already"
-        raise ArgumentError(wanted(name, "one that has not decided yet, nor learned anything", got, mend))
-    return thing
-
-
-class Configured:
-    """What its constructor's arguments make it, each kept under its own name, with one lock for its threads."""
+class Configured(Parameters):
+    """What its constructor's arguments make it, with one lock for its threads."""
 
     transient: ClassVar[tuple[str, ...]] = ()
     """Attributes that copies make anew."""
 
     def __init__(self) -> None:
         self._lock = Lock()
-
-    def config(self) -> dict[str, Any]:
-        """Return the constructor's arguments."""
-        names = inspect.signature(type(self).__init__).parameters
-        return {name: getattr(self, name) for name in names if name != "self"}
-
-    def _made_again(self, **changed: Any) -> Self:
-        """Return one of the same configuration, but for these arguments, that remembers nothing."""
-        config = {name: copy.deepcopy(value) for name, value in self.config().items() if name not in changed}
-        return type(self)(**config, **changed)
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={value!r}" for name, value in self.config().items() if name != "seed")
@@ -126,6 +100,9 @@ class Conversation(Configured):
     def taught(self) -> bool:
         """Whether it has decided or learned anything since it was made."""
         return self._next > self.first_ticket
+
+    def __sklearn_clone__(self) -> Self:
+        return cast(Self, getattr(self, "fresh", self._made_again)())
 
     # ------------------------------------------------------------------ tickets
 

@@ -11,6 +11,7 @@ from typing import Any, Self
 from evenhand.arguments import is_whole, yes_or_no
 from evenhand.errors import ArgumentError, EvenhandError, ModelError, StateFileError, wanted
 from evenhand.learners.functions import find, know, path_of
+from evenhand.parameters import Parameters
 from evenhand.registry import register
 from evenhand.saved import item, refused
 
@@ -20,7 +21,7 @@ FUNCTIONS = ("choose", "update", "seed", "dump", "load")
 
 
 @register("learners/adapter", kind="part")
-class Adapter:
+class Adapter(Parameters):
     """Wrap a foreign learner, such as a bandit of river or MABWiser, so that FairLearn and simulate can play it.
 
     All functions but `load` take the wrapped object first, so that copies of the adapter own copies of the object.

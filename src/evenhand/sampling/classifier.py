@@ -8,13 +8,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.parameters import Parameters
 from evenhand.protocol import Label
 from evenhand.sampling.rows import Rows
 
 __all__ = ["Classifier"]
 
 
-class Classifier(ABC):
+class Classifier(Parameters, ABC):
     """A model with `predict` and `predict_proba`; one that is trained writes `learned_codes`, `learned_probabilities`.
 
     Attributes

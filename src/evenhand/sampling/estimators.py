@@ -63,6 +63,10 @@ class EstimatorModel(Classifier):
         self._ends: list[int] = []
         self._own: Rows | None = None
 
+    def config(self) -> dict[str, Any]:
+        """Return the constructor's arguments, the classifier as it was given."""
+        return {"estimator": self._untrained, "refit": self.refit}
+
     def fresh(self, seed: int = 0) -> Self:
         """Return a model of the same configuration that has seen nothing; `seed` fills every missing random_state."""
         from sklearn.base import clone

@@ -258,6 +258,10 @@ class TorchModel(Classifier):
         powers = np.exp(logits - logits.max(axis=1, keepdims=True))
         return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 
+    def config(self) -> dict[str, Any]:
+        """Return the constructor's arguments."""
+        return {"module": self.factory or self.untrained, **self.settings()}
+
     def settings(self) -> dict[str, Any]:
         """Return the constructor's arguments, without the module."""
         names = (

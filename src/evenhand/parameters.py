@@ -1,0 +1,115 @@
+"""Constructor arguments as parameters, the way scikit-learn has them: `get_params`, `set_params` and `clone`."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Iterable
+from contextlib import nullcontext
+from typing import Any, Self
+
+from evenhand.errors import ArgumentError, wanted
+
+__all__ = ["Parameters", "untaught"]
+
+
+def untaught(name: str, thing: Any, mend: str) -> Any:
+    """Return what is about to be copied without its memory, if it has none to lose.
+
+    Raises
+    ------
+    ArgumentError
+        If it has decided or learned; the message says what to do.
+    """
+    round = vars(thing).get("round", 0) if hasattr(thing, "__dict__") else 0
+    decided = type(round) is int and round > 0
+    if getattr(thing, "taught", decided):
+        got = f"one at round {round}" if decided else f"a {type(thing).__name__} that has learned already"
+        raise ArgumentError(wanted(name, "one that has not decided yet, nor learned anything", got, mend))
+    return thing
+
+
+class Parameters:
+    """What its constructor's arguments make it, each kept under its own name."""
+
+    def config(self) -> dict[str, Any]:
+        """Return the constructor's arguments."""
+        names = inspect.signature(type(self).__init__).parameters
+        return {name: getattr(self, name) for name in names if name != "self"}
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the constructor's arguments, and those of a learner or model among them as `learner__epsilon`.
+
+        Parameters
+        ----------
+        deep : whether to look inside.
+
+        Examples
+        --------
+        >>> from evenhand.learners import EpsilonGreedy
+        >>> from evenhand.quotas import FairLearn
+        >>> FairLearn(EpsilonGreedy(0.2), [0.1, 0.1], seed=1).get_params()["learner__epsilon"]
+        0.2
+        """
+        found = self.config()
+        for name, value in [*found.items()] if deep else ():
+            if hasattr(value, "get_params") and not isinstance(value, type):
+                found |= {f"{name}__{inner}": given for inner, given in value.get_params().items()}
+        return found
+
+    def set_params(self, **params: Any) -> Self:  # scikit-learn calls it so
+        """Set constructor arguments, `learner__epsilon` inside an argument, and return the object itself.
+
+        Raises
+        ------
+        ArgumentError
+            If there is no such parameter, the constructor refuses a value, or the object has decided or learned
+            already; nothing has changed.
+
+        Examples
+        --------
+        >>> from evenhand.learners import EpsilonGreedy
+        >>> from evenhand.quotas import FairLearn
+        >>> policy = FairLearn(EpsilonGreedy(0.2), [0.1, 0.1], seed=1)
+        >>> policy.set_params(tolerance=2, learner__epsilon=0.3).get_params()["learner__epsilon"]
+        0.3
+        """
+        with getattr(self, "_lock", nullcontext()):
+            untaught(type(self).__name__, self, "set the parameters of sklearn.base.clone(...) of it")
+            made = type(self)(**self._changed(params))
+            state = vars(made) | {name: value for name, value in vars(self).items() if name == "_lock"}
+            self.__dict__ = state
+        return self
+
+    def __sklearn_clone__(self) -> Self:
+        return self._made_again()
+
+    def _made_again(self, **changed: Any) -> Self:
+        """Return one of the same configuration, but for these arguments, that remembers nothing."""
+        config = {name: copy.deepcopy(value) for name, value in self.config().items() if name not in changed}
+        return type(self)(**config, **changed)
+
+    def _changed(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return the constructor's arguments with these in their place; names with "__" are inside an argument."""
+        config, inside = self.config(), dict[str, dict[str, Any]]()
+        for name, value in params.items():
+            head, within, rest = name.partition("__")
+            _check_known(name, head, config, type(self).__name__)
+            if within:
+                inside.setdefault(head, {})[rest] = value
+            else:
+                config[name] = value
+        for head, given in inside.items():
+            inner = copy.deepcopy(config[head])
+            known = inner.get_params() if hasattr(inner, "set_params") and not isinstance(inner, type) else ()
+            for name in given:
+                _check_known(f"{head}__{name}", name, known, type(inner).__name__)
+            config[head] = inner.set_params(**given)
+        return config
+
+
+def _check_known(given: str, name: str, known: Iterable[str], owner: str) -> None:
+    if name not in known:
+        named = [one for one in known if "__" not in one]
+        what = f"a parameter of {owner}: {', '.join(named)}" if named else f"no parameter of {owner}, which has none"
+        raise ArgumentError(wanted("set_params", what, given))
