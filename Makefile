@@ -5,7 +5,7 @@ BIN := .venv/bin
 OUT ?= out
 SEEDS ?= 1000
 FIRST ?= 0
-EXTRAS := client dask docs fairlearn gymnasium openfeature peers postgresql ray service test
+EXTRAS := all client dask docs fairlearn gymnasium openfeature peers postgresql ray service test
 
 .PHONY: help demo test test-long test-all lint check figures evaluation bench fuzz durability kill-workers simulate coverage lock clean
 

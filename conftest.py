@@ -15,7 +15,7 @@ EXTRAS = {
     "postgresql": ["psycopg"],
     "ray": ["ray"],
     "service": ["httpx", "prometheus_client", "pydantic", "starlette", "structlog", "uvicorn"],
-    "test": ["pyagrum", "schemathesis", "selenium"],
+    "test": ["hatch_fancy_pypi_readme", "pyagrum", "schemathesis", "selenium"],
     "torch": ["torch"],
 }
 EXTRA_OF = {module: extra for extra, modules in EXTRAS.items() for module in modules}

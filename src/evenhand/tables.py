@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from evenhand.arguments import is_whole
 from evenhand.errors import TableError, wanted
+from evenhand.extras import optional
 from evenhand.kernels.arrays import Floats
 from evenhand.protocol import composed
 
@@ -62,6 +63,8 @@ def read_table(path: str | os.PathLike[str], *, text: Sequence[str] = ()) -> pd.
         folder = file.is_dir()
         raise TableError(f"{file}: is a folder; name a file in it" if folder else f"{file}: no such file")
     kind = "Parquet" if file.suffix.lower() in (".parquet", ".pq") else "CSV"
+    if kind == "Parquet":
+        optional("pyarrow", "a Parquet file")
     try:
         frame = pd.read_parquet(file) if kind == "Parquet" else _read_csv(file, text)
     except TableError:

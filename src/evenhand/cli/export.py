@@ -26,6 +26,7 @@ def export(
 ) -> None:
     """Write the decisions to a file, one per row."""
     from evenhand.cli.output import say
+    from evenhand.extras import optional
     from evenhand.studies import Study
     from evenhand.studies.export import bandit_frame
     from evenhand.studies.files import flat
@@ -44,6 +45,7 @@ def export(
         return
     try:
         if parquet:
+            optional("pyarrow", "a Parquet file")
             written.to_parquet(out, index=False)
         else:
             write_csv(written, out)

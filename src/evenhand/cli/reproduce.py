@@ -42,7 +42,9 @@ def reproduce(
 
     from evenhand.cli.output import as_json, folder, say, table
     from evenhand.experiments.framework import Runner, find
+    from evenhand.extras import optional
 
+    optional("h5netcdf", "a reproduction")
     bodies = []
     missed = False
     given = {"trials": trials, "rounds": rounds, "device": device}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from evenhand.cli.options import JSON
+from evenhand.errors import MissingExtraError
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -205,6 +206,19 @@ def _arms(history: xr.Dataset, most: int = 60) -> tuple[list[str], list[list[Any
     return columns, rows
 
 
+def _write_netcdf(history: xr.Dataset, path: Path) -> list[Path]:
+    """Write the whole history, or say what is missing to do so: what was simulated is not lost for it."""
+    from evenhand.extras import optional
+
+    try:
+        optional("h5netcdf", path.name)
+    except MissingExtraError as error:
+        typer.secho(f"evenhand: {error}; the other files are written", err=True, fg="yellow")
+        return []
+    history.to_netcdf(path, engine="h5netcdf")
+    return [path]
+
+
 def _write(history: xr.Dataset, summary: list[dict[str, Any]], out: Path) -> list[Path]:
     import pandas as pd
 
@@ -212,11 +226,11 @@ def _write(history: xr.Dataset, summary: list[dict[str, Any]], out: Path) -> lis
     from evenhand.cli.output import draw
     from evenhand.tables import write_csv
 
-    history.to_netcdf(out / "history.nc", engine="h5netcdf")
+    written = _write_netcdf(history, out / "history.nc")
     write_csv(pd.DataFrame(summary), out / "summary.csv")
     columns, rows = _arms(history, most=len(history.arm))
     write_csv(pd.DataFrame(rows, columns=columns), out / "arms.csv")
-    written = [out / "history.nc", out / "summary.csv", out / "arms.csv"]
+    written += [out / "summary.csv", out / "arms.csv"]
     drawings: dict[str, Any] = {"shares": plots.plot_shares}
     if "regret" in history:
         drawings |= {"regret": plots.plot_regret, "cost": plots.plot_cost}

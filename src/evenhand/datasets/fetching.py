@@ -11,6 +11,7 @@ import os
 from pathlib import Path
 
 from evenhand.errors import DatasetError
+from evenhand.extras import optional
 
 __all__ = ["fetch", "folder"]
 
@@ -20,9 +21,7 @@ def folder() -> Path:
     named = os.environ.get("EVENHAND_DATA")
     if named:
         return Path(named)
-    import pooch
-
-    return Path(pooch.os_cache("evenhand"))
+    return Path(optional("pooch", "a data set").os_cache("evenhand"))
 
 
 def fetch(name: str, sha256: str, url: str | None, how: str = "") -> Path:
@@ -49,8 +48,7 @@ def fetch(name: str, sha256: str, url: str | None, how: str = "") -> Path:
     absent = f"{path}: no such file"
     if url is None:
         raise DatasetError(f"{absent}; {how or 'get it from its publisher'}, put it there, or set EVENHAND_DATA")
-    import pooch
-
+    pooch = optional("pooch", "a data set")
     try:
         return Path(pooch.retrieve(url, known_hash=f"sha256:{sha256}", fname=path.name, path=path.parent))
     except Exception as error:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from evenhand.conversation import Lock, locked
 from evenhand.errors import ArgumentError, EvenhandError, wanted
+from evenhand.extras import optional
 
 __all__ = ["AllocationProgram", "Plan", "Rows"]
 
@@ -96,8 +97,7 @@ class AllocationProgram:
         return Plan(float(solution[-1]), shares / shares.sum())
 
     def _build(self) -> None:
-        import highspy
-
+        highspy = optional("highspy", "a search for the best fair candidate")
         width = (1 + self._values) * self._candidates
         matrix = np.concatenate([np.pad(block, ((0, 0), (0, 1)), constant_values=-1.0) for block in self._blocks])
         cost = np.append(np.tile(self._costs, 1 + self._values), 0.0)

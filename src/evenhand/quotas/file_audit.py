@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.errors import SharesError, TableError, UnknownArmError, wanted
+from evenhand.extras import optional
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.protocol import Label
 from evenhand.quotas.findings import Audit, Breach
@@ -107,9 +108,7 @@ def _parallel(jobs: int, calls: list[tuple[Any, ...]]) -> list[Any]:
 
 
 def _stretches(pattern: str, arm: str) -> list[Stretch]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
+    pa, pq = optional("pyarrow", "a Parquet file"), optional("pyarrow.parquet", "a Parquet file")
     found = []
     for path in files_named(pattern):
         try:
@@ -131,9 +130,7 @@ def _stretches(pattern: str, arm: str) -> list[Stretch]:
 
 def _batches(stretch: Stretch, arm: str) -> Iterator[tuple[NDArray[Any], list[Label]]]:
     """Yield of each batch the numbers that its rows hold (n_rows,), and the label that each number stands for."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
+    pa, pq = optional("pyarrow", "a Parquet file"), optional("pyarrow.parquet", "a Parquet file")
     row = stretch.before
     with pq.ParquetFile(stretch.path, read_dictionary=[arm]) as file:
         declared = pa.types.is_dictionary(file.schema_arrow.field(arm).type)
@@ -150,8 +147,8 @@ def _batches(stretch: Stretch, arm: str) -> Iterator[tuple[NDArray[Any], list[La
 
 def _numbered(values: Any, arm: str, declared: bool) -> tuple[NDArray[Any], list[Label]]:
     import pandas as pd
-    import pyarrow as pa
 
+    pa = optional("pyarrow", "a Parquet file")
     if pa.types.is_integer(values.type):
         numbers = values.to_numpy()
         if len(numbers) and numbers.min() >= 0 and numbers.max() < MOST_WHOLE:

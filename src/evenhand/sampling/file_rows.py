@@ -13,7 +13,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.errors import ArgumentError, ContextError, wanted
+from evenhand.errors import ArgumentError, ContextError, MissingExtraError, wanted
+from evenhand.extras import optional
 from evenhand.registry import register
 
 __all__ = ["FILES", "FileRows", "ImageFolder", "MappedRows", "ParquetRows", "RowReference", "fetched"]
@@ -58,6 +59,8 @@ class FileRows(ABC):
         try:
             found = _digest(self.path)
             self.shape = self._open()
+        except MissingExtraError:
+            raise
         except (OSError, ValueError, ImportError) as error:
             raise ArgumentError(
                 wanted("path", f"what {type(self).__name__} can read", str(path), str(error))
@@ -134,9 +137,7 @@ class ParquetRows(FileRows):
         super().__init__(path, digest=digest)
 
     def _open(self) -> tuple[int, ...]:
-        from pyarrow import parquet
-
-        self._file = parquet.ParquetFile(self.path)
+        self._file = optional("pyarrow.parquet", "a Parquet file").ParquetFile(self.path)
         names = self._file.schema_arrow.names
         self.columns = names if self.columns is None else self.columns
         if missing := [name for name in self.columns if name not in names]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.errors import MissingExtraError
+from evenhand.extras import optional
 from evenhand.protocol import Label
 from evenhand.sampling.losses import BOUNDED, Loss
 from evenhand.sampling.problem import checked_number
@@ -100,13 +100,10 @@ def fairness_report(
     MissingExtraError
         If fairlearn is not installed.
     """
-    try:
-        from fairlearn.metrics import MetricFrame, count
-    except ImportError as error:
-        raise MissingExtraError("fairness_report needs fairlearn; install it with: pip install fairlearn") from error
     from sklearn.metrics import zero_one_loss
 
-    chosen = dict(metrics) if metrics is not None else {"error rate": zero_one_loss, "count": count}
-    return MetricFrame(
+    fairlearn = optional("fairlearn.metrics", "fairness_report")
+    chosen = dict(metrics) if metrics is not None else {"error rate": zero_one_loss, "count": fairlearn.count}
+    return fairlearn.MetricFrame(
         metrics=chosen, y_true=np.asarray(y), y_pred=model.predict(X), sensitive_features=np.asarray(groups)
     )

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.errors import ArgumentError, MissingExtraError, wanted
+from evenhand.errors import ArgumentError, wanted
+from evenhand.extras import optional
 from evenhand.saved import LOADING_DEVICE, refused
 from evenhand.saved import fill as fill_array
 
@@ -30,11 +31,7 @@ def torch_module() -> Any:
     MissingExtraError
         If it is not installed.
     """
-    try:
-        import torch
-    except ImportError as error:
-        raise MissingExtraError("networks need torch; install it with: pip install 'evenhand[torch]'") from error
-    return torch
+    return optional("torch", "a network")
 
 
 def checked_device(device: Any) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import signal
@@ -13,7 +12,8 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from evenhand.arguments import whole
-from evenhand.errors import ArgumentError, MissingExtraError, wanted
+from evenhand.errors import ArgumentError, wanted
+from evenhand.extras import optional
 from evenhand.service.limits import LIMITS, Limits
 from evenhand.studies import Store
 from evenhand.studies.keys import add_key, list_keys, new_key
@@ -25,7 +25,17 @@ __all__ = ["serve", "worker"]
 
 SETTINGS = "EVENHAND_SERVE"
 """The environment variable that tells workers what to serve."""
-NEEDED = ("httpx", "prometheus_client", "pydantic", "starlette", "structlog", "uvicorn")
+NEEDED = (
+    "alembic",
+    "httpx",
+    "prometheus_client",
+    "pyarrow",
+    "pydantic",
+    "sqlalchemy",
+    "starlette",
+    "structlog",
+    "uvicorn",
+)
 LOCAL = ("127.0.0.1", "::1", "localhost")
 
 
@@ -165,10 +175,7 @@ def _options(level: str) -> dict[str, Any]:
 
 def _check_installed() -> None:
     for name in NEEDED:
-        try:
-            importlib.import_module(name)
-        except ImportError as error:
-            raise MissingExtraError(f"evenhand serve needs {name}: pip install 'evenhand[service]'") from error
+        optional(name, "evenhand serve", extra="service")
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -8,7 +8,8 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from evenhand.errors import ArgumentError, MissingExtraError, wanted
+from evenhand.errors import ArgumentError, wanted
+from evenhand.extras import optional
 from evenhand.kernels.arrays import Ints
 from evenhand.protocol import Label
 from evenhand.rng import child
@@ -83,16 +84,9 @@ def parallel_jobs(jobs: int, backend: str) -> Iterator[Any]:
     import joblib
 
     if backend == "ray":
-        try:
-            from ray.util.joblib import register_ray
-        except ImportError as error:
-            raise MissingExtraError("backend 'ray' needs ray: pip install 'evenhand[ray]'") from error
-        register_ray()
+        optional("ray.util.joblib", "backend 'ray'").register_ray()
     if backend == "dask":
-        try:
-            import distributed  # noqa: F401
-        except ImportError as error:
-            raise MissingExtraError("backend 'dask' needs dask.distributed: pip install 'evenhand[dask]'") from error
+        optional("distributed", "backend 'dask'")
     try:
         context = joblib.parallel_config(backend=backend, n_jobs=jobs)
     except ValueError as error:

@@ -4,36 +4,40 @@ No acknowledged entry is lost, every decision can be explained, and the log repl
 """
 
 import importlib
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from evenhand.studies.operations import Operation
-from evenhand.studies.store import Store
-from evenhand.studies.study import Study
+from evenhand.extras import optional
 
 if TYPE_CHECKING:
     from evenhand.studies import monitors
     from evenhand.studies.export import bandit_feedback, bandit_frame
+    from evenhand.studies.operations import Operation
     from evenhand.studies.shared_study import SharedStudy
+    from evenhand.studies.store import Store
+    from evenhand.studies.study import Study
 
 __all__ = ["Operation", "SharedStudy", "Store", "Study", "bandit_feedback", "bandit_frame", "monitors"]
 
-ON_DEMAND = {
-    "monitors": "monitors",
+HOMES = {
+    "Operation": "operations",
+    "SharedStudy": "shared_study",
+    "Store": "store",
+    "Study": "study",
     "bandit_feedback": "export",
     "bandit_frame": "export",
-    "SharedStudy": "shared_study",
+    "monitors": "monitors",
 }
-"""Names that few programs need, and their modules, which take long to import."""
-
-Study.several = staticmethod(partial(importlib.import_module, "evenhand.studies.shared_creation"))
+"""The module of each name, which is imported when the name is first used: descriptions of policies as plain data need
+no database."""
 
 
 def __getattr__(name: str) -> Any:
-    if name not in ON_DEMAND:
+    if name not in HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = importlib.import_module(f"{__name__}.{ON_DEMAND[name]}")
-    return module if name == ON_DEMAND[name] else getattr(module, name)
+    optional("sqlalchemy", "a study")
+    module = importlib.import_module(f"{__name__}.{HOMES[name]}")
+    value = globals()[name] = module if name == HOMES[name] else getattr(module, name)
+    return value
 
 
 def __dir__() -> list[str]:

@@ -21,7 +21,8 @@ from sqlalchemy.exc import ArgumentError as BadURL
 from sqlalchemy.exc import DBAPIError, DisconnectionError, IntegrityError
 from sqlalchemy.pool import StaticPool
 
-from evenhand.errors import ArgumentError, MissingExtraError, StoreError, wanted
+from evenhand.errors import ArgumentError, StoreError, wanted
+from evenhand.extras import optional
 from evenhand.studies.schema import KEYS, REVISION, REVISIONS, STUDIES, WITHOUT_WORKERS
 from evenhand.studies.turns import wait_turn
 
@@ -158,18 +159,17 @@ class Store:
         StoreError
             If the store was written by a newer version.
         """
-        from alembic import command
-        from alembic.config import Config
-
+        command = optional("alembic.command", "a store of studies")
+        config = optional("alembic.config", "a store of studies").Config
         with self.writing() as connection:
             if not self.serial:
                 connection.execute(text("SELECT pg_advisory_xact_lock(20211121)"))
             before = _revision(connection)
             self._known(before)
             if before != REVISION:
-                config = Config(attributes={"connection": connection})
-                config.set_main_option("script_location", "evenhand:studies/migrations")
-                command.upgrade(config, "head")
+                settings = config(attributes={"connection": connection})
+                settings.set_main_option("script_location", "evenhand:studies/migrations")
+                command.upgrade(settings, "head")
         if self.serial and not self.in_memory:
             self._engine.dispose()
         return before, REVISION
@@ -279,10 +279,8 @@ def _begin_file(path: Path) -> None:
 
 def _engine(url: URL) -> Engine:
     if url.get_backend_name() == "postgresql":
-        try:
-            engine = create_engine(url, isolation_level="AUTOCOMMIT")
-        except ModuleNotFoundError as error:
-            raise MissingExtraError("PostgreSQL needs a driver: pip install 'evenhand[postgresql]'") from error
+        optional("psycopg", "a store in PostgreSQL")
+        engine = create_engine(url, isolation_level="AUTOCOMMIT")
         _ping_idle(engine)
         _begin_by_hand(engine)
         return engine

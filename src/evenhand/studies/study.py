@@ -7,11 +7,13 @@ when a transaction fails, that replay is dropped and made again from the last sn
 
 from __future__ import annotations
 
+import importlib
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from sqlalchemy import Connection, insert, select
@@ -73,8 +75,10 @@ class Study:
     True
     """
 
-    several: ClassVar[Callable[[], Any]]
-    """Returns the module of studies with several workers, which builds on this one; the package sets it."""
+    several: ClassVar[Callable[[], Any]] = staticmethod(
+        partial(importlib.import_module, "evenhand.studies.shared_creation")
+    )
+    """Returns the module of studies with several workers, which builds on this one."""
 
     def __init__(self, store: Store, name: str | None) -> None:
         with store.reading() as connection:
