@@ -73,6 +73,20 @@ def test_monitors_are_set_checked_and_removed(played):
     assert call("monitor", played, "check").exit_code == 0
 
 
+def test_an_alert_is_acknowledged(played):
+    webhook = "--webhook", "http://127.0.0.1:1/"
+    said = answer("monitor", played, "add", "--metric", "reward", "--threshold", "0.99", "--window", "20", *webhook)
+    assert "monitor 1 watches reward; messages are signed with whsec_" in said
+    assert call("monitor", played, "check").exit_code == 1
+    assert answer("monitor", played, "acknowledge", "1", "--note", "seen") == "alert 1 is acknowledged\n"
+    assert answer("monitor", played, "acknowledge", "1") == "alert 1 is already acknowledged\n"
+    body = json.loads(call("monitor", played, "check", "--json").output)
+    assert [(alert["note"], alert["acknowledged"] > "2026") for alert in body["standing"]] == [("seen", True)]
+    refused(ArgumentError, "alert: wanted the number of an alert", "monitor", played, "acknowledge", "9")
+    refused(ArgumentError, "NUMBER: wanted the id of an alert", "monitor", played, "acknowledge")
+    refused(ArgumentError, "--note: wanted none", "monitor", played, "list", "--note", "x")
+
+
 def test_keys_are_given_out_listed_and_revoked(store):
     assert "no keys yet" in answer("keys", store)
     made = json.loads(answer("keys", store, "add", "--role", "report", "--note", "clicks", "--json"))
@@ -86,9 +100,22 @@ def test_keys_are_given_out_listed_and_revoked(store):
     assert "may read" in answer("keys", store, "add", "--role", "read")
 
 
+def test_keys_end_and_are_limited_to_studies(store):
+    added = "keys", store, "add", "--role", "admin", "--for", "90d", "--study", "ads", "--study", "news"
+    assert "This key may read and administer." in answer(*added)
+    answer("keys", store, "add", "--role", "read", "--expires", "2999-12-31")
+    first, second = json.loads(answer("keys", store, "list", "--json"))
+    assert (first["role"], first["studies"], first["expires"] > first["created"]) == ("admin", ["ads", "news"], True)
+    assert (second["studies"], second["expires"][:10]) == (None, "2999-12-31")
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        (["add", "--role", "admin"], "--expires, --for: wanted an end for a key with the role admin"),
+        (["add", "--role", "read", "--for", "1d", "--expires", "2999-01-01"], "--expires, --for: wanted one of them"),
+        (["add", "--role", "read", "--expires", "2020-01-01"], "expires: wanted a time to come"),
+        (["list", "--study", "ads"], "--role: wanted"),
         (["what"], "ACTION: wanted one of list, add, revoke"),
         (["add"], "--role: wanted decide, report or read"),
         (["add", "--role", "boss"], "role: wanted one of decide, report, read"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -121,3 +122,39 @@ def test_keys_that_come_and_go_are_noticed_when_the_second_is_over():
     assert (admitted(guard, first), admitted(guard, second)) == ("read", 401)
     now[0] = 1.1
     assert (admitted(guard, first), admitted(guard, second)) == (401, "read")
+
+
+def test_a_key_stops_working_at_its_end():
+    store, now = Store.at(":memory:", create=True), [datetime.now(UTC)]
+    guard = Guard(store, now=lambda: now[0])
+    key = add_key(store, "read", expires=timedelta(hours=1))
+    assert admitted(guard, key) == "read"
+    now[0] += timedelta(hours=1, seconds=1)
+    with pytest.raises(Refusal, match=r"the key expired at 20.* UTC; get a new one") as refused:
+        asyncio.run(guard.admit(f"Bearer {key}".encode(), "read"))
+    assert (refused.value.status, refused.value.headers["WWW-Authenticate"]) == (401, 'Bearer realm="evenhand"')
+    with pytest.raises(Refusal, match="the key is unknown or revoked"):
+        asyncio.run(guard.admit(f"Bearer {key[:-1]}".encode(), "read"))
+
+
+def test_a_key_of_some_studies_sees_no_others(serving):
+    served = serving()
+    for name in ("ads", "news"):
+        served.create(name)
+    served.keys = {role: add_key(served.store, role, studies=["ads", "later"]) for role in ROLES}
+    served.app.state.admission.guard.expire()
+    assert served.ask("ads").status_code == 200
+    assert [one["name"] for one in served.read("/studies")["studies"]] == ["ads"]
+    for name in ("news", "none"):
+        answer = served.send("read", "GET", f"/studies/{name}")
+        message = f"no study of this key is named '{name}'; it is limited to the studies ads, later"
+        assert (answer.status_code, answer.json()["error"]["message"]) == (404, message)
+        assert served.ask(name).status_code == 404
+        assert served.tell({"ticket": f"{name}.1.0123456789abcdef"}, name).status_code == 404
+    assert served.send("read", "GET", "/metrics").status_code == 403
+    served.create("later")
+    policy = {"policy": "quotas/fair-ucb", "shares": {"a": 0.1}}
+    answer = served.send("decide", "POST", "/studies", json={"name": "third", "policy": policy})
+    message = "this key is limited to the studies ads, later; this needs a key for all studies"
+    assert (answer.status_code, answer.json()["error"]["message"]) == (403, message)
+    assert served.store.names() == ["ads", "news", "later"]

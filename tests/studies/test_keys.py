@@ -1,7 +1,10 @@
 """Keys: shown once, kept as a digest, good until revoked."""
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 from sqlalchemy import select
+from sqlalchemy import text as sql
 
 from evenhand.errors import ArgumentError
 from evenhand.studies import Store
@@ -102,3 +105,77 @@ def test_a_note_that_is_too_long_is_refused(store):
 def test_revoking_what_is_not_there_is_refused(store):
     with pytest.raises(ArgumentError, match="key: wanted the id of a key"):
         revoke_key(store, "00000000")
+
+
+def limits(store, text):
+    """Return the end and the studies of a key."""
+    key = Ring(read_keys(store)).holder(text)
+    return key.expires, key.studies
+
+
+def test_a_key_ends_and_is_limited_to_studies(store):
+    text = add_key(store, "read", expires="2999-12-31", studies=["b", "a", "a"])
+    assert limits(store, text) == (datetime(2999, 12, 31, 23, 59, 59, tzinfo=UTC), ("a", "b"))
+    key = list_keys(store)[0]
+    assert (key.reaches("a"), key.reaches("c")) == (True, False)
+    assert limits(store, add_key(store, "read")) == (None, None)
+
+
+@pytest.mark.parametrize("end", ["90d", timedelta(days=90)])
+def test_a_key_ends_after_a_duration(store, end):
+    left = limits(store, add_key(store, "read", expires=end))[0] - datetime.now(UTC)
+    assert timedelta(days=89, hours=23) < left <= timedelta(days=90)
+
+
+def test_a_key_ends_at_a_time_with_its_zone(store):
+    at = datetime(2999, 1, 1, 12, tzinfo=UTC)
+    assert limits(store, add_key(store, "read", expires=at))[0] == at
+    assert limits(store, add_key(store, "read", expires="2999-01-01T14:00+02:00"))[0] == at
+
+
+@pytest.mark.parametrize(
+    ("end", "words"),
+    [
+        ("2020-01-01", "a time to come"),
+        (timedelta(0), "a date such as 2030-12-31"),
+        ("2999-13-01", "a date such as 2030-12-31"),
+        ("2999-01-01T12:00", "a date such as 2030-12-31"),
+        ("soon", "a date such as 2030-12-31"),
+        (True, "a date such as 2030-12-31"),
+        (float("nan"), "a date such as 2030-12-31"),
+    ],
+)
+def test_an_end_that_is_none_is_refused(store, end, words):
+    with pytest.raises(ArgumentError, match=f"expires: wanted {words}"):
+        add_key(store, "read", expires=end)
+    assert list_keys(store) == []
+
+
+@pytest.mark.parametrize("studies", [[], [""], ["a/b"], [1], "a b"])
+def test_studies_that_cannot_be_are_refused(store, studies):
+    with pytest.raises(ArgumentError, match="studies: wanted the names of studies"):
+        add_key(store, "read", studies=studies)
+    assert list_keys(store) == []
+
+
+def test_an_admins_key_needs_an_end(store):
+    with pytest.raises(ArgumentError, match="an admin key needs an end as well, such as expires='90d'"):
+        add_key(store, "admin")
+    text = add_key(store, "admin", expires="90d")
+    assert Ring(read_keys(store)).holder(text).role == "admin"
+
+
+def test_the_keys_of_an_older_store_work_and_limits_upgrade_it(tmp_path):
+    store = Store.at(tmp_path / "older.evenhand", create=True)
+    text = add_key(store, "read")
+    with store.writing() as connection:
+        for table in ("key_limits", "acknowledgements", "subjects"):
+            connection.execute(sql(f"DROP TABLE {table}"))
+        connection.execute(sql("UPDATE evenhand_revision SET version_num = '0002'"))
+    store.close()
+    older = Store.at(tmp_path / "older.evenhand")
+    assert limits(older, text) == (None, None)
+    assert revoke_key(older, text) == "revoked"
+    added = add_key(older, "report", expires="90d")
+    assert limits(older, added)[0] is not None
+    assert limits(Store.at(tmp_path / "older.evenhand"), added)[0] is not None

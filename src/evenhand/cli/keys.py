@@ -20,9 +20,17 @@ def keys(
     action: Annotated[str, typer.Argument(help="list, add or revoke.")] = "list",
     key: Annotated[str, typer.Argument(help="The id of the key to revoke, as shown by list.")] = "",
     role: Annotated[
-        str, typer.Option(help="The role of a new key: decide, report or read; both may decide and report.")
+        str,
+        typer.Option(help="The role of a new key: decide, report or read; both may decide and report; admin."),
     ] = "",
     note: Annotated[str, typer.Option(help="The owner or the purpose of a new key.")] = "",
+    expires: Annotated[
+        str | None, typer.Option(help="The last day of a new key, such as 2030-12-31 (UTC), or a time with its zone.")
+    ] = None,
+    lifetime: Annotated[str | None, typer.Option("--for", help="How long a new key works, such as 90d or 12h.")] = None,
+    study: Annotated[
+        list[str] | None, typer.Option(help="A study that a new key is limited to; give it again for several.")
+    ] = None,
     json: JSON = False,
 ) -> None:
     """Add, list and revoke the keys of the service. A key is shown only once; the store keeps its digest."""
@@ -34,13 +42,20 @@ def keys(
         raise ArgumentError(wanted("ACTION", f"one of {', '.join(ACTIONS)}", action))
     if (action == "revoke") != bool(key):
         raise ArgumentError(wanted("KEY", "the id of a key, to revoke it", key or None))
-    if (action == "add") != bool(role) or (note and action != "add"):
+    if (action == "add") != bool(role) or ((note or expires or lifetime or study) and action != "add"):
         raise ArgumentError(wanted("--role", "decide, report or read, for a key to add", role or None))
+    if expires and lifetime:
+        raise ArgumentError(wanted("--expires, --for", "one of them", lifetime))
+    if role == "admin" and not (expires or lifetime):
+        raise ArgumentError(
+            wanted("--expires, --for", "an end for a key with the role admin", None, "such as --for 90d")
+        )
     with contextlib.closing(Store.at(store)) as place:
         if action == "add":
             given: Any = role
-            text = add_key(place, given, note)
-            words = f"{text}\nThis key may {' and '.join(ALLOWED[given])}. It is shown only once."
+            text = add_key(place, given, note, expires=expires or lifetime, studies=study or None)
+            may = " and ".join(ALLOWED[given]).replace("admin", "administer")
+            words = f"{text}\nThis key may {may}. It is shown only once."
             answer({"key": text, "role": role}, words, json)
             return
         status = revoke_key(place, key) if action == "revoke" else ""

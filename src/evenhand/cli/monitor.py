@@ -11,13 +11,15 @@ from evenhand.errors import ArgumentError, wanted
 
 __all__ = ["monitor"]
 
-ACTIONS = ("list", "add", "remove", "check")
+ACTIONS = ("list", "add", "remove", "check", "acknowledge")
 
 
 def monitor(
     store: STORE,
-    action: Annotated[str, typer.Argument(help="list, add, remove or check.")] = "list",
-    number: Annotated[int | None, typer.Argument(help="The id of the monitor to remove, as shown by list.")] = None,
+    action: Annotated[str, typer.Argument(help="list, add, remove, check or acknowledge.")] = "list",
+    number: Annotated[
+        int | None, typer.Argument(help="The id of the monitor to remove, or of the alert to acknowledge.")
+    ] = None,
     metric: Annotated[
         str, typer.Option(help="The metric of a new monitor: shortfall, drift, reward, overdue, group-gap.")
     ] = "",
@@ -25,6 +27,7 @@ def monitor(
     window: Annotated[int, typer.Option(help="Decisions or rewards to look at; for overdue, seconds.")] = 0,
     subject: Annotated[str | None, typer.Option(help="The arm or group to watch; by default the worst of all.")] = None,
     webhook: Annotated[str | None, typer.Option(help="The address to which the service posts alerts.")] = None,
+    note: Annotated[str, typer.Option(help="What is done about the alert to acknowledge.")] = "",
     study: STUDY = None,
     json: JSON = False,
 ) -> None:
@@ -34,14 +37,25 @@ def monitor(
 
     if action not in ACTIONS:
         raise ArgumentError(wanted("ACTION", f"one of {', '.join(ACTIONS)}", action))
-    if (action == "remove") != (number is not None):
-        raise ArgumentError(wanted("NUMBER", "the id of a monitor, to remove it", number))
+    if (action in ("remove", "acknowledge")) != (number is not None):
+        what = (
+            "the id of an alert, to acknowledge it" if action == "acknowledge" else "the id of a monitor, to remove it"
+        )
+        raise ArgumentError(wanted("NUMBER", what, number))
+    if note and action != "acknowledge":
+        raise ArgumentError(wanted("--note", "none but to acknowledge an alert", note))
     if (action == "add") != bool(metric) or (action == "add") != (threshold is not None):
         raise ArgumentError(wanted("--metric, --threshold", "both for a monitor to add", metric or threshold))
     with Study.open(store, study) as running:
         if threshold is not None:
             made = monitors.add(running, metric, threshold=threshold, window=window, subject=subject, webhook=webhook)
-            answer(made._asdict(), f"monitor {made.id} watches {made.metric}", json)
+            signed = {} if webhook is None else {"secret": monitors.secret(running, made)}
+            words = f"monitor {made.id} watches {made.metric}"
+            answer(made._asdict() | signed, "; messages are signed with ".join([words, *signed.values()]), json)
+            return
+        if number is not None and action == "acknowledge":
+            status = monitors.acknowledge(running, number, note=note)
+            answer({"id": number, "status": status}, f"alert {number} is {status}", json)
             return
         if number is not None:
             monitors.remove(running, number)
@@ -75,6 +89,7 @@ def _say(name: str, found: dict[str, list[dict[str, Any]]], action: str) -> None
             shown = {field: cell(value) for field, value in alert.items()}
             whose = "" if alert["subject"] is None else f" of {alert['subject']}"
             over = "" if alert["cleared"] is None else f", cleared {shown['cleared']}"
+            over += "" if alert["acknowledged"] is None else f", acknowledged {shown['acknowledged']}"
             passed = f"{alert['metric']}{whose} at {shown['value']}, threshold {shown['threshold']}"
             say(f"  alert {alert['id']}: {passed}; raised {shown['raised']} after entry {alert['sequence']}{over}")
     if not rows:

@@ -10,6 +10,7 @@ from typing import Any
 
 from starlette.applications import Starlette
 
+from evenhand.service.admin_routes import ADMIN_ENDPOINTS
 from evenhand.service.auth import Admission, Guard
 from evenhand.service.connections import ConnectionCounts
 from evenhand.service.jobs import Limiter
@@ -27,7 +28,7 @@ from evenhand.studies import Store
 __all__ = ["ENDPOINTS", "create_app"]
 
 ENDPOINTS = (*WRITE_ENDPOINTS, *READ_ENDPOINTS, *SYSTEM_ENDPOINTS)
-"""Every route; those used most come first."""
+"""Every route of studies and of the service itself; those used most come first. `ADMIN_ENDPOINTS` has the others."""
 
 
 def create_app(
@@ -71,7 +72,7 @@ def create_app(
 
     endpoints = [
         replace(endpoint, role=None) if open_metrics and endpoint.path == "/metrics" else endpoint
-        for endpoint in ENDPOINTS
+        for endpoint in (*ENDPOINTS, *ADMIN_ENDPOINTS)
     ]
     app = Starlette(routes=[endpoint.route() for endpoint in endpoints], lifespan=lifespan)
     app.router.redirect_slashes = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 from starlette.types import Scope
 
@@ -16,7 +17,8 @@ from evenhand.studies.store import Store
 
 __all__ = ["DOING", "Admission", "Guard"]
 
-DOING: dict[Role, str] = {"decide": "deciding", "report": "reporting", "read": "reading"}
+DOING: dict[Role, str] = {"decide": "deciding", "report": "reporting", "read": "reading", "admin": "administering"}
+VERBS: dict[Role, str] = {"admin": "administer"}
 CHALLENGE = {"WWW-Authenticate": 'Bearer realm="evenhand"'}
 
 
@@ -35,8 +37,9 @@ class Guard:
         *,
         age: float = 1.0,
         clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        self._store, self._age, self._clock = store, age, clock
+        self._store, self._age, self._clock, self._now = store, age, clock, now
         self._page = [] if page is None else [passing_key(page, "the page")]
         self._ring = Ring(self._page)
         self._read = -float("inf")
@@ -48,7 +51,7 @@ class Guard:
         Raises
         ------
         Refusal
-            401 without a valid key, 403 if it has another role.
+            401 without a valid key, or after its end; 403 if it has another role.
         """
         if authorization is None:
             raise Refusal(401, "no key; send the header Authorization: Bearer KEY", headers=CHALLENGE)
@@ -60,11 +63,18 @@ class Guard:
         key = self._ring.holder(text.strip())
         if key is None:
             raise Refusal(401, "the key is unknown or revoked", headers=CHALLENGE)
-        if role not in ALLOWED[key.role]:
+        if key.expires is not None and key.expires <= self._now():
             raise Refusal(
-                403, f"this key may {' and '.join(ALLOWED[key.role])}; {DOING[role]} needs a key with the role {role}"
+                401, f"the key expired at {key.expires:%Y-%m-%d %H:%M:%S} UTC; get a new one", headers=CHALLENGE
             )
+        if role not in ALLOWED[key.role]:
+            may = " and ".join(VERBS.get(one, one) for one in ALLOWED[key.role])
+            raise Refusal(403, f"this key may {may}; {DOING[role]} needs a key with the role {role}")
         return key
+
+    def expire(self) -> None:
+        """Read the keys again at the next request."""
+        self._read = -float("inf")
 
     async def _refresh(self) -> None:
         """Read the keys on a thread; requests that arrive meanwhile wait for the same read."""
@@ -87,10 +97,10 @@ class Admission:
     """
 
     def __init__(self, guard: Guard, keys: Buckets, strangers: Buckets) -> None:
-        self._guard, self._keys, self._strangers = guard, keys, strangers
+        self.guard, self._keys, self._strangers = guard, keys, strangers
 
     async def admit(self, scope: Scope, role: Role | None, *, limited: bool = True) -> None:
-        """Let a request to a route of a role pass, and note its key's id in the scope.
+        """Let a request to a route of a role pass, and note its key and the key's id in the scope.
 
         Raises
         ------
@@ -98,8 +108,8 @@ class Admission:
             401 or 403 without a valid key of the role, 429 if requests come too fast.
         """
         if role is not None:
-            key = await self._guard.admit(header(scope, b"authorization"), role)
-            scope["key"] = key.id
+            key = await self.guard.admit(header(scope, b"authorization"), role)
+            scope["key"], scope["admitted"] = key.id, key
             self._keys.take(key.id)
         elif limited:
             self.stranger(scope)

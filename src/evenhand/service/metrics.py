@@ -8,13 +8,15 @@ from functools import cache
 from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 
-__all__ = ["Metrics", "StudyGauges"]
+__all__ = ["AlertGauge", "Metrics", "StudyGauges"]
 
 MOST = 100
 """Studies with a label of their own; further ones are counted under "other"."""
+MONITORS = 20
+"""Monitors of a study with labels of their own, the first ones."""
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 
 
@@ -25,6 +27,16 @@ GAUGES = {
 }
 
 
+class AlertGauge(NamedTuple):
+    """A monitor of a study: whether its alert is active and acknowledged, and how often it was raised."""
+
+    monitor: int
+    metric: str
+    active: bool
+    acknowledged: bool
+    raised: int
+
+
 class StudyGauges(NamedTuple):
     """The present state of a study, by its gauges."""
 
@@ -32,6 +44,7 @@ class StudyGauges(NamedTuple):
     open_tickets: int
     worst_shortfall: float | None
     promise_kept: bool | None
+    alerts: Sequence[AlertGauge] = ()
 
 
 class Metrics:
@@ -100,3 +113,17 @@ class _Gauges:
                 if value is not None:
                     gauge.add_metric([study.study], float(value))
         yield from gauges.values()
+        yield from self._alerts()
+
+    def _alerts(self) -> Iterator[Metric]:
+        labels = ["study", "monitor", "metric"]
+        active = GaugeMetricFamily("evenhand_alert_active", "1 while a monitor's alert is active.", labels=labels)
+        seen = GaugeMetricFamily("evenhand_alert_acknowledged", "1 if the active alert is acknowledged.", labels=labels)
+        raised = CounterMetricFamily("evenhand_alerts_raised", "Alerts that a monitor has raised.", labels=labels)
+        for study in self._studies:
+            for one in study.alerts[:MONITORS]:
+                values = study.study, str(one.monitor), one.metric
+                active.add_metric(values, one.active)
+                seen.add_metric(values, one.active and one.acknowledged)
+                raised.add_metric(values, one.raised)
+        yield from (active, seen, raised)

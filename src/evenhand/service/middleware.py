@@ -74,7 +74,7 @@ class Middleware:
             seconds = time.perf_counter() - start
             route = scope["endpoint"].template if "endpoint" in scope else "other"
             method = scope["method"]
-            known = method if method in ("GET", "HEAD", "POST") else "other"
+            known = method if method in ("GET", "HEAD", "POST", "DELETE") else "other"
             self._metrics.count_request(known, route, status, seconds)
             if self._log is not None:
                 self._log.info(

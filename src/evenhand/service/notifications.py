@@ -12,6 +12,7 @@ from typing import Any
 from evenhand.service.webhooks import post
 from evenhand.studies import Study, monitors
 from evenhand.studies.monitors import Alert
+from evenhand.studies.signing import sign_message
 
 __all__ = ["Notifier"]
 
@@ -26,9 +27,9 @@ AT_ONCE = (0.0, 1.0)
 class Notifier:
     """A hook for the scheduler: measures a study's monitors, logs new alerts, and posts those not posted yet.
 
-    A webhook receives JSON by POST, at least once when an alert is raised and once when it is cleared. If it does not
-    answer with 2xx, it is tried again after 1, 2, 4, ... seconds. Each webhook has a daemon thread of its own, so that
-    a slow one delays neither the monitors, nor other webhooks, nor the end of the process.
+    A webhook receives signed JSON by POST, at least once when an alert is raised and once when it is cleared. If it
+    does not answer with 2xx, it is tried again after 1, 2, 4, ... seconds. Each webhook has a daemon thread of its own,
+    so that a slow one delays neither the monitors, nor other webhooks, nor the end of the process.
     """
 
     def __init__(self, log: Any, *, clock: Callable[[], float] = time.monotonic, patience: float = PATIENCE) -> None:
@@ -62,7 +63,7 @@ class Notifier:
     def _post(self, study: Study, alerts: Sequence[Alert], webhook: str) -> None:
         for alert in alerts:
             try:
-                post(webhook, _message(study, alert), patience=self._patience)
+                post(webhook, _message(study, alert), patience=self._patience, signed=_signer(study, alert))
                 monitors.delivered(study, alert)
             except Exception as error:
                 wait = self._later.get(_key(alert), AT_ONCE)[1]
@@ -78,6 +79,12 @@ class Notifier:
 
 def _key(alert: Alert) -> tuple[int, bool]:
     return alert.id, alert.cleared is not None
+
+
+def _signer(study: Study, alert: Alert) -> Callable[[bytes], dict[str, str]]:
+    """Return what signs the message of an alert; its id is the same each time that it is posted."""
+    id = f"{study.name}.{alert.id}.{'cleared' if alert.cleared else 'raised'}"
+    return lambda body: sign_message(monitors.secret(study, alert.monitor), id, int(time.time()), body)
 
 
 def _message(study: Study, alert: Alert) -> dict[str, Any]:

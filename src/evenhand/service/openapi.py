@@ -21,9 +21,9 @@ __all__ = ["document"]
 REF = "#/components/schemas/{model}"
 WHEN = {
     400: "The body is not JSON, or not an Arrow stream.",
-    401: "There is no key, or the key is unknown or revoked.",
-    403: "The key has another role.",
-    404: "There is no such study, or no such ticket.",
+    401: "There is no key, or the key is unknown, revoked or expired.",
+    403: "The key has another role, or is limited to some studies.",
+    404: "There is no such study, none that the key works for, or no such ticket, monitor, alert or key.",
     409: "The study's name is taken; or the ticket was closed or told otherwise before, belongs to another study, or "
     "is forged; or nothing is left to ask.",
     413: "The body or the batch is too large.",
@@ -36,6 +36,7 @@ TAGS = {
     "decide": "Create studies, take decisions and change promises: keys with the role decide.",
     "report": "Report what came of decisions: keys with the role report.",
     "read": "Read studies: keys with the role read.",
+    "admin": "Give out keys, set monitors, acknowledge alerts: keys with the role admin.",
     "service": "The service itself: health without a key, metrics for keys with the role read.",
 }
 BINARY = {"schema": {"type": "string", "format": "binary"}}
@@ -60,7 +61,7 @@ def document(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
             "description": "Studies that decide fairly while they learn: take decisions, report rewards, and watch, "
             "over HTTP. Send `Authorization: Bearer KEY`; every key has one role.",
         },
-        "tags": [{"name": name, "description": text} for name, text in TAGS.items()],
+        "tags": [{"name": name, "description": TAGS[name]} for name in TAGS if name in map(_tag, shown)],
         "paths": paths,
         "components": {
             "schemas": schemas["$defs"],
@@ -69,6 +70,10 @@ def document(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
             },
         },
     }
+
+
+def _tag(endpoint: Endpoint) -> str:
+    return endpoint.role if endpoint.role and endpoint.path.startswith(("/studies", "/admin")) else "service"
 
 
 def _operation(endpoint: Endpoint) -> dict[str, Any]:
@@ -84,7 +89,7 @@ def _operation(endpoint: Endpoint) -> dict[str, Any]:
     if endpoint.tagged:
         responses["304"] = {"description": "Nothing has changed since the ETag that was sent."}
     operation: dict[str, Any] = {
-        "tags": [endpoint.role if endpoint.path.startswith("/studies") else "service"],
+        "tags": [_tag(endpoint)],
         "operationId": endpoint.handler.__name__,
         "summary": summary.removesuffix("."),
         "description": description or summary,
@@ -112,7 +117,7 @@ def _refusals(endpoint: Endpoint) -> list[int]:
         statuses |= {503}
     if endpoint.role is not None:
         statuses |= {401, 403, 503}
-    if "{name}" in endpoint.path:
+    if "{name}" in endpoint.path or "{id}" in endpoint.path:
         statuses |= {404}
     if "body" in endpoint.models:
         statuses |= {400, 409, 413, 415, 422}

@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from evenhand.errors import ArgumentError, wanted
 from evenhand.service import history
-from evenhand.service.metrics import StudyGauges
+from evenhand.service.metrics import AlertGauge, StudyGauges
 from evenhand.service.request_schemas import DecisionPath, DecisionsQuery, HistoryQuery, OwedQuery, SeriesQuery
 from evenhand.service.response_schemas import (
     AuditOut,
@@ -33,16 +33,18 @@ from evenhand.service.sessions import Session, Sessions
 from evenhand.studies import Study, monitors
 from evenhand.studies.summary import outline, summarize
 
-__all__ = ["READ_ENDPOINTS", "gauges_of", "state_of"]
+__all__ = ["READ_ENDPOINTS", "alerts_of", "gauges_of", "state_of"]
 
 RECORD = ("decision", "given", "told", "version", "random_state", "key", "actor")
 """What is shown of a single decision beside its row in a list."""
 
 
 def studies(request: Request) -> dict[str, Any]:
-    """Return the outline of every study of the store."""
-    rows = []
+    """Return the outline of every study that the key works for."""
+    rows, key = [], request.scope.get("admitted")
     for session in request.app.state.sessions.all():
+        if key is not None and not key.reaches(session.study.name):
+            continue
         with session.reading() as (statistics, _):
             alerts = monitors.alerts(session.study, standing=True)
             rows.append({**outline(session.study, statistics), "alerts": len(alerts)})
@@ -51,7 +53,7 @@ def studies(request: Request) -> dict[str, Any]:
 
 def study(request: Request, session: Session) -> Response:
     """Return the present state of a study: shares against promises, rewards, learned bias, alerts."""
-    mark = zlib.crc32(repr([_alerts(session.study), _monitors(session.study)]).encode())
+    mark = zlib.crc32(repr([alerts_of(session.study), _monitors(session.study)]).encode())
     return _unless_seen(request, session, f"{mark:08x}", lambda: state_of(session))
 
 
@@ -125,8 +127,26 @@ def gauges_of(sessions: Sessions) -> list[StudyGauges]:
         with session.reading() as (statistics, _):
             worst = statistics.worst
             gauges = session.study.name, len(statistics.open), worst[0] if worst else None, statistics.kept
-            found.append(StudyGauges(*gauges))
+            found.append(StudyGauges(*gauges, _alert_gauges(session.study)))
     return found
+
+
+def _alert_gauges(study: Study) -> list[AlertGauge]:
+    there = monitors.listed(study)
+    if not there:
+        return []
+    active = {alert.monitor.id: alert for alert in monitors.alerts(study, standing=True, limit=len(there))}
+    times = monitors.raised(study)
+    return [
+        AlertGauge(
+            one.id,
+            one.metric,
+            one.id in active,
+            one.id in active and active[one.id].acknowledged is not None,
+            times.get(one.id, 0),
+        )
+        for one in there
+    ]
 
 
 def state_of(session: Session) -> dict[str, Any]:
@@ -134,10 +154,11 @@ def state_of(session: Session) -> dict[str, Any]:
     with session.reading() as (statistics, _):
         summary = summarize(session.study, statistics)
     team = session.reader.team()
-    return {**summary, **team, "alerts": _alerts(session.study), "monitors": _monitors(session.study)}
+    return {**summary, **team, "alerts": alerts_of(session.study), "monitors": _monitors(session.study)}
 
 
-def _alerts(study: Study) -> list[dict[str, Any]]:
+def alerts_of(study: Study) -> list[dict[str, Any]]:
+    """Return the last alerts of a study, newest first."""
     rows = [alert.row() for alert in monitors.alerts(study)]
     return [{"since": row.pop("raised"), **row} for row in rows]
 

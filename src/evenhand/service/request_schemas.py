@@ -13,9 +13,9 @@ from evenhand.errors import ArgumentError, ContextError, TicketError, wanted
 from evenhand.studies.limits import check_pairs
 
 __all__ = [
-    "EXPECTED", "AddBody", "AskBatch", "AskBody", "AskHeaders", "AskRow", "ChangeBody", "CreateBody", "DecisionPath",
-    "DecisionsQuery", "FilePath", "ForgetBody", "HistoryQuery", "OwedQuery", "RetireBody", "SeriesQuery", "StudyPath",
-    "TellBatch", "TellBody",
+    "EXPECTED", "AcknowledgeBody", "AddBody", "AskBatch", "AskBody", "AskHeaders", "AskRow", "ChangeBody", "CreateBody",
+    "DecisionPath", "DecisionsQuery", "FilePath", "ForgetBody", "HistoryQuery", "KeyBody", "KeyPath", "MonitorBody",
+    "NumberPath", "OwedQuery", "RetireBody", "SeriesQuery", "StudyPath", "TellBatch", "TellBody",
 ]  # fmt: skip
 
 Scalar = int | float | str
@@ -54,6 +54,13 @@ EXPECTED: dict[str, tuple[type[ArgumentError], str]] = {
     ),
     "name": (ArgumentError, "up to 100 letters, digits, - and _, a letter or a digit first"),
     "expire_after": (ArgumentError, "seconds, or a text such as 7d or 12h"),
+    "role": (ArgumentError, "one of decide, report, read, both, admin"),
+    "note": (ArgumentError, "a text of up to 200 characters"),
+    "expires": (ArgumentError, "a date such as 2030-12-31, a time with its zone, or a duration such as 90d"),
+    "studies": (ArgumentError, "a list of the names of studies"),
+    "threshold": (ArgumentError, "a number"),
+    "window": (ArgumentError, "a whole number"),
+    "webhook": (ArgumentError, "an address that begins with http:// or https://"),
     "policy": (ArgumentError, 'an object such as {"policy": "quotas/fair-ucb", ...}'),
 }
 """By field: the error that refuses what does not fit, and what was expected."""
@@ -207,6 +214,40 @@ class ChangeBody(Body):
     )
 
 
+class KeyBody(Body):
+    """A key to add."""
+
+    role: Literal["decide", "report", "read", "both", "admin"] = Field(description="What the key may do.")
+    note: str = Field("", max_length=200, description="Its owner or its purpose.", examples=["nightly pipeline"])
+    expires: str | None = Field(
+        None,
+        description="When it stops working: a date (its last second in UTC), a time with its zone, or a duration from "
+        "now; null for never. A key with the role admin needs an end.",
+        examples=["90d"],
+    )
+    studies: list[str] | None = Field(
+        None, min_length=1, description="The studies that it is limited to; null for all.", examples=[["ads"]]
+    )
+
+
+class MonitorBody(Body):
+    """A metric to watch."""
+
+    metric: str = Field(description="shortfall, drift, reward, overdue or group-gap.", examples=["reward"])
+    threshold: int | float = Field(description="The value at which an alert is raised.", examples=[0.2])
+    window: int = Field(0, description="Decisions or rewards to look at; for overdue, seconds.", examples=[500])
+    subject: Name | None = Field(None, description="The arm or group to watch; null for the worst of all.")
+    webhook: str | None = Field(
+        None, max_length=2000, description="The address to which alerts are posted.", examples=["https://example.org/a"]
+    )
+
+
+class AcknowledgeBody(Body):
+    """What is done about an alert."""
+
+    note: str = Field(default="", max_length=200, examples=["new campaign, expected until Friday"])
+
+
 class StudyPath(BaseModel):
     """The path of a study's routes."""
 
@@ -217,6 +258,18 @@ class DecisionPath(StudyPath):
     """The path of a decision."""
 
     id: int = Field(ge=1, le=LARGEST, description="The decision's number.")
+
+
+class NumberPath(StudyPath):
+    """The path of a monitor or an alert."""
+
+    id: int = Field(ge=1, le=2**31 - 1, description="Its number.")
+
+
+class KeyPath(BaseModel):
+    """The path of a key."""
+
+    id: str = Field(pattern="^[0-9a-f]{8}$", description="The key's id.", examples=["2e0e28e7"])
 
 
 class SeriesQuery(BaseModel):

@@ -8,10 +8,10 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 __all__ = [
-    "AddedOut", "AlertOut", "ArmOut", "AuditOut", "BiasOut", "ChangedOut", "DecisionBatch", "DecisionOut",
-    "DecisionsOut", "Envelope", "GroupOut", "HealthOut", "LiveOut", "MonitorOut", "OwedOut", "PromiseOut",
-    "RecordOut", "RetiredOut", "RewardOut", "RowOut", "SeriesOut", "StateOut", "StudiesOut", "StudyOut",
-    "ToldBatch", "ToldOut",
+    "AcknowledgedOut", "AddedOut", "AlertOut", "ArmOut", "AuditOut", "BiasOut", "ChangedOut", "DecisionBatch",
+    "DecisionOut", "DecisionsOut", "Envelope", "GroupOut", "HealthOut", "KeyOut", "KeyStatusOut", "KeysOut", "LiveOut",
+    "MonitorOut", "MonitorStatusOut", "MonitorsOut", "NewKeyOut", "NewMonitorOut", "OwedOut", "PromiseOut", "RecordOut",
+    "RetiredOut", "RewardOut", "RowOut", "SeriesOut", "StateOut", "StudiesOut", "StudyOut", "ToldBatch", "ToldOut",
 ]  # fmt: skip
 
 Label = str | int | list[str | int]
@@ -259,6 +259,75 @@ class AlertOut(BaseModel):
     threshold: float
     sequence: int
     cleared: datetime | None
+    acknowledged: datetime | None = Field(None, description="When somebody said that it was seen.")
+    by: str | None = Field(None, description="The id of the key that said so.")
+    note: str = Field("", description="What is done about it.")
+
+
+class WatchingOut(MonitorOut):
+    """A monitor with its webhook, for those who administer."""
+
+    webhook: str | None
+    raised: int = Field(description="How many alerts it has raised.")
+
+
+class NewMonitorOut(MonitorOut):
+    """A new monitor."""
+
+    webhook: str | None
+    secret: str = Field(description="Messages to the webhook are signed with it, as Standard Webhooks says.")
+
+
+class MonitorsOut(BaseModel):
+    """The monitors of a study, and its last alerts, newest first."""
+
+    monitors: list[WatchingOut]
+    alerts: list[AlertOut]
+
+
+class MonitorStatusOut(BaseModel):
+    """A monitor is removed; its alerts stay on record."""
+
+    id: int
+    status: Literal["removed"]
+
+
+class AcknowledgedOut(BaseModel):
+    """The status of an acknowledgement."""
+
+    id: int
+    status: Literal["acknowledged", "already acknowledged"]
+
+
+class KeyOut(BaseModel):
+    """A key, without its secret."""
+
+    id: str
+    role: str
+    note: str
+    created: datetime
+    revoked: datetime | None
+    expires: datetime | None
+    studies: list[str] | None = Field(description="The studies that it is limited to; null for all.")
+
+
+class KeysOut(BaseModel):
+    """All keys, oldest first, the revoked ones too."""
+
+    keys: list[KeyOut]
+
+
+class NewKeyOut(KeyOut):
+    """A new key; its text is shown this once."""
+
+    key: str
+
+
+class KeyStatusOut(BaseModel):
+    """The status of a revocation."""
+
+    id: str
+    status: Literal["revoked", "already revoked"]
 
 
 class WorkerOut(BaseModel):

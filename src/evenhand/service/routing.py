@@ -22,15 +22,15 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, UnknownStudyError, wanted
 from evenhand.service import arrow
 from evenhand.service.errors import Refusal, from_validation
 from evenhand.service.limits import header, read_body
 from evenhand.service.request_schemas import StudyPath
 from evenhand.service.responses import JSON, LARGE, as_json, compress
-from evenhand.studies.keys import Role
+from evenhand.studies.keys import Key, Role
 
-__all__ = ["Endpoint", "off_loop", "parse"]
+__all__ = ["Endpoint", "off_loop", "parse", "unlimited"]
 
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
@@ -97,7 +97,7 @@ class Endpoint:
         found: dict[str, Any] = {}
         for kind in self.takes:
             if kind == "session":
-                found[kind] = await request.app.state.sessions.reach(request.path_params["name"])
+                found[kind] = await _reach(request)
             elif kind == "body":
                 content = await read_body(
                     request.receive, header(request.scope, b"content-length"), request.app.state.max_body
@@ -127,6 +127,32 @@ class Endpoint:
         if not isinstance(raw, dict):
             raise ArgumentError(wanted("body", "a JSON object", raw))
         return parse(models[-1] if "batch" in raw else models[0], raw)
+
+
+async def _reach(request: Request) -> Any:
+    """Return the session of the study that the path names, if the request's key works for it."""
+    name, key = request.path_params["name"], request.scope.get("admitted")
+    if key is not None and not key.reaches(name):
+        raise UnknownStudyError(f"no study of this key is named {name[:100]!r}; it is limited to {_listed(key)}")
+    return await request.app.state.sessions.reach(name)
+
+
+def unlimited(request: Request) -> None:
+    """Check that a request's key works for all studies.
+
+    Raises
+    ------
+    Refusal
+        403 if it is limited to some.
+    """
+    key = request.scope.get("admitted")
+    if key is not None and key.studies is not None:
+        raise Refusal(403, f"this key is limited to {_listed(key)}; this needs a key for all studies")
+
+
+def _listed(key: Key) -> str:
+    names = key.studies or ()
+    return ("the study " if len(names) == 1 else "the studies ") + ", ".join(names)
 
 
 def _texts(request: Request, kind: str, model: type[BaseModel]) -> Mapping[str, Any]:

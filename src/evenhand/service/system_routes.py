@@ -14,7 +14,7 @@ from evenhand.service import openapi
 from evenhand.service.read_routes import gauges_of
 from evenhand.service.request_schemas import FilePath
 from evenhand.service.response_schemas import HealthOut, LiveOut
-from evenhand.service.routing import Endpoint
+from evenhand.service.routing import Endpoint, unlimited
 from evenhand.version import __version__
 
 __all__ = ["FOLDER", "SYSTEM_ENDPOINTS"]
@@ -43,14 +43,15 @@ async def health(request: Request) -> dict[str, Any]:
 
 
 def metrics(request: Request) -> Response:
-    """Return metrics for Prometheus: counters, times, and how each study keeps its promise."""
+    """Return metrics for Prometheus: counters, times, how each study keeps its promise, and alerts."""
+    unlimited(request)
     state = request.app.state
     text = state.metrics.exposition(lambda: gauges_of(state.sessions))
     return Response(text, media_type=CONTENT_TYPE_LATEST, headers={"Cache-Control": "no-store"})
 
 
 async def document(request: Request) -> dict[str, Any]:
-    return openapi.document(request.app.state.endpoints)
+    return openapi.document([one for one in request.app.state.endpoints if one.role != "admin"])
 
 
 async def docs(request: Request) -> Response:

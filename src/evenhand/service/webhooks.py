@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache, partial
 from typing import Any
 
 import httpx
+import orjson
 
 from evenhand.service.jobs import spawn
 
@@ -29,10 +30,16 @@ class _Abandoned(ThreadPoolExecutor):
         return spawn(partial(job, *given, **named), name="evenhand lookup")
 
 
-def post(address: str, message: Any, *, patience: float) -> None:
+def post(
+    address: str, message: Any, *, patience: float, signed: Callable[[bytes], Mapping[str, str]] | None = None
+) -> None:
     """Post a message and wait for the head of the response, at most `patience` seconds.
 
     The body of the response is not read, and redirects are not followed.
+
+    Parameters
+    ----------
+    signed : returns the headers that sign a body; without it the message is not signed.
 
     Raises
     ------
@@ -42,11 +49,14 @@ def post(address: str, message: Any, *, patience: float) -> None:
         If it cannot be reached, or answers with anything but 2xx.
     """
 
+    body = orjson.dumps(message)
+    headers = {"Content-Type": "application/json", **(signed(body) if signed is not None else {})}
+
     async def posted() -> None:
         async with (
             asyncio.timeout(patience),
             httpx.AsyncClient(timeout=None, follow_redirects=False, verify=_certificates()) as http,
-            http.stream("POST", address, json=message) as answer,
+            http.stream("POST", address, content=body, headers=headers) as answer,
         ):
             answer.raise_for_status()
 

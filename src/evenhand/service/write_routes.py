@@ -42,7 +42,7 @@ from evenhand.service.response_schemas import (
     ToldOut,
 )
 from evenhand.service.responses import as_json
-from evenhand.service.routing import Endpoint, off_loop, parse
+from evenhand.service.routing import Endpoint, off_loop, parse, unlimited
 from evenhand.service.sessions import Session, Sessions
 from evenhand.studies import Operation, Study
 from evenhand.studies.codec import as_decided
@@ -159,7 +159,12 @@ def _labels(session: Session) -> list[Any]:
 
 
 async def create(request: Request, body: CreateBody) -> Response:
-    """Create a study with a policy."""
+    """Create a study with a policy.
+
+    A key that is limited to some studies may create them and no others.
+    """
+    if not request.scope["admitted"].reaches(body.name):
+        unlimited(request)
     state = await asyncio.to_thread(_create, request.app.state.sessions, body)
     return as_json(state, {"Location": f"/studies/{body.name}", **NO_STORE}, status=201)
 

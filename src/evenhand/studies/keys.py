@@ -1,7 +1,7 @@
 """Keys of a service: each has one role, is shown once, and is stored as a digest.
 
-A key reads `eh_ROLE_ID_SECRET`; its secret has 256 random bits, so that a plain SHA-256 of it is as safe at rest as a
-slow hash would be.
+A key may end at a time, and may be limited to some studies. It reads `eh_ROLE_ID_SECRET`; its secret has 256 random
+bits, so that a plain SHA-256 of it is as safe at rest as a slow hash would be.
 """
 
 from __future__ import annotations
@@ -9,15 +9,18 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
-from typing import Literal, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any, Literal, NamedTuple
 
 from sqlalchemy import insert, select, update
 
 from evenhand.errors import ArgumentError, wanted
-from evenhand.studies.codec import moment, now
-from evenhand.studies.schema import KEYS
+from evenhand.studies.codec import from_text, moment, now, to_text
+from evenhand.studies.creation import NAME
+from evenhand.studies.expiry import read_expiry
+from evenhand.studies.schema import KEY_LIMITS, KEYS
 from evenhand.studies.store import Store
 
 __all__ = [
@@ -30,15 +33,20 @@ __all__ = [
     "list_keys",
     "new_key",
     "passing_key",
+    "read_end",
     "read_keys",
     "revoke_key",
 ]
 
-Role = Literal["decide", "report", "read", "both"]
+Role = Literal["decide", "report", "read", "both", "admin"]
 ROLES: tuple[Role, ...] = ("decide", "report", "read")
 """To take decisions, to report rewards, to read: what a route needs, and the roles that most keys have."""
-ALLOWED: Mapping[Role, tuple[Role, ...]] = {role: (role,) for role in ROLES} | {"both": ("decide", "report")}
-"""What a key of each role may do; "both" is for people who label, and for programs that ask and tell alike."""
+ALLOWED: Mapping[Role, tuple[Role, ...]] = {role: (role,) for role in ROLES} | {
+    "both": ("decide", "report"),
+    "admin": ("read", "admin"),
+}
+"""What a key of each role may do. "both" is for people who label, and for programs that ask and tell alike; "admin" is
+for those who give out keys, set monitors and erase subjects: such a key always has an end."""
 LONGEST = 200
 """Characters of the longest note."""
 
@@ -49,9 +57,11 @@ class Key(NamedTuple):
     Attributes
     ----------
     id : the part of its text that may be shown; it names the key when it is revoked.
-    role : "decide", "report", "read", or "both" to decide and to report.
+    role : "decide", "report", "read", "both" to decide and to report, or "admin" to administer and to read.
     note : its owner or its purpose.
     created, revoked : when, in UTC; a valid key was never revoked.
+    expires : when it stops working, in UTC; None for never.
+    studies : the names of the studies that it is limited to; None for all.
     """
 
     id: str
@@ -59,6 +69,12 @@ class Key(NamedTuple):
     note: str
     created: datetime
     revoked: datetime | None
+    expires: datetime | None = None
+    studies: tuple[str, ...] | None = None
+
+    def reaches(self, study: str) -> bool:
+        """Say whether the key works for a study."""
+        return self.studies is None or study in self.studies
 
 
 def new_key(role: Role) -> str:
@@ -81,27 +97,88 @@ def passing_key(text: str, note: str) -> tuple[Key, str]:
         If the text is not one that `new_key` made.
     """
     parts = text.split("_", 3)
-    if len(parts) != 4 or parts[0] != "eh" or parts[1] not in ALLOWED or len(parts[3]) < 43:
+    if len(parts) != 4 or parts[0] != "eh" or parts[1] not in (*ROLES, "both") or len(parts[3]) < 43:
         raise ArgumentError(wanted("key", "the text of a key, from new_key", "something else"))
-    role: Role = parts[1]  # type: ignore[assignment]
+    role: Role = parts[1]
     return Key(parts[2], role, note, datetime.now(UTC), None), _digest(text)
 
 
-def add_key(store: Store, role: Role, note: str = "") -> str:
+def add_key(
+    store: Store,
+    role: Role,
+    note: str = "",
+    *,
+    expires: datetime | timedelta | str | None = None,
+    studies: Sequence[str] | None = None,
+) -> str:
     """Store a new key and return its text, which cannot be shown again.
+
+    Parameters
+    ----------
+    expires : when the key stops working, see `read_end`; by default never. A key with the role admin needs an end.
+    studies : the names of the studies that the key is limited to; by default it works for all.
 
     Raises
     ------
     ArgumentError
-        If there is no such role, or the note is longer than 200 characters.
+        If there is no such role, the note is longer than 200 characters, the end is no time to come, or a study's name
+        cannot be one.
     """
     if not isinstance(note, str) or len(note) > LONGEST or "\x00" in note:
         raise ArgumentError(wanted("note", f"at most {LONGEST} characters", note))
-    text = new_key(role)
+    if role == "admin" and expires is None:
+        mend = "an admin key needs an end as well, such as expires='90d'"
+        raise ArgumentError(wanted("role", f"one of {', '.join(ROLES)}", role, mend))
+    text, end = new_key(role), None if expires is None else read_end(expires)
     row = {"id": _id_of(text), "role": role, "digest": _digest(text), "note": note, "created_at": now()}
+    limits = {"key": row["id"], "expires_at": end, "studies": _names(studies)}
+    limited = end is not None or studies is not None
+    if limited:
+        store.provide(KEY_LIMITS)
     with store.writing() as connection:
         connection.execute(insert(KEYS), row)
+        if limited:
+            connection.execute(insert(KEY_LIMITS), limits)
     return text
+
+
+def read_end(end: Any) -> int:
+    """Return a time to come in microseconds since 1970.
+
+    Parameters
+    ----------
+    end : a time with its zone, a date such as "2030-12-31" (its last second in UTC), or a duration from now such as
+        "90d" or a timedelta.
+
+    Raises
+    ------
+    ArgumentError
+        If it is none of these, or is over.
+    """
+    if isinstance(end, str) and "-" in end:
+        with suppress(ValueError):
+            end = date.fromisoformat(end) if len(end) == len("2030-12-31") else datetime.fromisoformat(end)
+    if type(end) is date:
+        end = datetime.combine(end, time(23, 59, 59), UTC)
+    try:
+        zoned = isinstance(end, datetime) and end.tzinfo is not None
+        at = round(end.timestamp() * 1e6) if zoned else now() + round((read_expiry(end) or 0) * 1e6)
+    except ArgumentError as error:
+        what = "a date such as 2030-12-31, a time with its zone, or a duration such as 90d"
+        raise ArgumentError(wanted("expires", what, end)) from error
+    if at <= now():
+        raise ArgumentError(wanted("expires", "a time to come", moment(at).isoformat()))
+    return at
+
+
+def _names(studies: Sequence[str] | None) -> str | None:
+    if studies is None:
+        return None
+    names = [studies] if isinstance(studies, str) else list(studies)
+    wrong = [name for name in names if not (isinstance(name, str) and NAME.fullmatch(name))]
+    if wrong or not names:
+        raise ArgumentError(wanted("studies", "the names of studies", wrong[0] if wrong else names))
+    return to_text(sorted(set(names)))
 
 
 def list_keys(store: Store) -> list[Key]:
@@ -130,17 +207,22 @@ def revoke_key(store: Store, id: str) -> Literal["revoked", "already revoked"]:
 
 def read_keys(store: Store) -> list[tuple[Key, str]]:
     """Return all keys with their digests, oldest first."""
+    limits: dict[str, Any] = {}
     with store.reading() as connection:
         rows = connection.execute(select(KEYS).order_by(KEYS.c.created_at, KEYS.c.id)).all()
+        if store.has(connection, KEY_LIMITS):
+            limits = {row.key: row for row in connection.execute(select(KEY_LIMITS))}
     found = []
     for row in rows:
-        revoked = None if row.revoked_at is None else moment(row.revoked_at)
-        found.append((Key(row.id, row.role, row.note, moment(row.created_at), revoked), row.digest))
+        own = limits.get(row.id)
+        revoked, expires = (None if at is None else moment(at) for at in (row.revoked_at, own and own.expires_at))
+        studies = None if own is None or own.studies is None else tuple(from_text(own.studies))
+        found.append((Key(row.id, row.role, row.note, moment(row.created_at), revoked, expires, studies), row.digest))
     return found
 
 
 class Ring:
-    """The valid keys, found by their texts."""
+    """The keys that were not revoked, found by their texts."""
 
     def __init__(self, keys: Iterable[tuple[Key, str]]) -> None:
         self._keys: Mapping[str, tuple[Key, str]] = {key.id: (key, digest) for key, digest in keys if not key.revoked}

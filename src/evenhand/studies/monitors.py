@@ -7,24 +7,31 @@ however many processes measure.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from sqlalchemy import Connection, Select, insert, select, update
+from sqlalchemy import Connection, Select, func, insert, select, update
 
 from evenhand.errors import ArgumentError, wanted
 from evenhand.studies.codec import moment, now
 from evenhand.studies.metrics import METRICS, Monitor, check, exceeds, measure
-from evenhand.studies.schema import ALERTS, MONITORS
+from evenhand.studies.schema import ACKNOWLEDGEMENTS, ALERTS, MONITORS
+from evenhand.studies.signing import webhook_secret
 
 if TYPE_CHECKING:
     from evenhand.studies.study import Study
 
-__all__ = ["METRICS", "Alert", "Monitor", "add", "alerts", "delivered", "listed", "remove", "undelivered", "watch"]
+__all__ = [
+    "METRICS", "Alert", "Monitor", "acknowledge", "add", "alerts", "delivered", "listed", "raised", "remove", "secret",
+    "undelivered", "watch",
+]  # fmt: skip
+
+LONGEST = 200
+"""Characters of the longest note."""
 
 
 class Alert(NamedTuple):
-    """An alert: its monitor, the value that raised it, the last entry of the log then, and when it was raised and
-    cleared."""
+    """An alert: its monitor, the value that raised it, the last entry of the log then, when it was raised and cleared,
+    and who acknowledged it when, with a note."""
 
     id: int
     monitor: Monitor
@@ -33,6 +40,9 @@ class Alert(NamedTuple):
     raised: datetime
     cleared: datetime | None
     delivered: datetime | None
+    acknowledged: datetime | None = None
+    by: str | None = None
+    note: str = ""
 
     def row(self) -> dict[str, Any]:
         """Return the alert and its monitor as one flat dict, for tables and messages."""
@@ -46,6 +56,9 @@ class Alert(NamedTuple):
             "sequence": self.sequence,
             "raised": self.raised,
             "cleared": self.cleared,
+            "acknowledged": self.acknowledged,
+            "by": self.by,
+            "note": self.note,
         }
 
 
@@ -105,6 +118,48 @@ def remove(study: Study, number: int) -> None:
         connection.execute(update(ALERTS).where(*standing).values(cleared_at=now()))
 
 
+def acknowledge(
+    study: Study, number: int, *, by: str | None = None, note: str = ""
+) -> Literal["acknowledged", "already acknowledged"]:
+    """Note that somebody has seen an alert; it stays active until it is cleared.
+
+    Parameters
+    ----------
+    number : of the alert.
+    by : who has seen it; over HTTP the id of the key.
+    note : what is done about it, up to 200 characters.
+
+    Raises
+    ------
+    ArgumentError
+        If the study has no alert of that number, or the note is too long.
+    """
+    if not isinstance(note, str) or len(note) > LONGEST or "\x00" in note:
+        raise ArgumentError(wanted("note", f"at most {LONGEST} characters", note))
+    study.store.provide(ACKNOWLEDGEMENTS)
+    mine = select(ALERTS.c.id).join(MONITORS).where(MONITORS.c.study == study._number, ALERTS.c.id == number)
+    with study._log.writing() as (connection, _):
+        if connection.scalar(mine) is None:
+            raise ArgumentError(wanted("alert", "the number of an alert of this study", number))
+        if connection.scalar(select(ACKNOWLEDGEMENTS.c.at).where(ACKNOWLEDGEMENTS.c.alert == number)) is not None:
+            return "already acknowledged"
+        connection.execute(insert(ACKNOWLEDGEMENTS), {"alert": number, "at": now(), "by": by, "note": note})
+    return "acknowledged"
+
+
+def secret(study: Study, monitor: Monitor) -> str:
+    """Return the secret with which messages to the monitor's webhook are signed, for the receiver to check them."""
+    return webhook_secret(study._secret, monitor.id)
+
+
+def raised(study: Study) -> dict[int, int]:
+    """Return how many alerts each of the study's monitors has raised so far, by its number."""
+    count = select(MONITORS.c.id, func.count(ALERTS.c.id)).outerjoin(ALERTS).group_by(MONITORS.c.id)
+    with study.store.reading() as connection:
+        there = connection.execute(count.where(MONITORS.c.study == study._number, MONITORS.c.removed_at.is_(None)))
+        return {row[0]: row[1] for row in there}
+
+
 def listed(study: Study) -> list[Monitor]:
     """Return the study's monitors."""
     with study.store.reading() as connection:
@@ -113,10 +168,10 @@ def listed(study: Study) -> list[Monitor]:
 
 def alerts(study: Study, *, standing: bool = False, limit: int = 100) -> list[Alert]:
     """Return the study's alerts, newest first; with `standing` only the active ones."""
-    found = _found(study).order_by(ALERTS.c.id.desc()).limit(limit)
-    if standing:
-        found = found.where(ALERTS.c.cleared_at.is_(None))
     with study.store.reading() as connection:
+        found = _found(study, connection).order_by(ALERTS.c.id.desc()).limit(limit)
+        if standing:
+            found = found.where(ALERTS.c.cleared_at.is_(None))
         return [_alert(row) for row in connection.execute(found)]
 
 
@@ -124,7 +179,8 @@ def undelivered(study: Study) -> list[Alert]:
     """Return the alerts, oldest first, whose present state was not posted to their webhooks."""
     waiting = MONITORS.c.webhook.is_not(None), ALERTS.c.delivered_at.is_(None)
     with study.store.reading() as connection:
-        return [_alert(row) for row in connection.execute(_found(study).where(*waiting).order_by(ALERTS.c.id))]
+        found = _found(study, connection).where(*waiting).order_by(ALERTS.c.id)
+        return [_alert(row) for row in connection.execute(found)]
 
 
 def watch(study: Study) -> list[Alert]:
@@ -154,8 +210,8 @@ def watch(study: Study) -> list[Alert]:
                 continue
             changed.append(number)
     with study.store.reading() as connection:
-        found = connection.execute(_found(study).where(ALERTS.c.id.in_(changed)).order_by(ALERTS.c.id))
-        return [_alert(row) for row in found]
+        found = _found(study, connection).where(ALERTS.c.id.in_(changed)).order_by(ALERTS.c.id)
+        return [_alert(row) for row in connection.execute(found)]
 
 
 def delivered(study: Study, alert: Alert) -> None:
@@ -165,9 +221,13 @@ def delivered(study: Study, alert: Alert) -> None:
         connection.execute(update(ALERTS).where(ALERTS.c.id == alert.id, same).values(delivered_at=now()))
 
 
-def _found(study: Study) -> Select[Any]:
+def _found(study: Study, connection: Connection) -> Select[Any]:
     monitor = [MONITORS.c[name] for name in ("metric", "threshold", "window", "subject", "webhook")]
-    return select(ALERTS, *monitor).join(MONITORS).where(MONITORS.c.study == study._number)
+    found = select(ALERTS, *monitor).join(MONITORS).where(MONITORS.c.study == study._number)
+    if not study.store.has(connection, ACKNOWLEDGEMENTS):
+        return found
+    seen = [ACKNOWLEDGEMENTS.c[name] for name in ("at", "by", "note")]
+    return found.add_columns(*seen).outerjoin(ACKNOWLEDGEMENTS, ACKNOWLEDGEMENTS.c.alert == ALERTS.c.id)
 
 
 def _listed(connection: Connection, study: int) -> list[Monitor]:
@@ -181,4 +241,6 @@ def _listed(connection: Connection, study: int) -> list[Monitor]:
 def _alert(row: Any) -> Alert:
     monitor = Monitor(row.monitor, row.metric, row.threshold, row.window, row.subject, row.webhook)
     cleared, done = (None if at is None else moment(at) for at in (row.cleared_at, row.delivered_at))
-    return Alert(row.id, monitor, row.value, row.sequence, moment(row.raised_at), cleared, done)
+    alert = Alert(row.id, monitor, row.value, row.sequence, moment(row.raised_at), cleared, done)
+    at = getattr(row, "at", None)
+    return alert if at is None else alert._replace(acknowledged=moment(at), by=row.by, note=row.note)

@@ -7,11 +7,14 @@
     monitors    the metrics that are watched
     alerts      the alerts that monitors raised
     workers     who decides in the log of a worker, and what it last reported to the others
+    key_limits  the end of a key, and the studies that it is limited to
+    acknowledgements  who saw an alert, and when
+    subjects    the people whose contexts are encrypted, each with the key of theirs
 
 A study with several workers has a log of its own, which says who works on it, and one for each worker: rows of
 `studies` whose names are the study's, a slash, and the worker's.
 
-Everything but `events` and a study's first snapshot can be rebuilt.
+Everything but `events`, `subjects` and a study's first snapshot can be rebuilt.
 """
 
 from __future__ import annotations
@@ -31,22 +34,27 @@ from sqlalchemy import (
 )
 
 __all__ = [
+    "ACKNOWLEDGEMENTS",
     "ALERTS",
     "EVENTS",
     "KEYS",
+    "KEY_LIMITS",
     "METADATA",
     "MONITORS",
     "REVISION",
     "REVISIONS",
     "SNAPSHOTS",
     "STUDIES",
+    "SUBJECTS",
     "WORKERS",
 ]
 
-REVISION = "0002"
+REVISION = "0003"
 """The migration that makes these tables."""
 WITHOUT_WORKERS = "0001"
-"""The tables that lack only `workers`: they are enough for studies with one worker."""
+"""The tables that lack `workers`: they are enough for studies with one worker."""
+USABLE = (WITHOUT_WORKERS, "0002", REVISION)
+"""What a store may have: later tables are empty where they are missing, and made when they are first written to."""
 REVISIONS = "evenhand_revision"
 """The table that says which migration a store has; other programs call theirs alembic_version."""
 
@@ -153,4 +161,32 @@ WORKERS = Table(
     Column("reported", BigInteger, nullable=False),
     Column("reported_at", BigInteger),
     Column("report", Text),
+)
+
+KEY_LIMITS = Table(
+    "key_limits",
+    METADATA,
+    Column("key", ForeignKey("keys.id"), primary_key=True),
+    Column("expires_at", BigInteger),
+    Column("studies", Text),
+)
+
+ACKNOWLEDGEMENTS = Table(
+    "acknowledgements",
+    METADATA,
+    Column("alert", ForeignKey("alerts.id"), primary_key=True),
+    Column("at", BigInteger, nullable=False),
+    Column("by", String(100)),
+    Column("note", String(200), nullable=False),
+)
+
+SUBJECTS = Table(
+    "subjects",
+    METADATA,
+    Column("id", String(32), primary_key=True),
+    _of_study(),
+    Column("name", String(200), nullable=False),
+    Column("secret", String(64), nullable=False),
+    Column("seen_at", BigInteger, nullable=False),
+    UniqueConstraint("study", "name"),
 )

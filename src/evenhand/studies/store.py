@@ -16,14 +16,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, Engine, create_engine, delete, event, insert, inspect, make_url, select, text
+from sqlalchemy import Connection, Engine, Table, create_engine, delete, event, insert, inspect, make_url, select, text
 from sqlalchemy.exc import ArgumentError as BadURL
 from sqlalchemy.exc import DBAPIError, DisconnectionError, IntegrityError
 from sqlalchemy.pool import StaticPool
 
 from evenhand.errors import ArgumentError, StoreError, wanted
 from evenhand.extras import optional
-from evenhand.studies.schema import KEYS, REVISION, REVISIONS, STUDIES, WITHOUT_WORKERS
+from evenhand.studies.schema import KEYS, REVISION, REVISIONS, STUDIES, USABLE
 from evenhand.studies.turns import wait_turn
 
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ class Store:
         self.in_memory = engine.dialect.name == "sqlite" and engine.url.database in MEMORY
         self._turn: AbstractContextManager[Any] = threading.RLock() if self.in_memory else nullcontext()
         self._file = os.path.abspath(str(engine.url.database)) if self.serial and not self.in_memory else None
+        self._there: set[str] = set()
 
     @classmethod
     def at(cls, where: Store | str | os.PathLike[str], *, create: bool = False, older: bool = False) -> Store:
@@ -151,6 +152,19 @@ class Store:
             connection.execute(insert(KEYS), row)
             connection.execute(delete(KEYS).where(KEYS.c.id == row["id"]))
 
+    def has(self, connection: Connection, table: Table) -> bool:
+        """Say whether a table is there: a store of an older version lacks those that came later."""
+        if table.name not in self._there and inspect(connection).has_table(table.name):
+            self._there.add(table.name)
+        return table.name in self._there
+
+    def provide(self, table: Table) -> None:
+        """Upgrade the store if it lacks a table."""
+        with self.reading() as connection:
+            there = self.has(connection, table)
+        if not there:
+            self.upgrade()
+
     def upgrade(self) -> tuple[str | None, str]:
         """Upgrade the tables to this version, all or nothing; return the revisions before and after.
 
@@ -206,7 +220,7 @@ class Store:
             raise StoreError(f"{self.url}: no store is there yet; `evenhand new` and Study.create make one")
         if revision is None:
             self.upgrade()
-        elif revision not in (REVISION, WITHOUT_WORKERS):
+        elif revision not in USABLE:
             self._known(revision)
             if not older:
                 raise StoreError(

@@ -1,0 +1,122 @@
+"""The routes under /admin: keys, monitors and alerts, for keys with the role admin. Keep them inside your network."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from evenhand.errors import ArgumentError
+from evenhand.service import openapi
+from evenhand.service.errors import Refusal
+from evenhand.service.read_routes import alerts_of
+from evenhand.service.request_schemas import AcknowledgeBody, KeyBody, KeyPath, MonitorBody, NumberPath
+from evenhand.service.response_schemas import (
+    AcknowledgedOut,
+    KeysOut,
+    KeyStatusOut,
+    MonitorsOut,
+    MonitorStatusOut,
+    NewKeyOut,
+    NewMonitorOut,
+)
+from evenhand.service.responses import as_json
+from evenhand.service.routing import Endpoint, unlimited
+from evenhand.service.sessions import Session
+from evenhand.studies import monitors
+from evenhand.studies.keys import Ring, add_key, list_keys, read_keys, revoke_key
+
+__all__ = ["ADMIN_ENDPOINTS"]
+
+
+def keys(request: Request) -> dict[str, Any]:
+    """List all keys, without their secrets."""
+    unlimited(request)
+    return {"keys": [key._asdict() for key in list_keys(request.app.state.sessions.store)]}
+
+
+def new_key(request: Request, body: KeyBody) -> Response:
+    """Add a key; its text is in this answer and nowhere else.
+
+    It works from now on here, and within a second in the other processes of the service.
+    """
+    unlimited(request)
+    store = request.app.state.sessions.store
+    text = add_key(store, body.role, body.note, expires=body.expires, studies=body.studies)
+    request.app.state.admission.guard.expire()
+    made = Ring(read_keys(store)).holder(text)
+    assert made is not None
+    return _made({**made._asdict(), "key": text}, f"/admin/keys/{made.id}")
+
+
+def withdraw_key(request: Request, path: KeyPath) -> dict[str, Any]:
+    """Revoke a key; it stops working within a second."""
+    unlimited(request)
+    try:
+        status = revoke_key(request.app.state.sessions.store, path.id)
+    except ArgumentError as error:
+        raise Refusal(404, f"no key has the id {path.id}; GET /admin/keys lists all") from error
+    request.app.state.admission.guard.expire()
+    return {"id": path.id, "status": status}
+
+
+def watching(request: Request, session: Session) -> dict[str, Any]:
+    """List the monitors of a study with their webhooks, and its last alerts."""
+    times = monitors.raised(session.study)
+    rows = [{**one._asdict(), "raised": times.get(one.id, 0)} for one in monitors.listed(session.study)]
+    return {"monitors": rows, "alerts": alerts_of(session.study)}
+
+
+def watch(request: Request, session: Session, body: MonitorBody) -> Response:
+    """Watch a metric of a study from now on.
+
+    Alerts are posted to the webhook, signed with the `secret` as Standard Webhooks says: headers `webhook-id`,
+    `webhook-timestamp` and `webhook-signature`.
+    """
+    made = monitors.add(session.study, **dict(body))
+    place = f"/admin/studies/{session.study.name}/monitors/{made.id}"
+    return _made({**made._asdict(), "secret": monitors.secret(session.study, made)}, place)
+
+
+def unwatch(request: Request, path: NumberPath, session: Session) -> dict[str, Any]:
+    """Remove a monitor; its alerts stay on record, and an active one is cleared."""
+    try:
+        monitors.remove(session.study, path.id)
+    except ArgumentError as error:
+        raise Refusal(404, str(error)) from error
+    return {"id": path.id, "status": "removed"}
+
+
+def acknowledge(
+    request: Request,
+    path: NumberPath,
+    session: Session,
+    body: AcknowledgeBody = AcknowledgeBody(),  # noqa: B008
+) -> dict[str, Any]:
+    """Say that an alert was seen, and what is done about it; it stays active until it is cleared."""
+    try:
+        status = monitors.acknowledge(session.study, path.id, by=request.scope["key"], note=body.note)
+    except ArgumentError as error:
+        raise Refusal(404, str(error)) from error
+    return {"id": path.id, "status": status}
+
+
+def _made(body: dict[str, Any], place: str) -> Response:
+    return as_json(body, {"Location": place, "Cache-Control": "no-store"}, status=201)
+
+
+async def administration(request: Request) -> dict[str, Any]:
+    return openapi.document(ADMIN_ENDPOINTS)
+
+
+ADMIN_ENDPOINTS = (
+    Endpoint("GET", "/admin/keys", keys, "admin", (KeysOut,)),
+    Endpoint("POST", "/admin/keys", new_key, "admin", (NewKeyOut,), status=201),
+    Endpoint("DELETE", "/admin/keys/{id}", withdraw_key, "admin", (KeyStatusOut,)),
+    Endpoint("GET", "/admin/studies/{name}/monitors", watching, "admin", (MonitorsOut,)),
+    Endpoint("POST", "/admin/studies/{name}/monitors", watch, "admin", (NewMonitorOut,), status=201),
+    Endpoint("DELETE", "/admin/studies/{name}/monitors/{id}", unwatch, "admin", (MonitorStatusOut,)),
+    Endpoint("POST", "/admin/studies/{name}/alerts/{id}/acknowledge", acknowledge, "admin", (AcknowledgedOut,)),
+    Endpoint("GET", "/admin/openapi.json", administration, described=False),
+)
