@@ -32,7 +32,7 @@ A refused call changes nothing: the check comes before the first write.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any
 
@@ -63,12 +63,18 @@ __all__ = [
     "UnknownTicketError",
     "UnknownWorkerError",
     "VerdictError",
+    "nearest",
     "wanted",
+    "wanted_one_of",
 ]
 
 
 SHOWN = 80
 """Characters of a value in a refusal."""
+NAMED = 8
+"""Names in a refusal that lists what there is."""
+SEARCHED = 10_000
+"""Names among which the nearest are looked for."""
 
 
 class EvenhandError(Exception):
@@ -199,6 +205,36 @@ def wanted(name: str, what: str, got: Any, mend: str = "") -> str:
     if len(shown) > SHOWN:
         shown = shown[: SHOWN - 3] + "..."
     return f"{name}: wanted {what}, got {shown}" + (f"; {mend}" if mend else "")
+
+
+def wanted_one_of(name: str, known: Iterable[Any], got: Any, *, what: str = "one of", mend: str = "") -> str:
+    """Word the refusal of a name that is none of those known: the nearest few of them, and which was probably meant.
+
+    >>> wanted_one_of("column", ["age", "sex"], "Sex")
+    "column: wanted one of ['age', 'sex'], got 'Sex'; did you mean 'sex'?"
+    >>> wanted_one_of("column", [f"x{i}" for i in range(44)], "reward")
+    "column: wanted one of ['x0', 'x1', 'x2', 'x3', 'x4', 'x5', 'x6', 'x7'] and 36 more, got 'reward'"
+    """
+    known = list(known)
+    shown, meant = known, nearest(got, known)
+    if len(known) > NAMED:
+        near = nearest(got, known, NAMED)
+        texts = set(near)
+        shown = [*near, *islice((one for one in known if str(one) not in texts), NAMED - len(near))]
+    listed = f"{what} {shown}" + (f" and {len(known) - len(shown)} more" if len(known) > len(shown) else "")
+    return wanted(name, listed, got, mend or (f"did you mean {meant[0]!r}?" if meant else ""))
+
+
+def nearest(name: Any, known: Iterable[Any], most: int = 1, likeness: float = 0.6) -> list[str]:
+    """Return the names that are most like another, the nearest first; the case of letters makes no difference.
+
+    >>> nearest("Propensty", ["arm", "propensity", "reward"])
+    ['propensity']
+    """
+    from difflib import get_close_matches
+
+    folded = {str(one).casefold(): str(one) for one in islice(known, SEARCHED)}
+    return [folded[text] for text in get_close_matches(str(name)[:SHOWN].casefold(), folded, n=most, cutoff=likeness)]
 
 
 def _beginning(value: Any, depth: int = 5) -> Any:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
-from evenhand.errors import MissingExtraError, RegistryError
+from evenhand.errors import MissingExtraError, RegistryError, nearest
 
 __all__ = ["Entry", "entries", "get", "name_of", "own_modules", "register"]
 
@@ -96,10 +96,8 @@ def get(name: str, kind: Kind | None = None) -> Entry:
         _import_all(True)
     found = _entries.get(name)
     if found is None or kind not in (None, found.kind):
-        import difflib
-
         known = [e.name for e in entries(kind)]
-        near = difflib.get_close_matches(name, known, n=3, cutoff=0.3) or known
+        near = nearest(name, known, most=3, likeness=0.3) or known
         raise RegistryError(f"no {kind or 'entry'} is named {name!r}; near it: {', '.join(near)}")
     return found
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.arguments import is_whole
-from evenhand.errors import TableError, wanted
+from evenhand.errors import TableError, wanted, wanted_one_of
 from evenhand.extras import optional
 from evenhand.kernels.arrays import Floats
 from evenhand.protocol import composed
@@ -37,6 +37,8 @@ __all__ = [
 
 FORMULA = re.compile(r"['=+\-@\t\r\n＝＋－＠]")
 """How text begins that a spreadsheet takes for a formula, or that was kept from it."""
+UNREADABLE = "unreadable"
+"""Where the attributes of a frame hold, by column, why whoever read it could not read that column."""
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
@@ -248,7 +250,9 @@ def cells(frame: pd.DataFrame, name: str) -> pd.Series[Any]:
     if not isinstance(frame, pd.DataFrame):
         raise TableError(wanted("frame", "a pandas DataFrame", type(frame).__name__, "read files with pandas first"))
     if not isinstance(name, Hashable) or name not in frame.columns:
-        raise TableError(wanted("column", f"one of {[str(c) for c in frame.columns]}", name))
+        raise TableError(wanted_one_of("column", map(str, frame.columns), name))
+    if name in frame.attrs.get(UNREADABLE, ()):
+        raise TableError(frame.attrs[UNREADABLE][name])
     values = frame[name]
     if isinstance(values, pd.DataFrame):
         raise TableError(f"column {name!r}: stands there {values.shape[1]} times; rename all but one")

@@ -7,7 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, wanted, wanted_one_of
 
 if TYPE_CHECKING:
     from evenhand.interventions import CausalModel, Problem
@@ -32,7 +32,7 @@ def fitted_model(path: Path, edges: str, smoothing: float, cuts: Sequence[str]) 
     for cut in cuts:
         column, _, ends = cut.partition("=")
         if column.strip() not in nodes:
-            raise ArgumentError(wanted("--cut", f"COLUMN=25,45 with one of the columns {nodes}", cut))
+            raise ArgumentError(wanted_one_of("--cut", nodes, cut, what="COLUMN=25,45 with one of the columns"))
         frame[column.strip()] = _grouped(frame, column.strip(), ends, cut)
     return CausalModel.fit(frame, edges, smoothing)
 

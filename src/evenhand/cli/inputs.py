@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from evenhand.errors import ArgumentError, SharesError, TableError, wanted
+from evenhand.errors import ArgumentError, SharesError, TableError, wanted, wanted_one_of
 from evenhand.protocol import Label
 
 __all__ = [
@@ -34,7 +34,7 @@ def shares_of(text: str, arms: Sequence[Label]) -> dict[Label, Any]:
     known = {str(arm): arm for arm in arms}
     unknown = [name for name in given if name not in known]
     if unknown:
-        raise SharesError(wanted("--shares", f"arms among {list(known)[:12]}", unknown[0]))
+        raise SharesError(wanted_one_of("--shares", known, unknown[0], what="arms among"))
     return {arm: given.get(str(arm), 0) for arm in arms}
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evenhand import registry
-from evenhand.errors import ArgumentError, RegistryError, wanted
+from evenhand.errors import ArgumentError, RegistryError, nearest, wanted
 from evenhand.protocol import Label
 
 __all__ = ["describe", "find_policy", "group_settings", "parameters_of", "policies_of", "put"]
@@ -118,7 +117,7 @@ def find_policy(name: str, option: str = "--policy") -> registry.Entry:
         raise RegistryError(f"{option}: {name!r} may be {' or '.join(e.name for e in matches)}; say which")
     if not matches:
         ends = {e.name.split("/")[-1]: e.name for e in known}
-        near = [ends[end] for end in difflib.get_close_matches(name.split("/")[-1], ends, n=3)]
+        near = [ends[end] for end in nearest(name.split("/")[-1], ends, most=3)]
         names = f"near it: {', '.join(near)}" if near else f"there are: {', '.join(e.name for e in known)}"
         raise RegistryError(f"{option}: no policy is named {name!r}; {names}")
     return matches[0]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from evenhand.errors import ArgumentError, TableError, wanted
+from evenhand.errors import ArgumentError, TableError, nearest, wanted
 from evenhand.protocol import Label
 
 __all__ = ["described_promises"]
@@ -42,7 +41,7 @@ def described_promises(path: Path, learner: str = "", arms: Sequence[Label] | in
         raise TableError(f"{path}: cannot be read as TOML: {error}") from error
     for name in given:
         if name not in NAMES:
-            near = difflib.get_close_matches(name, NAMES, n=1)
+            near = nearest(name, NAMES)
             mend = f"did you mean {near[0]!r}?" if near else ""
             raise ArgumentError(wanted(str(path), f"names among {', '.join(NAMES)}", name, mend))
     wished = learner or given.pop("learner", "")

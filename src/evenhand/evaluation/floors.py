@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.arguments import as_float
-from evenhand.errors import ArgumentError, UnknownArmError, wanted
+from evenhand.errors import ArgumentError, UnknownArmError, wanted, wanted_one_of
 from evenhand.labels import by_label
 from evenhand.protocol import Label
 from evenhand.quotas.problem import Promise
@@ -37,7 +37,7 @@ def under_shares(distribution: Mapping[Label, float], shares: Any) -> dict[Label
     named = by_label(shares, "shares", "a dict arm -> share") if isinstance(shares, Mapping) else {}
     for label in named:
         if label not in given:
-            raise UnknownArmError(wanted("shares", f"shares of the arms {list(given)[:12]}", label))
+            raise UnknownArmError(wanted_one_of("shares", given, label, what="shares of the arms"))
     full = {label: dict(named).get(label, 0) for label in given} if named else shares
     least = Promise.read(full, 0.0, list(given)).floats()
     held = np.zeros(len(least), np.bool_)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.arguments import as_floats
-from evenhand.errors import ContextError, TableError, UnknownArmError, wanted
+from evenhand.errors import ContextError, TableError, UnknownArmError, wanted, wanted_one_of
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.labels import by_label
 from evenhand.protocol import Label, composed
@@ -162,7 +162,7 @@ def _all_chances(frame: pd.DataFrame, given: Mapping[Label, str], arms: Sequence
     columns = dict(by_label(given, "propensity", "a column, or a dict arm -> column"))
     for label in columns:
         if label not in arms:
-            raise UnknownArmError(wanted("propensity", f"arms of the log, {list(arms)[:12]}", label))
+            raise UnknownArmError(wanted_one_of("propensity", arms, label, what="arms of the log,"))
     for label in arms:
         if label not in columns:
             raise UnknownArmError(wanted("propensity", "a column for every arm of the log", f"none for {label!r}"))

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.errors import UnknownArmError, wanted
+from evenhand.errors import UnknownArmError, wanted_one_of
 from evenhand.groups.problem import Groups, Membership
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.metrics.groups import arm_share, group_share, selection_rate_ratio
@@ -75,7 +75,7 @@ class Ledger:
         """
         index = find_label(arm, self.membership.arms)
         if index is None:
-            raise UnknownArmError(wanted("arm", f"one of the arms {list(self.membership.arms)}", arm))
+            raise UnknownArmError(wanted_one_of("arm", self.membership.arms, arm, what="one of the arms"))
         unknown = np.full(len(self.pulls), np.nan)
         self._regrets += round_regrets(
             unknown if biased is None else biased, unknown if true is None else true, index, reward

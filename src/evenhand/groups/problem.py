@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from evenhand.errors import ArgumentError, ContextError, UnknownArmError, wanted
+from evenhand.errors import ArgumentError, ContextError, UnknownArmError, wanted, wanted_one_of
 from evenhand.kernels.arrays import Floats
 from evenhand.labels import as_given, combined_label, combined_labels
 from evenhand.policy import KernelPolicy
@@ -122,7 +122,7 @@ class Groups:
             position = find_label(label, self._codes)
             if position is not None:
                 return position
-        raise UnknownArmError(wanted(name, f"one of the groups {list(self.names)}", group))
+        raise UnknownArmError(wanted_one_of(name, self.names, group, what="one of the groups"))
 
     def of_round(self, groups: Any) -> Floats:
         """Return the codes (n_arms,) of a membership that holds for one round; arms that a dict leaves out stay where

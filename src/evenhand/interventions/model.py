@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.arguments import as_floats, whole
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, nearest, wanted
 from evenhand.interventions.bif import read_bif
 from evenhand.interventions.edges import read_latent
 from evenhand.interventions.fitting import fitted
@@ -297,9 +297,7 @@ class CausalModel:
 
     def _known(self, node: Any, name: str) -> str:
         if not isinstance(node, str) or node not in self.states:
-            import difflib
-
-            near = difflib.get_close_matches(str(node), list(self.states), n=3, cutoff=0.3)
+            near = nearest(node, self.states, most=3, likeness=0.3)
             raise ArgumentError(wanted(name, "nodes of the model", node, f"near it: {', '.join(near)}" if near else ""))
         return str(node)
 

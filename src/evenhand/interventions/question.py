@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, wanted_one_of
 from evenhand.interventions.model import CausalModel
 from evenhand.interventions.structure import Candidates, Structure
 from evenhand.protocol import Label, find_label
@@ -54,5 +54,5 @@ class Question:
         """Return a candidate's position."""
         position = find_label(label, self.candidates)
         if position is None:
-            raise ArgumentError(wanted("candidate", f"one of {list(self.candidates)}", label))
+            raise ArgumentError(wanted_one_of("candidate", self.candidates, label))
         return position

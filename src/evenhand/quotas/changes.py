@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.conversation import locked
-from evenhand.errors import ArgumentError, SharesError, UnknownArmError, wanted
+from evenhand.errors import ArgumentError, SharesError, UnknownArmError, wanted, wanted_one_of
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import entry, interpreted
 from evenhand.kernels.due_times import NEVER
@@ -204,7 +204,7 @@ def _change(policy: Any, shares: Any) -> dict[Label, float]:
 def _live(policy: Any, label: Label) -> int:
     arm = find_label(label, policy.promise.arms)
     if arm is None:
-        raise UnknownArmError(wanted("arm", f"one of {list(policy.promise.arms)}", label))
+        raise UnknownArmError(wanted_one_of("arm", policy.promise.arms, label))
     if policy.promise.arms[arm] in policy.retired:
         raise ArgumentError(wanted("arm", "one that is on offer", label, "it was retired before"))
     return arm

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.arguments import is_whole
-from evenhand.errors import TableError, UnknownArmError, wanted
+from evenhand.errors import TableError, UnknownArmError, wanted, wanted_one_of
 from evenhand.kernels.arrays import Ints
 from evenhand.protocol import Label, composed
 from evenhand.tables import cells, column, in_natural_order, levels
@@ -112,13 +112,13 @@ def read_rounds(frame: pd.DataFrame, order: str | None, round: str | None) -> Ro
     sequence = np.arange(len(frame))
     if order is not None:
         if order not in frame.columns:
-            raise TableError(wanted("order", f"one of {[str(c) for c in frame.columns]}", order))
+            raise TableError(wanted_one_of("order", map(str, frame.columns), order))
         moments = moments_of(cells(frame, order), order)
         sequence = np.argsort(moments, kind="stable")
     numbers, first = np.arange(len(frame)), sequence
     if round is not None:
         if round not in frame.columns:
-            raise TableError(wanted("round", f"one of {[str(c) for c in frame.columns]}", round))
+            raise TableError(wanted_one_of("round", map(str, frame.columns), round))
         numbers, names = pd.factorize(cells(frame, round).take(sequence))
         first = sequence[np.searchsorted(np.maximum.accumulate(numbers), np.arange(len(names)))]
     of_row = np.empty(len(frame), np.int64)

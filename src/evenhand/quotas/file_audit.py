@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.errors import SharesError, TableError, UnknownArmError, wanted
+from evenhand.errors import SharesError, TableError, UnknownArmError, wanted, wanted_one_of
 from evenhand.extras import optional
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.protocol import Label
@@ -117,7 +117,7 @@ def _stretches(pattern: str, arm: str) -> list[Stretch]:
             raise TableError(f"{path}: cannot be read as Parquet: {str(error).strip()}") from error
         with file:
             if arm not in file.schema_arrow.names:
-                raise TableError(wanted(f"{path}: column", f"one of {file.schema_arrow.names}", arm))
+                raise TableError(wanted_one_of(f"{path}: column", file.schema_arrow.names, arm))
             before = 0
             for group in range(file.num_row_groups):
                 rows = file.metadata.row_group(group).num_rows

@@ -17,7 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.conversation import locked
-from evenhand.errors import ArgumentError, ContextError, ExhaustedError, StateFileError, UnknownArmError, wanted
+from evenhand.errors import (
+    ArgumentError,
+    ContextError,
+    ExhaustedError,
+    StateFileError,
+    UnknownArmError,
+    wanted,
+    wanted_one_of,
+)
 from evenhand.labels import in_columns
 from evenhand.protocol import Label, arm_labels
 from evenhand.registry import name_of, register
@@ -183,7 +191,7 @@ class Certification(Drawing):
             If there is no such group.
         """
         if group not in self.groups:
-            raise UnknownArmError(wanted("group", f"one of {list(self.groups)}", group))
+            raise UnknownArmError(wanted_one_of("group", self.groups, group))
         self._dry[self.groups.index(group)] = True
 
     @locked

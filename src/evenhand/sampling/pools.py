@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.errors import ArgumentError, UnknownArmError, wanted
+from evenhand.errors import ArgumentError, UnknownArmError, wanted, wanted_one_of
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import generator
@@ -103,7 +103,7 @@ class ArrayPool:
         """
         unknown = [label for label in counts if label not in self.groups]
         if unknown:
-            raise UnknownArmError(wanted("counts", f"groups among {list(self.groups)}", unknown[0]))
+            raise UnknownArmError(wanted_one_of("counts", self.groups, unknown[0], what="groups among"))
         skipped = [checked_whole(f"counts[{label!r}]", counts.get(label, 0), 0) for label in self.groups]
         for z, count in enumerate(skipped):
             self._position[z] += count

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.arguments import as_float, is_whole
-from evenhand.errors import ArgumentError, ContextError, UnknownArmError, wanted
+from evenhand.errors import ArgumentError, ContextError, UnknownArmError, wanted, wanted_one_of
 from evenhand.labels import by_label
 from evenhand.protocol import Label, find_label
 
@@ -83,7 +83,7 @@ def group_index(groups: tuple[Label, ...], draw: Draw) -> int:
         return position
     if draw.group == draw.index < len(groups) and all(isinstance(label, str) for label in groups):
         return draw.index
-    raise UnknownArmError(wanted("draw", f"a draw of one of the groups {list(groups)}", draw.group))
+    raise UnknownArmError(wanted_one_of("draw", groups, draw.group, what="a draw of one of the groups"))
 
 
 def checked_number(name: str, value: Any, low: float, *, high: float = math.inf, mend: str = "") -> float:
@@ -148,7 +148,7 @@ def per_group(
         known = set(groups)
         unknown = [label for label in given if label not in known]
         if unknown:
-            raise UnknownArmError(wanted(name, f"one of the groups {list(groups)}", unknown[0]))
+            raise UnknownArmError(wanted_one_of(name, groups, unknown[0], what="one of the groups"))
         missing = [label for label in groups if label not in given]
         if missing:
             raise ArgumentError(wanted(name, "a number for each group", given, f"{missing[0]!r} is missing"))

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.conversation import locked
-from evenhand.errors import ArgumentError, ExhaustedError, UnknownArmError, wanted
+from evenhand.errors import ArgumentError, ExhaustedError, UnknownArmError, wanted, wanted_one_of
 from evenhand.kernels import sampling
 from evenhand.kernels.compose import entry
 from evenhand.protocol import Label, arm_labels, find_label
@@ -280,7 +280,7 @@ class Sampler(Drawing):
         """
         index = find_label(group, self.groups)
         if index is None:
-            raise UnknownArmError(wanted("group", f"one of {list(self.groups)}", group))
+            raise UnknownArmError(wanted_one_of("group", self.groups, group))
         if self._open_mask[index]:
             self._open_mask[index] = False
             self._notes.append(note or f"{group!r} was retired after {self._rows_of(index)} rows")

@@ -8,7 +8,6 @@ imported, evaluated or read from a file. Objects without such a description (a f
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import math
 import types
@@ -19,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from evenhand import registry
-from evenhand.errors import ArgumentError, EvenhandError, wanted
+from evenhand.errors import ArgumentError, EvenhandError, nearest, wanted
 from evenhand.studies.limits import check_sizes
 
 __all__ = ["build", "policy_from", "relabelled"]
@@ -165,7 +164,7 @@ def _parts(spec: Any, where: str, names: tuple[str, ...], optional: tuple[str, .
 def _only(where: str, given: Any, takes: Any) -> None:
     for name in given:
         if name not in takes:
-            near = difflib.get_close_matches(name, takes, n=1, cutoff=0.7)
+            near = nearest(name, takes, likeness=0.7)
             mend = f"did you mean {near[0]!r}?" if near else ""
             raise ArgumentError(wanted(where, f"arguments among {', '.join(takes)}", name, mend))
 
