@@ -39,11 +39,21 @@ class Simplex(NamedTuple):
     """(m,): x of the basis."""
     column: NDArray[np.float64]
     """(m,): the entering constraint in terms of the basis."""
+    basis: NDArray[np.int64]
+    """(m,): the constraints of the basis: a cut by its number, the upper side of coordinate j as -1 - j, its lower side
+    as -1 - j - m."""
+    order: NDArray[np.int64]
+    """(m,): how rows were exchanged."""
+    exact: NDArray[np.int64]
+    """(1,): whether the bound is attained."""
 
 
 def simplex(m: int) -> Simplex:
     """Return scratch for m dimensions."""
-    return Simplex(np.zeros((m, m)), np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m))
+    return Simplex(
+        np.zeros((m, m)), np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m),
+        np.zeros(m, np.int64), np.zeros(m, np.int64), np.zeros(1, np.int64),
+    )  # fmt: skip
 
 
 @kernel
@@ -64,6 +74,7 @@ def support(cuts: Any, limits: Any, count: Any, low: Any, high: Any, u: Any, exc
     (capacity,) is scratch.
     """
     m = u.size
+    work.exact[0] = 0
     for i in range(m):
         for j in range(m):
             work.inverse[i, j] = 0.0
@@ -71,6 +82,7 @@ def support(cuts: Any, limits: Any, count: Any, low: Any, high: Any, u: Any, exc
         work.inverse[i, i] = sign
         work.duals[i] = abs(u[i])
         work.costs[i] = high[i] if sign > 0.0 else -low[i]
+        work.basis[i] = -1 - i if sign > 0.0 else -1 - i - m
     for _ in range(20 * m + 20):
         for j in range(m):
             work.point[j] = 0.0
@@ -88,6 +100,7 @@ def support(cuts: Any, limits: Any, count: Any, low: Any, high: Any, u: Any, exc
             if excess[r] > worst:
                 entering, side, worst = r, 0, excess[r]
         if entering < 0:
+            work.exact[0] = 1
             break
         leaving, ratio = -1, np.inf
         for i in range(m):
@@ -112,9 +125,11 @@ def support(cuts: Any, limits: Any, count: Any, low: Any, high: Any, u: Any, exc
                     work.inverse[i, j] -= work.column[i] * work.inverse[leaving, j]
         work.duals[leaving] = ratio
         if side == 0:
-            work.costs[leaving] = limits[entering]
+            work.costs[leaving], work.basis[leaving] = limits[entering], entering
+        elif side > 0:
+            work.costs[leaving], work.basis[leaving] = high[entering], -1 - entering
         else:
-            work.costs[leaving] = high[entering] if side > 0 else -low[entering]
+            work.costs[leaving], work.basis[leaving] = -low[entering], -1 - entering - m
     bound = 0.0
     for i in range(m):
         bound += work.costs[i] * work.duals[i]

@@ -17,6 +17,7 @@ from typing import Any
 
 from evenhand.kernels.compose import OPEN, bind, kernel, routine
 from evenhand.kernels.halfspaces import support
+from evenhand.kernels.vertices import UNREACHED, ascend, discard, keep
 from evenhand.similarity.metric_state import CONTRADICTING, TEACHING
 
 __all__ = [
@@ -83,11 +84,19 @@ def interval(state: Any, copy: Any) -> Any:
     return low, guess, high
 
 
-@kernel
+@routine
 def farthest(state: Any, copy: Any, direction: Any) -> Any:
-    """Return how far the set of all metrics that agree with the log reaches in a direction, by a linear program."""
+    """Return how far the set of all metrics that agree with the log reaches in a direction, by a linear program: from
+    a vertex that another one reached, else from the box."""
     cuts, limits, count = state.cuts[copy], state.limits[copy], state.counts[copy]
-    return support(cuts, limits, count, state.low, state.high, direction, state.excess, state.simplex)
+    low, high, excess, simplex = state.low, state.high, state.excess, state.simplex
+    vertices, bases, kept = state.vertices[copy], state.bases[copy], state.kept[copy]
+    bound = ascend(cuts, limits, count, low, high, direction, vertices, bases, kept, excess, state.slopes, simplex)
+    if bound == UNREACHED:
+        bound = support(cuts, limits, count, low, high, direction, excess, simplex)
+        if simplex.exact[0] == 1:
+            keep(vertices, bases, kept, simplex)
+    return bound
 
 
 @routine
@@ -167,6 +176,7 @@ def append(state: Any, copy: Any, value: Any, sign: Any) -> Any:
         state.cuts[copy, n, row] = sign * state.u[n]
     state.limits[copy, row] = sign * value
     state.counts[copy] = row + 1
+    discard(state.cuts[copy], state.limits[copy], row, state.vertices[copy], state.bases[copy], state.kept[copy])
 
 
 @routine
@@ -189,6 +199,8 @@ def prior(state: Any, copy: Any) -> Any:
         state.factor[copy, i, i] = ball * state.spread
     state.counts[copy] = 0
     state.thin[copy] = 0
+    state.kept[copy, 0] = 0
+    state.kept[copy, 1] = 0
 
 
 @routine
@@ -245,6 +257,7 @@ def again(state: Any, copy: Any, total: Any) -> Any:
         if cut(state, copy, state.limits[copy, row], 1.0, 0.0) == CONTRADICTED:
             return CONTRADICTED
         state.counts[copy] = row + 1
+        discard(state.cuts[copy], state.limits[copy], row, state.vertices[copy], state.bases[copy], state.kept[copy])
     return TAUGHT
 
 

@@ -27,6 +27,10 @@ TEACHING, CONTRADICTING = 0, 1
 """Where `MetricState.tally` counts the verdicts that taught, and those that contradicted every metric."""
 
 
+KEPT = 64
+"""How many vertices are kept for the next linear programs: of twice as many, few more would be near."""
+
+
 class MetricState(NamedTuple):
     """State of `copies` learners of a metric with m coordinates; capacity half-spaces each."""
 
@@ -66,6 +70,12 @@ class MetricState(NamedTuple):
     """Whether linear programs certify."""
     thin_width: float
     """The width below which a direction counts as thin."""
+    vertices: NDArray[np.float64]
+    """(copies, KEPT, m): where linear programs ended, the points that the next ones begin at."""
+    bases: NDArray[np.int64]
+    """(copies, KEPT, m): the constraints that hold there, as in `Simplex`."""
+    kept: NDArray[np.int64]
+    """(copies, 2): how many are kept, and the place of the next."""
     tally: NDArray[np.int64]
     """(2,): see `TEACHING`."""
     stream: NDArray[np.uint64]
@@ -102,7 +112,7 @@ def empty_state(
     options : the fields from `error_rate` to `thin_width`.
     """
     rows, columns, scales = coordinates
-    m, n = rows.size, copies
+    m, n, places = rows.size, copies, KEPT if options["programs"] else 0
     capacity = 32 * m
     return MetricState(
         centre=np.zeros((n, m)),
@@ -116,6 +126,9 @@ def empty_state(
         rows=rows,
         columns=columns,
         scales=scales,
+        vertices=np.zeros((n, places, m)),
+        bases=np.zeros((n, places, m), np.int64),
+        kept=np.zeros((n, 2), np.int64),
         tally=np.zeros(2, np.int64),
         stream=random,
         u=np.zeros(m),
@@ -160,6 +173,10 @@ OPTIONS = MetricState._fields[11:19]
 FIXED = ("rows", "columns", "scales", "options")
 """What the configuration says."""
 SCRATCH = MetricState._fields[MetricState._fields.index("u") :]
+UNSAVED = ("simplex.basis", "simplex.order", "simplex.exact")
+"""Scratch that is always written before it is read."""
+LATER = ("vertices", "bases", "kept")
+"""What older files do not have, at the end."""
 
 
 def saved_arrays(state: MetricState) -> dict[str, NDArray[Any]]:
@@ -168,9 +185,9 @@ def saved_arrays(state: MetricState) -> dict[str, NDArray[Any]]:
     for name, value in zip(names(state), flat(state), strict=True):
         if name == OPTIONS[0]:
             arrays["options"] = np.array([float(getattr(state, option)) for option in OPTIONS])
-        if name not in OPTIONS:
+        if name not in OPTIONS and name not in UNSAVED and name not in LATER:
             arrays[name] = value
-    return arrays
+    return arrays | {name: getattr(state, name) for name in LATER}
 
 
 def restored_state(fresh: MetricState, saved: Any) -> MetricState:
@@ -182,6 +199,8 @@ def restored_state(fresh: MetricState, saved: Any) -> MetricState:
         If an array cannot have been saved; its name is said.
     """
     arrays = saved_arrays(fresh)
+    if isinstance(saved, list) and len(saved) == len(arrays) - len(LATER):
+        saved = [*saved, *(arrays[name] for name in LATER)]
     if not isinstance(saved, list) or len(saved) != len(arrays):
         raise refused("metric.state", f"{len(arrays)} arrays", saved)
     limits = saved[list(arrays).index("limits")]
@@ -193,10 +212,14 @@ def restored_state(fresh: MetricState, saved: Any) -> MetricState:
         fill(own, kept, f"metric.{name}", numbers=not name.startswith(SCRATCH))
         if name in FIXED and not np.array_equal(own, before):
             raise refused(f"metric.{name}", before.tolist(), own.tolist())
-    most = {"counts": fresh.limits.shape[1], "doublings": fresh.most_doublings, "thin": fresh.rows.size}
+    m, places = fresh.rows.size, fresh.bases.shape[1]
+    most = {"counts": fresh.limits.shape[1], "doublings": fresh.most_doublings, "thin": m, "kept": places}
     for name, high in most.items():
         if not ((arrays[name] >= 0) & (arrays[name] <= high)).all():
             raise refused(f"metric.{name}", f"counts from 0 to {high}", arrays[name].tolist())
+    for bases, kept, count in zip(arrays["bases"], arrays["kept"], arrays["counts"], strict=True):
+        if not ((bases[: kept[0]] >= -2 * m) & (bases[: kept[0]] < count)).all():
+            raise refused("metric.bases", f"constraints from {-2 * m} to {count - 1}", bases.tolist())
     if not (arrays["radius"] > 0).all():
         raise refused("metric.radius", "numbers > 0", arrays["radius"].tolist())
     return fresh

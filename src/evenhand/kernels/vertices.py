@@ -1,0 +1,254 @@
+"""Vertices of a box cut by half-spaces, kept so that the next linear program over it begins near its optimum.
+
+Where the same body is asked about many directions, `ascend` begins at the kept vertex that reaches the farthest and
+climbs along edges, by the primal simplex method (Dantzig 1951): at the vertex x of a basis B, u = B'y; an edge on which
+y is negative leads up. It ends with y >= 0, which proves the bound u.x <= limits.y as in `halfspaces.support`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from evenhand.kernels.compose import kernel, routine
+
+__all__ = ["UNREACHED", "ascend", "discard", "keep"]
+
+UNREACHED = np.inf
+"""What `ascend` returns when it cannot say: no vertex is kept, or none of the edges it tried led to the optimum."""
+
+DESCENT = 1e-12
+"""A multiplier above minus this counts as not negative."""
+
+FLAT = 1e-11
+"""An edge that closes in on a constraint more slowly than this, a unit of its length, never reaches it."""
+
+
+@kernel
+def begin(cuts: Any, limits: Any, low: Any, high: Any, basis: Any, work: Any) -> Any:
+    """Enter a basis: its costs and, by Gauss-Jordan elimination with pivots by rows, its inverse; return whether it
+    has one."""
+    m = basis.size
+    for i in range(m):
+        member = basis[i]
+        work.basis[i] = member
+        for j in range(m):
+            work.inverse[j, i] = cuts[j, member] if member >= 0 else 0.0
+        if member >= 0:
+            work.costs[i] = limits[member]
+        elif member >= -m:
+            work.inverse[-1 - member, i] = 1.0
+            work.costs[i] = high[-1 - member]
+        else:
+            work.inverse[-1 - member - m, i] = -1.0
+            work.costs[i] = -low[-1 - member - m]
+    return invert(work.inverse, work.order)
+
+
+@kernel
+def invert(matrix: Any, order: Any) -> Any:
+    """Invert a matrix in its place; return False where it is singular."""
+    m = order.size
+    for c in range(m):
+        top, largest = c, abs(matrix[c, c])
+        for i in range(c + 1, m):
+            if abs(matrix[i, c]) > largest:
+                top, largest = i, abs(matrix[i, c])
+        if largest < 1e-10:
+            return False
+        order[c] = top
+        for j in range(m):
+            matrix[c, j], matrix[top, j] = matrix[top, j], matrix[c, j]
+        pivot = 1.0 / matrix[c, c]
+        matrix[c, c] = 1.0
+        for j in range(m):
+            matrix[c, j] *= pivot
+        for i in range(m):
+            if i != c:
+                times = matrix[i, c]
+                matrix[i, c] = 0.0
+                for j in range(m):
+                    matrix[i, j] -= times * matrix[c, j]
+    for back in range(m):
+        c = m - 1 - back
+        if order[c] != c:
+            for i in range(m):
+                matrix[i, c], matrix[i, order[c]] = matrix[i, order[c]], matrix[i, c]
+    return True
+
+
+@routine
+def ascend(
+    cuts: Any,
+    limits: Any,
+    count: Any,
+    low: Any,
+    high: Any,
+    u: Any,
+    vertices: Any,
+    bases: Any,
+    kept: Any,
+    excess: Any,
+    slopes: Any,
+    work: Any,
+) -> Any:
+    """Return an upper bound of u.x over the set, attained at `work.point`, from the vertices kept; or `UNREACHED`.
+
+    The other arguments are those of `halfspaces.support`; `vertices` (capacity, m), `bases` (capacity, m) and `kept`
+    (2,) are the store that `keep` fills. A vertex that is reached anew is kept.
+    """
+    m = u.size
+    nearest, reach = -1, -np.inf
+    for v in range(kept[0]):
+        along = 0.0
+        for j in range(m):
+            along += u[j] * vertices[v, j]
+        if along > reach:
+            nearest, reach = v, along
+    if nearest < 0 or not begin(cuts, limits, low, high, bases[nearest], work):
+        return UNREACHED
+    for j in range(m):
+        work.point[j] = 0.0
+    for i in range(m):
+        for j in range(m):
+            work.point[j] += work.costs[i] * work.inverse[i, j]
+    for r in range(count):
+        excess[r] = -limits[r]
+    for j in range(m):
+        for r in range(count):
+            excess[r] += cuts[j, r] * work.point[j]
+    for step in range(10 * m + 10):
+        leaving = steepest(u, work)
+        if leaving < 0:
+            if step > 0:
+                keep(vertices, bases, kept, work)
+            return proven(cuts, low, high, work)
+        if not follow(cuts, limits, count, low, high, leaving, excess, slopes, work):
+            return UNREACHED
+    return UNREACHED
+
+
+@kernel
+def steepest(u: Any, work: Any) -> Any:
+    """Set the multipliers y of u; return the member of the basis whose edge leads up the most steeply, or -1."""
+    m = u.size
+    leaving, steepness = -1, 0.0
+    for i in range(m):
+        y, square = 0.0, 0.0
+        for j in range(m):
+            y += work.inverse[i, j] * u[j]
+            square += work.inverse[i, j] * work.inverse[i, j]
+        work.duals[i] = y
+        if y < -DESCENT and y * y > steepness * square:
+            leaving, steepness = i, y * y / square
+    return leaving
+
+
+@kernel
+def follow(
+    cuts: Any, limits: Any, count: Any, low: Any, high: Any, leaving: Any, excess: Any, slopes: Any, work: Any
+) -> Any:
+    """Walk the edge off the constraint `leaving` until another holds, which takes its place; return False if none
+    does."""
+    m = work.point.size
+    for r in range(count):
+        slopes[r] = 0.0
+    for j in range(m):
+        for r in range(count):
+            slopes[r] -= cuts[j, r] * work.inverse[leaving, j]
+    entering, move = -2 * m - 1, np.inf
+    for r in range(count):
+        if slopes[r] > FLAT and -excess[r] < move * slopes[r]:
+            entering, move = r, -excess[r] / slopes[r]
+    for j in range(m):
+        ahead = -work.inverse[leaving, j]
+        if ahead > FLAT and high[j] - work.point[j] < move * ahead:
+            entering, move = -1 - j, (high[j] - work.point[j]) / ahead
+        if ahead < -FLAT and work.point[j] - low[j] < move * -ahead:
+            entering, move = -1 - j - m, (low[j] - work.point[j]) / ahead
+    if entering == -2 * m - 1:
+        return False
+    move = max(move, 0.0)
+    for j in range(m):
+        work.point[j] -= move * work.inverse[leaving, j]
+    for r in range(count):
+        excess[r] += move * slopes[r]
+    for i in range(m):
+        if entering >= 0:
+            entry = 0.0
+            for j in range(m):
+                entry += work.inverse[i, j] * cuts[j, entering]
+        elif entering >= -m:
+            entry = work.inverse[i, -1 - entering]
+        else:
+            entry = -work.inverse[i, -1 - entering - m]
+        work.column[i] = entry
+    pivot = 1.0 / work.column[leaving]
+    for j in range(m):
+        work.inverse[leaving, j] *= pivot
+    for i in range(m):
+        if i != leaving:
+            for j in range(m):
+                work.inverse[i, j] -= work.column[i] * work.inverse[leaving, j]
+    work.basis[leaving] = entering
+    if entering >= 0:
+        work.costs[leaving] = limits[entering]
+    elif entering >= -m:
+        work.costs[leaving] = high[-1 - entering]
+    else:
+        work.costs[leaving] = -low[-1 - entering - m]
+    return True
+
+
+@kernel
+def proven(cuts: Any, low: Any, high: Any, work: Any) -> Any:
+    """Return the bound that the multipliers prove; one that is negative by rounding speaks of the opposite side, which
+    the box limits."""
+    m = work.duals.size
+    bound = 0.0
+    for i in range(m):
+        y, member = work.duals[i], work.basis[i]
+        if y >= 0.0:
+            bound += y * work.costs[i]
+        elif member >= 0:
+            for j in range(m):
+                bound += max(y * cuts[j, member] * low[j], y * cuts[j, member] * high[j])
+        elif member >= -m:
+            bound += y * low[-1 - member]
+        else:
+            bound -= y * high[-1 - member - m]
+    return bound
+
+
+@kernel
+def keep(vertices: Any, bases: Any, kept: Any, work: Any) -> Any:
+    """Keep the vertex of `work`, in the place of the oldest where all are taken; `kept` is (how many, the next
+    place)."""
+    capacity = vertices.shape[0]
+    if capacity == 0:
+        return
+    place = kept[1] % capacity
+    for j in range(work.point.size):
+        vertices[place, j] = work.point[j]
+        bases[place, j] = work.basis[j]
+    kept[0] = max(kept[0], place + 1)
+    kept[1] = (place + 1) % capacity
+
+
+@kernel
+def discard(cuts: Any, limits: Any, row: Any, vertices: Any, bases: Any, kept: Any) -> Any:
+    """Discard the vertices that the half-space of a row cuts off; the rest keep their order."""
+    m = vertices.shape[1]
+    left = 0
+    for v in range(kept[0]):
+        along = 0.0
+        for j in range(m):
+            along += cuts[j, row] * vertices[v, j]
+        if along <= limits[row]:
+            for j in range(m):
+                vertices[left, j] = vertices[v, j]
+                bases[left, j] = bases[v, j]
+            left += 1
+    if left < kept[0]:
+        kept[0], kept[1] = left, left

@@ -1,0 +1,92 @@
+"""Programs that begin at vertices kept from earlier ones: the same bounds as from the box, in fewer steps, on bodies
+that shrink."""
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from evenhand.errors import StateFileError
+from evenhand.kernels.compose import entry, kernel
+from evenhand.kernels.halfspaces import Simplex, simplex, support
+from evenhand.kernels.vertices import UNREACHED, ascend, discard, keep
+from evenhand.similarity import MomentDistance
+from evenhand.state import from_bytes, to_bytes
+
+
+@kernel
+def _farthest(cuts, limits, count, low, high, u, vertices, bases, kept, excess, slopes, *work):
+    scratch = Simplex(*work)
+    bound = ascend(cuts, limits, count, low, high, u, vertices, bases, kept, excess, slopes, scratch)
+    reached = bound != UNREACHED
+    if not reached:
+        bound = support(cuts, limits, count, low, high, u, excess, scratch)
+        if scratch.exact[0] == 1:
+            keep(vertices, bases, kept, scratch)
+    return bound, reached
+
+
+@kernel
+def _discard(cuts, limits, row, vertices, bases, kept):
+    discard(cuts, limits, row, vertices, bases, kept)
+
+
+@pytest.mark.parametrize("whole", [False, True], ids=["any numbers", "small whole numbers, with ties"])
+def test_bounds_are_those_of_a_linear_program_while_cuts_come_in(whole):
+    farthest, cut_off, rng, climbed = entry(_farthest), entry(_discard), np.random.default_rng(5), 0
+    for n in range(12):
+        m = 1 + n % 6
+        cuts, limits, count = np.zeros((m, 60)), np.zeros(60), 0
+        low, high = -np.ones(m), np.ones(m)
+        store = np.zeros((8, m)), np.zeros((8, m), np.int64), np.zeros(2, np.int64)
+        scratch = np.zeros(60), np.zeros(60), *simplex(m)
+        for step in range(80):
+            a = rng.integers(-2, 3, size=m).astype(float) if whole else rng.normal(size=m)
+            a = a if a.any() else np.ones(m)
+            if step % 4 == 0:
+                cuts[:, count] = a / np.linalg.norm(a)
+                limits[count] = rng.integers(0, 3) / 4 if whole else rng.uniform(0, 0.6)
+                cut_off(cuts, limits, count, *store)
+                count += 1
+            u = np.roll(a, 1)
+            bound, reached = farthest(cuts, limits, count, low, high, u, *store, *scratch)
+            slow = linprog(-u, A_ub=cuts[:, :count].T, b_ub=limits[:count], bounds=(-1, 1))
+            assert bound == pytest.approx(-slow.fun, abs=1e-9)
+            climbed += reached
+    assert climbed > 0.8 * 12 * 80
+
+
+def test_a_learner_certifies_what_a_linear_program_over_its_log_does():
+    learner, rng = MomentDistance(radius=1.0), np.random.default_rng(2)
+    A = np.array([[0.4, 0.1, 0.0], [0.0, 0.3, 0.1]])
+    for _ in range(60):
+        x, y = rng.uniform(-0.6, 0.6, size=(2, 3))
+        low, guess, high = learner.bounds(x, y)
+        state = learner.state
+        count = state.counts[0]
+        u = state.scales * (x - y)[state.rows] * (x - y)[state.columns]
+        sides = [(0.0 if i == j else -1.0, 1.0) for i, j in zip(state.rows, state.columns, strict=True)]
+        given = {"A_ub": state.cuts[0, :, :count].T, "b_ub": state.limits[0, :count]} if count else {}
+        ends = [sign * linprog(sign * u, bounds=sides, **given).fun for sign in (1.0, -1.0)]
+        expected = np.sqrt(np.clip(ends, 0.0, 1.0))
+        assert (low, high) == pytest.approx(tuple(expected), abs=1e-6)
+        learner.verdict(x, y, guess, bool(np.linalg.norm(A @ (x - y)) < guess))
+    assert 0 < state.kept[0, 0] <= 64
+
+
+def test_a_saved_learner_goes_on_with_its_vertices_and_an_older_file_without():
+    learner = next(learner for learner in MomentDistance.examples() if learner.taught)
+    learner.bounds([0.5, 0.3], [0.1, 0.0])
+    again = from_bytes(to_bytes(learner))
+    np.testing.assert_array_equal(again.state.vertices, learner.state.vertices)
+    np.testing.assert_array_equal(again.state.kept, learner.state.kept)
+    assert again.state.kept[0, 0] > 0
+
+    body = learner.snapshot()
+    older = MomentDistance.restored({**body, "state": body["state"][:-3]})
+    assert older.state.kept[0, 0] == 0
+    assert older.bounds([0.4, 0.1], [0.0, 0.2]) == pytest.approx(learner.bounds([0.4, 0.1], [0.0, 0.2]))
+
+    places = [array.copy() for array in body["state"]]
+    places[-2][0, 0, 0] = 10**6
+    with pytest.raises(StateFileError, match=r"metric\.bases"):
+        MomentDistance.restored({**body, "state": places})
