@@ -19,6 +19,7 @@ from evenhand.version import __version__
 if TYPE_CHECKING:
     from evenhand import (
         audit,
+        client,
         datasets,
         errors,
         evaluation,
@@ -42,7 +43,18 @@ if TYPE_CHECKING:
 
 PROBLEMS = ("quotas", "groups", "interventions", "sampling", "similarity")
 
-PACKAGES = (*PROBLEMS, "audit", "datasets", "errors", "evaluation", "learners", "plots", "simulation", "studies")
+PACKAGES = (
+    *PROBLEMS,
+    "audit",
+    "client",
+    "datasets",
+    "errors",
+    "evaluation",
+    "learners",
+    "plots",
+    "simulation",
+    "studies",
+)
 HOMES = {
     "Comparison": "evaluation",
     "Decision": "protocol",
@@ -70,6 +82,7 @@ __all__ = [
     "check_policy",
     "check_promise",
     "check_world",
+    "client",
     "datasets",
     "errors",
     "evaluate",

@@ -23,6 +23,7 @@
     ├── ContractError            a policy or world breaks the contract of `evenhand.checks`
     ├── RegistryError            a name that is not registered, or is registered twice
     ├── MissingExtraError        (also ImportError)  an optional dependency is not installed
+    ├── ServiceError             a service that refuses a client, cannot be reached, or sends what cannot be read
     ├── ExhaustedError           nothing is left to ask for: every pool is dry, or the budget is spent
     ├── DatasetError             a data set that is absent and cannot be fetched, or has another checksum
     └── SimulationInterrupted    stopped by the user; `.partial` holds what was done
@@ -52,6 +53,7 @@ __all__ = [
     "RegistryError",
     "ReplayError",
     "RewardError",
+    "ServiceError",
     "SharesError",
     "SimulationInterrupted",
     "StateFileError",
@@ -174,6 +176,18 @@ class RegistryError(EvenhandError):
 
 class MissingExtraError(EvenhandError, ImportError):
     """An optional dependency is not installed."""
+
+
+class ServiceError(EvenhandError):
+    """A service refuses a client, cannot be reached, or sends what cannot be read.
+
+    `status` is the status of the HTTP response and `name` the service's name of the error, such as "RoleError"; both
+    are None if no response came.
+    """
+
+    def __init__(self, message: str, status: int | None = None, name: str | None = None) -> None:
+        super().__init__(message)
+        self.status, self.name = status, name
 
 
 class ExhaustedError(EvenhandError):

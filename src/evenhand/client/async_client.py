@@ -1,0 +1,223 @@
+"""The client for programs that run on asyncio."""
+
+from __future__ import annotations
+
+from asyncio import sleep
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
+
+from evenhand.client import calls, reads
+from evenhand.client.calls import Call, Label, Told
+from evenhand.client.connection import Connection, import_httpx, read
+from evenhand.client.decision import Decision
+from evenhand.errors import EvenhandError, ServiceError
+
+if TYPE_CHECKING:
+    import httpx
+
+__all__ = ["AsyncClient", "AsyncRemoteStudy"]
+
+T = TypeVar("T")
+
+
+class AsyncClient:
+    """A connection to `evenhand serve`.
+
+    It does what `Client` does; every method that sends something is awaited.
+
+    Parameters
+    ----------
+    url : the service's address, such as http://localhost:8000; from the environment variable EVENHAND_URL if None.
+    key : the text of a key, or several of different roles; from EVENHAND_KEY (separated by spaces) if None.
+    timeout : the seconds that each attempt may take.
+    retries : how many times a request is repeated at most.
+    seed : of the random parts of the pauses.
+    transport : a transport of httpx in place of the network, as for a proxy or a test.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is not what was wanted.
+    MissingExtraError
+        If httpx is not installed.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        *,
+        key: str | Sequence[str] | None = None,
+        timeout: float = 10.0,
+        retries: int = 4,
+        seed: int | None = None,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        self._connection = Connection(url, key, timeout, retries, seed)
+        self._http: httpx.AsyncClient = import_httpx().AsyncClient(transport=transport)
+
+    def study(self, name: str) -> AsyncRemoteStudy:
+        """Return a study by its name; nothing is sent yet."""
+        return AsyncRemoteStudy(self, calls.checked_name(name))
+
+    async def studies(self) -> list[dict[str, Any]]:
+        """Return the outline of every study of the service."""
+        return await self._send(reads.studies())
+
+    async def create(
+        self, name: str, policy: Mapping[str, Any], *, workers: int = 1, expire_after: float | str | None = None
+    ) -> AsyncRemoteStudy:
+        """Create a study: `policy` names one beside its arguments, as {"policy": "quotas/fair-ucb", "shares": ...}."""
+        return self.study(await self._send(calls.create(name, policy, workers, expire_after)))
+
+    async def _send(self, call: Call[T]) -> T:
+        """Send a request until it is answered, and return what its method returns."""
+        if self._http.is_closed:
+            raise ServiceError("the client is closed; make a new one")
+        attempt = 0
+        while True:
+            attempt += 1
+            try:
+                response = await self._http.request(**self._connection.request(call))
+            except import_httpx().RequestError as error:
+                pause = self._connection.pause_after_error(call, attempt, error)
+            else:
+                if response.is_success:
+                    return read(call, response.content)
+                pause = self._connection.pause_after_refusal(call, attempt, response)
+            await sleep(pause)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *raised: object) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        return f"AsyncClient({self._connection.url!r})"
+
+
+class AsyncRemoteStudy:
+    """A study of a service. The methods have the names of `evenhand.Study`."""
+
+    def __init__(self, client: AsyncClient, name: str) -> None:
+        self._client, self.name = client, name
+
+    async def ask(
+        self,
+        *,
+        contexts: Any = None,
+        groups: Any = None,
+        available: Sequence[Label] | None = None,
+        segment: Label | None = None,
+        annotator: str | None = None,
+        key: str | None = None,
+    ) -> Decision:
+        """Return a decision. Asking again with the same `key` returns the same one."""
+        shown = calls.shown(contexts, groups, available, segment, annotator)
+        return await self._client._send(calls.ask(self.name, shown, key))
+
+    async def ask_many(
+        self, rounds: int | Sequence[Mapping[str, Any]], *, key: str | None = None
+    ) -> list[Decision | EvenhandError]:
+        """Return so many decisions, or one for each mapping of `ask`'s arguments.
+
+        A round that is refused is an error in the list; the others are decided.
+        """
+        return await self._client._send(calls.ask_many(self.name, rounds, key))
+
+    async def tell(
+        self,
+        ticket: Decision | str,
+        reward: Any = None,
+        *,
+        violations: Any = None,
+        acceptable: Any = None,
+        X: Any = None,
+        y: Any = None,
+        samples: Mapping[str, Any] | None = None,
+    ) -> Told:
+        """Tell what happened after a decision. The same report again is "already told", another one is refused."""
+        call = calls.tell(self.name, ticket, reward, violations, acceptable, X, y, samples)
+        return await self._client._send(call)
+
+    async def label(self, ticket: Decision | str, label: Label | None, *, annotator: str | None = None) -> Told:
+        """Tell the label of an item, or None to reject the item."""
+        return await self._client._send(calls.label(self.name, ticket, label, annotator))
+
+    async def tell_many(
+        self, reports: Iterable[tuple[Decision | str, Any] | Mapping[str, Any]]
+    ) -> list[Told | EvenhandError]:
+        """Tell many rewards: pairs of a ticket and a reward, or mappings of `tell`'s arguments.
+
+        A report that is refused is an error in the list; the others are told.
+        """
+        return await self._client._send(calls.tell_many(self.name, reports))
+
+    async def forget(self, ticket: Decision | str) -> Literal["forgotten", "already forgotten"]:
+        """Close a ticket whose outcome will never be known."""
+        return await self._client._send(calls.forget(self.name, ticket))
+
+    async def add(self, arm: Label, share: float | str = 0) -> int:
+        """Put an arm on offer; return after how many rounds its promise begins."""
+        return await self._client._send(calls.add(self.name, arm, share))
+
+    async def retire(self, arm: Label) -> None:
+        """Take an arm off offer."""
+        await self._client._send(calls.retire(self.name, arm))
+
+    async def change(self, shares: Mapping[str, Any] | Sequence[Any]) -> dict[Label, float]:
+        """Promise other shares; return by how many pulls each arm was behind that is not carried over."""
+        return await self._client._send(calls.change(self.name, shares))
+
+    async def state(self) -> dict[str, Any]:
+        """Return the present state: arms with their shares, the promise, rewards, alerts, workers."""
+        return await self._client._send(reads.state(self.name))
+
+    async def shares(self) -> dict[Any, float]:
+        """Return the share of the decisions that each arm has had."""
+        return await self._client._send(reads.shares(self.name))
+
+    async def decisions(
+        self,
+        *,
+        before: int | None = None,
+        limit: int = 50,
+        arm: str | None = None,
+        reason: str | None = None,
+        open: bool | None = None,
+    ) -> dict[str, Any]:
+        """Return `decisions`, newest first, and in `next` the `before` of the next page."""
+        return await self._client._send(reads.decisions(self.name, before, limit, arm, reason, open))
+
+    async def record(self, id: int) -> dict[str, Any]:
+        """Return everything on record about one decision."""
+        return await self._client._send(reads.record(self.name, id))
+
+    async def series(self, points: int = 400) -> dict[str, Any]:
+        """Return shares, shortfalls and rewards over time, at about so many rounds."""
+        return await self._client._send(reads.series(self.name, points))
+
+    async def history(self, *, form: Literal["log", "bandit"] = "log", timeout: float = 600.0) -> list[dict[str, Any]]:
+        """Return a row for each decision; `form="bandit"` has propensities for off-policy estimators."""
+        return await self._client._send(reads.history(self.name, form, timeout))
+
+    async def download(
+        self,
+        *,
+        format: Literal["csv", "parquet", "arrow", "json"] = "csv",
+        form: Literal["log", "bandit"] = "log",
+        timeout: float = 600.0,
+    ) -> bytes:
+        """Return all decisions as the content of a file."""
+        return await self._client._send(reads.download(self.name, format, form, timeout))
+
+    async def verify(self, *, timeout: float = 600.0) -> dict[str, Any]:
+        """Have the service replay the whole log and check the promise at every round; `ok` says whether it held."""
+        return await self._client._send(reads.verify(self.name, timeout))
+
+    def __repr__(self) -> str:
+        return f"AsyncRemoteStudy({self.name!r} of {self._client!r})"

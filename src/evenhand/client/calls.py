@@ -1,0 +1,195 @@
+"""The requests that write, and how their answers are read: one function for each."""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, TypeAlias, TypeVar
+
+from evenhand.client.decision import Decision, decision_of
+from evenhand.client.failures import error_of
+from evenhand.client.keys import Role
+from evenhand.errors import ArgumentError, EvenhandError, TicketError, wanted
+
+__all__ = [
+    "Call", "Label", "Told", "add", "ask", "ask_many", "change", "checked_name", "create", "forget", "label", "retire",
+    "shown", "tell", "tell_many",
+]  # fmt: skip
+
+T = TypeVar("T")
+Label: TypeAlias = str | int
+Told: TypeAlias = Literal["told", "already told"]
+NAME = re.compile("[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+
+
+@dataclass(frozen=True)
+class Call(Generic[T]):
+    """One request.
+
+    Attributes
+    ----------
+    role : the role that a key needs.
+    read : makes what the method returns of the response's body.
+    key : the idempotency key, the same for every repetition.
+    repeatable : whether the service does nothing twice if the request arrives twice.
+    timeout : seconds to wait for the response, if not the client's.
+    """
+
+    method: Literal["GET", "POST"]
+    path: str
+    role: Role
+    read: Callable[[bytes], T]
+    content: bytes | None = None
+    query: Mapping[str, Any] | None = None
+    key: str | None = None
+    repeatable: bool = True
+    timeout: float | None = None
+
+
+def checked_name(name: str) -> str:
+    """Return the name of a study; refuse what cannot be one."""
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        raise ArgumentError(wanted("name", "up to 100 letters, digits, - and _, a letter or a digit first", name))
+    return name
+
+
+def create(name: str, policy: Mapping[str, Any], workers: int, expire_after: float | str | None) -> Call[str]:
+    """Return the request to create a study."""
+    body = {"name": checked_name(name), "policy": policy, "workers": workers, "expire_after": expire_after}
+    return _post("/studies", "decide", body, lambda _: name, repeatable=False)
+
+
+def shown(contexts: Any, groups: Any, available: Any, segment: Any, annotator: Any) -> dict[str, Any]:
+    """Return what a round shows, without what is None."""
+    return _given(
+        {"contexts": contexts, "groups": groups, "available": available, "segment": segment, "annotator": annotator}
+    )
+
+
+def ask(study: str, shown: Mapping[str, Any], key: str | None) -> Call[Decision]:
+    """Return the request for one decision."""
+    return _keyed(f"/studies/{study}/ask", shown, lambda content: decision_of(json.loads(content)), key)
+
+
+def ask_many(
+    study: str, rounds: int | Sequence[Mapping[str, Any]], key: str | None
+) -> Call[list[Decision | EvenhandError]]:
+    """Return the request for several decisions."""
+    if isinstance(rounds, Sequence) and all(isinstance(row, Mapping) for row in rounds):
+        body: dict[str, Any] = {"batch": [_given(row) for row in rounds]}
+    elif isinstance(rounds, int) and not isinstance(rounds, bool):
+        body = {"count": rounds}
+    else:
+        raise ArgumentError(wanted("rounds", "a number, or a list with the arguments of each ask", rounds))
+    return _keyed(f"/studies/{study}/ask", body, _decisions, key)
+
+
+def tell(
+    study: str, ticket: Decision | str, reward: Any, violations: Any, acceptable: Any, X: Any, y: Any, samples: Any
+) -> Call[Told]:
+    """Return the request that tells what happened."""
+    told = {"reward": reward, "violations": violations, "acceptable": acceptable, "X": X, "y": y, "samples": samples}
+    return _post(f"/studies/{study}/tell", "report", {"ticket": _ticket(ticket), **_given(told)}, _status)
+
+
+def label(study: str, ticket: Decision | str, label: Label | None, annotator: str | None) -> Call[Told]:
+    """Return the request that tells the label of an item; None rejects the item."""
+    body = {"ticket": _ticket(ticket), "label": label, **_given({"annotator": annotator})}
+    return _post(f"/studies/{study}/tell", "report", body, _status)
+
+
+def tell_many(
+    study: str, reports: Iterable[tuple[Decision | str, Any] | Mapping[str, Any]]
+) -> Call[list[Told | EvenhandError]]:
+    """Return the request that tells what happened after several decisions."""
+    rows = [_report(report) for report in reports]
+    return _post(f"/studies/{study}/tell", "report", {"batch": rows}, _statuses)
+
+
+def forget(study: str, ticket: Decision | str) -> Call[Literal["forgotten", "already forgotten"]]:
+    """Return the request that closes a ticket without an outcome."""
+    return _post(f"/studies/{study}/forget", "report", {"ticket": _ticket(ticket)}, _status)
+
+
+def add(study: str, arm: Label, share: float | str) -> Call[int]:
+    """Return the request that puts an arm on offer."""
+    body = {"arm": arm, "share": share}
+    return _post(f"/studies/{study}/add", "decide", body, lambda sent: sent["begins_after"], repeatable=False)
+
+
+def retire(study: str, arm: Label) -> Call[None]:
+    """Return the request that takes an arm off offer."""
+    return _post(f"/studies/{study}/retire", "decide", {"arm": arm}, lambda _: None, repeatable=False)
+
+
+def change(study: str, shares: Mapping[Any, Any] | Sequence[Any]) -> Call[dict[Label, float]]:
+    """Return the request that promises other shares."""
+    return _post(f"/studies/{study}/change", "decide", {"shares": shares}, _dropped, repeatable=False)
+
+
+def _post(
+    path: str, role: Role, body: Mapping[str, Any], read: Callable[[Any], T], *, repeatable: bool = True
+) -> Call[T]:
+    return Call("POST", path, role, lambda content: read(json.loads(content)), _body(body), repeatable=repeatable)
+
+
+def _report(report: Any) -> dict[str, Any]:
+    if isinstance(report, Mapping):
+        return {**report, "ticket": _ticket(report.get("ticket"))}
+    if isinstance(report, (tuple, list)) and len(report) == 2:
+        return {"ticket": _ticket(report[0]), "reward": report[1]}
+    raise ArgumentError(wanted("reports", "pairs of a ticket and a reward, or mappings", report))
+
+
+def _keyed(path: str, body: Mapping[str, Any], read: Callable[[bytes], T], key: str | None) -> Call[T]:
+    """Return a request with an idempotency key, a new one unless the caller has one."""
+    if key is not None and (not isinstance(key, str) or not re.fullmatch("[!-~]{1,100}", key)):
+        raise ArgumentError(wanted("key", "1 to 100 printable ASCII characters without spaces", key))
+    return Call("POST", path, "decide", read, _body(body), key=key or uuid.uuid4().hex)
+
+
+def _decisions(content: bytes) -> list[Decision | EvenhandError]:
+    rows = json.loads(content)["decisions"]
+    return [error_of(row["error"]) if "error" in row else decision_of(row) for row in rows]
+
+
+def _statuses(sent: Any) -> list[Told | EvenhandError]:
+    return [error_of(row["error"]) if "error" in row else row["status"] for row in sent["results"]]
+
+
+def _status(sent: Any) -> Any:
+    return sent["status"]
+
+
+def _dropped(sent: Any) -> dict[Label, float]:
+    return {row["label"]: row["pulls"] for row in sent["dropped"]}
+
+
+def _ticket(ticket: Any) -> str:
+    found = ticket.ticket if isinstance(ticket, Decision) else ticket
+    if not isinstance(found, str):
+        raise TicketError(wanted("ticket", "a decision, or the ticket of one", ticket))
+    return found
+
+
+def _given(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in arguments.items() if value is not None}
+
+
+def _body(body: Mapping[str, Any]) -> bytes:
+    """Return a body in JSON; arrays become lists."""
+    try:
+        return json.dumps(body, allow_nan=False, default=_plain).encode()
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(
+            f"the request holds what JSON has no form for: {error}; use finite numbers, texts and lists"
+        ) from error
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} is not a number, a text or a list")

@@ -1,0 +1,155 @@
+"""What both clients know of a service: its address, the keys, and when a request is repeated.
+
+Nothing here sends or waits: `Client` and `AsyncClient` do, and ask after each attempt how to go on.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
+
+from evenhand.client.calls import Call
+from evenhand.client.failures import refusal_of, unreadable
+from evenhand.client.keys import Keys
+from evenhand.errors import ArgumentError, ServiceError, wanted
+from evenhand.extras import optional
+
+if TYPE_CHECKING:
+    import httpx
+
+__all__ = ["Connection", "import_httpx", "read"]
+
+T = TypeVar("T")
+FIRST, LONGEST = 0.1, 5.0
+"""Seconds of the longest pause before the first repetition, doubled for each further one; and of any."""
+PATIENCE = 30.0
+"""Seconds: a service that says to wait longer than this is answered by an error."""
+AGAIN = (429, 502, 503, 504)
+"""The statuses after which a request is repeated: too fast, and of services and proxies that are not ready."""
+
+
+def import_httpx() -> Any:
+    """Return httpx; refuse by the line that installs it where it is missing."""
+    return optional("httpx", "evenhand.client", extra="client")
+
+
+class Connection:
+    """The address of a service, the keys for it, and when a request is repeated.
+
+    Parameters
+    ----------
+    url, key : taken from the environment, EVENHAND_URL and EVENHAND_KEY, where they are None.
+    timeout : the seconds that each attempt may take.
+    retries : how many times a request is repeated at most.
+    seed : of the random parts of the pauses; None for new ones.
+
+    Raises
+    ------
+    ArgumentError
+        If there is no address or no key, or one that cannot be used.
+    """
+
+    def __init__(
+        self, url: str | None, key: str | Sequence[str] | None, timeout: float, retries: int, seed: int | None
+    ) -> None:
+        self._httpx = import_httpx()
+        self.url = _checked_url(os.environ.get("EVENHAND_URL", "") if url is None else url)
+        self._keys = Keys(os.environ.get("EVENHAND_KEY", "") if key is None else key)
+        if not isinstance(timeout, (int, float)) or not 0 < timeout < float("inf"):
+            raise ArgumentError(wanted("timeout", "a number of seconds > 0", timeout))
+        if not isinstance(retries, int) or retries < 0:
+            raise ArgumentError(wanted("retries", "a whole number >= 0", retries))
+        self.timeout, self._retries = timeout, retries
+        self._random = random.Random(seed)
+
+    def request(self, call: Call[Any]) -> dict[str, Any]:
+        """Return the arguments of httpx's `request`."""
+        headers = {"Authorization": f"Bearer {self._keys.of(call.role)}"}
+        if call.content is not None:
+            headers["Content-Type"] = "application/json"
+        if call.key is not None:
+            headers["Idempotency-Key"] = call.key
+        return {
+            "method": call.method,
+            "url": self.url + call.path,
+            "content": call.content,
+            "params": call.query or None,
+            "headers": headers,
+            "timeout": call.timeout or self.timeout,
+        }
+
+    def pause_after_error(self, call: Call[Any], attempt: int, error: httpx.RequestError) -> float:
+        """Return the seconds to wait before a request is repeated whose response did not come.
+
+        Raises
+        ------
+        ServiceError
+            If it is not repeated.
+        """
+        unsent = isinstance(error, (self._httpx.ConnectError, self._httpx.ConnectTimeout))
+        if attempt <= self._retries and (call.repeatable or unsent):
+            return self._backoff(attempt)
+        said = str(error) or type(error).__name__
+        raise _noted(
+            ServiceError(
+                f"no answer from the service at {self.url} after {_times(attempt)}: {said}; check that it runs "
+                "(`evenhand serve`) and that the address is right"
+            ),
+            call,
+        ) from error
+
+    def pause_after_refusal(self, call: Call[Any], attempt: int, response: httpx.Response) -> float:
+        """Return the seconds to wait before a request is repeated that the service did not serve.
+
+        Raises
+        ------
+        EvenhandError
+            The error that the service answers, if the request is not repeated.
+        """
+        status, told = response.status_code, _seconds(response.headers)
+        again = status in AGAIN and (call.repeatable or status == 429)
+        if again and attempt <= self._retries and told <= PATIENCE:
+            return told + self._backoff(attempt)
+        raise _noted(refusal_of(status, response.content), call)
+
+    def _backoff(self, attempt: int) -> float:
+        """Return a random pause, so that clients that failed together do not come back together."""
+        return self._random.uniform(0, min(LONGEST, FIRST * 2 ** (attempt - 1)))
+
+
+def read(call: Call[T], content: bytes) -> T:
+    """Return what a method returns, of the body of a good response."""
+    try:
+        return call.read(content)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise unreadable(content) from error
+
+
+def _noted(error: Any, call: Call[Any]) -> Any:
+    """Say under which key a decision can be asked for again, if it may have been taken."""
+    if call.key is not None and getattr(error, "status", 503) in (None, *AGAIN):
+        error.add_note(f"The decision may have been taken. Ask again with key={call.key!r} to get the same one.")
+    return error
+
+
+def _seconds(headers: Mapping[str, str]) -> float:
+    """Return how long a service says to wait: 0 if it does not, or names a date."""
+    told = headers.get("Retry-After", "")
+    return float(told) if told.isascii() and told.isdigit() else 0.0
+
+
+def _times(count: int) -> str:
+    return "one attempt" if count == 1 else f"{count} attempts"
+
+
+def _checked_url(url: str) -> str:
+    parts = urlsplit(url) if isinstance(url, str) else None
+    if parts is not None and "@" in parts.netloc:
+        raise ArgumentError("url: wanted an address without a user and a password; pass the key as key=")
+    if parts is None or parts.scheme not in ("http", "https") or not parts.netloc:
+        mend = "pass url= or set EVENHAND_URL"
+        raise ArgumentError(wanted("url", "the address of a service, such as http://localhost:8000", url, mend))
+    return url.rstrip("/")

@@ -1,0 +1,79 @@
+"""A running service with the study "ads", and networks that lose what they carry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from evenhand.studies import Store
+from evenhand.studies.keys import add_key
+from tests.service.conftest import Served
+
+
+@pytest.fixture
+def served() -> Iterator[Served]:
+    """A service over a store in memory with the study "ads", and in `served.key` a key for everything."""
+    one = Served(Store.at(":memory:", create=True))
+    one.key = f"{add_key(one.store, 'both')} {one.keys['read']}"
+    one.create()
+    yield one
+    one.stop()
+
+
+@pytest.fixture
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Pauses are noted, and none is made."""
+    noted: list[float] = []
+
+    async def note(seconds: float) -> None:
+        noted.append(seconds)
+
+    monkeypatch.setattr("evenhand.client.client.sleep", noted.append)
+    monkeypatch.setattr("evenhand.client.async_client.sleep", note)
+    return noted
+
+
+@pytest.fixture
+def flaky() -> Callable[[list[str]], Any]:
+    """Return a network, for either client, that does with the n-th request what the n-th word says."""
+    import httpx
+
+    class Flaky(httpx.BaseTransport, httpx.AsyncBaseTransport):
+        def __init__(self, words: list[str]) -> None:
+            self.words, self.carried = iter(words), 0
+            self.sync, self.own = httpx.HTTPTransport(), httpx.AsyncHTTPTransport()
+
+        def handle_request(self, request: httpx.Request) -> httpx.Response:
+            word = self._before(request)
+            response = self.sync.handle_request(request)
+            response.read()
+            self._after(word, request)
+            return response
+
+        async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+            word = self._before(request)
+            response = await self.own.handle_async_request(request)
+            await response.aread()
+            self._after(word, request)
+            return response
+
+        def close(self) -> None:
+            self.sync.close()
+
+        async def aclose(self) -> None:
+            await self.own.aclose()
+
+        def _before(self, request: httpx.Request) -> str:
+            word = next(self.words, "ok")
+            if word == "lost request":
+                raise httpx.ConnectError("no route", request=request)
+            return word
+
+        def _after(self, word: str, request: httpx.Request) -> None:
+            self.carried += 1
+            if word == "lost reply":
+                raise httpx.ReadError("the connection broke", request=request)
+
+    return Flaky

@@ -1,0 +1,388 @@
+"""The clients against a running service: what is asked, told and read; what is refused; what is repeated."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import random
+import subprocess
+import sys
+
+import httpx
+import numpy as np
+import pytest
+
+from evenhand import errors
+from evenhand.client import AsyncClient, AsyncRemoteStudy, Client, Decision, RemoteStudy
+from evenhand.errors import (
+    ArgumentError,
+    ContradictionError,
+    EvenhandError,
+    ForeignTicketError,
+    MissingExtraError,
+    RewardError,
+    ServiceError,
+    StoreError,
+    UnknownStudyError,
+    UnknownTicketError,
+)
+from evenhand.sampling import LabelledItems, LabelQueue, OptimisticSampler
+from evenhand.studies import Study
+
+POLICY = {"policy": "quotas/deadline-learn", "learner": "learners/ucb1", "shares": {"a": 0.2, "b": 0.3}, "seed": 1}
+
+
+@pytest.fixture
+def client(served):
+    with Client(served.url, key=served.key, seed=1) as one:
+        yield one
+
+
+@pytest.fixture
+def study(client):
+    return client.study("ads")
+
+
+def test_a_conversation(study):
+    decision = study.ask()
+    assert isinstance(decision, Decision)
+    assert (decision.id, decision.round, decision.arms) == (1, 1, (decision.arm,))
+    assert decision.reason
+    assert decision.propensity is None
+    assert study.tell(decision, 1.0) == "told"
+    assert study.tell(decision.ticket, 1.0) == "already told"
+    with pytest.raises(ContradictionError, match="told before"):
+        study.tell(decision, 0.0)
+    assert study.forget(study.ask()) == "forgotten"
+    assert study.verify()["ok"] is True
+
+
+def test_a_key_names_a_decision(study):
+    first = study.ask(key="visitor-1")
+    assert study.ask(key="visitor-1") == first
+    assert study.ask(key="visitor-2") != first
+    assert study.ask().id == 3
+
+
+def test_batches(study):
+    decisions = study.ask_many(3, key="night")
+    assert study.ask_many(2, key="night") == decisions[:2]
+    told = study.tell_many([(decisions[0], 1.0), (decisions[1].ticket, np.float64(0.5)), (decisions[2], 7.0)])
+    assert told[:2] == ["told", "told"]
+    assert isinstance(told[2], RewardError)
+    assert study.tell_many([{"ticket": decisions[2], "reward": 1.0}]) == ["told"]
+    assert study.tell_many([]) == []
+    assert len(study.ask_many([{}, {"count": 2}])) == 3
+
+
+def test_rows_of_a_batch_that_are_refused_are_errors_of_their_own(client):
+    study = client.create("pace", POLICY)
+    good, bad = study.ask_many([{"available": ["a"]}, {"available": ["nobody"]}])
+    assert good.arm == "a"
+    assert isinstance(bad, ArgumentError)
+    assert "nobody" in str(bad)
+
+
+def test_contexts_and_probabilities(client):
+    policy = {"policy": "similarity/lipschitz-ucb", "dimension": 2, "seed": 1}
+    study = client.create("loans", policy)
+    decision = study.ask(contexts=np.array([[0.1, 0.2], [0.3, 0.1], [0.2, 0.2]]))
+    assert decision.propensity == pytest.approx(decision.probabilities[decision.index])
+    assert study.tell(decision, 0.5, violations=[]) == "told"
+    with pytest.raises(errors.ContextError):
+        study.ask(contexts=[[0.1]])
+
+
+def test_items_and_their_labels(served, client):
+    world = LabelledItems(items=60, seed=1)
+    sampler = OptimisticSampler(["easy", "hard"], classes=[0, 1], seed=1)
+    queue = LabelQueue(world.ids, world.features, groups=world.groups, sampler=sampler, seed=1)
+    Study.create(served.store, queue, name="labels")
+    study = client.study("labels")
+    first, second = study.ask(annotator="ann"), study.ask(annotator="ann")
+    assert first.fields["item"] != second.fields["item"]
+    assert study.label(first, 1, annotator="ann") == "told"
+    assert study.label(second, None, annotator="ann") == "told"
+
+
+def test_promises_change(client):
+    study = client.create("pace", POLICY)
+    assert study.add("c", "1/10") == 0
+    assert study.retire("a") is None
+    assert study.change({"b": 0.5, "c": 0.1}) == {}
+    assert {study.ask().arm for _ in range(10)} <= {"b", "c"}
+    assert study.state()["promise"]["retired"] == ["a"]
+
+
+def test_what_is_read(client, study):
+    decisions = study.ask_many(30)
+    study.tell_many([(decision, 1.0) for decision in decisions])
+    assert [row["name"] for row in client.studies()] == ["ads"]
+    assert study.state()["decisions"] == 30
+    assert sum(study.shares().values()) == pytest.approx(1.0)
+    page = study.decisions(limit=20)
+    assert len(page["decisions"]) == 20
+    assert study.decisions(before=page["next"], open=False)["decisions"][0]["id"] == page["next"] - 1
+    assert study.decisions(open=True)["decisions"] == []
+    assert study.record(5)["told"]["reward"] == 1.0
+    assert len(study.series(points=10)["round"]) <= 10
+    rows = study.history()
+    assert [row["arm"] for row in rows] == [decision.arm for decision in decisions]
+    assert study.download(format="csv").decode().count("\n") == 31
+    assert study.download(format="parquet")[:4] == b"PAR1"
+
+
+def test_async(served):
+    async def talk():
+        async with AsyncClient(served.url, key=served.key) as client:
+            study = client.study("ads")
+            decisions = await asyncio.gather(*(study.ask() for _ in range(20)))
+            told = await study.tell_many([(one, 1.0) for one in decisions])
+            assert await study.tell(decisions[0], 1.0) == "already told"
+            more = await client.create("pace", POLICY)
+            assert (await more.ask(available=["b"])).arm == "b"
+            with pytest.raises(UnknownStudyError):
+                await client.study("nowhere").ask()
+            assert (await study.verify())["ok"]
+            return {one.id for one in decisions}, told
+
+    ids, told = asyncio.run(talk())
+    assert ids == set(range(1, 21))
+    assert told == ["told"] * 20
+
+
+@pytest.mark.parametrize(("sync", "own"), [(Client, AsyncClient), (RemoteStudy, AsyncRemoteStudy)])
+def test_both_clients_have_the_same_methods(sync, own):
+    def public(cls):
+        found = {}
+        for name, method in vars(cls).items():
+            if inspect.isfunction(method) and not name.startswith("_"):
+                text = str(inspect.signature(method)).replace("Async", "").replace(" | ", "|")
+                found[name] = text, method.__doc__
+        return found
+
+    assert public(sync) == public(own)
+
+
+# What the service or the client refuses
+
+
+REFUSED = {
+    "nowhere": (lambda client: client.study("nowhere").ask(), UnknownStudyError, "nowhere"),
+    "reward": (lambda client: client.study("ads").tell(client.study("ads").ask(), 7.0), RewardError, "scale rewards"),
+    "forged": (
+        lambda client: client.study("ads").tell("ads.1.0000000000000000", 1.0),
+        ForeignTicketError,
+        "ads.1.0000",
+    ),
+    "number": (lambda client: client.study("ads").tell(17, 1.0), ArgumentError, "ticket: wanted a decision"),
+    "nan": (lambda client: client.study("ads").tell("ads.1.00", float("nan")), ArgumentError, "finite"),
+    "object": (lambda client: client.study("ads").ask(contexts=object()), ArgumentError, "not a number"),
+    "key": (lambda client: client.study("ads").ask(key="two words"), ArgumentError, "key: wanted"),
+    "empty key": (lambda client: client.study("ads").ask(key=""), ArgumentError, "key: wanted"),
+    "rounds": (lambda client: client.study("ads").ask_many("3"), ArgumentError, "rounds: wanted"),
+    "no rounds": (lambda client: client.study("ads").ask_many(0), ArgumentError, "count"),
+    "reports": (lambda client: client.study("ads").tell_many([1.0]), ArgumentError, "reports: wanted"),
+    "name": (lambda client: client.study("../keys"), ArgumentError, "name: wanted"),
+    "taken": (lambda client: client.create("ads", POLICY), ServiceError, "already exists; choose another name"),
+    "policy": (lambda client: client.create("new", {"policy": "quotas/none"}), errors.RegistryError, "quotas/none"),
+    "record": (lambda client: client.study("ads").record(99), UnknownTicketError, "99"),
+    "record id": (lambda client: client.study("ads").record("x"), ArgumentError, "id: wanted"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refusals_are_errors_of_evenhand_with_the_words_of_the_service(case, client):
+    call, kind, said = REFUSED[case]
+    with pytest.raises(kind, match=said) as refused:
+        call(client)
+    assert isinstance(refused.value, EvenhandError)
+
+
+def test_a_key_of_another_role_is_refused_by_its_role(served):
+    with (
+        Client(served.url, key=served.keys["report"]) as client,
+        pytest.raises(ServiceError, match="deciding needs a key with the role decide") as no,
+    ):
+        client.study("ads").ask()
+    assert (no.value.status, no.value.name) == (403, "RoleError")
+
+
+def test_of_several_keys_each_request_sends_the_one_with_its_role(served):
+    keys = [served.keys["read"], served.keys["report"], served.keys["decide"]]
+    with Client(served.url, key=keys) as client:
+        study = client.study("ads")
+        study.tell(study.ask(), 1.0)
+        assert study.state()["told"] == 1
+
+
+def test_address_and_key_come_from_the_environment(served, monkeypatch):
+    monkeypatch.setenv("EVENHAND_URL", served.url + "/")
+    monkeypatch.setenv("EVENHAND_KEY", served.key)
+    with Client() as client:
+        assert client.study("ads").ask().id == 1
+        assert repr(client.study("ads")) == f"RemoteStudy('ads' of Client('{served.url}'))"
+        assert not any(part in repr(vars(client)) for part in served.key.split())
+
+
+ARGUMENTS = {
+    "no url": ({"url": None}, "EVENHAND_URL"),
+    "scheme": ({"url": "localhost:8000"}, "url: wanted"),
+    "password": ({"url": "http://me:secret@localhost"}, "without a user"),
+    "no key": ({"key": None}, "EVENHAND_KEY"),
+    "newline": ({"key": ["a\nb"]}, "key: wanted"),
+    "timeout": ({"timeout": 0}, "timeout: wanted"),
+    "retries": ({"retries": -1}, "retries: wanted"),
+}
+
+
+@pytest.mark.parametrize("case", ARGUMENTS)
+def test_arguments_are_refused_by_name(case, monkeypatch):
+    monkeypatch.delenv("EVENHAND_URL", raising=False)
+    monkeypatch.delenv("EVENHAND_KEY", raising=False)
+    given, said = ARGUMENTS[case]
+    with pytest.raises(ArgumentError, match=said) as refused:
+        Client(**({"url": "http://localhost:8000", "key": "eh_read_1_x"} | given))
+    assert "secret" not in str(refused.value)
+
+
+def test_a_closed_client_says_so(served):
+    client = Client(served.url, key=served.key)
+    client.close()
+    with pytest.raises(ServiceError, match="closed"):
+        client.study("ads").ask()
+
+
+# What is repeated
+
+
+def words_of(seed, count):
+    return random.Random(seed).choices(["ok", "lost request", "lost reply"], k=count)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_where_replies_get_lost_no_decision_is_made_twice_and_no_report_counts_twice(served, flaky, unhurried, seed):
+    network = flaky(words_of(seed, 100))
+    with Client(served.url, key=served.key, retries=20, transport=network) as client:
+        study = client.study("ads")
+        decisions = [study.ask() for _ in range(15)] + study.ask_many(5)
+        told = [study.tell(one, 1.0) for one in decisions[:10]] + study.tell_many((one, 1.0) for one in decisions[10:])
+    assert network.carried > 31
+    assert sorted(one.id for one in decisions) == list(range(1, 21))
+    assert set(told) <= {"told", "already told"}
+    kept = Study(served.store, "ads")
+    assert [event.kind for event in kept.events()].count("ask") == 20
+    assert [event.kind for event in kept.events()].count("tell") == 20
+    assert kept.verify().ok
+
+
+def test_where_replies_get_lost_async(served, flaky, unhurried):
+    async def talk():
+        network = flaky(words_of(7, 200))
+        async with AsyncClient(served.url, key=served.key, retries=20, transport=network) as client:
+            study = client.study("ads")
+            decisions = [await study.ask() for _ in range(10)]
+            for one in decisions:
+                await study.tell(one, 1.0)
+            return network.carried
+
+    assert asyncio.run(talk()) > 20
+    state = served.read("/studies/ads")
+    assert (state["decisions"], state["told"]) == (10, 10)
+
+
+def test_what_would_be_done_twice_is_repeated_only_if_it_was_not_sent(served, flaky, unhurried):
+    with Client(served.url, key=served.key, transport=flaky(["lost request", "lost reply"])) as client:
+        with pytest.raises(ServiceError, match=r"no answer from the service at .* after 2 attempts"):
+            client.create("pace", POLICY)
+        assert [row["name"] for row in client.studies()] == ["ads", "pace"]
+
+
+def answers(*responses):
+    """A service that answers so, the last one for ever."""
+    rest = list(responses)
+    return httpx.MockTransport(lambda request: rest.pop(0) if len(rest) > 1 else rest[0])
+
+
+def error(name, message):
+    return {"error": {"name": name, "message": message}}
+
+
+GOOD = httpx.Response(200, json={"ticket": "ads.1.00", "id": 1, "arm": "a"})
+SLOW = httpx.Response(429, json=error("TooFastError", "too many requests"), headers={"Retry-After": "3"})
+BUSY = httpx.Response(503, json=error("StoreError", "the store cannot be reached; try again"))
+
+
+def unplugged(*responses, retries=4, seed=1):
+    return Client("http://x", key="k", retries=retries, seed=seed, transport=answers(*responses)).study("ads")
+
+
+def test_a_service_that_says_how_long_to_wait_is_waited_for(unhurried):
+    assert unplugged(SLOW, BUSY, httpx.Response(502, text="Bad Gateway"), GOOD).ask().arm == "a"
+    first, second, third = unhurried
+    assert 3.0 <= first <= 3.1
+    assert 0.0 <= second <= 0.2
+    assert 0.0 <= third <= 0.4
+
+
+def test_pauses_are_random_and_the_same_for_the_same_seed(unhurried):
+    for seed in (1, 1, 2):
+        with pytest.raises(StoreError):
+            unplugged(BUSY, seed=seed).ask()
+    assert unhurried[:4] == unhurried[4:8] != unhurried[8:]
+    assert len(set(unhurried[:4])) == 4
+
+
+def test_at_last_the_error_is_that_of_the_service(unhurried):
+    with pytest.raises(StoreError, match="try again") as failed:
+        unplugged(BUSY, retries=2).ask(key="mine")
+    assert len(unhurried) == 2
+    assert "key='mine'" in failed.value.__notes__[0]
+
+
+def test_nobody_waits_for_hours(unhurried):
+    with pytest.raises(ServiceError, match="too many"):
+        unplugged(httpx.Response(429, json=error("TooFastError", "too many"), headers={"Retry-After": "3600"})).ask()
+    assert unhurried == []
+
+
+def test_defects_are_not_repeated(unhurried):
+    with pytest.raises(ServiceError, match="internal error"):
+        unplugged(httpx.Response(500, json=error("DefectError", "internal error"))).ask()
+    assert unhurried == []
+
+
+@pytest.mark.parametrize("status", [200, 301, 404, 599])
+def test_other_servers_are_told_from_the_service(status, unhurried):
+    with pytest.raises(ServiceError, match="evenhand service") as failed:
+        unplugged(httpx.Response(status, text="<html>It works!</html>")).ask()
+    assert failed.value.status == status
+
+
+def test_nobody_listens(unhurried):
+    with Client("http://127.0.0.1:9", key="k", retries=1) as client:
+        with pytest.raises(ServiceError, match=r"127.0.0.1:9 after 2 attempts.*evenhand serve") as failed:
+            client.study("ads").ask()
+        assert failed.value.status is None
+        assert "Ask again with key=" in failed.value.__notes__[0]
+
+
+# What it needs
+
+
+def test_it_loads_no_numerical_library_and_no_database():
+    code = """
+import sys
+from evenhand.client import Client
+Client("http://localhost:8000", key="k")
+heavy = {"numba", "numpy", "sqlalchemy", "pandas", "scipy", "starlette", "pydantic"}
+print(sorted(heavy & set(sys.modules)))
+"""
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout.strip() == "[]"
+
+
+def test_a_missing_httpx_says_how_to_install_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "httpx", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'evenhand\[client\]'"):
+        Client("http://localhost:8000", key="k")
