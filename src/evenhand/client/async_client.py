@@ -47,7 +47,7 @@ class AsyncClient:
         url: str | None = None,
         *,
         key: str | Sequence[str] | None = None,
-        timeout: float = 10.0,
+        timeout: float = 30.0,
         retries: int = 4,
         seed: int | None = None,
         transport: httpx.AsyncBaseTransport | None = None,

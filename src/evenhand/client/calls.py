@@ -23,6 +23,8 @@ T = TypeVar("T")
 Label: TypeAlias = str | int
 Told: TypeAlias = Literal["told", "already told"]
 NAME = re.compile("[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+CREATION = 120.0
+"""Seconds that the creation of a study may take: a new service compiles the policy first."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ def checked_name(name: str) -> str:
 def create(name: str, policy: Mapping[str, Any], workers: int, expire_after: float | str | None) -> Call[str]:
     """Return the request to create a study."""
     body = {"name": checked_name(name), "policy": policy, "workers": workers, "expire_after": expire_after}
-    return _post("/studies", "decide", body, lambda _: name, repeatable=False)
+    return Call("POST", "/studies", "decide", lambda _: name, _body(body), repeatable=False, timeout=CREATION)
 
 
 def shown(contexts: Any, groups: Any, available: Any, segment: Any, annotator: Any) -> dict[str, Any]:

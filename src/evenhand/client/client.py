@@ -49,7 +49,7 @@ class Client:
         url: str | None = None,
         *,
         key: str | Sequence[str] | None = None,
-        timeout: float = 10.0,
+        timeout: float = 30.0,
         retries: int = 4,
         seed: int | None = None,
         transport: httpx.BaseTransport | None = None,
