@@ -2,13 +2,14 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-__all__ = ["binaries", "server"]
+__all__ = ["binaries", "primary_and_standby", "server"]
 
 
 def binaries() -> Path | None:
@@ -22,29 +23,82 @@ def binaries() -> Path | None:
     return debian[-1].parent if debian else None
 
 
-@contextmanager
-def server() -> Iterator[str]:
-    """Start a server that listens on a socket in a folder of its own; yield its URL, the database left open."""
-    programs = binaries()
-    assert programs is not None
-    home = Path(tempfile.mkdtemp(prefix="eh-pg-", dir="/tmp"))
-    root = os.geteuid() == 0
-    as_user = ["runuser", "-u", "postgres", "--"] if root else []
-    if root:
-        shutil.chown(home, "postgres")
-    data = home / "data"
+class Server:
+    """A server that listens on a socket in a folder of its own, `home`."""
 
-    def do(*command: str) -> None:
-        done = subprocess.run([*as_user, *command], capture_output=True, text=True, cwd=home)
+    def __init__(self) -> None:
+        programs = binaries()
+        assert programs is not None
+        self.programs, self.home = programs, Path(tempfile.mkdtemp(prefix="eh-pg-", dir="/tmp"))
+        self.data = self.home / "data"
+        self.as_user = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
+        if self.as_user:
+            shutil.chown(self.home, "postgres")
+
+    def do(self, program: str, *arguments: str) -> None:
+        """Run one of the server's programs."""
+        command = [*self.as_user, str(self.programs / program), *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=self.home)
         assert done.returncode == 0, done.stderr
 
+    def control(self, *arguments: str) -> None:
+        """Start, stop or promote it."""
+        self.do("pg_ctl", "-D", str(self.data), "-l", str(self.home / "log"), "-w", *arguments)
+
+    def start(self) -> None:
+        """Start it, so that only its socket leads to it."""
+        self.control("-o", f"-k {self.home} -c listen_addresses='' -c max_connections=50", "start")
+
+    def make(self) -> None:
+        """Make an empty server and start it."""
+        self.do("initdb", "-D", str(self.data), "-U", "postgres", "-A", "trust", "--no-sync")
+        self.start()
+
+    def copy(self, primary: "Server") -> None:
+        """Begin as a standby of another server that runs."""
+        place = ["-h", str(primary.home), "-U", "postgres", "-D", str(self.data)]
+        self.do("pg_basebackup", *place, "-R", "-X", "stream", "-c", "fast")
+        self.start()
+
+    def kill(self) -> None:
+        """Kill it with SIGKILL, as a machine that loses its power."""
+        postmaster = int((self.data / "postmaster.pid").read_text().split()[0])
+        children = subprocess.run(["pgrep", "-P", str(postmaster)], capture_output=True, text=True).stdout.split()
+        for process in (postmaster, *map(int, children)):
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+
+    def run(self, statement: str) -> None:
+        """Run a statement of SQL."""
+        self.do("psql", "-h", str(self.home), "-U", "postgres", "-d", "postgres", "-c", statement)
+
+
+@contextmanager
+def server() -> Iterator[str]:
+    """Start a server; yield its URL, the database left open."""
+    one = Server()
     try:
-        do(str(programs / "initdb"), "-D", str(data), "-U", "postgres", "-A", "trust", "--no-sync")
-        options = f"-k {home} -c listen_addresses='' -c max_connections=50"
-        do(str(programs / "pg_ctl"), "-D", str(data), "-l", str(home / "log"), "-w", "-o", options, "start")
+        one.make()
         try:
-            yield f"postgresql://postgres@/{{database}}?host={home}"
+            yield f"postgresql://postgres@/{{database}}?host={one.home}"
         finally:
-            do(str(programs / "pg_ctl"), "-D", str(data), "-m", "immediate", "stop")
+            one.control("-m", "immediate", "stop")
     finally:
-        shutil.rmtree(home, ignore_errors=True)
+        shutil.rmtree(one.home, ignore_errors=True)
+
+
+@contextmanager
+def primary_and_standby() -> Iterator[tuple[Server, Server]]:
+    """Start two servers, the second a synchronous standby of the first: a commit returns when both have it on disk."""
+    primary, standby = Server(), Server()
+    try:
+        primary.make()
+        standby.copy(primary)
+        primary.run("ALTER SYSTEM SET synchronous_standby_names = '*'")
+        primary.run("SELECT pg_reload_conf()")
+        yield primary, standby
+    finally:
+        for one in (primary, standby):
+            with suppress(AssertionError):
+                one.control("-m", "immediate", "stop")
+            shutil.rmtree(one.home, ignore_errors=True)

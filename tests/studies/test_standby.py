@@ -1,0 +1,99 @@
+"""A primary that is lost and its standby that takes over: nothing that was acknowledged is gone."""
+
+import os
+import signal
+import time
+from fractions import Fraction
+
+import pytest
+
+import evenhand as eh
+from evenhand.errors import FencedError, StoreError
+from evenhand.studies import Study
+from tests.studies.postgres import binaries, primary_and_standby
+from tests.studies.test_worker_processes import said
+from tests.studies.worker import nursery
+
+pytestmark = pytest.mark.slow
+
+SHARES, TOLERANCE = {"a": "1/5", "b": "3/10"}, 20
+PATIENCE = 300
+
+
+@pytest.fixture
+def pair():
+    if binaries() is None:
+        pytest.skip("no PostgreSQL server is installed: apt-get install postgresql")
+    with primary_and_standby() as servers:
+        yield servers
+
+
+def work(place, worker, journal):
+    """Decide as a worker for ever; where the store is lost, open it anew until it is there again."""
+    file = os.open(journal, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    study = None
+    while True:
+        try:
+            study = study or Study.open(place, "ads", worker=worker)
+            decision = study.ask()
+            os.write(file, f'{{"ask": {decision.id}, "arm": "{decision.arm}"}}\n'.encode())
+            study.tell(decision, 0.5)
+            os.write(file, f'{{"tell": {decision.id}, "reward": 0.5}}\n'.encode())
+        except FencedError:
+            return
+        except StoreError:
+            study = None
+            time.sleep(0.1)
+
+
+def lines(folder):
+    return {file.name: len(file.read_text().splitlines()) for file in folder.iterdir()}
+
+
+def wait_for_lines(folder, more, processes):
+    """Wait until every journal has so many lines more than now."""
+    before, until = lines(folder), time.monotonic() + PATIENCE
+    while len(before) < len(processes) or any(n < before[name] + more for name, n in lines(folder).items()):
+        assert time.monotonic() < until, [process.exitcode for process in processes]
+        assert all(process.exitcode is None for process in processes)
+        time.sleep(0.05)
+        if len(before) < len(processes):
+            before = lines(folder)
+
+
+def test_a_promoted_standby_has_all_that_was_acknowledged(pair, tmp_path):
+    primary, standby = pair
+    primary.run("CREATE DATABASE ads")
+    place = f"postgresql://postgres@/ads?host={primary.home}&host={standby.home}&target_session_attrs=read-write"
+    policy = eh.quotas.DeadlineLearn(eh.learners.UCB1(), SHARES, TOLERANCE, seed=1)
+    Study.create(place, policy, name="ads", workers=2).close()
+    folder = tmp_path / "journals"
+    folder.mkdir()
+    processes = [nursery().Process(target=work, args=(place, f"w{n}", str(folder / f"w{n}"))) for n in (1, 2)]
+    for process in processes:
+        process.start()
+    try:
+        wait_for_lines(folder, 60, processes)
+        primary.kill()
+        standby.control("promote")
+        wait_for_lines(folder, 60, processes)
+    finally:
+        for process in processes:
+            os.kill(process.pid, signal.SIGKILL)
+            process.join()
+    study = Study.open(place, "ads")
+    frame = study.frame()
+    rows, facts = frame.set_index("ticket"), said(folder)
+    assert rows.index.is_unique
+    assert len(facts) > 200
+    for fact in facts:
+        if "ask" in fact:
+            assert rows.at[fact["ask"], "arm"] == fact["arm"]
+        else:
+            assert rows.at[fact["tell"], "reward"] == fact["reward"]
+    counts = dict.fromkeys(SHARES, 0)
+    for t, arm in enumerate(frame["arm"], 1):
+        counts[arm] += 1
+        assert all(counts[label] >= int(Fraction(share) * t) - TOLERANCE for label, share in SHARES.items()), t
+    assert study.verify().problems == ()
+    study.close()
