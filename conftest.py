@@ -11,11 +11,11 @@ EXTRAS = {
     "docs": ["IPython", "ipykernel", "nbclient", "nbformat"],
     "fairlearn": ["fairlearn"],
     "gymnasium": ["gymnasium"],
-    "peers": ["mabwiser", "optuna", "river"],
+    "peers": ["mabwiser", "optuna", "river", "vowpalwabbit"],
     "postgresql": ["psycopg"],
     "ray": ["ray"],
     "service": ["httpx", "prometheus_client", "pydantic", "starlette", "structlog", "uvicorn"],
-    "test": ["hatch_fancy_pypi_readme", "pyagrum", "schemathesis", "selenium"],
+    "test": ["duckdb", "hatch_fancy_pypi_readme", "polars", "pyagrum", "schemathesis", "selenium"],
     "torch": ["torch"],
 }
 EXTRA_OF = {module: extra for extra, modules in EXTRAS.items() for module in modules}

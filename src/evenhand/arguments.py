@@ -15,6 +15,7 @@ from typing import Any, TypeGuard, TypeVar
 import numpy as np
 
 from evenhand.errors import ArgumentError, wanted
+from evenhand.frames import frame_or_value
 from evenhand.kernels.arrays import Floats
 
 __all__ = ["array", "as_float", "as_floats", "is_whole", "one_of", "real", "whole", "yes_or_no"]
@@ -160,7 +161,7 @@ def as_floats(value: Any) -> Floats | None:
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         return None
     try:
-        raw = np.asarray(value)
+        raw = np.asarray(frame_or_value(value, "table"))
         mixed = raw.dtype == object and all(isinstance(one, (Real, Decimal)) for one in raw.flat)
         if raw.dtype.kind not in "fiub" and not mixed:
             return None

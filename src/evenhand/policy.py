@@ -27,6 +27,7 @@ from evenhand.arguments import whole as whole_number
 from evenhand.chances import WAITING, Deferred, copied
 from evenhand.conversation import Conversation, locked
 from evenhand.errors import ArgumentError, ContextError, RewardError, wanted
+from evenhand.frames import as_pandas, frame_or_value
 from evenhand.kernel_set import Kernels, Ticket, certain, drawn, unknown, without_ticket
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import OPEN, Gradual, entry, interpreted, kernel
@@ -377,7 +378,7 @@ class KernelPolicy(Conversation):
         """
         columns = columns_of(contexts, self.contextual, self.dimension)
         arms = self._labels if self.arms is None else self.arms
-        named = log, arms, columns, arm, reward, probability
+        named = as_pandas(log), arms, columns, arm, reward, probability
         rows = rows_of(*named, pays=self.reward_range, largest=LARGEST)
         if columns:
             self.begin(len(columns))
@@ -777,6 +778,7 @@ class KernelPolicy(Conversation):
             raise ContextError(wanted("contexts", "none: this policy sees no contexts", contexts, "call ask()"))
         arms = 0 if self.arms is None else len(self.arms)
         shape = f"numbers of shape ({arms}, {'d' if self.dimension is None else self.dimension}), a row an arm"
+        contexts = frame_or_value(contexts, "contexts")
         table, columns = in_columns(contexts, self._columns, "contexts")
         table = in_order(table, [self.arms, None], "contexts", refusal=ContextError)
         shown = as_floats(table)

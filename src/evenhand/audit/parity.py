@@ -10,6 +10,7 @@ import numpy as np
 from evenhand.arguments import real, whole
 from evenhand.audit.gaps import WITHIN, Gap, wealth_of
 from evenhand.errors import TableError, wanted
+from evenhand.frames import as_pandas
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.protocol import Label
 from evenhand.tables import column, in_natural_order, numbers
@@ -99,6 +100,7 @@ def parity(
     level = real("level", level, above=0, below=1)
     tolerance = real("tolerance", tolerance, low=0, below=1)
     within = whole("within", within, low=1)
+    frame = as_pandas(frame)
     values = numbers(frame, value, low=0.0, high=1.0)
     labels = column(frame, group)
     names = in_natural_order(labels.tolist())

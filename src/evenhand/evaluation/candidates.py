@@ -10,6 +10,7 @@ import numpy as np
 from evenhand.arguments import as_float, as_floats
 from evenhand.errors import ArgumentError, ModelError, UnknownArmError, wanted
 from evenhand.evaluation.logged import Logged
+from evenhand.frames import as_pandas, is_frame
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.labels import by_label, in_order
 from evenhand.protocol import Label, composed
@@ -68,7 +69,7 @@ def read_candidate(policy: Any, logged: Logged) -> Candidate:
             raise ArgumentError(wanted("policy", what, list(given), "the positions must be those of the log"))
         parts = [_distribution(given[place], logged, f"policy[{place!r}]") for place in logged.places]
         return Candidate(np.array(parts), logged.at)
-    if hasattr(policy, "columns") or getattr(policy, "ndim", 1) == 2:
+    if is_frame(policy) or getattr(policy, "ndim", 1) == 2:
         return Candidate(_matrix(policy, logged, "policy"), rows)
     return Candidate(_distribution(policy, logged, "policy")[None, :], np.zeros(len(rows), np.int64))
 
@@ -102,7 +103,8 @@ def _distribution(given: Any, logged: Logged, name: str) -> Floats:
 
 def _matrix(given: Any, logged: Logged, name: str) -> Floats:
     rows, arms = len(logged.codes), len(logged.arms)
-    if hasattr(given, "columns"):
+    if is_frame(given):
+        given = as_pandas(given, name)
         given = given.rename(columns={label: composed(label) for label in given.columns})
         given = in_order(given, [None, logged.arms], name, refusal=UnknownArmError)
     found = as_floats(given)

@@ -10,6 +10,7 @@ import numpy as np
 
 from evenhand.arguments import as_floats
 from evenhand.errors import ContextError, TableError, UnknownArmError, wanted, wanted_one_of
+from evenhand.frames import as_pandas, frame_or_value
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.labels import by_label
 from evenhand.protocol import Label, composed
@@ -39,7 +40,7 @@ class Logged:
     fixed : whether the chances of an arm in a position never change.
     counted : whether they were not given, but are the arms' frequencies.
     contexts : what was shown (n_rows, dimension); None where nothing was named.
-    frame : the log itself.
+    frame : the log itself, as it was given.
     """
 
     arms: tuple[Label, ...]
@@ -52,7 +53,7 @@ class Logged:
     fixed: bool
     counted: bool
     contexts: Floats | None
-    frame: pd.DataFrame
+    frame: Any
     positions: bool
     """Whether a column names the positions."""
 
@@ -79,6 +80,7 @@ def read_logged(
     ContextError
         If the contexts are not numbers, a row for each row of the log.
     """
+    given, frame = frame, as_pandas(frame, "log")
     rewards = numbers(frame, reward, low=0.0, high=1.0)
     arms, codes = positions_in(frame, arm)
     if len(rewards) < 2:
@@ -119,8 +121,8 @@ def read_logged(
         every,
         fixed,
         propensity is None,
-        _contexts(frame, contexts, len(arms)),
-        frame,
+        _contexts(frame, frame_or_value(contexts, "contexts"), len(arms)),
+        given,
         position is not None,
     )
 

@@ -15,6 +15,7 @@ import numpy as np
 from evenhand.arguments import real
 from evenhand.errors import TableError, wanted
 from evenhand.features import coded
+from evenhand.frames import as_pandas
 from evenhand.groups.problem import Groups
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import kernel
@@ -124,6 +125,7 @@ class TableArms(KernelWorld):
         sensitive: Label | None = None,
         noise: float = 0.0,
     ) -> None:
+        frame = as_pandas(frame)
         arm_columns, group_columns = _names("arm", arm), _names("group", group)
         cells = _labels(frame, arm_columns, "arm")
         belongs = _labels(frame, group_columns, "group")

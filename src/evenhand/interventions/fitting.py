@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from evenhand.arguments import is_whole, real
 from evenhand.errors import TableError, wanted
+from evenhand.frames import as_pandas
 from evenhand.interventions.edges import Arcs, parents_of, read_edges, read_latent
 from evenhand.protocol import composed
 from evenhand.tables import column, in_natural_order, numbers
@@ -58,6 +59,7 @@ def fitted(frame: Any, edges: Any, smoothing: Any, latent: Any) -> Fit:
     TableError
         If a column is missing, has an empty cell or too many different values, or `count` holds no numbers >= 0.
     """
+    frame = as_pandas(frame)
     smoothing = real("smoothing", smoothing, above=0)
     arrows, arcs = read_edges(edges)
     arcs += read_latent(latent)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.errors import TableError, wanted
+from evenhand.frames import frame_or_value
 from evenhand.interventions.cells import Evidence
 from evenhand.interventions.observations import COUNT, coded, forced, held, observed, row_label
 from evenhand.interventions.problem import Problem
@@ -43,6 +44,7 @@ def evidence_of(problem: Problem, samples: Any, deployed: bool = False) -> Evide
         row and column.
     """
     model, structure, cells = problem.model, problem.structure, problem.cells
+    samples = frame_or_value(samples, "samples")
     s, cell, times = observed(model, structure, samples)
     if not s.size:
         return cells.nothing()

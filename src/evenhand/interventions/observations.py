@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.errors import TableError, wanted
+from evenhand.frames import frame_or_value
 from evenhand.interventions.model import CausalModel
 from evenhand.interventions.structure import Structure
 from evenhand.protocol import find_label, places
@@ -31,6 +32,7 @@ def coded_log(
 
     Without a column `candidate` all are of the deployed one.
     """
+    log = frame_or_value(log, "log")
     s, cell, times = observed(model, structure, log)
     if not times.sum() > 0:
         raise TableError(wanted("log", "at least one trial", f"{len(s)} rows"))

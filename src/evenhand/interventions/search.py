@@ -17,6 +17,7 @@ from evenhand import saved
 from evenhand.arguments import real, whole, yes_or_no
 from evenhand.conversation import Conversation, locked
 from evenhand.errors import ArgumentError, UnknownTicketError, wanted
+from evenhand.frames import frame_or_value
 from evenhand.interventions.allocation import Allocation, counts_of
 from evenhand.interventions.cells import Evidence
 from evenhand.interventions.ends import estimated_ends, shown_ends
@@ -182,6 +183,7 @@ class Search(Conversation):
         UnknownTicketError
             After the first ask.
         """
+        log = frame_or_value(log, "log")
         self._take_log(log, deployed="candidate" not in getattr(log, "columns", ()))
 
     def _take_log(self, log: Any, deployed: bool) -> None:

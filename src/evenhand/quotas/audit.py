@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.errors import ArgumentError, wanted
+from evenhand.frames import as_pandas, frame_or_value
 from evenhand.protocol import Label
 from evenhand.quotas.audited_promise import AuditedPromise, read_audited
 from evenhand.quotas.clauses import Clause, judge
@@ -94,6 +95,7 @@ def audit(
                 mend = "read the file with pandas to check more than the shares of single arms"
                 raise ArgumentError(wanted(name, "None where files are audited", given, mend))
         return audit_files(os.fspath(frame), arm, shares, tolerance, jobs)
+    frame, shares = as_pandas(frame), frame_or_value(shares, "shares")
     plays, rounds = read_plays(frame, arm), read_rounds(frame, order, round)
     most = 1 if len(rounds.first_row) == len(plays.rows) else int(np.bincount(rounds.of_row[plays.rows]).max())
     owed = read_audited(

@@ -9,6 +9,7 @@ import numpy as np
 
 from evenhand.arguments import as_float
 from evenhand.errors import ArgumentError, wanted
+from evenhand.frames import as_pandas
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.random import uniform
@@ -158,6 +159,7 @@ class LoggedArms(KernelWorld):
     def __init__(self, frame: pd.DataFrame, arm: str, reward: str, *, propensity: str | None = None) -> None:
         import pandas as pd
 
+        frame = as_pandas(frame)
         rewards = numbers(frame, reward, low=0.0, high=1.0)
         met, found = pd.factorize(column(frame, arm))
         kinds = in_natural_order(found.tolist())

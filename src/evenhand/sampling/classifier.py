@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.frames import frame_or_value
 from evenhand.parameters import Parameters
 from evenhand.protocol import Label
 from evenhand.sampling.rows import Rows
@@ -38,7 +39,7 @@ class Classifier(Parameters, ABC):
 
     def table(self, X: Any) -> Any:
         """Return what a user passes to `predict` as an array."""
-        return np.asarray(X)
+        return np.asarray(frame_or_value(X, "X"))
 
     def begin(self, classes: tuple[Label, ...]) -> None:
         """Learn what the labels are, sorted."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.errors import ArgumentError, ContextError, wanted
+from evenhand.frames import frame_or_value
 from evenhand.protocol import Label
 from evenhand.sampling.file_rows import fetched
 from evenhand.sampling.labels import Classes
@@ -46,7 +47,7 @@ class Examples:
         ContextError, ArgumentError
             If they are anything else.
         """
-        X = fetched(X)
+        X = frame_or_value(fetched(X), "X")
         names = [str(name) for name in X.columns] if hasattr(X, "columns") else []
         columns = self.columns or names
         if names:

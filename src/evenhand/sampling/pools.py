@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.errors import ArgumentError, UnknownArmError, wanted, wanted_one_of
+from evenhand.frames import frame_or_value
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import generator
@@ -58,6 +59,7 @@ class ArrayPool:
     """
 
     def __init__(self, X: Any, y: Any, *, group: Any, replace: bool = False) -> None:
+        X = frame_or_value(X, "X")
         self.X, self.y = X if isinstance(X, FileRows) else np.asarray(X), _alike(checked_labels(y), "y")
         labels, self.group = np.unique(_alike(checked_labels(group, "group"), "group"), return_inverse=True)
         self.groups: tuple[Label, ...] = tuple(labels.tolist())

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from evenhand.arguments import as_float, is_whole
 from evenhand.errors import ArgumentError, ContextError, UnknownArmError, wanted, wanted_one_of
+from evenhand.frames import frame_or_value
 from evenhand.labels import by_label
 from evenhand.protocol import Label, find_label
 
@@ -173,7 +174,7 @@ def checked_rows(X: Any, shape: tuple[int, ...] | None, count: int, *, keep: boo
     kept = isinstance(X, np.ndarray) and (X.dtype in (np.float64, np.float32) or (keep and _is_numeric(X.dtype)))
     if not kept:
         try:
-            X = np.asarray(X)
+            X = np.asarray(frame_or_value(X, "X"))
             if X.dtype.kind in "cmMV":
                 raise TypeError(f"{X.dtype} is no type of numbers")
             X = X if keep and _is_numeric(X.dtype) else X.astype(np.float64)

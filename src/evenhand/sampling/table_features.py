@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from evenhand.errors import TableError, wanted
 from evenhand.features import factorized
+from evenhand.frames import as_pandas
 from evenhand.tables import cells, column, numbers
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class TableFeatures:
     """
 
     def __init__(self, frame: pd.DataFrame, columns: Sequence[str]) -> None:
+        frame = as_pandas(frame)
         self.columns = list(columns)
         self._ranges: dict[str, tuple[float, float]] = {}
         self._values: dict[str, NDArray[np.str_]] = {}
@@ -60,6 +62,7 @@ class TableFeatures:
 
     def transform(self, frame: pd.DataFrame) -> NDArray[np.float64]:
         """Return the numbers (n, d) of a frame's rows."""
+        frame = as_pandas(frame)
         parts = []
         for name in self.columns:
             if name in self._ranges:

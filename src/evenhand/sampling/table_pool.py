@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.errors import TableError, wanted
+from evenhand.frames import as_pandas
 from evenhand.labels import combined_label
 from evenhand.registry import register
 from evenhand.sampling.labels import checked_labels
@@ -57,6 +58,7 @@ class TablePool(ArrayPool):
         self, frame: pd.DataFrame, *, group: str | Sequence[str], label: str, features: Sequence[str] | None = None,
         replace: bool = False,
     ) -> None:  # fmt: skip
+        frame = as_pandas(frame)
         self.group_columns = [group] if isinstance(group, str) else list(group)
         self.label_column = label
         _once("group", self.group_columns, {label: "the label"})
@@ -73,6 +75,7 @@ class TablePool(ArrayPool):
 
     def groups_of(self, frame: pd.DataFrame) -> NDArray[Any]:
         """Return the group (n,) of each row of a frame."""
+        frame = as_pandas(frame)
         columns = [column(frame, name).tolist() for name in self.group_columns]
         values = [cell if len(cell) > 1 else cell[0] for cell in zip(*columns, strict=True)]
         names = {cell: combined_label(cell) for cell in values}
@@ -100,6 +103,7 @@ class TablePool(ArrayPool):
 
     def held_out(self, frame: pd.DataFrame) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[Any]]:
         """Return features (n, d), labels (n,) and groups (n,) of other rows, encoded like the pool."""
+        frame = as_pandas(frame)
         return self.features.transform(frame), self._labels(frame), self.groups_of(frame)
 
     def snapshot(self) -> dict[str, Any]:

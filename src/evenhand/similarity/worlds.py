@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from evenhand.arguments import array, one_of, real
 from evenhand.errors import ArgumentError, TableError, wanted
+from evenhand.frames import as_pandas
 from evenhand.registry import register
 from evenhand.similarity import environment as environments
 from evenhand.similarity.environment import Environment
@@ -160,6 +161,7 @@ class TableIndividuals(Individuals):
         names = [] if isinstance(features, (str, bytes)) or not isinstance(features, Iterable) else list(features)
         if not names or len(set(map(repr, names))) < len(names):
             raise TableError(wanted("features", "a list of column names, each once", features))
+        frame = as_pandas(frame)
         super().__init__(oracle, individuals, select, precision, noise, truth)
         raw = np.stack([numbers(frame, name, -LARGEST_FEATURE, LARGEST_FEATURE) for name in names], axis=1)
         spread = raw.std(axis=0)

@@ -17,6 +17,7 @@ import numpy as np
 import orjson
 
 from evenhand.errors import ArgumentError, wanted
+from evenhand.frames import as_pandas, is_frame
 from evenhand.policy import KernelPolicy
 from evenhand.protocol import Decision, composed
 
@@ -97,7 +98,8 @@ def plain(value: Any, name: str = "given") -> Any:
         number = value.astype(np.float64) if value.dtype.kind == "f" else value
         sound = value.dtype.kind in "biuU" or (value.dtype.kind == "f" and bool(np.isfinite(number).all()))
         return number.tolist() if sound else plain(number.tolist(), name)
-    if hasattr(value, "columns") and hasattr(value, "to_dict"):
+    if is_frame(value):
+        value = as_pandas(value, name)
         return {"$table": {str(label): _column(value, label, name) for label in value.columns}, **_index(value, name)}
     if isinstance(value, (set, frozenset)):
         try:
