@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import functools
 import hashlib
+import inspect
 import re
 import threading
 from collections.abc import Callable, Collection, Iterator
@@ -18,6 +19,7 @@ from typing import Any, ClassVar, Self, TypeVar, cast
 
 from evenhand.arguments import is_whole
 from evenhand.errors import ClosedTicketError, ForeignTicketError, UnknownTicketError, wanted
+from evenhand.html import Card, Table, said, shortened
 from evenhand.parameters import Parameters, untaught
 from evenhand.protocol import Decision
 from evenhand.saved import item, packed, refused, unpacked, whole
@@ -58,8 +60,12 @@ class Configured(Parameters):
         self._lock = Lock()
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={value!r}" for name, value in self.config().items() if name != "seed")
-        return f"{type(self).__name__}({shown})"
+        return self._described(shortened)
+
+    def _described(self, shown: Callable[[Any], str]) -> str:
+        """Return the call that makes it, without its seed."""
+        given = ", ".join(f"{name}={shown(value)}" for name, value in self.config().items() if name != "seed")
+        return f"{type(self).__name__}({given})"
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what copies and pickles are made of, at one moment, whatever other threads are doing."""
@@ -83,6 +89,8 @@ class Conversation(Configured):
     seed: int
     first_ticket = 1
     """The number of the first ticket."""
+    _last: tuple[Any, str] | None = None
+    """What was decided last, and why."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -205,6 +213,28 @@ class Conversation(Configured):
         """Return what a file keeps of an open ticket, from what a log says of it; see `apart`."""
         raise NotImplementedError
 
+    # ------------------------------------------------------------------ notebooks
+
+    def _repr_html_(self) -> str:
+        return self.card().html()
+
+    @locked
+    def card(self) -> Card:
+        """Return what a notebook shows: the arguments that are numbers or words, where the conversation is, tables."""
+        given = {name: getattr(self, name, None) for name in inspect.signature(type(self).__init__).parameters}
+        plain = {name: value for name, value in given.items() if isinstance(value, (bool, int, float, str))}
+        last = "none yet" if self._last is None else f"{said(self._last[0])}: {self._last[1]}"
+        where = {**self._facts(), "open tickets": len(self._open), "last decision": last}
+        return Card(type(self).__name__, plain | where, self._tables())
+
+    def _facts(self) -> dict[str, Any]:
+        """Return what is to be said of the conversation so far."""
+        return {"decisions": self._next - self.first_ticket}
+
+    def _tables(self) -> list[Table]:
+        """Return what is to be shown of its arms, groups or candidates."""
+        return []
+
     # ------------------------------------------------------------------ files
 
     def _saved_tickets(self) -> dict[str, Any]:
@@ -251,7 +281,7 @@ class Conversation(Configured):
         return hashlib.sha256(_ADDRESS.sub("", self._identity()).encode()).hexdigest()[:8]
 
     def _identity(self) -> str:
-        return f"{self!r} {getattr(self, 'seed', '')}"
+        return f"{self._described(repr)} {getattr(self, 'seed', '')}"
 
 
 def _agrees(said: Any, remembered: Any) -> bool:

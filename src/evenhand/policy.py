@@ -24,10 +24,12 @@ import numpy as np
 
 from evenhand.arguments import as_float, as_floats, is_whole
 from evenhand.arguments import whole as whole_number
+from evenhand.arms_table import arms_table
 from evenhand.chances import WAITING, Deferred, copied
 from evenhand.conversation import Conversation, locked
 from evenhand.errors import ArgumentError, ContextError, RewardError, wanted
 from evenhand.frames import as_pandas, frame_or_value
+from evenhand.html import Table
 from evenhand.kernel_set import Kernels, Ticket, certain, drawn, unknown, without_ticket
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import OPEN, Gradual, entry, interpreted, kernel
@@ -38,6 +40,7 @@ from evenhand.protocol import Decision, Label, arm_labels, find_label, places
 from evenhand.reasons import CODE_BITS, CODES, FORCED, REASONS, is_forced, reason
 from evenhand.rng import Seed, draw_seed, stream
 from evenhand.saved import fill, item, refused, whole
+from evenhand.traits import traits_of
 from evenhand.warm_start import columns_of, rows_of
 
 if TYPE_CHECKING:
@@ -104,6 +107,8 @@ class KernelPolicy(Conversation):
     """How many arms are played in a round, none twice."""
     arms: tuple[Label, ...] | None
     dimension: int | None
+    _counts: list[int]
+    """How often each arm was decided for since the policy was made or loaded."""
     _told = False
     """Whether it was told anything without a ticket."""
     additive: tuple[str, ...] = ()
@@ -196,6 +201,7 @@ class KernelPolicy(Conversation):
                 decision.slate = tuple(self._labels[i] for i in indexes), indexes
                 self._open[number] = (self.round, label, index), shown, probability, indexes
                 self._waiting[list(indexes)] += 1
+            self._last = label if self.plays == 1 else decision.arms, REASONS[why]
             return decision
 
     @locked
@@ -247,7 +253,7 @@ class KernelPolicy(Conversation):
         twin = object.__new__(type(self))
         vars(twin).update(vars(self) | {"_open": {}})
         if self._begun:
-            twin._state, twin._waiting = copied(self._state), self._waiting.copy()
+            twin._state, twin._waiting, twin._counts = copied(self._state), self._waiting.copy(), [*self._counts]
             if "_arrays" in vars(self):
                 twin._bind_arrays()
         return twin
@@ -440,6 +446,23 @@ class KernelPolicy(Conversation):
         fresh = self.fresh()
         fresh.begin(self.dimension or 0)
         return any(a.tobytes() != b.tobytes() for a, b in zip(flat(self._state), flat(fresh._state), strict=True))
+
+    # ------------------------------------------------------------------ notebooks
+
+    def _facts(self) -> dict[str, Any]:
+        traits = traits_of(self)
+        owed = {} if traits.kept is None else {"promise": f"kept {traits.kept}"}
+        inside = {} if traits.learner is None else {"learner": traits.learner}
+        return {**inside, **owed, "rounds": self.round if self._begun else 0}
+
+    def _tables(self) -> list[Table]:
+        if not self._begun:
+            return [arms_table(traits_of(self))]
+        return [arms_table(traits_of(self), self._decided(), self._waiting, self.round)]
+
+    def _decided(self) -> Sequence[int]:
+        """Return how often each arm was decided for, as far as is known."""
+        return self._counts
 
     # ------------------------------------------------------------------ exchange with other workers
 
@@ -723,6 +746,7 @@ class KernelPolicy(Conversation):
         self._labels = self.arms
         self._params, self._state = self.parameters(), self.memory()
         self._waiting = np.zeros(len(self.arms), dtype=np.int64)
+        self._counts = [0] * len(self.arms)
 
     def _choose(self, shown: Floats) -> tuple[int, int, float]:
         round, waiting = self.round + 1, self._waiting
@@ -730,6 +754,8 @@ class KernelPolicy(Conversation):
             round, waiting = round + self.pool.rounds, self.pool.waiting(waiting)
         picked: tuple[int, int, float] = self._ask_kernel(round, shown, waiting, self._arrays)
         self.round += 1
+        for index in picked[:1] if self.plays == 1 else self._slate():
+            self._counts[index] += 1
         return picked
 
     def _update(self, shown: Floats, index: int, reward: float, ticket: tuple[int, float]) -> None:

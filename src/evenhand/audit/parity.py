@@ -11,6 +11,7 @@ from evenhand.arguments import real, whole
 from evenhand.audit.gaps import WITHIN, Gap, wealth_of
 from evenhand.errors import TableError, wanted
 from evenhand.frames import as_pandas
+from evenhand.html import Card, Shown, Table
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.protocol import Label
 from evenhand.tables import column, in_natural_order, numbers
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["Parity", "parity"]
 
 
-@dataclass(frozen=True)
-class Parity:
+@dataclass(frozen=True, repr=False)
+class Parity(Shown):
     """What the test found.
 
     Attributes
@@ -55,6 +56,10 @@ class Parity:
         if self.rejected:
             return f"The groups differ by more than {self.tolerance:g}, first shown after row {self.round}; {gap}."
         return f"The groups are not shown to differ by more than {self.tolerance:g}; {gap}."
+
+    def card(self) -> Card:
+        facts = {"finding": str(self), "level": self.level, "pairs of rows compared": self.pairs}
+        return Card("Parity", facts, [Table.of(self.groups, "Groups")])
 
 
 def parity(

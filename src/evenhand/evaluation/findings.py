@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from evenhand.html import Card, Shown, Table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -13,8 +15,8 @@ if TYPE_CHECKING:
 __all__ = ["Comparison", "Evaluation"]
 
 
-@dataclass(frozen=True)
-class Evaluation:
+@dataclass(frozen=True, repr=False)
+class Evaluation(Shown):
     """The value of a policy, from a log of another.
 
     Attributes
@@ -54,9 +56,16 @@ class Evaluation:
         rounds = f"{self.rounds} rounds, as good as {self.effective_rounds:.0f} of its own"
         return f"{self.value:.4g} a round, {where}; {rounds}"
 
+    def card(self) -> Card:
+        facts: dict[str, Any] = {"value": str(self), "estimator": self.estimator}
+        if self.audit is not None:
+            facts["promise"] = "kept in every replayed round" if self.audit.kept else "broken in a replayed round"
+        notes = {f"note {number}": note for number, note in enumerate(self.notes, 1)}
+        return Card("Evaluation", facts | notes, [Table.of(self.weights, "Arms of the log")])
 
-@dataclass(frozen=True)
-class Comparison:
+
+@dataclass(frozen=True, repr=False)
+class Comparison(Shown):
     """Several policies on one log.
 
     Attributes
@@ -70,3 +79,7 @@ class Comparison:
 
     def __getitem__(self, name: str) -> Evaluation:
         return self.evaluations[name]
+
+    def card(self) -> Card:
+        facts = {name: str(found) for name, found in self.evaluations.items()}
+        return Card("Comparison", facts, [Table.of(self.differences, "Differences from the first")])

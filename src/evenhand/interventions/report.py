@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import permutations
 from typing import Any, Literal, NamedTuple
 
+from evenhand.html import Card, Shown, Table
 from evenhand.interventions.question import Question
 from evenhand.labels import label_texts
 from evenhand.protocol import Label
@@ -26,7 +27,7 @@ class Found(NamedTuple):
     table: Any
 
 
-class Recommendation(Found):
+class Recommendation(Shown, Found):
     """The candidate that the evidence speaks for.
 
     Attributes
@@ -45,6 +46,10 @@ class Recommendation(Found):
     """
 
     confidence: float | None = None
+
+    def card(self) -> Card:
+        facts = {"candidate": self.candidate, "status": self.status, "confidence": self.confidence}
+        return Card("Recommendation", facts, [Table.of(self.table, "Candidates")])
 
 
 def gap_columns(a: Any, b: Any) -> tuple[str, str, str]:

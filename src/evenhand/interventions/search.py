@@ -18,6 +18,7 @@ from evenhand.arguments import real, whole, yes_or_no
 from evenhand.conversation import Conversation, locked
 from evenhand.errors import ArgumentError, UnknownTicketError, wanted
 from evenhand.frames import frame_or_value
+from evenhand.html import Table
 from evenhand.interventions.allocation import Allocation, counts_of
 from evenhand.interventions.cells import Evidence
 from evenhand.interventions.ends import estimated_ends, shown_ends
@@ -139,6 +140,7 @@ class Search(Conversation):
         frame = plan_frame(self.problem, plan, self._costs)
         why = f"phase {phase} of {len(self._phases)}: trials that speak best about the candidates that remain"
         said = (why, "explored") if plan.any() else ("nothing is left to try", "other")
+        self._last = "trials", said[0]
         return Allocation(number, phase, frame, plan.copy(), self._token, *said)
 
     @locked
@@ -339,6 +341,20 @@ class Search(Conversation):
         """Return what is said of each candidate (K,): "certified", "remains" or "dropped"."""
         left = np.where(self.certified, "certified", "remains")
         return [str(verdict) for verdict in np.where(self.remaining, left, "dropped")]
+
+    def _facts(self) -> dict[str, Any]:
+        phases = f"{self.phase} of {len(self._phases)}"
+        return {"problem": self.problem, "phases over": phases, "trials": self.trials, "cost": self.cost}
+
+    def _tables(self) -> list[Table]:
+        labels = self.problem.candidates
+
+        def row(k: int) -> list[Any]:
+            phase, why = self.dropped.get(k, (None, ""))
+            said = "dropped" if not self.remaining[k] else "fair" if self.certified[k] else "remains"
+            return [labels[k], said, phase, why]
+
+        return [Table(("candidate", "so far", "dropped in phase", "because"), len(labels), row, "Candidates")]
 
     @property
     def limit(self) -> float:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
+from evenhand.html import Card, Shown, Table
 from evenhand.protocol import Label
 from evenhand.quotas.problem import Promise
 
@@ -51,8 +52,8 @@ class Breach:
         return f"after round {self.round}{inside}, the plays of {who} were {what}"
 
 
-@dataclass(frozen=True)
-class Audit:
+@dataclass(frozen=True, repr=False)
+class Audit(Shown):
     """The finding of an audit.
 
     Attributes
@@ -94,3 +95,19 @@ class Audit:
         """The arms that are promised a share or a window and never appear in the log."""
         seen = zip(self.promise.arms, self.arms["owed"], self.arms["pulls"], strict=True)
         return tuple(arm for arm, share, pulls in seen if (share > 0 or arm in self.windows) and pulls == 0)
+
+    def card(self) -> Card:
+        behind = f"{self.worst_shortfall:.4g} plays, of {self.worst_arm!r} after round {self.worst_round}"
+        facts: dict[str, Any] = {
+            "promises": "kept after every round" if self.kept else "broken",
+            "rounds": self.rounds,
+            "rounds in violation": self.rounds_in_violation,
+            "first broken": "never" if self.first_breach is None else self.first_breach,
+            "largest shortfall": behind if self.worst_shortfall > 0 else "none",
+        }
+        if self.never_seen:
+            facts["never seen"] = self.never_seen
+        tables = [Table.of(self.arms, "Arms")]
+        if self.promises is not None and (self.promises["promise"] != "floor").any():
+            tables.append(Table.of(self.promises, "Promises"))
+        return Card("Audit", facts, tables)

@@ -352,6 +352,9 @@ class UnderQuota(Base):
         """How often each arm was decided for so far."""
         return dict(zip(self.promise.arms, self._state.pulls.tolist(), strict=True))
 
+    def _decided(self) -> list[int]:
+        return list(self.pulls.values())
+
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:
         """Return the policy that `snapshot` was taken of.

@@ -26,6 +26,7 @@ from evenhand.errors import (
     wanted,
     wanted_one_of,
 )
+from evenhand.html import Table
 from evenhand.labels import in_columns
 from evenhand.protocol import Label, arm_labels
 from evenhand.registry import name_of, register
@@ -111,6 +112,14 @@ class Certification(Drawing):
         self._low, self._high = np.zeros(len(self.groups)), np.ones(len(self.groups))
         self._dry = np.zeros(len(self.groups), np.bool_)
         self._columns: list[str] | None = None
+
+    def _facts(self) -> dict[str, Any]:
+        return {"model": self.model, "verdict": self.verdict}
+
+    def _tables(self) -> list[Table]:
+        columns = ("group", "rows", "lower limit of the risk", "upper limit")
+        parts = self.counts, self._low, self._high
+        return [Table(columns, len(self.groups), lambda z: [self.groups[z], *(part[z] for part in parts)], "Groups")]
 
     @locked
     def ask(self) -> Draw:

@@ -23,6 +23,7 @@ class Drawing(Conversation):
         said = (round, self.groups[index], index, count)
         draw = Draw(self._hand_out((said,)), *said, why)
         draw.token = self._token
+        self._last = draw.group, why
         return draw
 
     def _said(self, ticket: Draw) -> tuple[Any, ...]:

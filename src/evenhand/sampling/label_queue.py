@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 from evenhand.arguments import is_whole, one_of
 from evenhand.conversation import Conversation, locked, untaught
 from evenhand.errors import ArgumentError, ClosedTicketError, ExhaustedError, UnknownTicketError, wanted
+from evenhand.html import Table
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed, child, draw_seed
@@ -384,6 +385,7 @@ class LabelQueue(Conversation):
         number = self._hand_out((said, position, annotator))
         task = Task(number, *said, self._items.purpose(position), why, shown, self.sampler.classes or ())
         task.token = self._token
+        self._last = task.item, why
         return task
 
     def _new(self) -> tuple[int, str]:
@@ -479,6 +481,12 @@ class LabelQueue(Conversation):
         return (
             f"{type(self).__name__} {self.ids} {self._items.group.tolist()} {self.choice} {self.annotators} {self.seed}"
         )
+
+    def _facts(self) -> dict[str, Any]:
+        return {"items": len(self.ids), "rounds": self.round, "rows of the model": self.sampler.training.count}
+
+    def _tables(self) -> list[Table]:
+        return [Table.of(self.progress, "Items of each group")]
 
     def __repr__(self) -> str:
         return f"LabelQueue({len(self.ids)} items, groups={list(self.groups)}, choice={self.choice!r})"

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from evenhand.conversation import locked
 from evenhand.errors import ArgumentError, ExhaustedError, UnknownArmError, wanted, wanted_one_of
+from evenhand.html import Table
 from evenhand.kernels import sampling
 from evenhand.kernels.compose import entry
 from evenhand.protocol import Label, arm_labels, find_label
@@ -377,6 +378,16 @@ class Sampler(Drawing):
         counted (m,).
         """
         return self._trainer.losses()
+
+    # ------------------------------------------------------------------ notebooks
+
+    def _facts(self) -> dict[str, Any]:
+        return {"model": self.model, "rounds told": self.rounds, "labels": self.labels, "spent": self.spent}
+
+    def _tables(self) -> list[Table]:
+        columns = ("group", "draws", "training rows", "validation rows", "share of training")
+        parts = self._draws, self.training.by_group, self.validation.by_group, self.mixture
+        return [Table(columns, len(self.groups), lambda z: [self.groups[z], *(part[z] for part in parts)], "Groups")]
 
     # ------------------------------------------------------------------ copies and files
 

@@ -151,6 +151,7 @@ class Lipschitz(Conversation):
         why = (DRAWN, "drawn") if first >= 0 else (NOBODY, "other")
         decision = Decision(number, *said, ticket.probabilities.copy(), *why)
         decision.token = self._token
+        self._last = decision.arm, why[0]
         return decision
 
     @locked
@@ -308,6 +309,9 @@ class Lipschitz(Conversation):
             raise ArgumentError(wanted("world", want, f"{k} with {dimension}"))
         if k != self._state.p.size:
             self._state = resized(self._state, k)
+
+    def _facts(self) -> dict[str, Any]:
+        return {"metric": self.metric, "rounds": self.round, "verdicts of auditors": len(self.metric.verdicts)}
 
     # ------------------------------------------------------------------ copies and files
 

@@ -141,6 +141,7 @@ class PairQueue(Conversation):
         shown = {name: [str(self.people[row][name]) for row in (one, other)] for name in self.people[0]}
         task = PairTask(number, *said, why, shown, (UNFAIR, ACCEPTABLE))
         task.token = self._token
+        self._last = said[1], why
         return task
 
     @locked
@@ -320,6 +321,9 @@ class PairQueue(Conversation):
         ]
         queue._resume(saved.item(snapshot, "tickets"))
         return queue
+
+    def _facts(self) -> dict[str, Any]:
+        return {"people": len(self._rows), "questions": self.round, "answers": len(self._answers)}
 
     def __repr__(self) -> str:
         return f"PairQueue({len(self._rows)} people, individuals={self.individuals}, auditors={self.auditors})"

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from evenhand.arguments import array, one_of
 from evenhand.errors import ArgumentError, wanted
+from evenhand.html import Card, Shown, Table
 from evenhand.similarity.auditors import UNKNOWN, Suspect
 from evenhand.similarity.metric import EQUAL
 from evenhand.similarity.moments import MomentDistance
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Panel"]
 
 
-class Panel:
+class Panel(Shown):
     """Several auditors as one: a pair is unfair if any, most or all of them say so, or those who are seldom wrong.
 
     With "any" the panel stands for the smallest of the members' distances, with "all" for the largest. Neither is a
@@ -110,6 +111,15 @@ class Panel:
             pair: sum(w if pair in pairs else -w for w, pairs in zip(weights, said, strict=True)) for pair in judged
         }
         return [pair for pair, vote in votes.items() if vote > 0.0]
+
+    def card(self) -> Card:
+        facts = {"rule": self.rule, "auditors": len(self.names)}
+        if self.rule != "learned":
+            return Card("Panel", facts, [Table(("auditor",), len(self.names), lambda i: [self.names[i]])])
+        rates = dict.fromkeys(self.names, UNKNOWN) | self.metric.rates
+        columns = "auditor", "share of wrong answers"
+        answers = {"answers": len(self.metric.verdicts)}
+        return Card("Panel", facts | answers, [Table(columns, len(rates), [*rates.items()].__getitem__, "Auditors")])
 
     # ------------------------------------------------------------------ what was learned
 

@@ -304,6 +304,9 @@ class SharedStudy(Exchanging, Members, Study):
                 log.store.close()
         self.store.close()
 
+    def _live(self) -> tuple[Any, int] | None:
+        return None if self._own is None else self._own._live()
+
     def __repr__(self) -> str:
         worker = "" if self.worker is None else f", worker={self.worker!r}"
         return f"SharedStudy({self.store.url!r}, {self.name!r}, {self.policy_name}{worker})"

@@ -21,6 +21,7 @@ from sqlalchemy.exc import IntegrityError
 
 from evenhand import registry
 from evenhand.arguments import is_whole, whole
+from evenhand.conversation import Conversation
 from evenhand.errors import (
     ArgumentError,
     EvenhandError,
@@ -29,6 +30,7 @@ from evenhand.errors import (
     UnknownWorkerError,
     wanted,
 )
+from evenhand.html import Card
 from evenhand.protocol import Label
 from evenhand.studies.chain import Entry, genesis
 from evenhand.studies.codec import Event, moment, now
@@ -547,6 +549,27 @@ class Study:
 
     def __exit__(self, *raised: object) -> None:
         self.close()
+
+    def _repr_html_(self) -> str:
+        return self.card().html()
+
+    def card(self) -> Card:
+        """Return what a notebook shows: what this process knows, without a look at the store."""
+        facts: dict[str, Any] = {"study": self.name, "store": self.store.url, "policy": self.policy_name}
+        live = self._live()
+        if live is None:
+            return Card(type(self).__name__, facts | {"log": "not read yet by this process"})
+        policy, sequence = live
+        facts["entries of the log"] = sequence
+        if not isinstance(policy, Conversation):
+            return Card(type(self).__name__, facts)
+        shown = policy.card()
+        return Card(type(self).__name__, facts | shown.facts, shown.tables)
+
+    def _live(self) -> tuple[Any, int] | None:
+        """Return the policy as far as this process has followed the log, and how far that is; None before."""
+        replay = self._replay
+        return None if replay is None else (replay.policy, replay.sequence)
 
     def __repr__(self) -> str:
         return f"Study({self.store.url!r}, {self.name!r}, {self.policy_name})"

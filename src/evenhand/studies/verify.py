@@ -12,6 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, func, select
 
 from evenhand.errors import EvenhandError, ReplayError, StoreError
+from evenhand.html import Card, Shown
 from evenhand.progress import tracked
 from evenhand.protocol import Label
 from evenhand.state import from_bytes, to_bytes
@@ -29,8 +30,11 @@ from evenhand.studies.store import Store
 __all__ = ["Verification", "verify"]
 
 
-@dataclass(frozen=True)
-class Verification:
+KEPT = {True: "kept", False: "broken", None: "not due yet"}
+
+
+@dataclass(frozen=True, repr=False)
+class Verification(Shown):
     """The result of a verification of a study's log.
 
     Attributes
@@ -76,6 +80,19 @@ class Verification:
     def ok(self) -> bool:
         """Whether the verification found no problem."""
         return not self.problems
+
+    def card(self) -> Card:
+        facts = {
+            "finding": "sound" if self.ok else "not sound",
+            "entries": self.entries,
+            "decisions": self.decisions,
+            "told": self.told,
+            "open": self.open,
+            "promise": "none" if self.promise is None else f"{self.promise}: {KEPT[self.promise_kept]}",
+            "digest": self.digest,
+        }
+        said = {f"problem {number}": words for number, words in enumerate(self.problems, 1)}
+        return Card("Verification", facts | said | {f"note {n}": words for n, words in enumerate(self.notes, 1)})
 
     def as_dict(self) -> dict[str, Any]:
         """Return the result as plain data: `ok` and every attribute but `mark`."""

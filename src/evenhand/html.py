@@ -1,0 +1,145 @@
+"""What a notebook shows of an object: facts and tables, as HTML that suits light and dark pages, and as plain text."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from html import escape
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Card", "Shown", "Table", "said", "shortened"]
+
+FIRST, LAST = 6, 3
+"""Of a long table so many rows are shown from its start and from its end."""
+LONGEST = 300
+"""Characters of a cell."""
+LARGEST = 12
+"""Items of a container in a `repr`."""
+LEFT, RIGHT = ' style="text-align: left"', ' style="text-align: right"'
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under names; `row(i)` returns the cells of a row, so that a long table is not made to show a few."""
+
+    columns: Sequence[str]
+    count: int
+    row: Callable[[int], Sequence[Any]]
+    caption: str = ""
+
+    @classmethod
+    def of(cls, frame: Any, caption: str = "") -> Table:
+        """Return a data frame as a table; an index that has a name is its first column."""
+        named = frame.index.name is not None
+        columns = [*([frame.index.name] if named else []), *frame.columns]
+
+        def row(i: int) -> list[Any]:
+            cells = [frame.iat[i, j] for j in range(frame.shape[1])]
+            return [frame.index[i], *cells] if named else cells
+
+        return cls([str(column) for column in columns], len(frame), row, caption)
+
+    def shown(self) -> Iterator[Sequence[Any] | None]:
+        """Yield the rows to show, and None in the place of those that are left out."""
+        whole = self.count <= FIRST + LAST + 1
+        for i in range(self.count if whole else FIRST):
+            yield self.row(i)
+        if not whole:
+            yield None
+            yield from map(self.row, range(self.count - LAST, self.count))
+
+    def html(self) -> str:
+        """Return the table as HTML."""
+        heads = "".join(f'<th scope="col"{LEFT}>{escape(name)}</th>' for name in self.columns)
+        rows = "".join(self._html_row(cells) for cells in self.shown())
+        return f"<table>{_caption(self.caption)}<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
+
+    def _html_row(self, cells: Sequence[Any] | None) -> str:
+        if cells is None:
+            left_out = f"... {self.count - FIRST - LAST} more ..."
+            return f'<tr><td colspan="{len(self.columns)}"{LEFT}>{left_out}</td></tr>'
+        first, *others = cells
+        return f'<tr><th scope="row"{LEFT}>{escape(said(first))}</th>{"".join(map(_html_cell, others))}</tr>'
+
+
+@dataclass(frozen=True)
+class Card:
+    """What is shown of an object: its title, facts by name, and tables."""
+
+    title: str
+    facts: dict[str, Any]
+    tables: Sequence[Table] = ()
+
+    def html(self) -> str:
+        """Return the card as HTML, everything escaped."""
+        facts = "".join(
+            f'<tr><th scope="row"{LEFT}>{escape(name)}</th><td{LEFT}>{escape(said(value))}</td></tr>'
+            for name, value in self.facts.items()
+        )
+        tables = "".join(table.html() for table in self.tables if table.count)
+        return f"<div><table>{_caption(self.title)}<tbody>{facts}</tbody></table>{tables}</div>"
+
+    def text(self) -> str:
+        """Return the title and the facts as text, a line each."""
+        return "\n".join([self.title, *(f"  {name}: {said(value)}" for name, value in self.facts.items())])
+
+
+class Shown:
+    """An object that a notebook shows as a card, and `print` as its text; a subclass writes `card()`."""
+
+    def card(self) -> Card:
+        """Return the title, facts and tables that are shown."""
+        raise NotImplementedError
+
+    def _repr_html_(self) -> str:
+        return self.card().html()
+
+    def __repr__(self) -> str:
+        return self.card().text()
+
+
+def shortened(value: Any) -> str:
+    """Return the `repr` of a value, of a long dict, list or tuple the first items and how many more there are.
+
+    >>> shortened(list(range(100)))
+    '[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, ... 88 more]'
+    """
+    if not isinstance(value, (dict, list, tuple)) or len(value) <= LARGEST:
+        return repr(value)
+    if isinstance(value, dict):
+        start, end, items = "{", "}", [f"{key!r}: {one!r}" for key, one in value.items()]
+    else:
+        start, end = ("[", "]") if isinstance(value, list) else ("(", ")")
+        items = [repr(one) for one in value]
+    return f"{start}{', '.join(items[:LARGEST])}, ... {len(value) - LARGEST} more{end}"
+
+
+def _caption(text: str) -> str:
+    return f"<caption{LEFT}><strong>{escape(text)}</strong></caption>" if text else ""
+
+
+def _html_cell(value: Any) -> str:
+    number = isinstance(value, (int, float, Fraction, np.number)) and not isinstance(value, bool)
+    return f"<td{RIGHT if number else LEFT}>{escape(said(value))}</td>"
+
+
+def said(value: Any) -> str:
+    """Return a value as a reader wants it."""
+    if isinstance(value, (np.generic, np.ndarray)):
+        value = value.tolist()
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, (float, Fraction)):
+        number = float(value)
+        return "-" if math.isnan(number) else f"{number:.0f}" if number.is_integer() else f"{number:.4g}"
+    if isinstance(value, (list, tuple)):
+        more = [f"... {len(value) - LARGEST} more"] if len(value) > LARGEST else []
+        return ", ".join([*map(said, value[:LARGEST]), *more]) or "none"
+    text = str(value)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."

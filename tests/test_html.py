@@ -1,0 +1,349 @@
+"""What a notebook shows: escaped, accessible, short, quick, and without a trace."""
+
+import copy
+import re
+import time
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import evenhand as eh
+from evenhand import registry
+from evenhand.checks.contract import examples
+from evenhand.checks.play import plain, state_of
+from evenhand.html import Card, Table, said, shortened
+from evenhand.learners import UCB1, EpsilonGreedy, Thompson
+from evenhand.quotas import BernoulliArms, DeadlineLearn, FairLearn, FairUCB, WindowLearn, audit
+from evenhand.sampling import LabelQueue, OptimisticSampler
+from evenhand.similarity import LipschitzUCB, MahalanobisOracle, PairQueue, Panel
+
+EVIL = "<script>alert('x')</script>"
+POLICIES = {entry.name: entry.cls for entry in registry.entries("policy")}
+OPEN = {"br", "hr", "img", "input"}
+
+
+class Reader(HTMLParser):
+    """Reads HTML strictly: every element is closed in its turn."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.open, self.tags, self.cells = [], [], []
+        self.feed(html)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.cells.append(data)
+
+    @property
+    def text(self):
+        return " ".join(self.cells)
+
+
+def read(thing):
+    html = thing._repr_html_()
+    reader = Reader(html)
+    names = {tag for tag, _ in reader.tags}
+    assert names <= {"div", "table", "caption", "strong", "thead", "tbody", "tr", "th", "td"}
+    assert all(attrs.get("scope") in ("row", "col") for tag, attrs in reader.tags if tag == "th")
+    assert html.count("<caption") >= 1
+    assert not re.search(r"background|color|https?://[^<]*\.(css|js|png)|<style|<script", html)
+    assert isinstance(repr(thing), str)
+    return reader.text
+
+
+def quickest(thing):
+    """Return the milliseconds of the quickest of five, so that a busy machine is no failure."""
+    seconds = []
+    for _ in range(5):
+        begun = time.perf_counter()
+        thing._repr_html_()
+        seconds.append(time.perf_counter() - begun)
+    return 1000 * min(seconds)
+
+
+def played(policy, world, rounds=3):
+    world.reset(1)
+    for _ in range(rounds):
+        ticket = policy.ask(*world.observe())
+        policy.tell(ticket, *world.respond(ticket))
+    return policy
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_every_policy_is_shown_before_its_first_decision(name):
+    for policy, _ in examples(POLICIES[name])[:3]:
+        text = read(policy)
+        assert type(policy).__name__ in text
+        assert "none yet" in text
+        assert quickest(policy) < 5
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_every_policy_is_shown_with_its_last_decision(name):
+    policy, world = examples(POLICIES[name])[0]
+    played(policy, world)
+    ticket = policy.ask(*world.observe())
+    text = read(policy)
+    assert ticket.reason in text
+    assert "open tickets 1" in text
+    assert quickest(policy) < 5
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_showing_a_policy_leaves_no_trace(name):
+    policy, world = examples(POLICIES[name])[0]
+    twin = copy.deepcopy(policy)
+    for begun in (False, True):
+        if begun:
+            for one in (policy, twin):
+                played(one, copy.deepcopy(world))
+        before = state_of(policy)
+        policy._repr_html_()
+        assert state_of(policy) == before
+    world.reset(9)
+    shown = world.observe()
+    assert plain(policy.ask(*shown)) == plain(twin.ask(*shown))
+
+
+def test_shares_and_counts_are_those_of_the_arms():
+    policy = FairUCB({"ads": 0.2, "news": 0.3}, seed=1)
+    for _ in range(10):
+        policy.tell(policy.ask(), 1.0)
+    (table,) = policy.card().tables
+    assert list(table.columns) == ["arm", "promised share", "decisions", "share", "open tickets"]
+    rows = list(table.shown())
+    assert [row[2] for row in rows] == list(policy.pulls.values())
+    assert [said(row[1]) for row in rows] == ["0.2", "0.3"]
+    assert policy.card().facts["promise"] == "kept at every round"
+    assert policy.card().facts["learner"] is policy.learner
+
+
+@pytest.mark.parametrize("learner", [UCB1, Thompson, EpsilonGreedy])
+def test_a_learner_counts_the_decisions_and_not_the_rewards(learner):
+    policy = learner(arms=3, seed=1)
+    decisions = [policy.ask() for _ in range(12)]
+    policy.forget(decisions[0])
+    policy.probabilities()
+    (table,) = policy.card().tables
+    assert [row[1] for row in table.shown()] == np.bincount([d.index for d in decisions], minlength=3).tolist()
+    assert policy.choose() in (0, 1, 2)
+    assert sum(row[1] for row in policy.card().tables[0].shown()) == 13
+
+
+def test_what_was_not_counted_is_not_guessed(tmp_path):
+    policy = UCB1(arms=["a", "b"], seed=1)
+    policy.tell(policy.ask(), 1.0)
+    eh.save(policy, tmp_path / "policy")
+    loaded = eh.load(tmp_path / "policy")
+    loaded.ask()
+    text = read(loaded)
+    assert "decisions since it was loaded" in text
+    assert list(loaded.card().tables[0].shown()) == [["a", 0, 0], ["b", 1, 1]]
+    fair = FairUCB({"a": 0.2, "b": 0.3}, seed=1)
+    fair.ask()
+    eh.save(fair, tmp_path / "fair")
+    assert [row[2] for row in eh.load(tmp_path / "fair").card().tables[0].shown()] == [1, 0]
+
+
+def test_several_arms_of_a_round_are_all_counted():
+    policy = eh.quotas.LFG([0.5, 0.3, 0.25], eta=10.0, plays=2, seed=1)
+    decision = policy.ask()
+    counts = [row[2] for row in policy.card().tables[0].shown()]
+    assert counts == [int(index in decision.indexes) for index in range(3)]
+    assert f"{', '.join(map(str, decision.arms))}: {decision.reason}" in read(policy)
+
+
+def test_groups_and_windows_stand_beside_their_arms():
+    grouped = eh.groups.TopInterval({"Ann": "F", "Bob": "M"}, seed=1)
+    assert list(grouped.card().tables[0].columns) == ["arm", "group"]
+    windows = WindowLearn(UCB1(), {"a": 3, "b": (2, 9)}, arms=["a", "b", "c"])
+    assert [row[1] for row in windows.card().tables[0].shown()] == ["1 in 3 rounds", "2 in 9 rounds", ""]
+
+
+ARMS = [f"arm {number}" for number in range(500)]
+LARGE = {
+    "quota": lambda: FairLearn(UCB1(), dict.fromkeys(ARMS, 0.001), seed=1),
+    "learner": lambda: Thompson(arms=ARMS, seed=1),
+    "sampler": lambda: OptimisticSampler(ARMS, seed=1),
+}
+
+
+@pytest.mark.parametrize("kind", LARGE)
+def test_of_500_arms_the_first_and_last_are_shown_and_how_many_there_are(kind):
+    policy = LARGE[kind]()
+    for _ in range(2):
+        policy.ask()
+    text = read(policy)
+    assert "... 491 more ..." in text
+    assert [number for number in range(500) if f" arm {number} " in f" {text} "] == [*range(6), 497, 498, 499]
+    assert quickest(policy) < 5
+    assert len(repr(policy)) < 1500
+    assert "... 488 more" in repr(policy)
+
+
+def test_tokens_do_not_depend_on_what_a_repr_leaves_out():
+    shares = dict.fromkeys(ARMS, 0.001)
+    policies = [FairUCB(shares | {"arm 250": share}, seed=1) for share in (0.001, 0.0005)]
+    assert repr(policies[0]) == repr(policies[1])
+    assert policies[0].ask().token != policies[1].ask().token
+
+
+def labelled(groups):
+    queue = LabelQueue(list(range(40)), np.random.default_rng(1).normal(size=(40, 2)), groups=groups, seed=1)
+    for task in queue.ask(3):
+        queue.tell(task, 1)
+    return queue
+
+
+def panel(rule):
+    made = Panel({EVIL: MahalanobisOracle(np.eye(2)), "b": MahalanobisOracle(2 * np.eye(2))}, rule=rule)
+    made([[0.1, 0.2], [0.9, 0.3]], [0.9, 0.1])
+    return made
+
+
+LOG = pd.DataFrame({"item": [EVIL, "b"] * 500, "click": [1.0, 0.0, 0.0, 0.0] * 250, "p": 0.5})
+
+
+def evaluation(policy):
+    return eh.evaluate(LOG, policy, arm="item", reward="click", propensity="p")
+
+
+def recommendation():
+    search, world = examples(eh.interventions.CSR)[1]
+    world.reset(1)
+    return played(search, world, 1).recommend()
+
+
+def study():
+    made = eh.Study.create(":memory:", FairUCB({EVIL: 0.2, "b": 0.3}, seed=1), name="banner")
+    made.tell(made.ask(), 1.0)
+    return made
+
+
+def shared_study():
+    policy = DeadlineLearn(UCB1(), {EVIL: 0.2, "b": 0.3}, tolerance=3)
+    made = eh.Study.create(":memory:", policy, name="banner", workers=2)
+    opened = eh.Study.open(made.store, "banner", worker="w1")
+    opened.ask()
+    return opened
+
+
+SHOWN = {
+    "policy": (lambda: played(FairUCB({EVIL: 0.2, "b": 0.3}), BernoulliArms({EVIL: 0.5, "b": 0.2})), "promised share"),
+    "audit": (lambda: audit(LOG, arm="item", shares={EVIL: 0.6, "b": 0.4}), "first broken"),
+    "audit of windows": (lambda: audit(LOG, arm="item", windows={EVIL: 1}), "2 fewer|1 fewer"),
+    "audit that finds nothing": (
+        lambda: audit(LOG, arm="item", shares={EVIL: 0.2, "b": 0.3, "c": 0.0}),
+        "kept after every round",
+    ),
+    "parity": (lambda: eh.audit.parity(LOG, group="item", value="click"), "not shown to differ|differ by more"),
+    "evaluation": (lambda: evaluation({EVIL: 0.9, "b": 0.1}), "a round, between"),
+    "replay": (lambda: evaluation(FairUCB({EVIL: 0.2, "b": 0.3})), "kept in every replayed round"),
+    "comparison": (lambda: evaluation({EVIL: {EVIL: 1, "b": 0}, "other": {EVIL: 0.5, "b": 0.5}}), "difference"),
+    "label queue": (lambda: labelled([EVIL] * 20 + ["b"] * 20), "labelled"),
+    "panel": (lambda: panel("any"), "auditors 2"),
+    "learning panel": (lambda: panel("learned"), "share of wrong answers"),
+    "study": (study, "entries of the log"),
+    "shared study": (shared_study, "entries of the log"),
+    "sampler": (lambda: OptimisticSampler([EVIL, "b"], seed=1), "training rows"),
+}
+
+
+@pytest.mark.parametrize("what", SHOWN)
+def test_everything_is_shown_and_labels_are_escaped(what):
+    make, expected = SHOWN[what]
+    thing = make()
+    text = read(thing)
+    assert re.search(expected, text)
+    assert EVIL in text  # as text, not as an element
+    assert quickest(thing) < 10
+
+
+@pytest.mark.parametrize(
+    ("thing", "expected"),
+    [
+        (lambda: PairQueue([[0.1, 0.3], [0.5, 0.2], [0.9, 0.9], [0.2, 0.8]], [0, 1, 1, 0], seed=1), "people 4"),
+        (lambda: LipschitzUCB(2, seed=1), "verdicts of auditors 0"),
+        (recommendation, "status"),
+        (lambda: study().verify(), "finding sound"),
+        (lambda: eh.Study.open(study().store, "banner"), "not read yet"),
+        (lambda: UCB1(), "rounds 0"),
+        (lambda: eh.learners.DiscountedLinUCB(arms=3), "arm"),
+    ],
+    ids=["pairs", "similarity", "recommendation", "verification", "opened study", "no arms", "no contexts"],
+)
+def test_what_has_just_begun_is_shown_too(thing, expected):
+    assert expected in read(thing())
+
+
+def test_a_study_is_shown_without_a_look_at_its_store(tmp_path):
+    made = eh.Study.create(tmp_path / "one.evenhand", FairUCB({"a": 0.2, "b": 0.3}, seed=1))
+    made.ask()
+    made.close()
+    (tmp_path / "one.evenhand").unlink()
+    assert "entries of the log 1" in read(made)
+
+
+def test_a_history_is_shown_by_xarray_and_escaped():
+    world = BernoulliArms({EVIL: 0.5, "b": 0.2})
+    history = eh.simulate({EVIL: UCB1()}, world, rounds=20, seed=1, jobs=1)
+    html = history._repr_html_()
+    assert "<script" not in html
+    assert "worst_shortfall" in html
+
+
+def test_text_says_what_html_says():
+    found = audit(LOG, arm="item", shares={EVIL: 0.6, "b": 0.4})
+    assert repr(found).splitlines()[:3] == ["Audit", "  promises: broken", "  rounds: 1000"]
+    assert str(found.first_breach) in repr(found)
+    evaluated = evaluation({EVIL: 0.9, "b": 0.1})
+    assert str(evaluated) in repr(evaluated)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "-"),
+        (float("nan"), "-"),
+        (pd.NA, "-"),
+        (np.float64(0.123456), "0.1235"),
+        (1_234_567.0, "1234567"),
+        (float("inf"), "inf"),
+        (np.int64(7), "7"),
+        (True, "yes"),
+        ((), "none"),
+        (("a", 2, 0.5), "a, 2, 0.5"),
+        (list(range(20)), "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, ... 8 more"),
+        ("x" * 1000, "x" * 300 + "..."),
+    ],
+)
+def test_values_are_written_for_readers(value, text):
+    assert said(value) == text
+
+
+def test_a_long_value_is_shortened():
+    assert shortened({n: n for n in range(14)}).endswith("11: 11, ... 2 more}")
+    assert shortened(tuple(range(13))).endswith("11, ... 1 more)")
+    assert shortened(range(100)) == "range(0, 100)"
+
+
+def test_a_table_of_a_million_rows_makes_nine():
+    made = []
+    table = Table(["n"], 1_000_000, lambda n: made.append(n) or [n])
+    assert "... 999991 more ..." in Card("Large", {}, [table]).html()
+    assert made == [0, 1, 2, 3, 4, 5, 999_997, 999_998, 999_999]
+
+
+def test_an_index_with_a_name_is_the_first_column():
+    table = Table.of(pd.DataFrame({"n": [1, 2]}, index=pd.Index(["a", "b"], name="arm")))
+    assert (list(table.columns), list(table.shown())) == (["arm", "n"], [["a", 1], ["b", 2]])
