@@ -11,13 +11,15 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from evenhand.service.middleware import SECURITY
+
 PAGE = Path(__file__).resolve().parents[3] / "src" / "evenhand" / "service" / "page"
 TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
-POLICY = "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+POLICY = dict(SECURITY)[b"content-security-policy"].decode()
 BEGAN = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
 SHARES = {"a": 0.2, "b": 0.3, "c": 0.1}
 """What the study "ads" promises."""
-READ, REPORT = "read-key", "report-key"
+READ, REPORT, ADMIN = "read-key", "report-key", "admin-key"
 OWED = "owed its share"
 
 
@@ -67,7 +69,7 @@ class Played:
                 "status": status,
                 "reward": reward,
                 "told_at": (at + timedelta(seconds=90)).isoformat() if status == "told" else None,
-                "age_seconds": 400.0 + now,
+                "age_seconds": 9000.0 - 7 * now,
             }
         )
 
@@ -133,12 +135,15 @@ class Played:
         }
         return state | self.more
 
-    def series(self) -> dict[str, Any]:
-        rounds = sorted({1 + (len(self.log) - 1) * k // 399 for k in range(400)}) if self.log else []
+    def series(self, query: dict[str, str]) -> dict[str, Any]:
+        first, last = int(query.get("first", 1)), min(int(query.get("last", len(self.log))), len(self.log))
+        steps = int(query.get("points", 400)) - 1
+        rounds = sorted({first + (last - first) * k // steps for k in range(steps + 1)}) if self.log else []
         moments = [self.statistics[t - 1] for t in rounds]
         counts = [moment[0] for moment in moments]
         return {
             "round": rounds,
+            "at": [self.log[t - 1]["at"] for t in rounds],
             "labels": list(self.shares),
             "shares": [[row[i] / t for row, t in zip(counts, rounds, strict=True)] for i in range(len(self.shares))],
             "promised": list(self.shares.values()),
@@ -155,7 +160,7 @@ class Played:
         before, limit = int(query.get("before", len(self.log) + 1)), int(query.get("limit", 50))
         fitting = [
             entry
-            for entry in reversed(self.log)
+            for entry in (self.log if query.get("order") == "oldest" else reversed(self.log))
             if entry["id"] < before
             and query.get("arm", entry["arm"]) == entry["arm"]
             and query.get("reason", entry["reason"]) == entry["reason"]
@@ -189,6 +194,38 @@ class Fake:
         self.answers = threading.Event()
         self.answers.set()
         self.held = threading.Event()
+        self.asked: list[str] = []
+        self.problems: list[str] = []
+        self.closed = False
+        """Whether what takes long is refused."""
+
+    def audit(self, study: Played) -> tuple[int, Any]:
+        """Answer an audit; `problems` are those that it finds."""
+        state = study.state()
+        kept = {name: state["promise"][name] for name in ("worst_shortfall", "worst_arm", "worst_round")}
+        counts = {name: state[name] for name in ("decisions", "told", "forgotten", "open")}
+        return 200, {
+            "ok": not self.problems,
+            "problems": self.problems,
+            "notes": [],
+            "entries": state["sequence"],
+            "digest": "5f0c" * 16,
+            "promise": "at every round",
+            "promise_kept": True,
+            "rounds_in_violation": 0,
+            **kept,
+            **counts,
+        }
+
+    def acknowledge(self, path: str, key: str, note: str) -> tuple[int, Any]:
+        """Answer an acknowledgement."""
+        if key != ADMIN:
+            return 403, problem("RoleError", "acknowledging needs a key with the role admin")
+        *_, name, _, number, _ = path.split("/")
+        for alert in self.studies[name].more["alerts"]:
+            if alert["id"] == int(number):
+                alert.update(acknowledged=BEGAN.isoformat(), by="a1b2c3d4", note=note)
+        return 200, {"status": "acknowledged"}
 
     def answer(self, path: str, query: dict[str, str], key: str) -> tuple[int, Any]:
         if key == REPORT:
@@ -205,7 +242,9 @@ class Fake:
             case []:
                 return 200, study.state()
             case ["series"]:
-                return 200, study.series()
+                return 200, study.series(query)
+            case ["audit"]:
+                return self.audit(study)
             case ["owed"]:
                 return 200, study.owed(query)
             case ["decisions"]:
@@ -229,9 +268,17 @@ def served(fake: Fake, port: int = 0):
             if address.path.startswith("/studies"):
                 query = {name: values[0] for name, values in parse_qs(address.query).items()}
                 key = self.headers.get("Authorization", "").removeprefix("Bearer ")
+                fake.asked.append(self.path)
                 if not fake.answers.is_set():
                     fake.held.set()
                     assert fake.answers.wait(30)
+                if fake.closed and ("first" in query or address.path.endswith("/history")):
+                    busy = problem("BusyError", "4 series of some rounds are running already")
+                    self.send(503, "application/json", json.dumps(busy).encode())
+                    return
+                if address.path.endswith("/history"):
+                    self.send(200, "text/csv", f"{query['format']} {query['form']}".encode())
+                    return
                 status, body = fake.answer(address.path, query, key)
                 self.send(status, "application/json", json.dumps(body).encode())
                 return
@@ -240,6 +287,12 @@ def served(fake: Fake, port: int = 0):
                 self.send(200, TYPES.get(file.suffix, "text/plain"), file.read_bytes())
             else:
                 self.send(404, "text/plain", b"")
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            key = self.headers.get("Authorization", "").removeprefix("Bearer ")
+            status, answer = fake.acknowledge(self.path, key, body["note"])
+            self.send(status, "application/json", json.dumps(answer).encode())
 
         def send(self, status: int, kind: str, body: bytes) -> None:
             self.send_response(status)

@@ -1,7 +1,7 @@
 // What wants somebody's care: open tickets and alerts.
 
 import { el } from "./dom.js";
-import { ago, count, counted, number, time, title } from "./format.js";
+import { ago, count, counted, number, since, time, title } from "./format.js";
 import { section } from "./section.js";
 import { table } from "./table.js";
 import { STORE, badge, command, named, noun, told, watched } from "./labels.js";
@@ -14,7 +14,7 @@ export function open({ state, open: tickets, elapsed, ui }) {
   if (state.open === 0)
     return section("open", "Open", "Open tickets", el("p", {}, "Every decision was reported or forgotten."));
   const shown = ui.allOpen ? tickets : tickets.slice(0, FEW);
-  const some = shown.length < state.open ? `The ${count(shown.length)} newest of ${count(state.open)}. ` : "";
+  const some = shown.length < state.open ? `The ${count(shown.length)} oldest of ${count(state.open)}. ` : "";
   return section(
     "open",
     "Open",
@@ -22,12 +22,12 @@ export function open({ state, open: tickets, elapsed, ui }) {
     el(
       "p",
       { class: "hint" },
-      `${some}Each waits for a report: `,
+      `${some}Those that wait longest come first. Each waits for a report: `,
       el("code", {}, command("tell", state, `TICKET ${told(state)}`)),
       `. ${STORE}, TICKET the number of the decision.`,
     ),
     table({
-      caption: "Open tickets",
+      caption: "Open tickets, oldest first",
       key: ({ id }) => id,
       rows: shown,
       stack: true,
@@ -60,6 +60,7 @@ export function open({ state, open: tickets, elapsed, ui }) {
 export function alerts({ state }) {
   const { monitors } = state;
   const of = new Map(monitors.map((monitor) => [monitor.id, monitor]));
+  const acknowledgeable = state.alerts.some((alert) => "acknowledged" in alert);
   return section(
     "alerts",
     "Alerts",
@@ -76,9 +77,10 @@ export function alerts({ state }) {
             { name: "State", head: true, cell: stateOf },
             { name: "When", cell: (alert) => watched({ ...of.get(alert.monitor), ...alert }) },
             { name: "Value", number: true, cell: ({ value }) => number(value) },
-            { name: "Raised", cell: ({ since }) => time(since) },
+            { name: "Raised", cell: ({ since: raised }) => [time(raised), " (", since(raised), ")"] },
             { name: "Cleared", cell: ({ cleared }) => time(cleared) },
-          ],
+            acknowledgeable ? { name: "Acknowledged", cell: acknowledged } : null,
+          ].filter(Boolean),
         }),
     monitors.length === 0
       ? null
@@ -95,7 +97,16 @@ export function alerts({ state }) {
   );
 }
 
-const stateOf = ({ cleared }) => (cleared ? badge("good", "✓", "cleared") : badge("bad", "▲", "raised"));
+function stateOf({ cleared, acknowledged }) {
+  if (cleared) return badge("good", "✓", "cleared");
+  return acknowledged ? badge("none", "△", "acknowledged") : badge("bad", "▲", "raised");
+}
+
+function acknowledged({ id, cleared, acknowledged: at, by, note }) {
+  if (at) return [time(at), by ? ` by key ${by}` : null, note ? `: ${note}` : null];
+  if (cleared) return "–";
+  return el("button", { type: "button", "data-action": "askToAcknowledge", "data-id": id }, "Acknowledge");
+}
 
 function none(state) {
   if (state.monitors.length > 0) return el("p", {}, "No alert so far.");

@@ -1,6 +1,7 @@
-// The service's answers. Everything is read with the key; nothing is written.
+// The service's answers. Everything is read with the key of the page; to acknowledge an alert takes another one.
 
 const PATIENCE = 10_000;
+const LONG = 600_000;
 
 /** An answer that is an error of the service, with its own name and words. */
 export class Refusal extends Error {
@@ -32,6 +33,31 @@ export class Service {
     return this.get(`${of(name)}/series`, { points: 400 });
   }
 
+  /** The series from round `first` to `last`, read anew: this takes a while on a long log. */
+  closeUp(name, { first, last, points }) {
+    return this.get(`${of(name)}/series`, { first, last, points }, LONG);
+  }
+
+  /** Verify the whole log: this takes a while on a long one. */
+  audit(name) {
+    return this.get(`${of(name)}/audit`, {}, LONG);
+  }
+
+  /** The log as a file: {blob, name}. */
+  async history(name, format, form) {
+    const answer = await this.send(`${of(name)}/history`, { format, form }, LONG);
+    if (!answer.ok) throw await refusal(answer);
+    return { blob: await answer.blob(), name: `${name}-${form}.${format}` };
+  }
+
+  /** Say that an alert was seen, with a key that may. */
+  async acknowledge(name, alert, key, note) {
+    const headers = { Authorization: `Bearer ${key}`, "Content-Type": "application/json" };
+    const options = { method: "POST", headers, body: JSON.stringify({ note }) };
+    const answer = await this.send(`admin/${of(name)}/alerts/${alert}/acknowledge`, {}, PATIENCE, options);
+    if (!answer.ok) throw await refusal(answer);
+  }
+
   owed(name) {
     return this.get(`${of(name)}/owed`, { limit: 500 });
   }
@@ -44,29 +70,38 @@ export class Service {
     return this.get(`${of(name)}/decisions/${encodeURIComponent(id)}`);
   }
 
-  async get(path, query = {}) {
+  async get(path, query = {}, patience = PATIENCE) {
+    const answer = await this.send(path, query, patience);
+    if (answer.status >= 500 && patience === PATIENCE) throw new Unreachable();
+    if (!answer.ok) throw await refusal(answer);
+    const body = await answer.json().catch(() => null);
+    if (body === null) throw new Refusal(answer.status, `HTTP ${answer.status}`, answer.statusText);
+    return body;
+  }
+
+  async send(path, query, patience, options = {}) {
     const address = new URL(path, document.baseURI);
     address.hash = "";
     for (const [name, value] of Object.entries(query)) {
       if (value !== null && value !== undefined && value !== "") address.searchParams.set(name, value);
     }
-    let answer;
     try {
-      answer = await fetch(address, {
+      return await fetch(address, {
         headers: { Authorization: `Bearer ${this.key}`, Accept: "application/json" },
         cache: "no-cache",
-        signal: AbortSignal.timeout(PATIENCE),
+        signal: AbortSignal.timeout(patience),
+        ...options,
       });
     } catch {
       throw new Unreachable();
     }
-    if (answer.status >= 500) throw new Unreachable();
-    const body = await answer.json().catch(() => null);
-    if (answer.ok && body !== null) return body;
-    const error = body?.error ?? {};
-    const wait = Number(answer.headers.get("Retry-After")) || null;
-    throw new Refusal(answer.status, error.name ?? `HTTP ${answer.status}`, error.message ?? answer.statusText, wait);
   }
+}
+
+async function refusal(answer) {
+  const error = (await answer.json().catch(() => null))?.error ?? {};
+  const wait = Number(answer.headers.get("Retry-After")) || null;
+  return new Refusal(answer.status, error.name ?? `HTTP ${answer.status}`, error.message ?? answer.statusText, wait);
 }
 
 const of = (name) => `studies/${encodeURIComponent(name)}`;

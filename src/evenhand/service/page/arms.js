@@ -1,6 +1,7 @@
 // How the arms and their groups stand, and what bias was learned.
 
 import { el } from "./dom.js";
+import { finder, shownArms } from "./finder.js";
 import { count, counted, number, percent, title } from "./format.js";
 import { bar, interval } from "./marks.js";
 import { section } from "./section.js";
@@ -34,10 +35,13 @@ export function arms({ state, ui }) {
     ? [...state.arms].sort((a, b) => compare(by.sort(a), by.sort(b)) * (ui.sorted.down ? -1 : 1))
     : state.arms;
   const word = noun(state);
+  const shown = shownArms(state, ui);
+  const sorts = columns.filter(({ sort }) => sort).map(({ name }) => name);
   return section(
     "arms",
     title(`${word}s`),
     counted(state.arms.length, word),
+    finder(state, ui, word, sorts, shown),
     table({
       caption: `${title(word)}s: decisions, shares and rewards`,
       columns,
@@ -45,6 +49,7 @@ export function arms({ state, ui }) {
       key: ({ label }) => `${typeof label} ${label}`,
       sorted: ui.sorted,
       hidden: true,
+      left: (arm) => !shown.has(arm),
     }),
   );
 }

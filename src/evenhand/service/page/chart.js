@@ -1,57 +1,71 @@
-// A chart of lines over rounds: drawn by uPlot, read by mouse, touch and keyboard, and told as text and table.
+// A chart of lines over rounds or clock time: drawn by uPlot, read and zoomed by mouse, touch and keyboard.
 
+import { asTable, legend, place, sentence } from "./chart_words.js";
 import { el, fill } from "./dom.js";
-import { levels, marks } from "./drawing.js";
-import { count } from "./format.js";
-import { swatch } from "./marks.js";
-import { named } from "./labels.js";
+import { drawFlags, flagList, said } from "./flags.js";
+import { listen, zoomKey } from "./gestures.js";
+import { plotOptions } from "./plot.js";
+
+const KEYS =
+  "arrow keys move through the rounds, with shift they select and Enter zooms; plus, minus and zero zoom as well";
 
 /**
- * spec: {title, round: [..], lines: [{label, look, values, reference?}], limit?: {value, text}, range: [low, high],
- * text: value -> string, tick: (value, step) -> string}. `reference` is a level beside its line, `limit` a level for all.
+ * spec: {title, round: [..], at: [seconds] or null, axis, domain: [first, last], lines: [{label, look, values,
+ * reference?}], flags, limit?: {value, text}, range: [low, high], text: value -> string, tick: (value, step) -> string}.
+ * `reference` is a level beside its line, `limit` a level for all. `zoom(wish)` is called with {first, last},
+ * {factor, centre}, or null for everything.
  */
 export class Chart {
-  constructor(host) {
+  constructor(host, zoom) {
     this.host = host;
+    this.zoom = zoom;
     this.plot = el("div", { class: "plot", tabindex: "0", role: "slider", "aria-orientation": "horizontal" });
     this.legend = el("ul", { class: "legend" });
     this.said = el("p", { class: "unseen", "aria-live": "off" });
+    this.flags = el("div", {});
+    const kinds = ["png", "svg"].map((kind) =>
+      el("button", { type: "button", "data-action": "picture", "data-kind": kind }, `Save as ${kind.toUpperCase()}`),
+    );
+    this.keep = el("p", { class: "keep" }, kinds);
     this.table = el(
       "details",
       { class: "as-table" },
       el("summary", {}, "Show as table"),
       el("div", { class: "scroll" }),
     );
-    host.append(this.plot, this.legend, this.said, this.table);
-    this.cursor = null;
+    host.append(this.plot, this.legend, this.said, this.flags, this.table, this.keep);
+    this.cursor = this.anchor = this.focused = null;
     this.plot.addEventListener("keydown", (event) => this.key(event));
     this.plot.addEventListener("focus", () => this.said.setAttribute("aria-live", "polite"));
     this.plot.addEventListener("blur", () => {
       this.said.setAttribute("aria-live", "off");
       this.release();
     });
+    this.legend.addEventListener("pointerover", (event) => this.focus(event.target.closest("[data-line]")));
+    this.legend.addEventListener("pointerleave", () => this.focus(null));
     this.table.addEventListener("toggle", () => this.tell());
+    listen(this, this.plot);
     this.watch = new ResizeObserver(() => this.resize());
     this.watch.observe(this.plot);
   }
 
   update(spec) {
-    const shape = JSON.stringify([spec.lines.map(({ label, look }) => [label, look]), spec.limit]);
+    const { lines, limit, axis, flags } = spec;
+    const shape = JSON.stringify([lines.map(({ label, look }) => [label, look]), limit, axis, flags]);
     const drawn = this.shape === shape && this.uplot;
     const read = document.activeElement === this.plot && this.cursor !== null ? this.spec.round[this.cursor] : null;
     this.spec = spec;
-    this.plot.setAttribute("aria-label", `${spec.title}: chart; arrow keys move through the rounds`);
+    const alerts = flags.length ? `; ${flags.length === 1 ? "an alert is" : "alerts are"} listed below` : "";
+    this.plot.setAttribute("aria-label", `${spec.title}: chart; ${KEYS}${alerts}`);
     if (drawn) this.uplot.setData(this.data());
     else this.draw();
     this.shape = shape;
     if (read === null) this.show();
-    else
-      this.move(
-        Math.max(
-          0,
-          spec.round.findLastIndex((round) => round <= read),
-        ),
-      );
+    else {
+      const index = spec.round.findLastIndex((round) => round <= read);
+      this.move(Math.max(0, index));
+    }
+    fill(this.flags, flagList(flags));
     this.tell();
   }
 
@@ -61,60 +75,34 @@ export class Chart {
   }
 
   data() {
-    return [this.spec.round, ...this.spec.lines.map((line) => line.values)];
+    return [this.along, ...this.spec.lines.map((line) => line.values)];
+  }
+
+  /** What lies along the axis: rounds, or seconds since 1970. */
+  get along() {
+    return this.spec.axis === "time" ? this.spec.at : this.spec.round;
+  }
+
+  /** The first and the last that is shown of what lies along the axis. */
+  get domain() {
+    const { axis, at, domain } = this.spec;
+    if (axis !== "time") return domain[0] < domain[1] ? domain : [domain[0], domain[0] + 1];
+    return [at[0], Math.max(at.at(-1), at[0] + 1)];
+  }
+
+  /** The round `x` pixels from the left edge of the plot. */
+  roundAt(x) {
+    const value = this.uplot.posToVal(x, "x");
+    if (this.spec.axis !== "time") return Math.round(value);
+    return this.spec.round[Math.max(0, this.spec.at.findLastIndex((at) => at <= value))];
   }
 
   /** Draw anew, with the colours that hold now. */
   draw() {
     if (!this.spec || this.plot.clientWidth === 0) return;
     this.legendNow(null);
-    const style = getComputedStyle(this.plot);
-    const tones = [...this.legend.querySelectorAll("svg")].map((node) => getComputedStyle(node).color);
-    const grid = { stroke: getComputedStyle(this.host).getPropertyValue("border-top-color"), width: 1 };
-    const axis = { stroke: style.color, font: `12px ${style.fontFamily}`, grid, ticks: { ...grid, size: 4 } };
-    const ticks = (plot, values, axis, space, step) => values.map((value) => this.spec.tick(value, step));
-    const room = this.plot.clientWidth < 480 ? 76 : 120;
-    const paint = { tones, ink: style.color, sheet: style.backgroundColor, font: style.fontFamily, room };
     this.uplot?.destroy();
-    this.uplot = new window.uPlot(
-      {
-        ...this.size(),
-        padding: [10, room, 0, 0],
-        legend: { show: false },
-        cursor: { y: false, drag: { setScale: false, x: false }, points: { size: 7 } },
-        scales: { x: { time: false }, y: { range: () => this.spec.range } },
-        axes: [
-          {
-            ...axis,
-            values: (plot, values) => values.map((value) => (Number.isInteger(value) ? count(value) : "")),
-            space: 72,
-            size: 30,
-          },
-          {
-            ...axis,
-            values: ticks,
-            size: (plot, values) => 14 + 7 * Math.max(...(values ?? [""]).map((value) => value.length)),
-            space: 34,
-          },
-        ],
-        series: [
-          {},
-          ...this.spec.lines.map(({ look }, i) => ({
-            stroke: tones[i],
-            width: look.width ?? 1.75,
-            dash: look.dash,
-            points: { show: false },
-          })),
-        ],
-        hooks: {
-          drawClear: [(plot) => levels(plot, this.spec, paint)],
-          draw: [(plot) => marks(plot, this.spec, paint)],
-          setCursor: [(plot) => this.pointed(plot)],
-        },
-      },
-      this.data(),
-      this.plot,
-    );
+    this.uplot = new window.uPlot(plotOptions(this, drawFlags), this.data(), this.plot);
   }
 
   size() {
@@ -136,7 +124,16 @@ export class Chart {
     this.show();
   }
 
+  /** A stretch was dragged over. */
+  selected(plot) {
+    const { left, width } = plot.select;
+    if (width === 0 || this.anchor !== null) return;
+    plot.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
+    this.zoom({ first: this.roundAt(left), last: this.roundAt(left + width) });
+  }
+
   key(event) {
+    if (event.ctrlKey || event.altKey || event.metaKey) return;
     const last = this.spec.round.length - 1;
     const now = this.cursor ?? last;
     const steps = {
@@ -150,61 +147,59 @@ export class Chart {
       End: last,
     };
     if (event.key === "Escape") this.release();
-    if (!(event.key in steps) || event.ctrlKey || event.altKey || event.metaKey) return;
+    if (zoomKey(this, event)) event.preventDefault();
+    if (!(event.key in steps)) return;
     event.preventDefault();
     const index = Math.min(
       last,
       Math.max(0, this.cursor === null && event.key === "ArrowLeft" ? last : steps[event.key]),
     );
+    this.anchor = event.shiftKey ? (this.anchor ?? this.spec.round[now]) : null;
     this.move(index);
-    this.said.textContent = this.sentence(index);
+    this.said.textContent = sentence(this.spec, index);
   }
 
   move(index) {
-    this.uplot?.setCursor({ left: this.uplot.valToPos(this.spec.round[index], "x"), top: 0 }, false);
+    const pixel = (value) => this.uplot?.valToPos(value, "x");
+    this.uplot?.setCursor({ left: pixel(this.along[index]), top: 0 }, false);
     this.cursor = index;
+    const anchor = this.anchor === null ? index : Math.max(0, this.spec.round.indexOf(this.anchor));
+    const [from, to] = [pixel(this.along[anchor]), pixel(this.along[index])];
+    const height = this.uplot?.over.clientHeight ?? 0;
+    this.uplot?.setSelect({ left: Math.min(from, to), width: Math.abs(to - from), top: 0, height }, false);
     this.show();
   }
 
   release() {
-    this.cursor = null;
+    this.cursor = this.anchor = null;
+    this.uplot?.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
     this.uplot?.setCursor({ left: -10, top: -10 }, false);
     this.show();
   }
 
-  sentence(index) {
-    const parts = this.spec.lines.map((line) => `${line.label} ${this.spec.text(line.values[index])}`);
-    return `Round ${count(this.spec.round[index])}: ${parts.join(", ")}`;
+  /** Set one line apart from the others, by its row in the legend. */
+  focus(row) {
+    this.uplot?.setSeries(row ? Number(row.dataset.line) + 1 : null, { focus: true });
   }
 
   show() {
     if (!this.spec) return;
-    const last = this.spec.round.length - 1;
+    const { round } = this.spec;
+    const last = round.length - 1;
     const index = Math.min(this.cursor ?? last, last);
-    this.plot.setAttribute("aria-valuemin", this.spec.round[0] ?? 0);
-    this.plot.setAttribute("aria-valuemax", this.spec.round[last] ?? 0);
-    this.plot.setAttribute("aria-valuenow", this.spec.round[index] ?? 0);
-    this.plot.setAttribute("aria-valuetext", `round ${count(this.spec.round[index])}`);
+    this.plot.setAttribute("aria-valuemin", round[0] ?? 0);
+    this.plot.setAttribute("aria-valuemax", round[last] ?? 0);
+    this.plot.setAttribute("aria-valuenow", round[index] ?? 0);
+    this.plot.setAttribute("aria-valuetext", place(this.spec, index, this.alerts(index)));
     this.legendNow(index);
   }
 
+  alerts(index) {
+    return this.cursor === null ? "" : said(this.spec.flags, this.spec.round[index], this.spec.round[index + 1]);
+  }
+
   legendNow(index) {
-    const value = (line) => (index === null ? "" : this.spec.text(line.values[index]));
-    const promised = (line) =>
-      typeof line.reference === "number" ? `, promised ${this.spec.text(line.reference)}` : "";
-    fill(
-      this.legend,
-      el("li", { class: "round" }, index === null ? "" : `round ${count(this.spec.round[index])}`),
-      this.spec.lines.map((line) =>
-        el(
-          "li",
-          {},
-          swatch(line.look),
-          el("span", { class: "name" }, named(line.label)),
-          el("span", { class: "figure" }, value(line), promised(line)),
-        ),
-      ),
-    );
+    fill(this.legend, legend(this.spec, index, this.focused, index === null ? "" : this.alerts(index)));
   }
 
   /** The table under the chart, made only while it is open. */
@@ -214,29 +209,9 @@ export class Chart {
       box.replaceChildren();
       return;
     }
-    const { round, lines, text, title } = this.spec;
-    const head = el(
-      "tr",
-      {},
-      el("th", { scope: "col" }, "Round"),
-      lines.map((line) => el("th", { scope: "col" }, named(line.label))),
-    );
-    const rows = round
-      .map((at, i) =>
-        el(
-          "tr",
-          { "data-key": at },
-          el("th", { scope: "row" }, count(at)),
-          lines.map((line) => el("td", {}, text(line.values[i]))),
-        ),
-      )
-      .reverse();
     box.setAttribute("tabindex", "0");
     box.setAttribute("role", "region");
-    box.setAttribute("aria-label", `${title}, as a table`);
-    fill(
-      box,
-      el("table", {}, el("caption", {}, `${title}, newest first`), el("thead", {}, head), el("tbody", {}, rows)),
-    );
+    box.setAttribute("aria-label", `${this.spec.title}, as a table`);
+    fill(box, asTable(this.spec));
   }
 }

@@ -1,7 +1,9 @@
 // Which lines the charts of a study show, and over which range.
 
+import { flagsOf } from "./flags.js";
 import { number, numberTick, percent, percentTick } from "./format.js";
 import { look } from "./marks.js";
+import { cut } from "./zoom.js";
 
 const MOST = 6;
 const STRETCHES = 60;
@@ -17,46 +19,58 @@ export function furthestBehind({ labels }, { arms }) {
     .sort((a, b) => a - b);
 }
 
-/** The specs of the charts, by the id of their place. */
-export function chartsOf(series, state, chosen) {
-  const { round, labels, promised } = series;
+/**
+ * The specs of the charts, by the id of their place.
+ *
+ * view: {series, state, close, lookOf, ui: {chosen, axis, zoom}}; `close` has the rounds of the zoom once they were read,
+ * and `lookOf(label, k)` says which look the line has that is drawn k-th.
+ */
+export function chartsOf({ series, state, close, lookOf = (_, k) => k, ui: { chosen, axis, zoom } }) {
+  const seen = cut(close?.series && close.zoom === zoom ? close.series : series, zoom);
+  const { promised } = series;
+  const frame = ({ round, at }) => ({
+    round,
+    at: at ? risen(at) : null,
+    axis: at ? axis : "rounds",
+    domain: zoom ? [zoom.first, zoom.last] : [round[0], round.at(-1)],
+  });
   const lines = (values, reference = () => null) =>
     chosen.map((i, k) => ({
-      label: labels[i],
-      look: look(k),
-      values: values[i],
+      label: series.labels[i],
+      look: look(lookOf(series.labels[i], k)),
+      values: values[i] ?? [],
       reference: reference(i),
     }));
-  const shares = lines(series.shares, (i) => promised?.[i]);
+  const shares = lines(seen.shares, (i) => promised?.[i]);
   const specs = {
     "chart-shares": {
       title: "Shares over the rounds",
-      round,
+      ...frame(seen),
       lines: shares,
-      range: shareRange(shares),
+      range: zoom ? around(...shares.map(({ values }) => values)) : shareRange(shares),
       text: percent,
       tick: percentTick,
     },
     "chart-reward": {
       title: "Mean reward over the rounds",
-      round,
+      ...frame(seen),
       text: number,
       tick: numberTick,
-      range: around(series.reward_mean, series.reward_recent),
+      range: around(...[seen.reward_mean, seen.reward_recent].map(zoom ? (row) => row : settled)),
       lines: [
-        { label: "so far", look: { ...look(0), width: 2.5 }, values: series.reward_mean },
-        { label: "recent", look: { ...look(1), dash: [], width: 1 }, values: series.reward_recent },
+        { label: "so far", look: { ...look(0), width: 2.5 }, values: seen.reward_mean },
+        { label: "recent", look: { ...look(1), dash: [], width: 1 }, values: seen.reward_recent },
       ],
     },
   };
   if (series.shortfall && promised) {
     const slack = Math.floor(state.promise?.tolerance ?? 0) + 1;
     const limit = state.promise?.when === "at every round" ? { value: slack, text: "broken from here" } : null;
-    const stretches = worstOfStretches(round, series.shortfall);
-    const behind = lines(stretches.values);
+    const stretches = worstOfStretches(seen);
+    const behind = lines(stretches.shortfall);
     specs["chart-shortfall"] = {
       title: "Decisions behind the promise",
-      round: stretches.round,
+      ...frame(stretches),
       lines: behind,
       limit,
       text: number,
@@ -64,24 +78,40 @@ export function chartsOf(series, state, chosen) {
       range: behindRange(behind, slack),
     };
   }
+  const flags = flagsOf(series, state, Object.keys(specs));
+  for (const [id, spec] of Object.entries(specs)) spec.flags = flags[id] ?? [];
   return specs;
 }
 
+/** Times in seconds since 1970 that never fall, as the clocks of several machines may. */
+function risen(times) {
+  let latest = -Infinity;
+  return times.map((time) => {
+    latest = Math.max(latest, Date.parse(time) / 1000);
+    return latest;
+  });
+}
+
 /** At most STRETCHES points: the largest value of each stretch of checkpoints, at its last round. */
-function worstOfStretches(round, rows) {
+function worstOfStretches({ round, at, shortfall }) {
   const size = Math.ceil(round.length / STRETCHES);
   const ends = round.map((_, i) => i).filter((i) => (round.length - 1 - i) % size === 0);
   const worst = (row, end) => Math.max(...row.slice(Math.max(0, end - size + 1), end + 1));
-  return { round: ends.map((end) => round[end]), values: rows.map((row) => ends.map((end) => worst(row, end))) };
+  const last = (row) => ends.map((end) => row[end]);
+  return {
+    round: last(round),
+    at: at && last(at),
+    shortfall: shortfall.map((row) => ends.map((end) => worst(row, end))),
+  };
 }
 
-/** From zero to a little above what happened after the first tenth of the rounds, when shares still jump. */
+/** What happened after the first tenth of the rounds, when shares and means still jump. */
+const settled = (row) => row.slice(Math.floor(row.length / 10));
+
+/** From zero to a little above what happened once things had settled. */
 function shareRange(lines) {
-  const settled = lines.flatMap(({ values, reference }) => [
-    ...values.slice(Math.floor(values.length / 10)),
-    reference ?? 0,
-  ]);
-  const high = 1.15 * Math.max(0.001, ...settled.filter((value) => value !== null));
+  const values = lines.flatMap(({ values, reference }) => [...settled(values), reference ?? 0]);
+  const high = 1.15 * Math.max(0.001, ...values.filter((value) => value !== null));
   return [0, high > 0.8 ? 1.02 : high];
 }
 
@@ -92,11 +122,10 @@ function behindRange(lines, slack) {
   return [Math.max(Math.min(0, ...values), -2 * high) - 0.1 * high, 1.2 * high];
 }
 
-/** Around what happened after the first tenth of the rounds. */
-function around(...series) {
-  const values = series
-    .flatMap((row) => row.slice(Math.floor(row.length / 10)))
-    .filter((value) => value !== null && value !== undefined);
+/** Around all values, with some room. */
+function around(...rows) {
+  const values = rows.flat().filter((value) => value !== null && value !== undefined);
+  if (values.length === 0) return [0, 1];
   const [low, high] = [Math.min(...values), Math.max(...values)];
   const room = 0.12 * (high - low) || Math.max(0.1, Math.abs(high) * 0.1);
   return [low >= 0 ? Math.max(0, low - room) : low - room, high + room];

@@ -1,15 +1,20 @@
 // How a study went: shares against promises, rewards, and who was owed when.
 
 import { el } from "./dom.js";
+import { known, manyArms } from "./finder.js";
 import { count, counted, number, time } from "./format.js";
 import { strip } from "./marks.js";
 import { section } from "./section.js";
 import { table } from "./table.js";
+import { toolbar } from "./toolbar.js";
 import { named, noun } from "./labels.js";
+
+const LATEST = 12;
 
 const chart = (id) => el("div", { class: "chart", id, "data-key": id, "data-own": true });
 
-export function promise({ state, series, ui }) {
+export function promise(view) {
+  const { state, series, ui } = view;
   if (!series || series.round.length === 0 || series.labels.length === 0) return null;
   const promised = Boolean(series.promised?.some((share) => share !== null));
   return section(
@@ -24,6 +29,7 @@ export function promise({ state, series, ui }) {
         : `The part of the decisions that went to each ${noun(state)}.`,
     ),
     chooser(series, ui, noun(state)),
+    toolbar(view),
     chart("chart-shares"),
     series.shortfall && promised
       ? [
@@ -50,6 +56,8 @@ function chooser(series, ui, word) {
     { class: "chooser", "data-keep": "open", "data-key": "chooser" },
     el("summary", {}, `Lines: ${count(ui.chosen.length)} of ${counted(series.labels.length, word)}`),
     el("button", { type: "button", "data-action": "furthest" }, "Choose those furthest behind"),
+    " ",
+    el("button", { type: "button", "data-action": "everyLine" }, `Draw all ${count(series.labels.length)}`),
     el(
       "fieldset",
       {},
@@ -57,16 +65,25 @@ function chooser(series, ui, word) {
       series.labels.map((label, i) =>
         el(
           "label",
-          {},
+          { hidden: !known(label, ui.line) },
           el("input", { type: "checkbox", "data-action": "choose", "data-index": i, checked: ui.chosen.includes(i) }),
           named(label),
         ),
       ),
     ),
+    manyArms(series.labels)
+      ? el(
+          "label",
+          { class: "find" },
+          `Find ${word}s `,
+          el("input", { type: "search", "data-action": "findLine", value: ui.line, autocomplete: "off" }),
+        )
+      : null,
   );
 }
 
-export function reward({ state, series }) {
+export function reward(view) {
+  const { state, series } = view;
   if (!series || !series.reward_mean?.some((value) => value !== null)) return null;
   const window = state.reward?.window ? `the last ${counted(state.reward.window, "report")}` : "recent reports";
   return section(
@@ -82,11 +99,12 @@ export function reward({ state, series }) {
       el("strong", {}, number(state.reward?.recent)),
       ".",
     ),
+    toolbar(view),
     chart("chart-reward"),
   );
 }
 
-export function owed({ state, owed: forced }) {
+export function owed({ state, owed: forced, ui }) {
   if (!forced || !state.promise) return null;
   if (forced.length === 0)
     return section(
@@ -98,11 +116,16 @@ export function owed({ state, owed: forced }) {
   const first = Math.min(...forced.map(({ round }) => round));
   const last = Math.max(state.decisions, ...forced.map(({ round }) => round));
   const of = new Map();
-  for (const { arm, round } of forced) of.set(arm, [...(of.get(arm) ?? []), round]);
+  const latest = new Map();
+  for (const { arm, round, at } of forced) {
+    of.set(arm, [...(of.get(arm) ?? []), round]);
+    if (!latest.has(arm)) latest.set(arm, at);
+  }
   const rows = state.arms
     .map(({ label }) => label)
     .filter((label) => of.has(label))
     .map((label) => ({ label, rounds: of.get(label) }));
+  if (rows.length > LATEST) rows.sort((a, b) => Math.max(...b.rounds) - Math.max(...a.rounds));
   const name = encodeURIComponent(state.name);
   return section(
     "owed",
@@ -118,13 +141,26 @@ export function owed({ state, owed: forced }) {
       key: ({ label }) => `${typeof label} ${label}`,
       rows,
       hidden: true,
+      left: ui.all ? () => false : (_, i) => i >= LATEST,
       columns: [
         { name: "Arm", head: true, cell: ({ label }) => named(label) },
         { name: `Rounds ${count(first)} to ${count(last)}`, cell: ({ rounds }) => strip(rounds, first, last) },
         { name: "Times", number: true, cell: ({ rounds }) => count(rounds.length) },
         { name: "Last at round", number: true, cell: ({ rounds }) => count(Math.max(...rounds)) },
+        { name: "Last at", cell: ({ label }) => time(latest.get(label)) },
       ],
     }),
+    rows.length > LATEST
+      ? el(
+          "p",
+          { class: "pager" },
+          el(
+            "button",
+            { type: "button", "data-action": "all" },
+            ui.all ? "Show fewer" : `Show all ${count(rows.length)}`,
+          ),
+        )
+      : null,
     el(
       "details",
       { "data-keep": "open", "data-key": "owed-list" },

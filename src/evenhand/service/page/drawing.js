@@ -3,6 +3,7 @@
 import { marker } from "./marks.js";
 
 const MARKERS = 7;
+const FEW = 12;
 const LINE_GAP = 15;
 
 /** Horizontal levels, under the lines. */
@@ -32,8 +33,9 @@ export function levels(plot, spec, { tones, ink }) {
 export function marks(plot, spec, paint) {
   const { ctx, bbox } = plot;
   const scale = devicePixelRatio;
-  const rounds = spec.round;
-  const place = (line, at) => [plot.valToPos(rounds[at], "x", true), plot.valToPos(line.values[at], "y", true)];
+  const along = plot.data[0];
+  const shown = spec.lines.length > FEW ? 2 : MARKERS;
+  const place = (line, at) => [plot.valToPos(along[at], "x", true), plot.valToPos(line.values[at], "y", true)];
   const ends = [];
   ctx.save();
   ctx.setLineDash([]);
@@ -41,16 +43,16 @@ export function marks(plot, spec, paint) {
     const { shape } = line.look;
     ctx.strokeStyle = ctx.fillStyle = paint.tones[i];
     ctx.lineWidth = 1.75 * scale;
-    let end = rounds.length - 1;
-    while (end >= 0 && line.values[end] === null) end -= 1;
+    let end = along.length - 1;
+    while (end >= 0 && (line.values[end] ?? null) === null) end -= 1;
     if (end < 0) return;
-    const step = plot.bbox.width / MARKERS;
-    for (let k = 0; k <= MARKERS; k += 1) {
+    const step = plot.bbox.width / shown;
+    for (let k = 0; k <= shown; k += 1) {
       const offset = bbox.left + Math.min(bbox.width, (k + (i % 3) / 3) * step);
-      const at = k === MARKERS ? end : plot.posToIdx((offset - bbox.left) / scale);
+      const at = k === shown ? end : plot.posToIdx((offset - bbox.left) / scale);
       if (line.values[at] === null || line.values[at] === undefined) continue;
       const [x, y] = place(line, at);
-      if (y < bbox.top || y > bbox.top + bbox.height) continue;
+      if (y < bbox.top || y > bbox.top + bbox.height || x < bbox.left || x > bbox.left + bbox.width + 1) continue;
       const path = new Path2D(marker(shape, x, y, 3 * scale));
       if (shape === "cross" || shape === "plus") ctx.stroke(path);
       else ctx.fill(path);
@@ -68,10 +70,22 @@ export function marks(plot, spec, paint) {
   ctx.restore();
 }
 
-function names({ ctx, bbox }, ends, { tones, font, room }) {
+/** The ends to name, from the top down: all of them if there is room, otherwise those that hide no other. */
+function chosen(ends, gap, { height }) {
+  ends.sort((a, b) => a.y - b.y);
+  if ((ends.length - 1) * gap <= height) return ends;
+  let free = -Infinity;
+  return ends.filter(({ y }) => {
+    if (y < free) return false;
+    free = y + gap;
+    return true;
+  });
+}
+
+function names({ ctx, bbox }, all, { tones, font, room }) {
   const scale = devicePixelRatio;
   const gap = LINE_GAP * scale;
-  ends.sort((a, b) => a.y - b.y);
+  const ends = chosen(all, gap, bbox);
   ends.forEach((end, k) => {
     end.y = Math.max(end.y, k ? ends[k - 1].y + gap : bbox.top);
   });

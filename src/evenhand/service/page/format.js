@@ -1,4 +1,4 @@
-// Numbers and times as people read them. Times are local; the exact one is in `datetime` and `title`.
+// Numbers and times as people read them. Times are local; the exact one, with its zone, is said on pointing.
 
 import { el } from "./dom.js";
 
@@ -8,6 +8,20 @@ const hundredths = new Intl.NumberFormat("en", { minimumFractionDigits: 2, maxim
 const percents = new Intl.NumberFormat("en", { style: "percent", minimumFractionDigits: 1, maximumFractionDigits: 1 });
 const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 const calendar = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric" });
+
+const hour = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
+const date = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
+const exact = new Intl.DateTimeFormat("en-GB", {
+  weekday: "short",
+  day: "numeric",
+  month: "short",
+  year: "numeric",
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+  timeZoneName: "short",
+});
+const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 const missing = (value) => value === null || value === undefined || Number.isNaN(value);
 const signed = (text) => text.replace("-", "−");
@@ -56,18 +70,39 @@ export function ago(seconds) {
 
 export const clockTime = (date) => clock.format(date);
 
-/** A `time` element with the day alone. */
-export function day(iso) {
-  const date = new Date(iso);
-  if (missing(iso) || Number.isNaN(date.getTime())) return "–";
-  return el("time", { datetime: iso, title: iso }, calendar.format(date));
+/** The local time to the second, with its zone. */
+export const exactly = (moment) => `${exact.format(moment)} (${ZONE})`;
+
+/** Today the clock alone, otherwise the day as well. */
+export function when(moment) {
+  const today = moment.toDateString() === new Date().toDateString();
+  return today ? clock.format(moment) : `${calendar.format(moment)}, ${clock.format(moment)}`;
 }
 
-/** A `time` element: today the clock alone, otherwise the day as well. */
-export function time(iso) {
-  const date = new Date(iso);
-  if (missing(iso) || Number.isNaN(date.getTime())) return "–";
-  const today = date.toDateString() === new Date().toDateString();
-  const text = today ? clock.format(date) : `${calendar.format(date)}, ${clock.format(date)}`;
-  return el("time", { datetime: iso, title: iso }, text);
+/** The ticks of an axis of clock time, in seconds since 1970, exact to the step between them; days where they begin. */
+export function clockTicks(seconds, step) {
+  const form = step >= 86400 ? date : step >= 60 ? hour : clock;
+  let before = null;
+  return seconds.map((second) => {
+    const moment = new Date(1000 * second);
+    const day = date.format(moment);
+    const text = form === date || day === before ? form.format(moment) : `${form.format(moment)}\n${day}`;
+    before = day;
+    return text;
+  });
 }
+
+function element(iso, words) {
+  const moment = new Date(iso);
+  if (missing(iso) || Number.isNaN(moment.getTime())) return "–";
+  return el("time", { datetime: iso, title: exactly(moment) }, words(moment));
+}
+
+/** A `time` element with the day alone. */
+export const day = (iso) => element(iso, (moment) => calendar.format(moment));
+
+/** A `time` element: today the clock alone, otherwise the day as well. */
+export const time = (iso) => element(iso, when);
+
+/** A `time` element that says how long ago it was. */
+export const since = (iso) => element(iso, (moment) => `${ago((Date.now() - moment) / 1000)} ago`);

@@ -1,12 +1,14 @@
 // The page: which study the address names, what was read of it, and what the user does.
 
-import { Refusal, Service, Unreachable } from "./api.js";
-import { Chart } from "./chart.js";
-import { chartsOf, furthestBehind } from "./charts.js";
-import { decisionDetails, decisionProblem } from "./decisions.js";
+import { Service } from "./api.js";
+import { actionsOn } from "./actions.js";
+import { chartsOf } from "./charts.js";
+import { chartsOfBoth, comparison } from "./compare.js";
+import { dialog, openDecision } from "./dialog.js";
 import { el, fill } from "./dom.js";
+import { drawCharts } from "./hosts.js";
 import { keyForm, studyList } from "./list.js";
-import { fresh, readStudy } from "./reading.js";
+import { fresh, readPair, readStudy } from "./reading.js";
 import { study } from "./study.js";
 import { reachable } from "./table.js";
 import { Watch } from "./watch.js";
@@ -15,13 +17,11 @@ import { headline } from "./labels.js";
 const STORED = "evenhand.key";
 const ANEW = " It was good until now: the service may have started anew, and printed another address of this page.";
 const content = document.getElementById("content");
-const dialog = document.getElementById("decision");
-const charts = new Map();
 
 let service = null;
 let problem = null;
 let arrived = false;
-let route = { study: null, part: null, decision: null };
+let route = { study: null, part: null, decision: null, with: null };
 let shown = fresh();
 const watch = new Watch(read, refused);
 
@@ -46,7 +46,7 @@ function useKey(key) {
   else watch.stop();
   if (!key && dialog.open) dialog.close();
   render();
-  if (key && route.decision) openDecision(null);
+  if (key && route.decision) toDecision(null);
 }
 
 function follow() {
@@ -58,8 +58,8 @@ function follow() {
     useKey(key.trim());
   }
   const before = route;
-  route = { study: address.get("study"), part: address.get("part"), decision: address.get("decision") };
-  const moved = route.study !== before.study;
+  route = Object.fromEntries(["study", "part", "decision", "with"].map((name) => [name, address.get(name)]));
+  const moved = route.study !== before.study || route.with !== before.with;
   if (moved) {
     shown = fresh();
     if (arrived) content.dataset.moved = "";
@@ -68,7 +68,7 @@ function follow() {
   }
   arrived = true;
   if (route.part && !moved) toPart();
-  if (route.decision !== before.decision || moved) openDecision(before.decision);
+  if (route.decision !== before.decision || moved) toDecision(before.decision);
 }
 
 function toPart() {
@@ -79,16 +79,17 @@ function toPart() {
 
 /** One turn of the watch. */
 async function read() {
-  const name = route.study;
-  const from = service;
+  const [from, at, { study: name, with: other }] = [service, shown, route];
   if (!name) {
     const { studies } = await from.studies();
-    if (from === service && name === route.study) Object.assign(shown, { studies, missing: null });
+    Object.assign(at, { studies, missing: null });
+  } else if (other) {
+    await readPair(from, [name, other], at);
   } else {
     const listed = document.querySelector("#decisions tbody");
-    await readStudy(from, name, shown, () => dialog.open || Boolean(listed?.contains(document.activeElement)));
+    await readStudy(from, name, at, () => dialog.open || Boolean(listed?.contains(document.activeElement)));
   }
-  if (from === service && name === route.study) render();
+  if (at === shown) render();
 }
 
 function refused(error) {
@@ -129,11 +130,15 @@ function show() {
         el("p", {}, el("a", { href: "#studies" }, "All studies")),
       ),
     );
-  } else if (route.study && shown.state) {
+  } else if (route.with && shown.other?.state) {
+    fill(content, el("div", { class: "study", "data-key": `${route.study} with ${route.with}` }, comparison(shown)));
+    document.title = `${shown.state.name} and ${shown.other.state.name} · evenhand`;
+    drawCharts(chartsOfBoth(shown), acting.zoom);
+  } else if (route.study && !route.with && shown.state) {
     const elapsed = (performance.now() - shown.at) / 1000;
     fill(content, el("div", { class: "study", "data-key": `study ${route.study}` }, study({ ...shown, elapsed })));
     document.title = `${shown.state.name}: ${headline(shown.state)} evenhand`;
-    drawCharts();
+    if (shown.series) drawCharts(chartsOf(shown), acting.zoom);
   } else if (!route.study && shown.studies) {
     fill(content, el("div", { "data-key": "list" }, studyList(shown.studies)));
     document.title = "Studies · evenhand";
@@ -154,94 +159,39 @@ function arrive() {
   if (route.part) toPart();
 }
 
-function drawCharts() {
-  for (const [host, chart] of charts) {
-    if (!host.isConnected) {
-      chart.destroy();
-      charts.delete(host);
-    }
-  }
-  if (!shown.series) return;
-  for (const [id, spec] of Object.entries(chartsOf(shown.series, shown.state, shown.ui.chosen))) {
-    const host = document.getElementById(id);
-    if (!host) continue;
-    if (!charts.has(host)) charts.set(host, new Chart(host));
-    charts.get(host).update(spec);
-  }
-}
+const toDecision = (before) => openDecision(service, route, shown, content, before, () => route);
 
-async function openDecision(before) {
-  const { study: name, decision: id } = route;
-  if (!service) return;
-  if (!id) {
-    if (dialog.open) dialog.close();
-    if (before) content.querySelector(`#decisions tr[data-key="${CSS.escape(before)}"] a`)?.focus();
-    return;
-  }
-  try {
-    const decision = await service.decision(name, id);
-    const state = shown.state ?? (await service.study(name));
-    if (route.decision !== id) return;
-    fill(dialog, decisionDetails(decision, state));
-  } catch (error) {
-    if (error instanceof Refusal) fill(dialog, decisionProblem(error.message));
-    else if (error instanceof Unreachable)
-      fill(dialog, decisionProblem("The server did not answer. Try again when it is back."));
-    else throw error;
-  }
-  if (!dialog.open) dialog.showModal();
-  reachable(dialog);
-  dialog.scrollTop = 0;
-  dialog.querySelector("h2").focus();
-}
-
-const actions = {
-  key: (target) => useKey(target.elements.key.value.trim()),
-  sort: ({ dataset: { name } }) => {
-    shown.ui.sorted = { name, down: shown.ui.sorted?.name !== name || !shown.ui.sorted.down };
+const acting = actionsOn({
+  get shown() {
+    return shown;
   },
-  choose: ({ dataset: { index }, checked }) => {
-    const rest = shown.ui.chosen.filter((i) => i !== Number(index));
-    shown.ui.chosen = checked ? [...rest, Number(index)] : rest;
+  get service() {
+    return service;
   },
-  furthest: () => {
-    shown.ui.chosen = furthestBehind(shown.series, shown.state);
+  get route() {
+    return route;
   },
-  filters: (target) => {
-    for (const name of ["arm", "reason", "open"]) shown.ui[name] = target.elements[name].value;
-    turnTo([]);
-  },
-  newest: () => turnTo([]),
-  newer: () => turnTo(shown.ui.pages.slice(0, -1)),
-  older: () => turnTo([...shown.ui.pages, shown.page.next]),
-  allOpen: () => {
-    shown.ui.allOpen = !shown.ui.allOpen;
-  },
-  close: () => dialog.close(),
-};
-
-function turnTo(pages) {
-  shown.ui.pages = pages;
-  shown.wanted += 1;
-  watch.now();
-}
+  watch,
+  useKey,
+  render,
+});
 
 function act(event, target) {
   const action = target?.dataset.action;
   if (!action) return;
   event.preventDefault();
-  actions[action](target);
+  acting.actions[action](target);
   if (service) render();
 }
 
 for (const root of [content, dialog]) {
   root.addEventListener("click", (event) => act(event, event.target.closest("button[data-action]")));
+  root.addEventListener("submit", (event) => act(event, event.target.closest("form[data-action]")));
 }
-content.addEventListener("submit", (event) => act(event, event.target.closest("form[data-action]")));
 content.addEventListener("change", (event) => {
-  const target = event.target.closest("input[data-action], form[data-action=filters]");
-  if (target) act(event, target);
+  act(event, event.target.closest("input[data-action], select[data-action], form[data-action=filters]"));
 });
+content.addEventListener("input", (event) => act(event, event.target.closest("input[type=search][data-action]")));
 dialog.addEventListener("close", () => {
   if (route.decision) location.hash = `study=${encodeURIComponent(route.study)}`;
 });
@@ -255,19 +205,6 @@ document.querySelector(".skip").addEventListener("click", (event) => {
 document.getElementById("forget").addEventListener("click", () => useKey(null));
 window.addEventListener("hashchange", follow);
 window.addEventListener("resize", () => reachable(content));
-
-const redraw = () => charts.forEach((chart) => chart.draw());
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
-matchMedia("(forced-colors: active)").addEventListener("change", redraw);
-for (const [event, printing] of [
-  ["beforeprint", true],
-  ["afterprint", false],
-]) {
-  window.addEventListener(event, () => {
-    document.documentElement.toggleAttribute("data-print", printing);
-    redraw();
-  });
-}
 
 if (!location.hash.includes("key=")) useKey(stored());
 follow();

@@ -5,10 +5,11 @@ import { el } from "./dom.js";
 const DASHES = [[], [12, 5], [5, 4], [12, 4, 2, 4], [12, 3, 2, 3, 2, 3], [22, 4]];
 const SHAPES = ["circle", "square", "triangle", "diamond", "cross", "plus"];
 
-/** The look of the i-th line: {tone, dash, shape}. */
+/** The look of the i-th line, {tone, dash, shape}: no two of the first 216 are the same. */
 export function look(i) {
-  const turn = Math.floor(i / DASHES.length);
-  return { tone: i % DASHES.length, dash: DASHES[i % DASHES.length], shape: SHAPES[(i + turn) % SHAPES.length] };
+  const size = DASHES.length;
+  const [turn, again] = [Math.floor(i / size), Math.floor(i / size ** 2)];
+  return { tone: i % size, dash: DASHES[(i + turn) % size], shape: SHAPES[(i + 2 * turn + again) % size] };
 }
 
 /** A marker of about 2 r across at (x, y), as the data of an SVG path; canvas reads it as well. */

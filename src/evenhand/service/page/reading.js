@@ -15,6 +15,9 @@ export function fresh() {
     owed: null,
     open: null,
     page: null,
+    close: null,
+    other: null,
+    record: { busy: null, problem: null, form: "log", audit: null },
     at: 0,
     missing: null,
     wanted: 0,
@@ -29,6 +32,11 @@ export function fresh() {
       reasons: [],
       newer: false,
       allOpen: false,
+      axis: "rounds",
+      zoom: null,
+      find: "",
+      line: "",
+      all: false,
     },
   };
 }
@@ -40,11 +48,12 @@ export function fresh() {
 export async function readStudy(from, name, at, busy) {
   const { wanted } = at;
   const state = await from.study(name);
+  at.studies ??= (await from.studies()).studies;
   if (at.state === null || at.state.sequence !== state.sequence || at.read !== wanted) {
     const [series, { owed }, open, page] = await Promise.all([
       from.series(name),
       from.owed(name),
-      from.decisions(name, { open: true, limit: OPEN }),
+      from.decisions(name, { open: true, order: "oldest", limit: OPEN }),
       from.decisions(name, filters(at.ui)),
     ]);
     Object.assign(at, { series, owed, open: open.decisions, at: performance.now() });
@@ -57,6 +66,22 @@ export async function readStudy(from, name, at, busy) {
     at.read = wanted;
   }
   at.state = state;
+  at.missing = null;
+}
+
+/** Read two studies that are compared into `at`, the second as `other`. */
+export async function readPair(from, names, at) {
+  const states = await Promise.all(names.map((name) => from.study(name)));
+  const known = [at, at.other];
+  if (known.some((one, i) => one?.state?.sequence !== states[i].sequence)) {
+    const series = await Promise.all(names.map((name) => from.series(name)));
+    Object.assign(at, { series: series[0], at: performance.now() });
+    at.other = { ...at.other, series: series[1] };
+    at.ui.chosen ??= furthestBehind(series[0], states[0]);
+  }
+  at.studies ??= (await from.studies()).studies;
+  at.state = states[0];
+  at.other.state = states[1];
   at.missing = null;
 }
 

@@ -2,19 +2,22 @@
 
 import { arms, bias, groups } from "./arms.js";
 import { alerts, open } from "./alerts.js";
+import { comparing } from "./compare.js";
 import { owed, promise, reward } from "./charts_section.js";
 import { decisionsSection } from "./decisions.js";
 import { el } from "./dom.js";
-import { count, counted, number, time } from "./format.js";
+import { count, counted, number, since, time } from "./format.js";
 import { promises } from "./promises.js";
+import { record } from "./record.js";
 import { workers } from "./workers.js";
 import { STORE, command, headline, promiseWords } from "./labels.js";
 
 /** view: {state, series, owed, open, page, ui}; parts that are not there yet are null. */
 export function study(view) {
   const { state } = view;
-  const begun = [promise, workers, promises, reward, arms, owed, open, bias, groups, alerts, decisionsSection];
-  const parts = (state.decisions > 0 ? begun : [workers, promises, arms, alerts]).map((part) => part(view)).filter(Boolean);
+  const before = [workers, promises, arms, alerts];
+  const begun = [promise, workers, promises, reward, arms, owed, open, bias, groups, alerts, decisionsSection, record, comparing];
+  const parts = (state.decisions > 0 ? begun : before).map((part) => part(view)).filter(Boolean);
   return [
     el(
       "nav",
@@ -34,6 +37,7 @@ export function study(view) {
         el("code", {}, state.policy),
         " · created ",
         time(state.created),
+        last(view.series),
         " · ",
         counted(state.told, "report"),
         " · ",
@@ -60,6 +64,10 @@ export function study(view) {
     ),
     parts,
   ];
+}
+
+function last(series) {
+  return series?.at?.length ? [" · last decision ", since(series.at.at(-1))] : null;
 }
 
 function figures(state) {

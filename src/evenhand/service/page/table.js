@@ -4,9 +4,11 @@ import { el } from "./dom.js";
 
 /**
  * columns: [{name, cell(row), number?, head?, sort?}]; `key(row)` names a row; `sorted` = {name, down}, if columns sort.
- * `stack`: on a narrow screen each row becomes a card; otherwise the table scrolls in its box.
+ * `left(row, index)` says which rows are there but not shown. `stack`: on a narrow screen each row becomes a card;
+ * otherwise the table scrolls in its box.
  */
-export function table({ caption, columns, rows, key, stack = false, sorted = null, hidden = false }) {
+export function table(given) {
+  const { caption, columns, rows, key, stack = false, sorted = null, hidden = false, left = () => false } = given;
   const heads = columns.map(({ name, number, sort }) =>
     el(
       "th",
@@ -16,10 +18,10 @@ export function table({ caption, columns, rows, key, stack = false, sorted = nul
         : name,
     ),
   );
-  const body = rows.map((row) =>
+  const body = rows.map((row, i) =>
     el(
       "tr",
-      { "data-key": key(row), role: "row" },
+      { "data-key": key(row), role: "row", hidden: left(row, i) },
       columns.map((column) => cell(column, row)),
     ),
   );

@@ -1,0 +1,141 @@
+// What the user does: each action changes what is shown, or asks the service for something.
+
+import { acknowledge, acknowledgement } from "./acknowledge.js";
+import { furthestBehind } from "./charts.js";
+import { dialog, showDialog } from "./dialog.js";
+import { title } from "./format.js";
+import { chartOf } from "./hosts.js";
+import { watched } from "./labels.js";
+import { savePicture } from "./picture.js";
+import { download, runAudit } from "./record.js";
+import { closeUp, moved, scaled, within } from "./zoom.js";
+
+const SETTLED = 250;
+
+/** The actions on a page: {shown, service, route, watch, useKey, render}. */
+export function actionsOn(page) {
+  const ui = () => page.shown.ui;
+  const total = () => Math.max(...[page.shown, page.shown.other].map((one) => one?.series?.round.at(-1) ?? 0));
+  let timer = null;
+
+  function turnTo(pages) {
+    ui().pages = pages;
+    page.shown.wanted += 1;
+    page.watch.now();
+  }
+
+  /** Show the rounds of a wish: {first, last}, {factor, centre}, or null for all; then read them closely. */
+  function zoom(wish) {
+    if (wish === null) ui().zoom = null;
+    else if ("factor" in wish) ui().zoom = scaled(ui().zoom, total(), wish.factor, wish.centre);
+    else ui().zoom = within(wish.first, wish.last, total());
+    clearTimeout(timer);
+    const { shown } = page;
+    for (const one of [shown, shown.other]) if (one) one.close = null;
+    if (ui().zoom) timer = setTimeout(() => readClosely(shown, ui().zoom), SETTLED);
+    page.render();
+  }
+
+  function readClosely(shown, zoom) {
+    for (const one of [shown, shown.other]) {
+      if (!one) continue;
+      closeUp(page.service, one.state.name, one.series, zoom, (close) => {
+        if (shown.ui.zoom !== zoom) return;
+        one.close = close;
+        if (shown === page.shown) page.render();
+      });
+    }
+  }
+
+  /** The part of a study's page about its log, with changes. */
+  function note(shown, changes) {
+    Object.assign(shown.record, changes);
+    if (shown === page.shown) page.render();
+  }
+
+  const alertWords = (id) => {
+    const { alerts, monitors } = page.shown.state;
+    const alert = alerts.find((one) => one.id === id);
+    return title(watched({ ...monitors.find((monitor) => monitor.id === alert.monitor), ...alert }));
+  };
+
+  const actions = {
+    key: (target) => page.useKey(target.elements.key.value.trim()),
+    sort: ({ dataset: { name } }) => {
+      ui().sorted = { name, down: ui().sorted?.name !== name || !ui().sorted.down };
+    },
+    sortBy: ({ value: name }) => {
+      ui().sorted = name ? { name, down: name !== "Arm" && name !== "Group" } : null;
+    },
+    find: ({ value }) => {
+      ui().find = value;
+    },
+    findLine: ({ value }) => {
+      ui().line = value;
+    },
+    all: () => {
+      ui().all = !ui().all;
+    },
+    choose: ({ dataset: { index }, checked }) => {
+      const rest = ui().chosen.filter((i) => i !== Number(index));
+      ui().chosen = checked ? [...rest, Number(index)] : rest;
+    },
+    furthest: () => {
+      ui().chosen = furthestBehind(page.shown.series, page.shown.state);
+    },
+    everyLine: () => {
+      ui().chosen = page.shown.series.labels.map((_, i) => i);
+    },
+    filters: (target) => {
+      for (const name of ["arm", "reason", "open"]) ui()[name] = target.elements[name].value;
+      turnTo([]);
+    },
+    newest: () => turnTo([]),
+    newer: () => turnTo(ui().pages.slice(0, -1)),
+    older: () => turnTo([...ui().pages, page.shown.page.next]),
+    allOpen: () => {
+      ui().allOpen = !ui().allOpen;
+    },
+    axis: ({ dataset: { name } }) => {
+      ui().axis = name;
+    },
+    closer: () => zoom({ factor: 1 / 2, centre: null }),
+    wider: () => zoom({ factor: 2, centre: null }),
+    earlier: () => zoom(moved(ui().zoom, total(), -1 / 2)),
+    later: () => zoom(moved(ui().zoom, total(), 1 / 2)),
+    whole: () => zoom(null),
+    picture: (target) => {
+      const chart = chartOf(target);
+      const { name } = page.shown.state;
+      const place = target.closest(".chart").id.replace("chart-", "");
+      savePicture(chart, `${name}, ${new Date().toLocaleString("en-GB")}`, `${name}-${place}`, target.dataset.kind);
+    },
+    form: ({ value }) => {
+      page.shown.record.form = value;
+    },
+    download: async ({ dataset: { format } }) => {
+      const { shown, service } = page;
+      note(shown, { busy: format, problem: null });
+      note(shown, { problem: await download(service, shown.state.name, format, shown.record.form), busy: null });
+    },
+    audit: () => {
+      const { shown, service } = page;
+      runAudit(service, shown.state.name, (audit) => note(shown, { audit }));
+    },
+    compareWith: ({ value }) => {
+      if (value) location.hash = `study=${encodeURIComponent(page.route.study)}&with=${encodeURIComponent(value)}`;
+    },
+    askToAcknowledge: ({ dataset: { id } }) => showDialog(acknowledgement(id, alertWords(Number(id)))),
+    acknowledge: async ({ dataset: { id }, elements }) => {
+      const problem = await acknowledge(page.service, page.shown.state.name, id, elements);
+      if (problem) showDialog(acknowledgement(id, alertWords(Number(id)), problem));
+      else {
+        dialog.close();
+        page.watch.now();
+      }
+    },
+    close: () => dialog.close(),
+  };
+
+  return { actions, zoom };
+}

@@ -1,0 +1,68 @@
+// A chart as words: its legend, a sentence for each round, and a table.
+
+import { el } from "./dom.js";
+import { count, exactly, when } from "./format.js";
+import { named } from "./labels.js";
+import { swatch } from "./marks.js";
+
+const moment = ({ at }, index) => (at?.[index] === undefined ? null : new Date(1000 * at[index]));
+
+/** "Round 7: a 20.0%, b 31.2%". */
+export function sentence({ round, lines, text }, index) {
+  return `Round ${count(round[index])}: ${lines.map((line) => `${line.label} ${text(line.values[index])}`).join(", ")}`;
+}
+
+/** "round 7, 14:05:33", and what alerts were raised there. */
+export function place(spec, index, alerts) {
+  const at = moment(spec, index);
+  return [`round ${count(spec.round[index])}`, at && when(at), alerts].filter(Boolean).join(", ");
+}
+
+/** The rows of the legend; `index` is the round to tell of, null for none, `focused` the line that is pointed at. */
+export function legend(spec, index, focused, alerts) {
+  const at = index === null ? null : moment(spec, index);
+  const promised = ({ reference }) => (typeof reference === "number" ? `, promised ${spec.text(reference)}` : "");
+  return [
+    el(
+      "li",
+      { class: "moment" },
+      el("span", { class: "round" }, index === null ? "" : `round ${count(spec.round[index])}`),
+      at ? [" · ", el("time", { datetime: at.toISOString(), title: exactly(at) }, when(at))] : null,
+      alerts ? el("span", { class: "raised" }, ` · ▲ ${alerts}`) : null,
+    ),
+    spec.lines.map((line, i) =>
+      el(
+        "li",
+        { "data-line": i, class: i === focused ? "focused" : null },
+        swatch(line.look),
+        el("span", { class: "name" }, named(line.label)),
+        el("span", { class: "figure" }, index === null ? "" : spec.text(line.values[index]), promised(line)),
+      ),
+    ),
+  ];
+}
+
+/** The values at every round, newest first; with clock time along the axis the times as well. */
+export function asTable({ round, at, axis, lines, text, title }) {
+  const timed = axis === "time" && at;
+  const column = (name) => el("th", { scope: "col" }, name);
+  const cells = (i) => {
+    const moment = at ? new Date(1000 * at[i]) : null;
+    return [
+      el("th", { scope: "row", title: moment && exactly(moment) }, count(round[i])),
+      timed ? el("td", {}, when(moment)) : null,
+      lines.map((line) => el("td", {}, text(line.values[i]))),
+    ];
+  };
+  return el(
+    "table",
+    {},
+    el("caption", {}, `${title}, newest first`),
+    el(
+      "thead",
+      {},
+      el("tr", {}, column("Round"), timed ? column("Time") : null, lines.map((line) => column(named(line.label)))),
+    ),
+    el("tbody", {}, round.map((one, i) => el("tr", { "data-key": one }, cells(i))).reverse()),
+  );
+}

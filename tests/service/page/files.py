@@ -1,0 +1,29 @@
+"""Files that the browser saves."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+class File:
+    """What was saved: its name and its content, once the block of `downloaded` has ended."""
+
+    name, content = "", b""
+
+
+@contextmanager
+def downloaded(visitor, folder: Path) -> Iterator[File]:
+    """Let the browser save into `folder` what the block makes it save."""
+    allow = {"behavior": "allow", "downloadPath": str(folder)}
+    visitor.driver.execute_cdp_cmd("Browser.setDownloadBehavior", allow)
+    file = File()
+    yield file
+    deadline = time.monotonic() + 20
+    while not (saved := [path for path in folder.iterdir() if path.suffix not in (".crdownload", ".tmp")]):
+        assert time.monotonic() < deadline, "nothing was saved"
+        time.sleep(0.05)
+    (path,) = saved
+    file.name, file.content = path.name, path.read_bytes()

@@ -1,0 +1,198 @@
+"""The charts: clock time beside rounds, zoom by every hand, alerts where they were raised, pictures to keep."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from selenium.webdriver import ActionChains
+from selenium.webdriver.common.keys import Keys
+
+from tests.naming import named
+from tests.service.page.fake import BEGAN, Played
+from tests.service.page.files import downloaded
+
+READOUT = "#shares .readout"
+MONITOR = {"id": 1, "metric": "drift", "subject": None, "threshold": 0.2, "window": 500}
+ALERT = MONITOR | {"monitor": 1, "value": 0.3, "sequence": 1, "cleared": None, "since": "2026-03-01T10:00:00+00:00"}
+
+
+@pytest.fixture
+def watching(visitor):
+    """A visitor in front of the charts of 1,234 decisions, in the time zone of Auckland."""
+    visitor.driver.execute_cdp_cmd("Emulation.setTimezoneOverride", {"timezoneId": "Pacific/Auckland"})
+    visitor.watch("ads")
+    visitor.until("document.querySelector('#chart-shares canvas') !== null")
+    yield visitor
+    visitor.driver.execute_cdp_cmd("Emulation.setTimezoneOverride", {"timezoneId": ""})
+
+
+def click(visitor, action, selector="#shares", **data):
+    more = "".join(f"[data-{name}={value}]" for name, value in data.items())
+    visitor.driver.execute_script(f"document.querySelector('{selector} [data-action={action}]{more}').click()")
+
+
+def rounds(visitor):
+    """The first and last round in view, as the readout says."""
+    found = re.match(r"Rounds ([\d,]+) to ([\d,]+) of 1,234;", visitor.text(READOUT))
+    return found and tuple(int(text.replace(",", "")) for text in found.groups())
+
+
+def test_a_round_has_its_clock_time_and_its_zone(watching):
+    told = watching.driver.execute_script(
+        "const at = document.querySelector('#chart-shares .moment time');return [at.textContent, at.title, at.dateTime]"
+    )
+    assert told[0] == "2 Mar 2026, 00:23:58"
+    assert "Pacific/Auckland" in told[1]
+    assert told[2].startswith("2026-03-01T11:23:58")
+    assert "last decision" in watching.text(".head .meta")
+
+
+def test_the_axis_goes_from_rounds_to_clock_time_and_back(watching):
+    click(watching, "axis", name="time")
+    watching.all("#chart-shares summary")[0].click()
+    watching.sees("Time", "#chart-shares thead")
+    row = watching.all("#chart-shares tbody tr")[0].text
+    assert row.startswith("1,234 2 Mar 2026, 00:23:58")
+    pressed = "[...document.querySelectorAll('#shares [aria-pressed=true]')].map((one) => one.dataset.name).join()"
+    assert watching.driver.execute_script(f"return {pressed}") == "time"
+    click(watching, "axis", name="rounds")
+    watching.until("!document.querySelector('#chart-shares thead').innerText.includes('Time')")
+    assert watching.driver.execute_script(f"return {pressed}") == "rounds"
+
+
+def test_dragging_zooms_and_a_double_click_shows_everything_again(watching, fake):
+    over = watching.all("#chart-shares .u-over")[0]
+    wide = over.size["width"]
+    ActionChains(watching.driver).move_to_element(over).move_by_offset(-wide // 4, 0).click_and_hold().move_by_offset(
+        wide // 4, 0
+    ).release().perform()
+    watching.sees("every round is drawn", READOUT)
+    first, last = rounds(watching)
+    assert (first, last) == (pytest.approx(1234 / 4, abs=12), pytest.approx(1234 / 2, abs=12))
+    assert re.search(r"Mar 2026, \d\d:\d\d:\d\d to .*Mar 2026", watching.text(READOUT))
+    asked = [path for path in fake.asked if "first=" in path]
+    assert asked == [f"/studies/ads/series?first={first - 1}&last={last + 1}&points=800"]
+    shown = watching.text("#chart-reward .legend .round")
+    assert shown == f"round {last:,}", "the other charts zoom along"
+    ActionChains(watching.driver).move_to_element(watching.all("#chart-shares .u-over")[0]).double_click().perform()
+    watching.sees("Drag along a chart to zoom in.", READOUT)
+    watching.sees("round 1,234", "#chart-reward .legend")
+
+
+def test_the_keyboard_zooms(watching):
+    watching.driver.execute_script("document.querySelector('#chart-shares .plot').focus()")
+    watching.press(Keys.END, "+")
+    assert rounds(watching) == (pytest.approx(618, abs=2), 1234)
+    watching.press("-")
+    watching.sees("Drag along a chart", READOUT)
+    watching.press(Keys.HOME)
+    watching.press(*[Keys.SHIFT + Keys.PAGE_UP] * 3, Keys.ENTER)
+    assert rounds(watching)[0] == 1
+    assert 60 < rounds(watching)[1] < 120
+    watching.press("0")
+    watching.sees("Drag along a chart", READOUT)
+    assert watching.focused() == "shares: plot"
+
+
+def test_buttons_zoom_and_move_without_a_mouse(watching):
+    click(watching, "closer")
+    assert rounds(watching) == (pytest.approx(310, abs=2), pytest.approx(926, abs=2))
+    click(watching, "later")
+    assert rounds(watching)[1] == 1234
+    assert watching.all("#shares [data-action=later]")[0].get_attribute("disabled")
+    click(watching, "earlier")
+    click(watching, "whole")
+    watching.sees("Drag along a chart", READOUT)
+
+
+WHEEL = """
+const plot = document.querySelector('#chart-shares .u-over');
+const box = plot.getBoundingClientRect();
+const middle = {clientX: box.left + box.width / 2, clientY: box.top + 9, bubbles: true, cancelable: true};
+return plot.dispatchEvent(new WheelEvent('wheel', {...middle, deltaY: -100, ctrlKey: arguments[0]}));
+"""
+PINCH = """
+const plot = document.querySelector('#chart-shares .plot');
+const box = plot.querySelector('.u-over').getBoundingClientRect();
+const send = (kind, pointerId, part) => plot.dispatchEvent(new PointerEvent(kind,
+  {pointerId, pointerType: 'touch', clientX: box.left + box.width * part, clientY: box.top + 9, bubbles: true}));
+send('pointerdown', 1, 0.4); send('pointerdown', 2, 0.6);
+send('pointermove', 1, 0.2); send('pointermove', 2, 0.8);
+send('pointerup', 1, 0.2); send('pointerup', 2, 0.8);
+"""
+
+
+def test_control_and_wheel_zoom_and_two_fingers_too(watching):
+    assert watching.driver.execute_script(WHEEL, False), "without control the page scrolls"
+    assert rounds(watching) is None
+    assert not watching.driver.execute_script(WHEEL, True)
+    first, last = rounds(watching)
+    assert last - first == pytest.approx(1233 * 0.6065, abs=3)
+    click(watching, "whole")
+    watching.driver.execute_script(PINCH)
+    first, last = rounds(watching)
+    assert last - first == pytest.approx(1233 / 3, abs=6)
+    assert (first + last) / 2 == pytest.approx(617, abs=6)
+
+
+def test_a_zoom_says_when_more_detail_cannot_be_read(visitor, fake):
+    fake.studies["long"] = Played("long", {"a": 0.2, "b": 0.3}, 3000)
+    visitor.watch("long")
+    visitor.sees("Drag along a chart", READOUT)
+    fake.closed = True
+    click(visitor, "closer")
+    visitor.sees(
+        "more detail could not be read (4 series of some rounds are running already); drawn from what", READOUT
+    )
+    fake.closed = False
+    click(visitor, "whole")
+    click(visitor, "closer")
+    visitor.sees("about every 2 rounds a point is drawn", READOUT)
+
+
+@pytest.mark.parametrize("state", ["raised", "cleared", "acknowledged"], ids=named)
+def test_alerts_are_marked_where_they_were_raised(visitor, fake, state):
+    more = {} if state == "raised" else {state: "2026-03-01T10:30:00+00:00"}
+    fake.studies["ads"].more = {"alerts": [ALERT | more], "monitors": [MONITOR]}
+    visitor.watch("ads")
+    visitor.sees("The share of any group changes by more than 20.0% in 500 decisions", "#chart-shares .flags")
+    assert re.search(r"at about round 51\d$", visitor.text("#chart-shares .flags")), "an hour in, 7 s a decision"
+    assert bool(visitor.all("#chart-shares .flags .pale")) is (state != "raised")
+    assert (state in visitor.text("#chart-shares .flags")) or state == "raised"
+    visitor.driver.execute_script("document.querySelector('#chart-shares .plot').focus()")
+    visitor.press(Keys.HOME)
+    walked = visitor.driver.execute_script(
+        "const plot = document.querySelector('#chart-shares .plot'); const told = [];"
+        "for (let i = 0; i < 399; i += 1) { plot.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowRight'}));"
+        " told.push(plot.getAttribute('aria-valuetext')); } return told.filter((text) => text.includes('raised'))"
+    )
+    assert len(walked) == 1
+    assert walked[0].startswith("round 51")
+
+
+@pytest.mark.parametrize(("kind", "begins"), [("svg", b"<svg "), ("png", b"\x89PNG")], ids=named)
+def test_a_chart_is_kept_as_a_picture(visitor, fake, tmp_path, kind, begins):
+    fake.studies["ads"].more = {"alerts": [ALERT], "monitors": [MONITOR]}
+    visitor.watch("ads")
+    visitor.until("document.querySelector('#chart-shares canvas') !== null")
+    with downloaded(visitor, tmp_path) as file:
+        click(visitor, "picture", "#chart-shares", kind=kind)
+    assert file.name == f"ads-shares.{kind}"
+    assert file.content.startswith(begins)
+    if kind == "svg":
+        text = file.content.decode()
+        assert "Shares over the rounds" in text
+        assert text.count("<path") > 3
+        assert "▲ drift" in text
+        assert all(f">{label} " in text for label in "abc")
+        assert "NaN" not in text
+    assert visitor.complaints() == []
+
+
+def test_the_first_decision_was_when_the_log_says(visitor, fake):
+    """Times are those of the log, to the second, whatever the zone."""
+    visitor.watch("ads")
+    told = "return document.querySelector('#decisions tbody time').dateTime"
+    assert visitor.driver.execute_script(told) == fake.studies["ads"].log[-1]["at"]
+    assert fake.studies["ads"].log[0]["at"] > BEGAN.isoformat()

@@ -1,0 +1,88 @@
+"""The log on the page: a download, an audit in plain words, the tickets that wait longest, and alerts acknowledged."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from selenium.webdriver.common.by import By
+
+from tests.naming import named
+from tests.service.page.fake import ADMIN
+from tests.service.page.files import downloaded
+from tests.service.page.test_page_charts import ALERT, MONITOR, click
+
+
+@pytest.mark.parametrize(("format", "form"), [("csv", "log"), ("parquet", "bandit")], ids=named)
+def test_the_log_is_downloaded_by_a_button(visitor, tmp_path, format, form):
+    visitor.watch("ads")
+    visitor.driver.execute_script(
+        "const form = document.querySelector('#record select'); form.value = arguments[0];"
+        "form.dispatchEvent(new Event('change', {bubbles: true}))",
+        form,
+    )
+    with downloaded(visitor, tmp_path) as file:
+        click(visitor, "download", "#record", format=format)
+    assert (file.name, file.content.decode()) == (f"ads-{form}.{format}", f"{format} {form}")
+    assert visitor.complaints() == []
+
+
+def test_a_download_that_is_refused_says_why(visitor, fake):
+    visitor.watch("ads")
+    fake.closed = True
+    click(visitor, "download", "#record", format="csv")
+    visitor.sees("are running already", "#record [role=alert]")
+
+
+def test_the_whole_log_is_audited_by_a_button(visitor, fake):
+    visitor.watch("ads")
+    fake.answers.clear()
+    click(visitor, "audit", "#record")
+    entries = f"{fake.studies['ads'].state()['sequence']:,}"
+    visitor.sees(f"Checking {entries} entries; ", "#record .verdict")
+    assert visitor.all("#record progress")
+    assert visitor.all("#record [data-action=audit]")[0].get_attribute("disabled")
+    visitor.sees("1 second so far", "#record .verdict")
+    fake.answers.set()
+    visitor.sees("The log is sound.", "#record .verdict")
+    words = visitor.text("#record .verdict")
+    assert f"{entries} entries were read: 1,234 decisions" in words
+    assert "No entry is missing or changed, and the policy decides the same again." in words
+    assert "The promise was kept at every round; the largest shortfall was 0.90, of a at round 3." in words
+    fake.problems = ["entry 7 was changed after it was written"]
+    click(visitor, "audit", "#record")
+    visitor.sees("The audit found 1 problem.", "#record .verdict")
+    visitor.sees("entry 7 was changed after it was written", "#record .verdict")
+    assert "No entry is missing" not in visitor.text("#record .verdict")
+
+
+def test_the_tickets_that_wait_longest_come_first_with_their_age(visitor, fake):
+    visitor.watch("ads")
+    waiting = [entry for entry in fake.studies["ads"].log if entry["status"] == "open"]
+    rows = [row.text for row in visitor.all("#open tbody tr")]
+    assert [row.split()[0] for row in rows] == [f"{entry['id']:,}" for entry in waiting[:8]]
+    assert all(re.search(r"\d+ (hour|minute)s?$", row) for row in rows)
+    assert f"The 8 oldest of {len(waiting)}." in visitor.text("#open")
+    click(visitor, "allOpen", "#open")
+    assert len(visitor.all("#open tbody tr")) == len(waiting)
+
+
+def test_an_alert_is_acknowledged_with_a_key_that_may(visitor, fake):
+    alert = ALERT | {"acknowledged": None, "by": None, "note": ""}
+    fake.studies["ads"].more = {"alerts": [alert], "monitors": [MONITOR]}
+    visitor.watch("ads")
+    click(visitor, "askToAcknowledge", "#alerts")
+    visitor.sees("The share of any group changes by more than 20.0%", "dialog[open]")
+    dialog = visitor.all("dialog")[0]
+    dialog.find_element(By.NAME, "note").send_keys("new campaign")
+    dialog.find_element(By.NAME, "key").send_keys("somebody's")
+    dialog.find_element(By.CSS_SELECTOR, "button.primary").click()
+    visitor.sees("needs a key with the role admin", "dialog [role=alert]")
+    assert dialog.find_element(By.NAME, "note").get_property("value") == "new campaign"
+    dialog.find_element(By.NAME, "key").clear()
+    dialog.find_element(By.NAME, "key").send_keys(ADMIN)
+    dialog.find_element(By.CSS_SELECTOR, "button.primary").click()
+    visitor.until("!document.querySelector('dialog').open")
+    visitor.driver.execute_script("document.dispatchEvent(new Event('visibilitychange'))")
+    visitor.sees("by key a1b2c3d4: new campaign", "#alerts")
+    assert "△ acknowledged" in visitor.text("#alerts")
