@@ -7,7 +7,7 @@ SEEDS ?= 1000
 FIRST ?= 0
 EXTRAS := all client dask docs fairlearn gymnasium openfeature peers postgresql ray service test
 
-.PHONY: help demo test test-long test-all lint check figures evaluation bench fuzz durability kill-workers simulate coverage lock clean
+.PHONY: help demo test test-long test-all lint check figures evaluation bench fuzz durability kill-workers simulate coverage clients lock clean
 
 help:
 	@echo "make demo                  decide on real data under guaranteed shares, and see that the promise held"
@@ -23,6 +23,7 @@ help:
 	@echo "make kill-workers          16 workers killed at random for ten minutes, on files and on PostgreSQL"
 	@echo "make simulate SEEDS=1000   workers, stores, messages and clocks under a seeded scheduler, with faults"
 	@echo "make coverage              line coverage, kernels as plain Python"
+	@echo "make clients               the TypeScript client's types, from the service's routes (needs node)"
 	@echo "make lock                  pin and hash the environment anew"
 
 demo: .venv/ready
@@ -72,6 +73,10 @@ simulate: .venv/ready
 coverage: .venv/ready
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest tests -m "not slow"
 	$(BIN)/python -m coverage report
+
+clients: .venv/ready
+	cd clients/typescript && npm ci --ignore-scripts
+	$(BIN)/python clients/typescript/generate.py
 
 lock:
 	$(PYTHON) -m venv .venv/lock

@@ -1,0 +1,54 @@
+"""The client in TypeScript: its types are those of the service, and its tests pass against a running one."""
+
+from __future__ import annotations
+
+import os
+import re
+import runpy
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parents[2] / "clients" / "typescript"
+TYPES = FOLDER / "src" / "service.ts"
+
+
+def npm(*words, **variables):
+    """Run npm in the client's folder."""
+    environment = {**os.environ, "NO_PROXY": "127.0.0.1", **variables}
+    done = subprocess.run(["npm", *words], cwd=FOLDER, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-4000:]
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def installed():
+    """The packages of the client, as its lock names them."""
+    for program in ("node", "npm"):
+        if shutil.which(program) is None:
+            pytest.skip(f"{program} is not installed: apt-get install nodejs npm (20 or newer)")
+    npm("ci", "--ignore-scripts", "--no-audit", "--no-fund")
+
+
+def test_the_types_are_those_of_the_routes_as_they_are_now():
+    own = runpy.run_path(str(FOLDER / "generate.py"))
+    with TYPES.open() as types:
+        assert types.readline() == own["first_line"](), "a route has changed: run `make clients` and commit the result"
+
+
+def test_the_lock_names_no_place_to_download_from():
+    assert '"resolved"' not in (FOLDER / "package-lock.json").read_text()
+
+
+@pytest.mark.slow
+def test_the_types_are_generated(installed):
+    assert runpy.run_path(str(FOLDER / "generate.py"))["generate"]() == TYPES.read_text()
+
+
+@pytest.mark.slow
+def test_the_client_and_the_provider_of_flags_in_node(installed, served):
+    said = npm("test", EVENHAND_URL=served.url, EVENHAND_KEY=served.key)
+    counts = dict(re.findall(r"^# (pass|fail|skipped) (\d+)$", said, re.MULTILINE))
+    assert counts == {"pass": "17", "fail": "0", "skipped": "0"}
