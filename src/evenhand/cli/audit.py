@@ -71,6 +71,8 @@ def audit(
     )
     several = len(finding.promises) > len(finding.arms) or bool(segment)
     if out is not None:
+        from functools import partial
+
         from evenhand.plots import plot_audit
 
         folder(out)
@@ -78,7 +80,7 @@ def audit(
         write_csv(finding.timeline, out / "timeline.csv")
         if several:
             write_csv(finding.promises, out / "promises.csv")
-        draw(out, "audit", lambda axes: plot_audit(finding, axes))
+        draw(out, "audit", partial(plot_audit, finding))
     if json:
         body = {
             name: getattr(finding, name) for name in ("kept", "rounds", "worst_shortfall", "worst_arm", "worst_round")

@@ -124,13 +124,16 @@ def _in_words(found: Any, rows: Any) -> str:
 
 def _write(found: Any, rows: Any, tolerance: float, sensitive: list[Any], out: Path) -> None:
     """Write the tables and the pictures into a folder."""
-    from evenhand.cli.output import folder, picture
+    from functools import partial
+
+    from evenhand.cli.output import draw, folder
     from evenhand.plots.interventions import plot_candidates, plot_sensitivity
     from evenhand.tables import write_csv
 
     folder(out)
     write_csv(rows, out / "candidates.csv")
-    picture(plot_candidates(found, tolerance=tolerance), out, "candidates")
+    both = partial(plot_candidates, found, tolerance=tolerance)
+    draw(out, "candidates", both, width=9.5, height=1.6 + 0.28 * len(rows), columns=2)
     for one, name in zip(sensitive, ("sensitivity", "sensitivity-to-groups"), strict=True):
         write_csv(one.curve(), out / f"{name}.csv")
-        picture(plot_sensitivity(one), out, name)
+        draw(out, name, partial(plot_sensitivity, one), width=9.5, height=4.2, columns=2)

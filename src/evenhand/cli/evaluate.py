@@ -160,13 +160,15 @@ def _number(name: str, value: Any) -> float:
 
 
 def _draw(found: Evaluation | Comparison, picture: Path, at_least: float | None) -> None:
+    from functools import partial
+
     from evenhand.cli.output import draw, folder
     from evenhand.errors import ArgumentError, wanted
     from evenhand.plots import plot_evaluation
 
     if picture.suffix.lower() != ".png":
         raise ArgumentError(wanted("--picture", "a file that ends in .png", str(picture)))
-    draw(folder(picture.parent), picture.stem, lambda axes: plot_evaluation(found, axes, at_least=at_least))
+    draw(folder(picture.parent), picture.stem, partial(plot_evaluation, found, at_least=at_least))
 
 
 def _body(name: str, found: Evaluation) -> dict[str, Any]:

@@ -61,10 +61,12 @@ def show_bias(found: pd.DataFrame) -> None:
 
 def write_bias(found: pd.DataFrame, out: Path) -> list[Path]:
     """Write the learned bias into a folder and return what was written."""
+    from functools import partial
+
     from evenhand.cli.output import draw
     from evenhand.plots import plot_bias
     from evenhand.tables import write_csv
 
     write_csv(found, out / "bias.csv")
     height = max(3.8, 0.25 * found["feature"].nunique())
-    return [out / "bias.csv", draw(out, "bias", lambda axes: plot_bias(found, axes), height=height)]
+    return [out / "bias.csv", draw(out, "bias", partial(plot_bias, found), height=height)]

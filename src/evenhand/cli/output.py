@@ -128,12 +128,20 @@ def picture(figure: Figure, folder: Path, name: str) -> Path:
     return path
 
 
-def draw(folder: Path, name: str, plot: Callable[[Any], Any], *, width: float = 6.2, height: float = 3.8) -> Path:
-    """Write a picture that `plot` draws on empty axes, and return its path."""
+def draw(
+    folder: Path,
+    name: str,
+    plot: Callable[..., Any],
+    *,
+    width: float = 7.2,
+    height: float = 3.8,
+    columns: int = 1,
+) -> Path:
+    """Write a picture that `plot` draws on empty axes, given as `ax`, and return its path."""
     from evenhand.plots.style import figure
 
-    drawn, axes = figure(width, height)
-    plot(axes)
+    drawn, axes = figure(width, height, columns)
+    plot(ax=axes)
     return picture(drawn, folder, name)
 
 

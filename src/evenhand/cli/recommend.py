@@ -210,7 +210,9 @@ def _simulate(running: Search, seed: int | None, *, quiet: bool) -> int:
 
 
 def _show(running: Search, seed: int | None, ask: Path | None, out: Path | None, json: bool) -> None:
-    from evenhand.cli.output import as_json, folder, picture, say, table
+    from functools import partial
+
+    from evenhand.cli.output import as_json, draw, folder, say, table
 
     problem: Problem = running.problem
     found = running.recommend()
@@ -221,10 +223,12 @@ def _show(running: Search, seed: int | None, ask: Path | None, out: Path | None,
 
         folder(out)
         write_csv(rows, out / "candidates.csv")
+        height = 1.6 + 0.28 * len(rows)
         if running.tolerance is None:
-            picture(plot_outcomes(found).get_figure(), out, "candidates")  # type: ignore[arg-type]
+            draw(out, "candidates", partial(plot_outcomes, found), height=height)
         else:
-            picture(plot_candidates(found, tolerance=running.tolerance), out, "candidates")
+            both = partial(plot_candidates, found, tolerance=running.tolerance)
+            draw(out, "candidates", both, width=9.5, height=height, columns=2)
     body: dict[str, Any] = {
         "candidate": found.candidate,
         "status": found.status,

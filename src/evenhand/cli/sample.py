@@ -42,10 +42,11 @@ def sample(
     json: JSON = False,
 ) -> None:
     """Choose training rows from a pool so that the risk of the worst-off group is low."""
+    from functools import partial
+
     from evenhand.cli.inputs import named_shares, names_of
-    from evenhand.cli.output import as_json, folder, picture, records, say
+    from evenhand.cli.output import as_json, draw, folder, records, say
     from evenhand.plots.sampling import plot_collection
-    from evenhand.plots.style import figure
     from evenhand.sampling import TablePool
     from evenhand.state import save
     from evenhand.tables import read_table, write_csv
@@ -65,14 +66,12 @@ def sample(
     finished: Collected = sampler.finish(reweighted=reweighted)
 
     risks = sampler.risks.assign(share=finished.mixture).reset_index()
-    drawn, axes = figure(9.5, 3.6, columns=2)
-    plot_collection(history, axes)
     frame.iloc[world.chosen].to_csv(out / "rows.csv", index_label="row")
     write_csv(risks, out / "mixture.csv")
     write_csv(history, out / "history.csv")
     save(sampler, out / "sampler.evenhand")
     save(finished.model, out / "model.evenhand")
-    picture(drawn, out, "sample")
+    draw(out, "sample", partial(plot_collection, history), width=9.5, height=3.6, columns=2)
     if json:
         body = {"rounds": finished.rounds, "labels": finished.labels, "cost": finished.cost, "seed": sampler.seed}
         as_json(body | {"groups": risks.to_dict("records"), "notes": sampler.notes, "folder": str(out)})

@@ -242,6 +242,6 @@ def _write(history: xr.Dataset, summary: list[dict[str, Any]], out: Path) -> lis
     if "share" in history.coords:
         drawings["shortfall"] = plots.plot_shortfall
     for name, plot in drawings.items():
-        width = max(6.2, 0.22 * history.sizes["arm"]) if name == "shares" else 6.2
+        width = max(7.2, 1.5 + 0.22 * min(60, history.sizes["arm"])) if name == "shares" else 7.2
         written.append(draw(out, name, partial(plot, history), width=width))
     return written

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evenhand.labels import label_texts
-from evenhand.plots.style import DASHED, bars, figure, finish, looks, style
+from evenhand.plots.axes import axes_of
+from evenhand.plots.style import DASHED, bars, finish, looks, name_arms, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -15,9 +15,15 @@ if TYPE_CHECKING:
 __all__ = ["plot_evaluation", "plot_overlap"]
 
 
-def plot_evaluation(found: Evaluation | Comparison, axes: Axes | None = None, *, at_least: float | None = None) -> Axes:
+def plot_evaluation(
+    found: Evaluation | Comparison,
+    axes: Axes | None = None,
+    *,
+    at_least: float | None = None,
+    ax: Axes | None = None,
+) -> Axes:
     """Draw the value and its interval over the rows of the log, of one policy or of several, and the value wanted."""
-    axes = figure()[1] if axes is None else axes
+    axes = axes_of(ax, axes)
     several = getattr(found, "evaluations", None) or {"": found}
     first = next(iter(several.values()))
     with style():
@@ -36,14 +42,12 @@ def plot_evaluation(found: Evaluation | Comparison, axes: Axes | None = None, *,
         return finish(axes, title, "round" if first.estimator == "replay" else "row of the log", "mean reward a round")
 
 
-def plot_overlap(found: Evaluation, axes: Axes | None = None) -> Axes:
+def plot_overlap(found: Evaluation, axes: Axes | None = None, *, ax: Axes | None = None) -> Axes:
     """Draw each arm's share of the log beside its probability under the policy."""
-    axes = figure()[1] if axes is None else axes
+    axes = axes_of(ax, axes)
     weights = found.weights
     with style():
         heights = {"share of the log": weights["share"].to_numpy(), "policy": weights["probability"].to_numpy()}
         across = bars(axes, heights, None, "")
-        labels = label_texts(weights["arm"].tolist())
-        crowded = len(labels) > 12 or max(map(len, labels)) > 6
-        axes.set_xticks(across, labels, rotation=90 if crowded else 0, fontsize=8 if crowded else 9)
+        name_arms(axes, across, weights["arm"].tolist())
         return finish(axes, "What the log tried, and what the policy plays", "arm", "share of the rounds")

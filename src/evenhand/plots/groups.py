@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evenhand.labels import label_texts
-from evenhand.plots.style import DASHED, SHADES, bars, curve, figure, finish, looks, plain, style
+from evenhand.plots.axes import axes_of
+from evenhand.plots.style import DASHED, SHADES, bars, curve, finish, looks, name_arms, plain, style
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,14 +22,14 @@ LABEL = 30
 """Signs of a label that are shown."""
 
 
-def plot_bias(table: pd.DataFrame, axes: Axes | None = None) -> Axes:
+def plot_bias(table: pd.DataFrame, axes: Axes | None = None, *, ax: Axes | None = None) -> Axes:
     """Draw the learned bias of each group, feature by feature, with its confidence interval.
 
     Parameters
     ----------
     table : what `GroupFairTopInterval.bias` returns.
     """
-    axes = figure()[1] if axes is None else axes
+    axes = axes_of(ax, axes)
     groups, features = list(dict.fromkeys(table["group"])), list(dict.fromkeys(table["feature"]))
     with style():
         undetermined = False
@@ -51,14 +52,14 @@ def plot_bias(table: pd.DataFrame, axes: Axes | None = None) -> Axes:
         return finish(axes, f"Learned bias against {reference}", "reward per unit of the feature", "feature")
 
 
-def plot_group_share(history: xr.Dataset, axes: Axes | None = None) -> Axes:
+def plot_group_share(history: xr.Dataset, axes: Axes | None = None, *, ax: Axes | None = None) -> Axes:
     """Draw each group's share of the pulls at the end beside its share of the arms: mean over replications."""
-    axes = figure()[1] if axes is None else axes
+    axes = axes_of(ax, axes)
     last = history.isel(round=-1)
     shares = {str(n): last.group_share.sel(policy=n).mean("replication").values for n in history.policy.values}
     with style():
         across = bars(axes, shares, history.arm_share.values, "share of the arms")
-        axes.set_xticks(across, label_texts(history.group.values.tolist()))
+        name_arms(axes, across, history.group.values.tolist())
         return finish(axes, "Shares of the pulls against shares of the arms", "group", "share of the pulls")
 
 
@@ -70,6 +71,7 @@ def plot_sweep(
     across: str,
     up: str,
     title: str = "",
+    ax: Axes | None = None,
 ) -> Axes:
     """Draw measures against what was varied: a line a policy, band of two standard errors.
 
@@ -79,7 +81,7 @@ def plot_sweep(
     measures : which measures, each with its dash; the first is named in the legend, the others share its colour.
     across, up, title : labels.
     """
-    axes = figure()[1] if axes is None else axes
+    axes = axes_of(ax, axes)
     names = list(dict.fromkeys(table["policy"]))
     with style():
         for measure, dash in measures.items():

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.plots.style import DASHED, SHADES, figure, finish, looks, style
+from evenhand.plots.axes import axes_of, panels_of
+from evenhand.plots.style import DASHED, SHADES, finish, looks, place_legend, style
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,21 +28,24 @@ VERDICTS = {
 }
 
 
-def plot_outcomes(recommendation: Recommendation, axes: Axes | None = None) -> Axes:
+def plot_outcomes(recommendation: Recommendation, axes: Axes | None = None, *, ax: Axes | None = None) -> Axes:
     """Draw the estimated outcome of every candidate with its interval; marks tell who was certified and who was
     dropped."""
-    axes = figure()[1] if axes is None else axes
+    axes = axes_of(ax, axes)
     table = recommendation.table
     with style():
         _marks(axes, table, table["outcome"], table["outcome_low"], table["outcome_high"], 0.0)
         _candidates(axes, recommendation)
-        return finish(axes, "Expected outcome", "outcome", "candidate")
+        recommended = "" if recommendation.candidate is None else " (*: recommended)"
+        return finish(axes, f"Expected outcome{recommended}", "outcome", "candidate")
 
 
-def plot_gaps(recommendation: Recommendation, *, tolerance: float, axes: Axes | None = None) -> Axes:
+def plot_gaps(
+    recommendation: Recommendation, *, tolerance: float, axes: Axes | None = None, ax: Axes | None = None
+) -> Axes:
     """Draw the counterfactual gaps of every candidate with their intervals and the band of tolerance, one row a pair
     of values."""
-    axes = figure()[1] if axes is None else axes
+    axes = axes_of(ax, axes)
     table = recommendation.table
     gaps = [name for name in table.columns if name.startswith("gap[")]
     with style():
@@ -54,26 +58,42 @@ def plot_gaps(recommendation: Recommendation, *, tolerance: float, axes: Axes | 
             _marks(axes, table, table[name], low, high, shift)
         _candidates(axes, recommendation)
         axes.locator_params(axis="x", nbins=6)
-        across = gaps[0] if len(gaps) == 1 else "gaps, from above: " + ", ".join(name[3:] for name in gaps)
-        title = f"Had S been different (grey: fair within {tolerance:g})"
+        pairs = "; ".join(name[len("gap[") : -1] for name in gaps)
+        across = f"gap between {pairs}" if len(gaps) == 1 else f"gaps between, from above: {pairs}"
+        title = f"Counterfactual gap (grey: fair within {tolerance:g})"
         return finish(axes, title, across, "", legend=False)
 
 
-def plot_candidates(recommendation: Recommendation, *, tolerance: float) -> Figure:
-    """Draw outcomes and gaps side by side."""
-    drawn, axes = figure(10.0, 1.6 + 0.28 * len(recommendation.table), columns=2)
-    plot_outcomes(recommendation, axes[0])
-    plot_gaps(recommendation, tolerance=tolerance, axes=axes[1])
-    return drawn
+def plot_candidates(recommendation: Recommendation, *, tolerance: float, ax: Any = None) -> Figure:
+    """Draw outcomes and gaps side by side; return the figure.
+
+    Parameters
+    ----------
+    ax : two axes to draw in; without them the picture has a figure of its own.
+    """
+    outcomes, gaps = panels_of(ax, 2, width=9.5, height=1.6 + 0.28 * len(recommendation.table))
+    plot_outcomes(recommendation, ax=outcomes)
+    plot_gaps(recommendation, tolerance=tolerance, ax=gaps)
+    if (same := outcomes.get_legend()) is not None:
+        same.remove()
+    place_legend(gaps)
+    return outcomes.get_figure(root=True)  # type: ignore[return-value]
 
 
-def plot_sensitivity(sensitivity: Sensitivity) -> Figure:
+def plot_sensitivity(sensitivity: Sensitivity, *, ax: Any = None) -> Figure:
     """Draw what an unobserved cause of growing strength may do: left the least lead of the named candidate over each
-    other one, right how large each gap may be; a dashed line marks the strength that changes the answer."""
-    drawn, (lead, gap) = figure(10.0, 3.8, columns=2)
+    other one, right how large each gap may be; a dashed line marks the strength that changes the answer.
+
+    Return the figure.
+
+    Parameters
+    ----------
+    ax : two axes to draw in; without them the picture has a figure of its own.
+    """
+    lead, gap = panels_of(ax, 2, width=9.5, height=4.2)
     curve = sensitivity.curve()
     names = list(dict.fromkeys(curve["candidate"]))
-    across = f"strength of a cause of {sensitivity.between[0]} and {sensitivity.between[1]}"
+    across = f"strength of an unobserved cause of {sensitivity.between[0]} and {sensitivity.between[1]}"
     with style():
         for name, look in looks(names).items():
             rows, plainly = curve[curve["candidate"] == name], {**look, "marker": ""}
@@ -88,15 +108,17 @@ def plot_sensitivity(sensitivity: Sensitivity) -> Figure:
         for axes in (lead, gap) if np.isfinite(sensitivity.strength) else ():
             axes.axvline(sensitivity.strength, label="the answer may change", **DASHED)
         named = sensitivity.answer is not None
-        title = f"Least lead of {sensitivity.answer} over each" if named else "No candidate is fair"
-        finish(lead, title, across, "outcome", legend=named)
-        finish(gap, f"Range of the largest |gap| (fair below {sensitivity.tolerance:g})", across, "gap")
-    return drawn
+        title = f"Least lead of '{sensitivity.answer}'" if named else "No candidate is fair"
+        finish(lead, title, across, "lead in the outcome", legend=False)
+        finish(gap, f"Largest gap possible (fair below {sensitivity.tolerance:g})", across, "largest |gap|")
+    return lead.get_figure(root=True)  # type: ignore[return-value]
 
 
-def plot_errors(errors: pd.DataFrame, axes: Axes | None = None, *, title: str = "Wrong candidate named") -> Axes:
+def plot_errors(
+    errors: pd.DataFrame, axes: Axes | None = None, *, title: str = "Wrong candidate named", ax: Axes | None = None
+) -> Axes:
     """Draw the share of wrong answers over the budget: columns search, budget, error, error_low, error_high."""
-    axes = figure()[1] if axes is None else axes
+    axes = axes_of(ax, axes)
     names = list(dict.fromkeys(errors["search"]))
     with style():
         for name, look in looks(names).items():
@@ -105,7 +127,8 @@ def plot_errors(errors: pd.DataFrame, axes: Axes | None = None, *, title: str = 
             axes.fill_between(
                 curve["budget"], curve["error_low"], curve["error_high"], color=look["color"], alpha=0.12, linewidth=0
             )
-        axes.set_ylim(-0.02, 1.02)
+        highest = float(errors["error_high"].max())
+        axes.set_ylim(-0.02, min(1.02, 1.1 * highest) if highest > 0 else 1.02)
         return finish(axes, title, "trials", "share of runs")
 
 

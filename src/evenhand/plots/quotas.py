@@ -7,8 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.labels import label_texts
-from evenhand.plots.style import DASHED, HATCHES, SHADES, bars, curve, figure, finish, looks, over_replications, style
+from evenhand.plots.axes import axes_of, one_of
+from evenhand.plots.style import (
+    DASHED,
+    HATCHES,
+    SHADES,
+    bars,
+    curve,
+    finish,
+    looks,
+    name_arms,
+    over_replications,
+    style,
+)
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -17,6 +28,9 @@ if TYPE_CHECKING:
     from evenhand.quotas import Audit
 
 __all__ = ["plot_audit", "plot_cost", "plot_regret", "plot_shares", "plot_shortfall"]
+
+STRETCHES = 50
+"""Points of a line that goes up and down from one round to the next: more of them are a pattern that nobody reads."""
 
 
 def _lines(history: xr.Dataset, variable: str, axes: Axes, *, over: str = "mean") -> None:
@@ -32,9 +46,17 @@ def _lines(history: xr.Dataset, variable: str, axes: Axes, *, over: str = "mean"
         curve(axes, rounds, middle, error, look, label=name, markevery=markers)
 
 
-def plot_regret(history: xr.Dataset, axes: Axes | None = None, *, variable: str = "regret", log: bool = False) -> Axes:
+def plot_regret(
+    history: xr.Dataset,
+    axes: Axes | None = None,
+    *,
+    variable: str = "regret",
+    log: bool = False,
+    ax: Axes | None = None,
+) -> Axes:
     """Draw regret (or `variable="r_regret"`) over time: mean over replications, band of two standard errors."""
-    axes = figure()[1] if axes is None else axes
+    one_of("variable", "a variable of the history", variable, history.data_vars)
+    axes = axes_of(ax, axes)
     with style():
         _lines(history, variable, axes)
         if log:
@@ -42,48 +64,61 @@ def plot_regret(history: xr.Dataset, axes: Axes | None = None, *, variable: str 
         titles = {
             "regret": "Regret against the best arm",
             "r_regret": "Regret against the best policy that keeps the promise",
+            "true_regret": "True regret: rewards without bias",
+            "perceived_regret": "Perceived regret: rewards as observed",
         }
         return finish(axes, titles.get(variable, variable), "round", "expected reward lost")
 
 
-def plot_shares(history: xr.Dataset, axes: Axes | None = None) -> Axes:
-    """Draw each arm's share of the rounds at the end beside its promised share."""
-    axes = figure()[1] if axes is None else axes
+def plot_shares(history: xr.Dataset, axes: Axes | None = None, *, ax: Axes | None = None) -> Axes:
+    """Draw each arm's share of the rounds at the end beside its promised share: bars, dots where the bars are many."""
+    axes = axes_of(ax, axes)
     last = history.isel(round=-1)
     pulls = last.pulls.mean("replication") / float(last["round"])
     promised = history.share.max("policy").values if "share" in history.coords else None
     with style():
         across = bars(axes, {str(n): pulls.sel(policy=n).values for n in history.policy.values}, promised, "promised")
-        labels = label_texts(history.arm.values.tolist())
-        crowded = len(labels) > 12 or max(map(len, labels)) > 6
-        axes.set_xticks(across, labels, rotation=90 if crowded else 0, fontsize=8 if crowded else 9)
-        axes.margins(y=0.35)
-        return finish(axes, "Shares of the rounds and promised shares", "arm", "share of the rounds")
+        name_arms(axes, across, history.arm.values.tolist())
+        title = "Shares of the rounds" + ("" if promised is None else " and promised shares")
+        return finish(axes, title, "arm", "share of the rounds")
 
 
-def plot_shortfall(history: xr.Dataset, axes: Axes | None = None, *, variable: str = "worst_shortfall") -> Axes:
+def plot_shortfall(
+    history: xr.Dataset, axes: Axes | None = None, *, variable: str = "worst_shortfall", ax: Axes | None = None
+) -> Axes:
     """Draw the worst shortfall at any round so far (or `variable="shortfall"`, now), the largest over replications.
 
-    A dashed line stands where the promise would be broken.
+    A dashed line stands where the promise would be broken. Of a shortfall now, each of at most 50 points is the
+    largest of a stretch of rounds; how far arms are ahead is cut off.
     """
-    axes = figure()[1] if axes is None else axes
+    one_of("variable", "a variable of the history", variable, history.data_vars)
+    axes = axes_of(ax, axes)
     with style():
-        _lines(history, variable, axes, over="max")
+        now = variable != "worst_shortfall"
+        shown = _stretched(history, variable) if now else history
+        _lines(shown, variable, axes, over="max")
         limits = sorted({float(np.floor(t)) + 1 for t in history.tolerance.values if np.isfinite(t)})
         _forbid(axes, limits)
         label, highest = "pulls behind the share", max(limits, default=1.0)
         if float(history[variable].max()) > 20 * highest:
             label += f" (log above {highest:g})"
             axes.set_yscale("symlog", linthresh=highest)
-            axes.set_ylim(bottom=min(0.0, float(history[variable].min())))
-        when = "at any round so far" if variable == "worst_shortfall" else "now"
-        return finish(axes, f"Worst shortfall {when}", "round", label)
+        least = float(shown[variable].min())
+        axes.set_ylim(bottom=max(min(0.0, least), -highest / 2) - highest / 20)
+        return finish(axes, "Worst shortfall now" if now else "Worst shortfall at any round so far", "round", label)
 
 
-def plot_audit(finding: Audit, axes: Axes | None = None) -> Axes:
+def _stretched(history: xr.Dataset, variable: str) -> xr.Dataset:
+    """Return the largest value of each stretch of rounds, at its last round."""
+    every = -(-history.sizes["round"] // STRETCHES)
+    drawn = history[[variable]].coarsen(round=every, boundary="pad", coord_func="max").max()
+    return drawn.assign_coords(tolerance=history.tolerance)
+
+
+def plot_audit(finding: Audit, axes: Axes | None = None, *, ax: Axes | None = None) -> Axes:
     """Draw the shortfall of the arm furthest behind, round by round, of an audited log, and each promise's first
     breach."""
-    axes = figure()[1] if axes is None else axes
+    axes = axes_of(ax, axes)
     with style():
         axes.plot(finding.timeline["round"], finding.timeline["shortfall"], color=SHADES[0], linewidth=1.4)
         axes.plot([max(1, finding.worst_round)], [finding.worst_shortfall], "o", color="black", markersize=5)
@@ -98,6 +133,7 @@ def plot_audit(finding: Audit, axes: Axes | None = None) -> Axes:
         _forbid(axes, [finding.promise.slack + 1.0])
         _mark_breaches(finding, axes)
         axes.margins(y=0.15)
+        axes.locator_params(axis="x", integer=True)
         verdict = "promise kept" if finding.kept else f"promise broken after {finding.rounds_in_violation} rows"
         return finish(axes, f"Audit: {verdict}", "row of the log", "pulls behind the share", legend=False)
 
@@ -124,19 +160,24 @@ def _forbid(axes: Axes, limits: list[float]) -> None:
             "above this line the promise is broken",
             (0.99, limit),
             xycoords=("axes fraction", "data"),
+            xytext=(0, 3),
+            textcoords="offset points",
             ha="right",
             va="bottom",
             fontsize=8,
+            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.6},
         )
 
 
-def plot_cost(history: xr.Dataset, axes: Axes | None = None, *, against: Any = None) -> Axes:
+def plot_cost(history: xr.Dataset, axes: Axes | None = None, *, against: Any = None, ax: Axes | None = None) -> Axes:
     """Draw what the promise costs: expected reward a round given up against the policy named `against`.
 
     Without `against` it is the loss against the best of the policies, whatever they promise.
     """
-    axes = figure()[1] if axes is None else axes
     names = [str(name) for name in history.policy.values]
+    if against is not None:
+        one_of("against", "a policy of the history", against, names)
+    axes = axes_of(ax, axes)
     last = history.isel(round=-1)
     losses = {n: last.regret.sel(policy=n).mean("replication").item() / float(last["round"]) for n in names}
     reference = min(losses, key=lambda name: losses[name]) if against is None else against

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.labels import label_texts
+from evenhand.plots.axes import axes_of, panels_of
 from evenhand.plots.style import DASHED, HATCHES, curve, finish, looks, plain, style
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 __all__ = ["plot_collection", "plot_mixture", "plot_risk_curves", "plot_shares", "plot_worst_risk"]
 
@@ -29,41 +31,67 @@ def _over_trials(axes: Axes, frame: pd.DataFrame, value: str, x: str) -> None:
         curve(axes, mean.index, mean, error, look, label=name, markevery=max(1, len(mean) // 8))
 
 
-def plot_mixture(frame: pd.DataFrame, axes: Axes, *, group: Any, fair: float | None = None) -> Axes:
+def plot_mixture(
+    frame: pd.DataFrame, axes: Axes | None = None, *, group: Any, fair: float | None = None, ax: Axes | None = None
+) -> Axes:
     """Draw a group's share of the training rows over the rounds, and the fair mixture's share as a line.
 
     `frame` has the columns `scheme`, `trial`, `round`, `group`, `share`.
     """
+    axes = axes_of(ax, axes)
     with style():
         _over_trials(axes, frame[frame["group"] == group], "share", "round")
         if fair is not None:
             axes.axhline(fair, **DASHED, label="fair mixture")
         axes.set_ylim(0, 1)
-        return finish(axes, f"Share of group {group} in the training set", "round", "share")
+        title = f"Share of group {group} in the training set"
+        return finish(axes, title, "round", f"share of group {group}")
 
 
-def plot_shares(frame: pd.DataFrame, axes: Axes, *, scheme: str) -> Axes:
+def plot_shares(frame: pd.DataFrame, axes: Axes | None = None, *, scheme: str, ax: Axes | None = None) -> Axes:
     """Draw each group's share of the training rows over the rounds of one scheme; `frame` as of `plot_mixture`."""
+    axes = axes_of(ax, axes)
     mine = frame[frame["scheme"] == scheme]
     with style():
         _over_trials(axes, mine.assign(scheme=mine["group"]), "share", "round")
         axes.set_ylim(0, 1)
-        return finish(axes, f"Mixture of the training set, {scheme}", "round", "share")
+        return finish(axes, f"Mixture of the training set, {scheme}", "round", "share of the rows")
 
 
-def plot_worst_risk(frame: pd.DataFrame, axes: Axes, *, value: str = "test_risk", x: str = "round") -> Axes:
-    """Draw the worst-off group's risk over the rounds (or `x="labels"`)."""
+def plot_worst_risk(
+    frame: pd.DataFrame,
+    axes: Axes | None = None,
+    *,
+    value: str = "test_risk",
+    x: str = "round",
+    against: str | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the worst-off group's risk over the rounds (or `x="labels"`).
+
+    With `against`, draw by how much it is above the risk of that scheme in the same trial: differences that are small
+    against those between trials are seen.
+    """
+    axes = axes_of(ax, axes)
     worst: Any = frame.groupby(["scheme", "trial", x], sort=False, as_index=False)[value].max()
+    title, up = "Risk of the worst-off group", "risk"
+    if against is not None:
+        table = worst.pivot_table(index=["trial", x], columns="scheme", values=value, sort=False)
+        worst = table.sub(table[against], axis=0).stack().rename(value).reset_index()
+        title, up = f"Risk above that of {against}", "difference of risks"
     with style():
         _over_trials(axes, worst, value, x)
-        return finish(axes, "Risk of the worst-off group", x, "risk")
+        return finish(axes, title, x, up)
 
 
-def plot_risk_curves(frame: pd.DataFrame, axes: Axes, *, fair: float, title: str) -> Axes:
+def plot_risk_curves(
+    frame: pd.DataFrame, axes: Axes | None = None, *, fair: float, title: str, ax: Axes | None = None
+) -> Axes:
     """Draw each group's risk against the first group's share of the training set, exact (lines) and measured (dots).
 
     `frame` has the columns `share`, `group`, `exact`, `measured`.
     """
+    axes = axes_of(ax, axes)
     names = list(dict.fromkeys(frame["group"]))
     with style():
         for name, look in looks(names).items():
@@ -71,16 +99,20 @@ def plot_risk_curves(frame: pd.DataFrame, axes: Axes, *, fair: float, title: str
             axes.plot(part["share"], part["exact"], label=f"group {name}", **{**look, "marker": ""})
             axes.plot(part["share"], part["measured"], **{**look, "linestyle": ""})
         axes.axvline(fair, **DASHED, label="fair mixture")
-        return finish(axes, title, f"share of group {names[0]}", "risk")
+        return finish(axes, title, f"share of group {names[0]} in the training set", "risk")
 
 
-def plot_collection(frame: pd.DataFrame, across: Any) -> None:
-    """Draw one collection on two axes: the mixture as stacked shares, and each group's validation risk, over the
-    rounds.
+def plot_collection(frame: pd.DataFrame, across: Any = None, *, ax: Any = None) -> Figure:
+    """Draw one collection side by side: the mixture as stacked shares, and each group's validation risk, over the
+    rounds; return the figure.
 
     Of many groups, the six with the highest or an unknown risk at the end are shown; the others share one area.
+
+    Parameters
+    ----------
+    ax : two axes to draw in, as `across` of older programs; without them the picture has a figure of its own.
     """
-    left, right = np.asarray(across).ravel()[:2]
+    left, right = panels_of(across if ax is None else ax, 2, width=9.5, height=3.6)
     shares = frame.pivot_table(index="round", columns="group", values="share", sort=False)
     risks = frame.pivot_table(index="round", columns="group", values="risk", sort=False)
     risks = risks.reindex(index=shares.index, columns=shares.columns)  # a group without a known risk has a share
@@ -101,10 +133,9 @@ def plot_collection(frame: pd.DataFrame, across: Any) -> None:
             stack.set_hatch(hatch)
             stack.set_edgecolor("white")
         left.set_ylim(0, 1)
-        finish(left, "Mixture of the training set", "round", "share", legend=False)
+        finish(left, "Mixture of the training set", "round", "share of the rows")
         for group, text, way in zip(shown, texts, ways, strict=True):
             label = text if risks[group].notna().any() else f"{text} (unknown)"
             right.plot(risks.index, risks[group], label=label, markevery=max(1, len(risks) // 8), **way)
-        finish(right, "Validation risk", "round", "risk", legend=False)
-        for axes in (left, right):
-            axes.legend(fontsize=8.5, frameon=True, framealpha=0.85, edgecolor="none")
+        finish(right, "Validation risk by group", "round", "risk")
+    return left.get_figure(root=True)  # type: ignore[return-value]

@@ -1,51 +1,111 @@
-"""Pictures of similar treatment: a history in, a figure out; nothing is computed here but means over replications."""
+"""Pictures of similar treatment: a history in, matplotlib axes or a figure out; nothing is computed here but means
+over replications."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from evenhand.plots.style import curve, figure, finish, looks, over_replications, style
+from evenhand.plots.axes import one_of, panels_of
+from evenhand.plots.ends import name_ends, short
+from evenhand.plots.style import HEIGHT, WIDTH, curve, finish, looks, over_replications, style
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = ["plot_total", "plot_violations"]
 
 NAMES = {
-    "regret": "Regret to the best fair policy",
-    "violations": "Pairs treated more differently than distance + epsilon",
-    "violations_above_zero": "Pairs treated more differently than their distance",
+    "regret": ("Regret to the best fair policy", "cumulative regret (expected reward)"),
+    "violations": ("Pairs treated more differently than distance + epsilon", "violations, cumulative (pairs)"),
+    "violations_above_zero": ("Pairs treated more differently than their distance", "violations, cumulative (pairs)"),
 }
+WIDE = 100.0
+"""From here on a logarithmic axis shows more than a linear one."""
 
 
-def plot_total(history: Any, variable: str, *, log: bool = False) -> Figure:
-    """Draw a cumulative variable over time for each policy: mean over replications, band of two standard errors."""
-    drawn, axes = figure()
+@overload
+def plot_total(history: Any, variable: str, *, log: bool = False, ax: None = None) -> Figure: ...
+
+
+@overload
+def plot_total(history: Any, variable: str, *, log: bool = False, ax: Axes) -> Axes: ...
+
+
+def plot_total(history: Any, variable: str, *, log: bool = False, ax: Axes | None = None) -> Any:
+    """Draw a cumulative variable over time for each policy: mean over replications, band of two standard errors.
+
+    Lines are named at their ends, with their last means. With `log`, rounds are on a logarithmic axis, and so is the
+    variable where it grows beyond 100.
+
+    Parameters
+    ----------
+    ax : axes to draw in, which are returned; without them the picture has a figure of its own, which is returned.
+    """
+    one_of("variable", "a variable of the history", variable, history.data_vars)
+    axes = panels_of(ax, 1, width=WIDTH, height=HEIGHT)[0]
+    means = history[variable].mean("replication")
+    counts = variable != "regret"
+    looked = looks([str(name) for name in history.policy.values])
     rounds = history["round"].values
     with style():
-        for name, look in looks([str(name) for name in history.policy.values]).items():
+        for name, look in looked.items():
             middle, error = over_replications(history[variable].sel(policy=name))
-            curve(axes, rounds, middle, error, look, label=name, markevery=max(1, len(rounds) // 8))
+            least = 0.0 if counts else -np.inf
+            curve(axes, rounds, middle, error, look, least=least, markevery=max(1, len(rounds) // 8))
         if log:
             axes.set_xscale("log")
-            axes.set_yscale("symlog", linthresh=1.0)
-        finish(axes, NAMES.get(variable, variable), "round", "so far")
-    return drawn
+            _widen(axes, means.values)
+        elif counts:
+            axes.set_ylim(bottom=0.0)
+        ends = {name: float(means.sel(policy=name)[-1]) for name in looked}
+        texts = {name: f"{name}: {short(end)}" for name, end in ends.items()}
+        name_ends(axes, texts, ends, {name: look["color"] for name, look in looked.items()})
+        title, up = NAMES.get(variable, (variable, variable))
+        finish(axes, title, "round", up, legend=False)
+    return axes.get_figure(root=True) if ax is None else axes
 
 
-def plot_violations(histories: dict[tuple[int, int], Any]) -> Figure:
-    """Draw violations over time, a panel a dimension and a line a number of individuals."""
+def _widen(axes: Axes, means: Any) -> None:
+    """Make the values' axis logarithmic where they are large, without decades in which nothing is drawn."""
+    if np.abs(means).max() <= WIDE:
+        return
+    if means.min() > 0:
+        axes.set_yscale("log")
+        axes.set_ylim(bottom=means.min() / 2)
+        return
+    ends = np.abs(means[..., -1])
+    linear = min(WIDE, 10.0 ** np.floor(np.log10(ends[ends > 1].min())))
+    axes.set_yscale("symlog", linthresh=linear)
+    if means.min() >= 0:
+        axes.set_ylim(bottom=-linear / 10)  # a line at zero is seen
+
+
+def plot_violations(histories: dict[tuple[int, int], Any], *, ax: Any = None) -> Figure:
+    """Draw violations over time, a panel a dimension and a line a number of individuals; return the figure.
+
+    Parameters
+    ----------
+    histories : by dimension and number of individuals.
+    ax : as many axes as there are dimensions; without them the picture has a figure of its own.
+    """
     dimensions = sorted({d for d, _ in histories})
-    drawn, panels = figure(width=3.6 * len(dimensions), columns=len(dimensions))
+    panels = panels_of(ax, len(dimensions), width=3.4 * len(dimensions), height=3.4)
     with style():
-        for d, axes in zip(dimensions, np.atleast_1d(panels), strict=True):
+        for d, axes in zip(dimensions, panels, strict=True):
             sizes = sorted(k for own, k in histories if own == d)
-            for k, look in zip(sizes, looks([str(k) for k in sizes]).values(), strict=True):
+            looked, ends = dict(zip(sizes, looks([str(k) for k in sizes]).values(), strict=True)), {}
+            for k, look in looked.items():
                 counts = histories[d, k].violations.isel(policy=0).mean("replication")
                 rounds = counts["round"].values
-                axes.plot(rounds, counts, label=f"k = {k}", markevery=max(1, len(rounds) // 6), **look)
+                axes.plot(rounds, counts, markevery=max(1, len(rounds) // 6), **look)
+                ends[k] = float(counts[-1])
             axes.set_xscale("log")
-            finish(axes, f"Violations above epsilon, d = {d}", "round", "so far")
-    return drawn
+            axes.set_ylim(bottom=0.0)
+            texts = {k: f"k = {k}" for k in sizes}
+            name_ends(axes, texts, ends, {k: look["color"] for k, look in looked.items()})
+            up = "violations above epsilon (pairs)" if axes is panels[0] else ""
+            finish(axes, f"{d} features, k individuals", "round", up, legend=False)
+    return panels[0].get_figure(root=True)  # type: ignore[return-value]

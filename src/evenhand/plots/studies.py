@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from evenhand.plots.style import DASHED, figure, finish, looks, plain, style
+from evenhand.plots.axes import axes_of
+from evenhand.plots.ends import GAP, name_ends
+from evenhand.plots.style import DASHED, finish, looks, plain, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_course", "plot_owed"]
+__all__ = ["GAP", "plot_course", "plot_owed"]
 
 SHOWN = 6
 """Lines that can be told apart without colour; of more arms the rest is grey."""
 LABEL = 20
 """Signs of a label that are shown."""
-GAP = 0.06
-"""Between two texts, in heights of the picture."""
 
 
 def plot_course(
@@ -30,6 +30,8 @@ def plot_course(
     labels: Sequence[Any],
     promised: ArrayLike | None = None,
     axes: Axes | None = None,
+    *,
+    ax: Axes | None = None,
 ) -> Axes:
     """Draw each arm's share of the decisions over time, and what it was promised.
 
@@ -42,7 +44,7 @@ def plot_course(
 
     Shares of the first tenth of the moments, when they still jump, may leave the picture above.
     """
-    axes = figure()[1] if axes is None else axes
+    axes = axes_of(ax, axes)
     times = np.asarray(rounds, dtype=float)
     shares = np.asarray(counts, dtype=float) / np.maximum(times, 1.0)[:, None]
     owed = np.zeros(len(labels)) if promised is None else np.asarray(promised, dtype=float)
@@ -54,16 +56,23 @@ def plot_course(
         axes.set_ylim(0.0, min(1.15 * settled, 1.02) or 1.0)
         texts = {}
         for arm in drawn:
-            promise = f", promised {owed[arm]:.3g}" if owed[arm] else ""
-            texts[arm] = f"{plain(labels[arm], LABEL)} {shares[-1, arm]:.3g}{promise}"
-        _name_ends(axes, shares[-1], drawn, texts)
-        title = "Shares of the decisions" + (" and what is promised (black dots)" if owed.any() else "")
+            has, promise = ("has ", f", promised {owed[arm]:.3g}") if owed[arm] else ("", "")
+            texts[arm] = f"{plain(labels[arm], LABEL)} {has}{shares[-1, arm]:.3g}{promise}"
+        axes.set_xlim(left=min(float(len(labels)), times[-1] / 20))  # before, shares jump from arm to arm
+        _name_lines(axes, texts, shares[-1], drawn)
+        title = "Share of the decisions by arm" + (" (dashed: promised)" if owed.any() else "")
         title += _named(labels, "furthest from their promise" if owed.any() else "with the largest shares")
         return finish(axes, title, "decision", "share of the decisions so far", legend=False)
 
 
 def plot_owed(
-    rounds: ArrayLike, owed: ArrayLike, labels: Sequence[Any], limit: float | None, axes: Axes | None = None
+    rounds: ArrayLike,
+    owed: ArrayLike,
+    labels: Sequence[Any],
+    limit: float | None,
+    axes: Axes | None = None,
+    *,
+    ax: Axes | None = None,
 ) -> Axes:
     """Draw by how many decisions arms were behind their shares over time; who is far ahead leaves the picture below.
 
@@ -74,7 +83,7 @@ def plot_owed(
     labels : the arms (n_arms,).
     limit : from here on the promise is broken; None where it is not kept at every round.
     """
-    axes = figure()[1] if axes is None else axes
+    axes = axes_of(ax, axes)
     behind = np.asarray(owed, dtype=float)
     with style():
         drawn = _lines(axes, np.asarray(rounds, dtype=float), behind, behind[-1])
@@ -90,12 +99,12 @@ def plot_owed(
                 fontsize=8,
             )
         texts = {arm: f"{plain(labels[arm], LABEL)} {behind[-1, arm]:+.3g}" for arm in drawn}
-        _name_ends(axes, behind[-1], drawn, texts)
+        _name_lines(axes, texts, behind[-1], drawn)
         return finish(
             axes,
-            "How far behind their shares, at most in each stretch" + _named(labels, "furthest behind now"),
+            "How far arms are behind their shares" + _named(labels, "furthest behind now"),
             "decision",
-            "decisions behind the share",
+            "decisions behind the share (stretch's largest)",
             legend=False,
         )
 
@@ -112,32 +121,10 @@ def _lines(axes: Axes, times: Any, values: Any, weight: Any) -> dict[int, dict[s
     return drawn
 
 
+def _name_lines(axes: Axes, texts: dict[int, str], last: Any, drawn: dict[int, dict[str, Any]]) -> None:
+    name_ends(axes, texts, {arm: last[arm] for arm in drawn}, {arm: look["color"] for arm, look in drawn.items()})
+
+
 def _named(labels: Sequence[Any], which: str) -> str:
     """Say which arms are named, where not all are."""
     return "" if len(labels) <= SHOWN else f"\nnamed: the {SHOWN} of {len(labels)} {which}"
-
-
-def _name_ends(axes: Axes, ends: Any, drawn: dict[int, dict[str, Any]], texts: dict[int, str]) -> None:
-    """Write each text beside the end of its line, none over another."""
-    low, high = axes.get_ylim()
-    places = {arm: float(np.clip((ends[arm] - low) / (high - low), 0.0, 1.0)) for arm in drawn}
-    at = -1.0
-    for left, arm in zip(range(len(places), 0, -1), sorted(places, key=lambda arm: places[arm]), strict=True):
-        at = max(at + GAP, min(places[arm], 1.0 - GAP * (left - 1)))
-        axes.annotate(
-            texts[arm],
-            (1.0, places[arm]),
-            xytext=(1.04, at),
-            xycoords="axes fraction",
-            va="center",
-            fontsize=8.5,
-            color=drawn[arm]["color"],
-            arrowprops={
-                "arrowstyle": "-",
-                "relpos": (0.0, 0.5),
-                "shrinkA": 1,
-                "shrinkB": 1,
-                "color": drawn[arm]["color"],
-                "linewidth": 0.6,
-            },
-        )

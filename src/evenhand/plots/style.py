@@ -6,20 +6,45 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import cycle
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+
+from evenhand.labels import label_texts
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-__all__ = ["DASHED", "HATCHES", "bars", "curve", "figure", "finish", "looks", "over_replications", "plain", "style"]
+__all__ = [
+    "DASHED",
+    "HATCHES",
+    "HEIGHT",
+    "WIDTH",
+    "bars",
+    "curve",
+    "figure",
+    "finish",
+    "looks",
+    "name_arms",
+    "one_legend",
+    "over_replications",
+    "place_legend",
+    "plain",
+    "style",
+]
 
 SHADES = ("#1b4f8f", "#c8651b", "#2f7d4f", "#7a3b8f", "#8a6d1d", "#555555")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)))
 MARKERS = ("o", "s", "^", "D", "v", "P")
+WIDTH, HEIGHT = 7.2, 3.8
+"""Inches of a picture with one panel."""
 HATCHES = ("", "///", "...", "xxx", "\\\\\\", "+++")
+BARS = 60
+"""Bars that are wide enough to be told apart by their hatches."""
+NAMED = 60
+"""Arms whose names have room below a picture."""
 DASHED: dict[str, Any] = {"color": "black", "linewidth": 1.0, "linestyle": (0, (2, 2))}
 """A line that is no curve: a limit, a target, zero."""
 
@@ -55,7 +80,14 @@ def style() -> Iterator[None]:
         yield
 
 
-def figure(width: float = 6.2, height: float = 3.8, columns: int = 1) -> Any:
+def figure(
+    width: float = WIDTH,
+    height: float = HEIGHT,
+    columns: int = 1,
+    *,
+    rows: int = 1,
+    share_y: bool | Literal["row"] = False,
+) -> Any:
     """Return a figure and its axes (an array where there are several), without touching pyplot's state."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -63,14 +95,17 @@ def figure(width: float = 6.2, height: float = 3.8, columns: int = 1) -> Any:
     with style():
         drawn = Figure(figsize=(width, height))
         FigureCanvasAgg(drawn)
-        return drawn, drawn.subplots(1, columns)
+        return drawn, drawn.subplots(rows, columns, sharey=share_y)
 
 
-def curve(axes: Axes, x: Any, middle: Any, error: Any, look: dict[str, Any], **line: Any) -> None:
-    """Draw a line, and a band of two of its errors around it where these are known."""
+def curve(
+    axes: Axes, x: Any, middle: Any, error: Any, look: dict[str, Any], *, least: float = -np.inf, **line: Any
+) -> None:
+    """Draw a line, and a band of two of its errors around it where these are known, cut off below `least`."""
     axes.plot(x, middle, **{**look, **line})
     if error is not None:
-        axes.fill_between(x, middle - 2 * error, middle + 2 * error, color=look["color"], alpha=0.15, linewidth=0)
+        low = np.maximum(middle - 2 * error, least)
+        axes.fill_between(x, low, middle + 2 * error, color=look["color"], alpha=0.15, linewidth=0)
 
 
 def over_replications(values: xr.DataArray) -> tuple[Any, Any]:
@@ -81,17 +116,34 @@ def over_replications(values: xr.DataArray) -> tuple[Any, Any]:
 
 
 def bars(axes: Axes, heights: dict[str, Any], target: Any, target_name: str) -> Any:
-    """Draw a group of bars for each position, one bar a name, and a mark at each target; return the positions."""
+    """Draw a group of bars for each position, one bar a name, and a mark at each target; return the positions.
+
+    Where the bars would be too thin to be told apart, dots stand in their place.
+    """
     width = 0.8 / len(heights)
     across = np.arange(len(next(iter(heights.values()))))
+    thin = len(heights) > 1 and len(heights) * len(across) > BARS
     for i, (name, look) in enumerate(looks(list(heights)).items()):
         at = across - 0.4 + width * (i + 0.5)
-        dressed = {"color": look["color"], "alpha": 0.75, "hatch": HATCHES[i % 6], "edgecolor": "white"}
-        axes.bar(at, heights[name], width, label=name, **dressed)
+        if thin:
+            axes.plot(at, heights[name], label=name, **{**look, "linestyle": "", "markersize": 4.5})
+        else:
+            dressed = {"color": look["color"], "alpha": 0.75, "hatch": HATCHES[i % 6], "edgecolor": "white"}
+            axes.bar(at, heights[name], width, label=name, **dressed)
     if target is not None:
         axes.hlines(target, across - 0.45, across + 0.45, color="black", linewidth=2.0, label=target_name)
-    axes.grid(axis="x", visible=False)
+    axes.set_ylim(bottom=0.0)
+    axes.grid(axis="x", visible=thin)
     return across
+
+
+def name_arms(axes: Axes, across: Any, arms: list[Any]) -> None:
+    """Write the arms below their positions, of very many every second, third, ..."""
+    labels = [plain(text, 24) for text in label_texts(arms)]
+    crowded = len(labels) > 12 or max(map(len, labels)) > 6
+    every = -(-len(labels) // NAMED)
+    axes.set_xticks(across[::every], labels[::every], rotation=90 if crowded else 0, fontsize=8 if crowded else 9)
+    axes.set_xlim(-0.6, len(labels) - 0.4)
 
 
 def plain(label: object, most: int) -> str:
@@ -114,5 +166,28 @@ def finish(axes: Axes, title: str, across: str, up: str, *, legend: bool = True)
     axes.set_xlabel(across)
     axes.set_ylabel(up)
     if legend:
-        axes.legend(fontsize=8.5)
+        place_legend(axes)
     return axes
+
+
+def place_legend(axes: Axes) -> None:
+    """Put the legend beside the axes where the figure's layout makes room for it, otherwise inside them."""
+    if not axes.get_legend_handles_labels()[0]:
+        return
+    figure = axes.get_figure(root=True)
+    beside = figure is not None and figure.get_layout_engine() is not None
+    place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)} if beside else {"loc": "best"}
+    axes.legend(fontsize=8.5, handlelength=3.0, **place)
+
+
+def one_legend(figure: Figure, columns: int = 4) -> None:
+    """Put one legend below all panels in place of one in each."""
+    found: dict[str, Any] = {}
+    for axes in figure.axes:
+        handles, labels = axes.get_legend_handles_labels()
+        found |= dict(zip(labels, handles, strict=True))
+        if (own := axes.get_legend()) is not None:
+            own.remove()
+    with style():
+        place: dict[str, Any] = {"loc": "outside lower center", "ncols": columns, "handlelength": 3.0}
+        figure.legend(found.values(), found.keys(), fontsize=8.5, **place)

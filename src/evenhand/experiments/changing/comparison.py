@@ -74,8 +74,8 @@ def _draw(history: Any, world: ChangingArms) -> Figure:
     from evenhand.plots import plot_regret
     from evenhand.plots.style import DASHED, figure
 
-    drawn, axes = figure(width=7.2, height=4.4)
-    plot_regret(history, axes)
+    drawn, axes = figure(width=8.4, height=4.0)
+    plot_regret(history, ax=axes)
     for change in world.changes:
         axes.axvline(change, zorder=0.5, **DASHED)
     axes.set_title("Regret against the best arm of each round; dashed: the means change", loc="left", fontsize=10.5)

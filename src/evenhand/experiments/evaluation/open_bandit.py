@@ -100,10 +100,11 @@ def _value(log: pd.DataFrame, policy: Any, estimator: Any, anytime: bool = True)
 
 def _draw(found: Evaluation, truth: float, campaign: str) -> Any:
     from evenhand.plots import plot_evaluation
-    from evenhand.plots.style import figure
+    from evenhand.plots.style import figure, place_legend
 
     drawn, axes = figure()
-    plot_evaluation(found, axes)
-    axes.axhline(truth, color="black", linewidth=1.0)
-    axes.set_title(f"Open Bandit, {campaign}: value from the random log; line: own clicks", loc="left", fontsize=10.5)
+    plot_evaluation(found, ax=axes)
+    axes.axhline(truth, color="black", linewidth=1.0, label=f"Thompson sampling's own clicks: {truth:.4g}")
+    axes.set_title(f"Open Bandit, {campaign}: Thompson sampling from the random log", loc="left", fontsize=10.5)
+    place_legend(axes)
     return drawn

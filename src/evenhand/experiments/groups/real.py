@@ -137,13 +137,15 @@ def _verdicts(table: pd.DataFrame, preset: str, settings: RealData) -> Iterator[
 
 def _draw(table: pd.DataFrame, settings: RealData) -> Figure:
     from evenhand.plots.groups import plot_sweep
-    from evenhand.plots.style import figure
+    from evenhand.plots.style import figure, one_legend
 
-    drawn, axes = figure(width=11.0, height=4.2, columns=2)
+    drawn, (share, loss) = figure(width=9.5, height=4.4, columns=2)
     own = table[(table["preset"] == settings.presets[0]) & np.isclose(table["delta"], settings.deltas[0])]
     title = f"{settings.data.replace('_', ' ')}, delta = {settings.deltas[0]}"
-    plot_sweep(own, axes[0], measures={"share": "-"}, across="horizon T", up="share of sensitive pulls", title=title)
-    losses = own.drop(columns="arm_share")
-    up = "perceived regret a round"
-    plot_sweep(losses, axes[1], measures={"perceived regret": "-"}, across="horizon T", up=up, title=title)
+    across, up, lost = "horizon T", "share of sensitive pulls", "perceived regret a round"
+    plot_sweep(own, measures={"share": "-"}, across=across, up=up, title=f"Share of sensitive pulls\n{title}", ax=share)
+    own = own.drop(columns="arm_share")
+    measures, title = {"perceived regret": "-"}, f"Perceived regret a round\n{title}"
+    plot_sweep(own, measures=measures, across=across, up=lost, title=title, ax=loss)
+    one_legend(drawn, 3)
     return drawn

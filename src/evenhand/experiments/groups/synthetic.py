@@ -90,19 +90,19 @@ TRIO = ((FAIR, "true regret"), (BLIND, "biased regret"), (NAIVE, "true regret"))
 
 def shares(settings: Sweep, runner: Runner) -> Report:
     """Draw the sensitive share of the pulls and judge what is said about it."""
-    return _report(settings, runner, {"share": "-"}, "share of sensitive pulls", _about_shares)
+    return _report(settings, runner, {"share": "share of sensitive pulls"}, _about_shares)
 
 
 def regrets(settings: Sweep, runner: Runner) -> Report:
     """Draw biased and true regret a round and judge what is said about them."""
-    return _report(settings, runner, {"biased regret": "-", "true regret": "--"}, "regret a round", _about_regrets)
+    drawn = {name: f"{name} a round" for name in ("biased regret", "true regret")}
+    return _report(settings, runner, drawn, _about_regrets)
 
 
 def _report(
     settings: Sweep,
     runner: Runner,
     measures: dict[str, str],
-    up: str,
     judge: Callable[[Sweep, pd.DataFrame, str], Iterator[Verdict]],
 ) -> Report:
     table = sweep(settings, runner)
@@ -111,7 +111,7 @@ def _report(
     for title, own in panels.items():
         settled = own[own["value"] >= SETTLED] if settings.vary == "rounds" else own
         report.verdicts += judge(settings, settled, title)
-    report.figures[next(iter(measures)).replace(" ", "_")] = _draw(settings, panels, measures, up)
+    report.figures[next(iter(measures)).replace(" ", "_")] = _draw(settings, panels, measures)
     return report
 
 
@@ -123,14 +123,22 @@ def _panels(settings: Sweep, table: pd.DataFrame) -> Iterator[tuple[str, pd.Data
             yield f"{d}{preset}'s reading".replace("authors's", "authors'"), own
 
 
-def _draw(settings: Sweep, panels: dict[str, Any], measures: dict[str, str], up: str) -> Figure:
+def _draw(settings: Sweep, panels: dict[str, Any], measures: dict[str, str]) -> Figure:
+    """Draw a row for each measure and a column for each panel; of one panel, its measures beside each other."""
     from evenhand.plots.groups import plot_sweep
-    from evenhand.plots.style import figure
+    from evenhand.plots.style import figure, one_legend
 
-    drawn, axes = figure(width=5.8 * len(panels), height=4.4, columns=len(panels))
-    for axis, (title, own) in zip(np.atleast_1d(axes), panels.items(), strict=True):
-        shown = own if "share" in measures else own.drop(columns="arm_share")
-        plot_sweep(shown, axis, measures=measures, across=NAMES[settings.vary], up=up, title=title)
+    cells = [(measure, title) for measure in measures for title in panels]
+    columns = max(len(panels), len(cells) // len(panels))
+    rows = len(cells) // columns
+    width = 4.75 * columns if columns > 1 else 6.2
+    drawn, axes = figure(width, 0.9 + 3.2 * rows, columns, rows=rows, share_y="row")
+    for axis, (measure, title) in zip(np.ravel(axes), cells, strict=True):
+        shown = panels[title] if measure == "share" else panels[title].drop(columns="arm_share")
+        up = measures[measure]
+        said = f"{up[0].upper()}{up[1:]}\n{title}"
+        plot_sweep(shown, measures={measure: "-"}, across=NAMES[settings.vary], up=up, title=said, ax=axis)
+    one_legend(drawn, 3)
     return drawn
 
 

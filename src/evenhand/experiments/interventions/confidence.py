@@ -181,6 +181,6 @@ def _picture(shares: pd.DataFrame, problem: str) -> Any:
     rows = shares[shares["problem"] == problem].copy()
     rows["error"] = np.where(rows["search"].isin(TESTED), 1.0 - rows["answered"] + rows["wrong"], rows["wrong"])
     rows["error_low"], rows["error_high"] = wilson(rows["error"] * rows["runs"], rows["runs"])
-    picture = drawn(rows, f"No right answer: {problem}")
+    picture = drawn(rows, f"No right answer given ({problem})")
     picture.axes[0].set_xscale("log")
     return picture

@@ -32,6 +32,18 @@ SEARCHES: dict[str, Callable[..., Search]] = {
     "normal": partial(CSR, evidence="normal"),
 }
 """Searches by the names of the paper, and the tested forms by their evidence, of a problem, `tolerance`, `budget`."""
+MEANINGS = {
+    "CSR-V1": "CSR-V1 (no re-use)",
+    "CSR-V2": "CSR-V2 (re-use)",
+    "TS-V1": "TS-V1 (two stages, no re-use)",
+    "TS-V2": "TS-V2 (two stages, re-use)",
+    "SRIS-V2": "SRIS-V2 (no constraint)",
+    "OneShot": "OneShot (no phases)",
+    "CSR pooled": "CSR pooled (ours)",
+    "exact": "exact evidence (ours)",
+    "normal": "normal evidence (ours)",
+}
+"""What a picture calls them."""
 
 
 def error_curves(
@@ -58,8 +70,8 @@ def error_curves(
 
 def drawn(curves: pd.DataFrame, title: str) -> Any:
     """Return the figure of a set of curves."""
-    picture, axes = figure()
-    plot_errors(curves, axes, title=title)
+    picture, axes = figure(8.0, 3.8)
+    plot_errors(curves.assign(search=curves["search"].replace(MEANINGS)), title=title, ax=axes)
     return picture
 
 

@@ -20,7 +20,7 @@ from evenhand.interventions import CSR, CausalModel, Problem
 from evenhand.interventions.fitting import dirichlet
 from evenhand.interventions.means import group_means
 from evenhand.plots.interventions import plot_errors
-from evenhand.plots.style import figure
+from evenhand.plots.style import DASHED, figure, place_legend
 from evenhand.rng import child
 
 __all__ = ["intervals", "logs"]
@@ -208,8 +208,9 @@ def _picture(runs: pd.DataFrame) -> Any:
         low, high = wilson(missed * len(runs) / len(missed), pd.Series(len(runs) / len(missed), missed.index))
         ends = {"error": missed, "error_low": low, "error_high": high}
         frames.append(pd.DataFrame(ends).reset_index(names="budget").assign(search=name))
-    plot_errors(pd.concat(frames), axes, title="Intervals of 95 % that miss the truth")
+    plot_errors(pd.concat(frames), title="Intervals of 95 % that miss the truth", ax=axes)
     axes.set_xscale("log")
-    axes.set_xlabel("rows of data")
-    axes.set_ylim(0.0, 0.3)
+    axes.set(xlabel="rows of data", ylabel="share of intervals", ylim=(0.0, 0.15))
+    axes.axhline(0.05, label="stated: 0.05", **DASHED)
+    place_legend(axes)
     return drawn

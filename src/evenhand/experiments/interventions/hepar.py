@@ -55,7 +55,7 @@ def hepar2(settings: dict[str, Any], runner: Runner) -> Report:
         error = standard_error(curves, "CSR-V2", "TS-V2")
         kept.append(error_at(curves, "CSR-V2") < error_at(curves, "TS-V2") - 2 * error)
         parts.append(f"{coding}: {shown(curves, NAMES)}, standard error {error:.3f}")
-        title = f"Wrong candidate named, carcinoma {coding}"
+        title = f"HEPAR II: wrong candidate named (outcome: carcinoma {coding})"
         figures[f"errors-{coding[:-4].strip()}"] = drawn(curves, title)
     every = np.concatenate(gaps)
     ratio = np.median([np.median(one / other) for one, other in divergences])

@@ -117,13 +117,14 @@ def _verdicts(table: pd.DataFrame, history: Any, settings: Fig2, reading: str) -
 
 
 def _draw(tables: list[pd.DataFrame]) -> Figure:
-    from evenhand.plots.style import SHADES, figure, finish, style
+    from evenhand.plots.style import SHADES, figure, finish, one_legend, style
 
-    drawn, (left, right) = figure(width=10.0, columns=2)
+    drawn, (left, right) = figure(width=9.5, height=4.4, columns=2)
     with style():
-        for table, shade, dash, marker in zip(tables, SHADES, ("-", "--"), ("o", "s"), strict=False):
+        for table, shade, dash, marker, size in zip(tables, SHADES, ("-", "--"), ("o", "s"), (8, 3.5), strict=False):
             name = f"Fair-UCB, {table.reading.iloc[0]}"
-            look = {"color": shade, "linestyle": dash, "marker": marker, "markersize": 4}
+            fill = "none" if marker == "o" else "full"  # seen around the other, where both lines are one
+            look = {"color": shade, "linestyle": dash, "marker": marker, "markersize": size, "fillstyle": fill}
             left.errorbar(table.alpha, table.regret, 2 * table.standard_error, label=name, capsize=2, **look)
             left.axhline(
                 table.ucb1_regret.iloc[0],
@@ -133,7 +134,8 @@ def _draw(tables: list[pd.DataFrame]) -> Figure:
                 label=f"UCB1, {table.reading.iloc[0]}",
             )
             right.plot(table.alpha, table.worst_shortfall, label=name, **look)
-        right.plot(table.alpha, table.alpha, color="black", linewidth=1, linestyle=(0, (2, 2)), label="alpha")
-        finish(left, "Regret against the tolerance", "alpha (pulls)", "regret at T")
-        finish(right, "Largest violation against the tolerance", "alpha (pulls)", "worst shortfall (pulls)")
+        right.plot(table.alpha, table.alpha, color="black", linewidth=1, linestyle=(0, (2, 2)), label="tolerance alpha")
+        finish(left, "Regret against the tolerance", "tolerance alpha (pulls)", "regret at T")
+        finish(right, "Largest violation against the tolerance", "tolerance alpha (pulls)", "worst shortfall (pulls)")
+    one_legend(drawn, 3)
     return drawn

@@ -114,10 +114,12 @@ def _verdicts(history: Any, gaps: np.ndarray, lfg: list[str], settings: Fig3, re
 
 def _draw(histories: dict[str, Any]) -> Figure:
     from evenhand.plots import plot_regret
-    from evenhand.plots.style import figure
+    from evenhand.plots.style import figure, one_legend
 
-    drawn, axes = figure(width=10.5, height=4.2, columns=2)
-    for panel, (reading, history) in zip(axes, histories.items(), strict=True):
-        plot_regret(history, panel, variable="r_regret", log=True)
-        panel.set_title(f"r-regret, Instance 1 ({reading})", loc="left", fontsize=10.5)
+    drawn, panels = figure(width=9.5, height=4.4, columns=2, share_y=True)
+    for panel, (reading, history) in zip(panels, histories.items(), strict=True):
+        plot_regret(history, ax=panel, variable="r_regret", log=True)
+        panel.set_title(f"Regret under the promise, Instance 1,\n{reading}", loc="left", fontsize=10.5)
+    panels[1].set_ylabel("")
+    one_legend(drawn, 3)
     return drawn

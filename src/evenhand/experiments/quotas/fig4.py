@@ -97,9 +97,10 @@ def _verdicts(history: Any, settings: Fig4, etas: dict[str, float]) -> list[Verd
 
 def _draw(history: Any) -> Figure:
     from evenhand.plots import plot_shortfall
-    from evenhand.plots.style import figure
+    from evenhand.plots.style import figure, one_legend
 
-    drawn, axes = figure(width=10.0, columns=2)
-    plot_shortfall(history, axes[0])
-    plot_shortfall(history, axes[1], variable="shortfall")
+    drawn, (ever, now) = figure(width=9.5, height=4.2, columns=2)
+    plot_shortfall(history, ax=ever)
+    plot_shortfall(history, ax=now, variable="shortfall")
+    one_legend(drawn)
     return drawn

@@ -49,9 +49,9 @@ LEVEL = Claim(
 
 def image_report(frame: pd.DataFrame, settings: Images) -> Report:
     """Return the verdicts, tables and pictures of the histories of all schemes and trials."""
-    drawn, across = figure(9.5, 3.8, columns=2)
-    plot_shares(frame, across[0], scheme="A_opt")
-    plot_worst_risk(frame, across[1])
+    drawn, (shares, risks) = figure(11.0, 3.8, columns=2)
+    plot_shares(frame, scheme="A_opt", ax=shares)
+    plot_worst_risk(frame, ax=risks)
     ends = table_1(frame.assign(final_risk=frame["test_risk"])).drop(
         columns=["accuracy_after_refit", "accuracy_after_refit_deviation"]
     )

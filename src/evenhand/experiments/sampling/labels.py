@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from evenhand.experiments.claims import certainty
 from evenhand.experiments.framework import Claim, Report, Runner, Verdict, experiment
 from evenhand.experiments.sampling.settings import Labels
-from evenhand.plots.style import figure
+from evenhand.plots.style import DASHED, SHADES, figure, finish
 from evenhand.rng import child, generator
 from evenhand.sampling import Draw, LabelQueue, LogisticModel, SyntheticModel1
 
@@ -50,6 +50,7 @@ NOISE = Claim(
 ITEMS = 1200
 """Items of each group."""
 FLIPPED = 0.25
+LOOK: dict[str, Any] = {"medianprops": {"color": SHADES[1], "linewidth": 1.6}}
 
 
 @experiment("sampling/labels", "A queue of items to label", full=Labels(), quick=Labels(trials=6, labels=200))
@@ -62,13 +63,13 @@ def labels(settings: Labels, runner: Runner) -> Report:
     frame = pd.DataFrame(found)
     drawn, (bias, share) = figure(9.5, 3.6, columns=2)
     names = {"fixed_bias": "fixed before", "left_bias": "left over", "chosen_bias": "half of the chosen"}
-    bias.boxplot([frame[name] for name in names], tick_labels=list(names.values()))
-    bias.axhline(0.0, lw=0.8, color="0.5")
-    bias.set_ylabel("validation risk minus risk of the pool")
-    bias.set_title("Which items may validate", loc="left", fontsize=10.5)
-    share.boxplot([frame["share"], frame["noisy_share"]], tick_labels=["true labels", f"{FLIPPED:.0%} wrong in u"])
-    share.set_ylabel("share of group v in the training items")
-    share.set_title("Wrong labels in the easy group", loc="left", fontsize=10.5)
+    bias.boxplot([frame[name] for name in names], tick_labels=list(names.values()), **LOOK)
+    bias.axhline(0.0, **DASHED)
+    finish(bias, "Bias by the items that validate", "items that validate", "validation risk minus risk", legend=False)
+    share.boxplot([frame["share"], frame["noisy_share"]], tick_labels=["all true", f"{FLIPPED:.0%} wrong"], **LOOK)
+    title = "Wrong labels in the easy group u draw rows from v"
+    finish(share, title, "labels of group u", "share of group v in the training set", legend=False)
+    share.set_ylim(0, 1)
     return Report(data={"trials": frame}, figures={"labels": drawn}, verdicts=_verdicts(frame, settings))
 
 

@@ -11,7 +11,7 @@ from evenhand.experiments.framework import Claim, Report, Runner, Verdict, exper
 from evenhand.experiments.sampling.settings import Curves, Synthetic
 from evenhand.experiments.sampling.trials import Scheme, run_trials
 from evenhand.plots.sampling import plot_mixture, plot_risk_curves, plot_worst_risk
-from evenhand.plots.style import figure
+from evenhand.plots.style import figure, one_legend
 from evenhand.rng import generator
 from evenhand.sampling import (
     EpsilonGreedySampler,
@@ -106,7 +106,7 @@ def fig1(settings: Curves, runner: Runner) -> Report:
     import pandas as pd
 
     report = Report()
-    drawn, across = figure(9.5, 3.6, columns=2)
+    drawn, across = figure(9.5, 3.9, columns=2, share_y=True)
     for axes, instance in zip(across, INSTANCES, strict=True):
         world = SyntheticModel1(instance=instance)
         rows = []
@@ -124,7 +124,9 @@ def fig1(settings: Curves, runner: Runner) -> Report:
         fair = float(world.fair_mixture()[0])
         report.data[f"curves_{instance}"] = frame
         report.verdicts += _curve_verdicts(world, frame, instance, fair, settings)
-        plot_risk_curves(frame, axes, fair=fair, title=f"Instance {instance}: pi*(u) = {fair:.3f}")
+        title = f"Risk of each group, instance {instance}\nfair mixture: share of u is {fair:.3f}"
+        plot_risk_curves(frame, fair=fair, title=title, ax=axes)
+    one_legend(drawn)
     report.figures["fig1"] = drawn
     return report
 
@@ -171,19 +173,20 @@ def fig2(settings: Synthetic, runner: Runner) -> Report:
     """Run the three schemes, and A_opt from the paper's one-sample start, in both instances."""
     report = Report()
     schemes = {**three_schemes(), "A_opt, one-sample start": _one_sample_start}
-    drawn, across = figure(9.5, 3.6, columns=2)
+    drawn, across = figure(9.5, 3.9, columns=2, share_y=True)
     for axes, instance in zip(across, INSTANCES, strict=True):
         frame = _model_1(schemes, instance, settings, runner)
         fair = float(SyntheticModel1(instance=instance).fair_mixture()[0])
         report.data[f"history_{instance}"] = frame
-        plot_mixture(frame, axes, group="u", fair=fair)
-        axes.set_title(f"Instance {instance}: share of group u", loc="left", fontsize=10.5)
+        plot_mixture(frame, group="u", fair=fair, ax=axes)
+        axes.set_title(f"Share of group u in the training set, instance {instance}", loc="left", fontsize=10.5)
         last = frame[frame["round"] == settings.rounds]
         for name in three_schemes():
             report.verdicts.append(_near(name, last, fair, settings, f"({instance})"))
         starts = last[last["scheme"] == "A_opt, one-sample start"]
         few = (starts.groupby("trial")["share"].min() * settings.rounds <= 10).mean()
         report.verdicts.append(STUCK.verdict(few <= 0.01, f"{few:.0%} of the trials ({instance})", settings))
+    one_legend(drawn, 5)
     report.figures["fig2"] = drawn
     return report
 
@@ -212,13 +215,13 @@ def fig10(settings: Synthetic, runner: Runner) -> Report:
         "epsilon-greedy, 0.5": lambda seed: EpsilonGreedySampler(GROUPS, epsilon=0.5, seed=seed),
         "epsilon-greedy, 0.1": lambda seed: EpsilonGreedySampler(GROUPS, epsilon=0.1, seed=seed),
     }
-    drawn, across = figure(9.5, 3.6, columns=2)
+    drawn, across = figure(9.5, 3.9, columns=2, share_y=True)
     for axes, instance in zip(across, INSTANCES, strict=True):
         frame = _model_1(schemes, instance, settings, runner)
         fair = float(SyntheticModel1(instance=instance).fair_mixture()[0])
         report.data[f"history_{instance}"] = frame
-        plot_mixture(frame, axes, group="u", fair=fair)
-        axes.set_title(f"Instance {instance}: share of group u", loc="left", fontsize=10.5)
+        plot_mixture(frame, group="u", fair=fair, ax=axes)
+        axes.set_title(f"Share of group u in the training set, instance {instance}", loc="left", fontsize=10.5)
         last: Any = frame[(frame["round"] == settings.rounds) & (frame["group"] == "u")].groupby("scheme")["share"]
         shares, errors = last.mean(), last.sem()
         off = (shares - fair).abs()
@@ -230,6 +233,7 @@ def fig10(settings: Synthetic, runner: Runner) -> Report:
         wide, greedy = "A_opt, c0 = 1", "epsilon-greedy, 0.5"
         said = f"A_opt {shares[wide]:.3f}, epsilon-greedy {shares[greedy]:.3f}, fair {fair:.3f} ({instance})"
         report.verdicts.append(DECAYS.verdict(off[wide] <= 0.05 < off[greedy], said, settings))
+    one_legend(drawn, 5)
     report.figures["fig10"] = drawn
     return report
 
@@ -250,10 +254,11 @@ def fig8(settings: Synthetic, runner: Runner) -> Report:
         seed=settings.seed, jobs=runner.jobs,
     )  # fmt: skip
     report = Report(data={"history": frame})
-    drawn, (left, right) = figure(9.5, 3.6, columns=2)
-    plot_mixture(frame, left, group="v")
-    plot_worst_risk(frame[frame["group"] == "v"], right)
+    drawn, (left, right) = figure(9.5, 3.9, columns=2)
+    plot_mixture(frame, group="v", ax=left)
+    plot_worst_risk(frame[frame["group"] == "v"], ax=right)
     right.set_title("Risk of group v", loc="left", fontsize=10.5)
+    one_legend(drawn, 5)
     report.figures["fig8"] = drawn
     last = frame[(frame["round"] == settings.rounds) & (frame["group"] == "v")]
     risks = {name: last[last["scheme"] == name].set_index("trial")["test_risk"] for name in schemes}

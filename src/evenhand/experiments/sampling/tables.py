@@ -15,7 +15,7 @@ from evenhand.experiments.framework import Claim, Report, Runner, Verdict, exper
 from evenhand.experiments.sampling.settings import Images, Tables
 from evenhand.experiments.sampling.trials import Scheme, run_trials, worst
 from evenhand.plots.sampling import plot_worst_risk
-from evenhand.plots.style import figure
+from evenhand.plots.style import figure, one_legend
 from evenhand.rng import generator
 from evenhand.sampling import (
     EpsilonGreedySampler,
@@ -122,10 +122,15 @@ def german_experiment(settings: Tables, runner: Runner) -> Report:
 
 
 def _report(frame: pd.DataFrame, settings: Tables, full: Tables, where: str, early: int) -> Report:
-    drawn, across = figure(9.5, 3.6, columns=2)
-    plot_worst_risk(frame, across[0])
-    plot_worst_risk(frame, across[1], value="final_risk")
-    across[1].set_title("... after the final refit", loc="left", fontsize=10.5)
+    drawn, panels = figure(9.5, 6.4, columns=2, rows=2, share_y="row")
+    refits = (("test_risk", ""), ("final_risk", ", after the final refit"))
+    for (risk, gain), (value, when) in zip(panels.T, refits, strict=True):
+        plot_worst_risk(frame, value=value, ax=risk)
+        plot_worst_risk(frame, value=value, against="Uniform", ax=gain)
+        for axes in (risk, gain):
+            axes.set_title(axes.get_title(loc="left") + when, loc="left", fontsize=10.5)
+            axes.set_xscale("log")
+    one_legend(drawn, 5)
     report = Report(data={"history": frame, "table_1": table_1(frame)}, figures={"worst_risk": drawn})
     ends = {name: at_last(frame, name) for name in (*ADAPTIVE, "Uniform", "Uncurated")}
     late = {"rounds": full.rounds, "trials": full.trials}

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from evenhand.experiments.framework import Claim, Report, Runner, experiment
-from evenhand.experiments.similarity.settings import Single, clear, halves, last, learning, spread, world
-from evenhand.plots.similarity import plot_total
+from evenhand.experiments.similarity.settings import Single, clear, draw_total, halves, last, learning, spread, world
 from evenhand.similarity import EllipsoidDistance, MomentDistance
 
 __all__ = ["noise"]
@@ -53,5 +52,5 @@ def noise(settings: Single, runner: Runner) -> Report:
             second <= 0.1 * (first + second), f"{first:.1f} in the first half, {second:.1f} in the second", settings
         ),
     ]
-    report.figures["noise"] = plot_total(history, "violations", log=True)
+    report.figures["noise"] = draw_total(history, "violations", log=True)
     return report

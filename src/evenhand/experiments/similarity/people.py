@@ -95,15 +95,15 @@ def _draw(table: pd.DataFrame, settings: People) -> Figure:
     from evenhand.plots.style import SHADES, figure, finish, style
 
     drawn: Any
-    drawn, axes = figure()
+    drawn, axes = figure(8.0, 3.8)
     with style():
         axes.plot(table["round"], table.twins, ".", color=SHADES[0], markersize=3, label="this round")
         axes.plot(
             table["round"], table.twins.rolling(50, min_periods=1).max(), color="black", label="largest of 50 rounds"
         )
-        axes.axhline(settings.precision, color=SHADES[1], linestyle="--", label="epsilon")
+        axes.axhline(settings.precision, color=SHADES[1], linestyle="--", label=f"epsilon = {settings.precision:g}")
         axes.set_xscale("log")
-        finish(axes, f"Twins who differ in {settings.protected} alone", "round", "difference of probability")
+        finish(axes, f"Twins alike in all but {settings.protected}", "round", "difference of probability")
     return drawn
 
 

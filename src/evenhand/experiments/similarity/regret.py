@@ -7,8 +7,17 @@ from typing import Any
 import numpy as np
 
 from evenhand.experiments.framework import Claim, Report, Runner, experiment
-from evenhand.experiments.similarity.settings import Single, clear, halves, instance, last, learning, spread, world
-from evenhand.plots.similarity import plot_total
+from evenhand.experiments.similarity.settings import (
+    Single,
+    clear,
+    draw_total,
+    halves,
+    instance,
+    last,
+    learning,
+    spread,
+    world,
+)
 from evenhand.similarity import (
     EllipsoidDistance,
     KnownDistance,
@@ -102,7 +111,7 @@ def regret(settings: Single, runner: Runner) -> Report:
         report.verdicts.append(SLOPE.verdict(steep <= 0.65, f"{name}: {steep:.2f}", settings))
         ratio = (history.regret.sel(policy=name).mean("replication") / bounds).max()
         report.verdicts.append(BELOW.verdict(float(ratio) <= 1, f"{name}: at most {float(ratio):.3f} of the bound"))
-    report.figures["regret"] = plot_total(history, "regret", log=True)
+    report.figures["regret"] = draw_total(history, "regret", log=True)
     return report
 
 
@@ -146,8 +155,8 @@ def baselines(settings: Single, runner: Runner) -> Report:
         ),
         MARGIN.verdict(safe.mean() <= paper.mean() / 50, f"{spread(safe)} against {spread(paper)}", settings),
     ]
-    report.figures["baselines"] = plot_total(history, "regret")
-    report.figures["baselines_violations"] = plot_total(history, "violations_above_zero", log=True)
+    report.figures["baselines"] = draw_total(history, "regret", log=True)
+    report.figures["baselines_violations"] = draw_total(history, "violations_above_zero", log=True)
     return report
 
 
@@ -173,5 +182,5 @@ def many(settings: Single, runner: Runner) -> Report:
     first, second = halves(history, "learns the metric")
     told = f"{first:.1f} in the first half, {second:.1f} in the second"
     report.verdicts = [MANY.verdict(second <= 0.05 * (first + second), told, settings)]
-    report.figures["many"] = plot_total(history, "violations")
+    report.figures["many"] = draw_total(history, "violations")
     return report

@@ -13,12 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.experiments.claims import certainty
+from evenhand.plots.similarity import plot_total
+from evenhand.plots.style import figure
 from evenhand.similarity import LinearContexts, LipschitzUCB, MahalanobisOracle
 from evenhand.similarity.learner import DistanceLearner
 from evenhand.similarity.program import Select
 from evenhand.similarity.worlds import Appearance
 
-__all__ = ["Grid", "Single", "clear", "halves", "instance", "last", "late", "learning", "spread", "world"]
+__all__ = ["Grid", "Single", "clear", "draw_total", "halves", "instance", "last", "late", "learning", "spread", "world"]
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,13 @@ def last(history: Any, variable: str, policy: str) -> NDArray[np.float64]:
     """Return a variable at the last round, one number a replication."""
     values: NDArray[np.float64] = history[variable].sel(policy=policy).isel(round=-1).values
     return values
+
+
+def draw_total(history: Any, variable: str, *, log: bool = False) -> Any:
+    """Return the figure of a cumulative variable."""
+    drawn, axes = figure()
+    plot_total(history, variable, log=log, ax=axes)
+    return drawn
 
 
 def clear(slack: NDArray[np.float64]) -> float:

@@ -6,8 +6,19 @@ from __future__ import annotations
 import numpy as np
 
 from evenhand.experiments.framework import Claim, Report, Runner, experiment
-from evenhand.experiments.similarity.settings import Grid, Single, clear, last, late, learning, spread, world
-from evenhand.plots.similarity import plot_total, plot_violations
+from evenhand.experiments.similarity.settings import (
+    Grid,
+    Single,
+    clear,
+    draw_total,
+    last,
+    late,
+    learning,
+    spread,
+    world,
+)
+from evenhand.plots.similarity import plot_violations
+from evenhand.plots.style import figure
 from evenhand.similarity import (
     EllipsoidDistance,
     LipschitzUCB,
@@ -91,7 +102,9 @@ def violations(settings: Grid, runner: Runner) -> Report:
             settings,
         ),
     ]
-    report.figures["violations"] = plot_violations(tails)
+    drawn, panels = figure(width=3.4 * len(settings.dimensions), height=3.4, columns=len(settings.dimensions))
+    plot_violations(tails, ax=panels)
+    report.figures["violations"] = drawn
     return report
 
 
@@ -121,7 +134,7 @@ def shared(settings: Single, runner: Runner) -> Report:
                 certainty=clear(0.5 * apart - one),
             )
         )
-        report.figures[f"shared_{contexts}"] = plot_total(history, "violations")
+        report.figures[f"shared_{contexts}"] = draw_total(history, "violations")
     report.verdicts = verdicts
     return report
 
@@ -194,5 +207,5 @@ def adversary(settings: Single, runner: Runner) -> Report:
             settings,
         ),
     ]
-    report.figures["adversary"] = plot_total(history, "violations")
+    report.figures["adversary"] = draw_total(history, "violations")
     return report

@@ -1,0 +1,232 @@
+"""Every picture: where it is drawn, what is returned, what is refused, and that pyplot keeps no figures."""
+
+import importlib
+import inspect
+import pkgutil
+
+import matplotlib
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+import evenhand as eh
+from evenhand import plots
+from evenhand.errors import ArgumentError
+from evenhand.interventions import CSR, SimulatedTrial
+from evenhand.learners import UCB1
+from evenhand.plots import groups, interventions, quotas, sampling, similarity, studies
+from evenhand.quotas import BernoulliArms, FairUCB
+
+TRIAL = next(SimulatedTrial.examples()).problem
+COLLECTED = pd.DataFrame(
+    [
+        {"scheme": "one", "trial": t, "round": r, "group": g, "share": 0.5, "risk": 0.1 * r, "test_risk": 0.1 * r}
+        for t in (0, 1)
+        for r in (1, 2, 3)
+        for g in ("u", "v")
+    ]
+)
+CURVES = pd.DataFrame({"share": [0.1, 0.9], "group": "u", "exact": [0.2, 0.1], "measured": [0.2, 0.1]})
+BIAS = pd.DataFrame([("a", "x", 0.1, 0.0, 0.2, "r")], columns=["group", "feature", "bias", "low", "high", "reference"])
+SWEEP = pd.DataFrame({"value": [1, 2], "policy": "p", "measure": "m", "mean": [0.1, 0.2], "error": 0.01})
+ERRORS = pd.DataFrame(
+    {"search": "a", "budget": [1, 2], "error": [0.2, 0.1], "error_low": [0.1, 0.0], "error_high": [0.3, 0.2]}
+)
+
+
+@pytest.fixture(scope="module")
+def made():
+    """What the pictures show: a history of quotas and of similarity, an evaluation, a recommendation."""
+    world = BernoulliArms({"a": 0.7, "b": 0.5, "c": 0.4})
+    history = eh.simulate(
+        {"fair": FairUCB({"a": 0.2, "b": 0.3, "c": 0.2}), "free": UCB1()}, world, rounds=60, replications=2, seed=1
+    )
+    drawn = ("policy", "replication", "round"), np.arange(12.0).reshape(1, 2, 6)
+    alike = xr.Dataset({"regret": drawn, "violations": drawn}, {"policy": ["p"], "round": np.arange(1, 7)})
+    search, trial = CSR(TRIAL, tolerance=0.1, budget=500, pooled=True), SimulatedTrial(TRIAL)
+    trial.reset(1)
+    allocation = search.ask()
+    search.tell(allocation, *trial.respond(allocation))
+    log = pd.DataFrame({"arm": list("abab"), "reward": [0, 1, 1, 0], "p": 0.5})
+    value = eh.evaluate(log, [0.3, 0.7], arm="arm", reward="reward", propensity="p")
+    shares = np.full((2, 2), 0.5)
+    grouped = history.assign(group_share=(("policy", "replication", "round", "group"), np.full((2, 2, 60, 2), 0.5)))
+    return {
+        "history": history,
+        "alike": alike,
+        "value": value,
+        "finding": eh.quotas.audit(log, arm="arm", shares=0.5),
+        "found": search.recommend(),
+        "sensitivity": TRIAL.sensitivity(tolerance=0.1),
+        "grouped": grouped.assign_coords(group=["x", "y"], arm_share=("group", [0.5, 0.5])),
+        "counts": shares,
+    }
+
+
+ONE = {
+    plots.evaluation.plot_evaluation: lambda made, **on: plots.plot_evaluation(made["value"], **on),
+    plots.evaluation.plot_overlap: lambda made, **on: plots.plot_overlap(made["value"], **on),
+    groups.plot_bias: lambda made, **on: plots.plot_bias(BIAS, **on),
+    groups.plot_group_share: lambda made, **on: plots.plot_group_share(made["grouped"], **on),
+    groups.plot_sweep: lambda made, **on: groups.plot_sweep(
+        SWEEP, measures={"m": "-"}, across="x", up="y", title="t", **on
+    ),
+    interventions.plot_errors: lambda made, **on: interventions.plot_errors(ERRORS, **on),
+    interventions.plot_gaps: lambda made, **on: plots.plot_gaps(made["found"], tolerance=0.1, **on),
+    interventions.plot_outcomes: lambda made, **on: plots.plot_outcomes(made["found"], **on),
+    quotas.plot_audit: lambda made, **on: plots.plot_audit(made["finding"], **on),
+    quotas.plot_cost: lambda made, **on: plots.plot_cost(made["history"], **on),
+    quotas.plot_regret: lambda made, **on: plots.plot_regret(made["history"], **on),
+    quotas.plot_shares: lambda made, **on: plots.plot_shares(made["history"], **on),
+    quotas.plot_shortfall: lambda made, **on: plots.plot_shortfall(made["history"], **on),
+    sampling.plot_mixture: lambda made, **on: sampling.plot_mixture(COLLECTED, group="u", **on),
+    sampling.plot_risk_curves: lambda made, **on: sampling.plot_risk_curves(CURVES, fair=0.2, title="t", **on),
+    sampling.plot_shares: lambda made, **on: sampling.plot_shares(COLLECTED, scheme="one", **on),
+    sampling.plot_worst_risk: lambda made, **on: sampling.plot_worst_risk(COLLECTED, **on),
+    studies.plot_course: lambda made, **on: studies.plot_course([1, 2], made["counts"], ["a", "b"], **on),
+    studies.plot_owed: lambda made, **on: studies.plot_owed([1, 2], made["counts"], ["a", "b"], 1.0, **on),
+}
+SEVERAL = {
+    interventions.plot_candidates: (2, lambda made, **on: plots.plot_candidates(made["found"], tolerance=0.1, **on)),
+    interventions.plot_sensitivity: (2, lambda made, **on: plots.plot_sensitivity(made["sensitivity"], **on)),
+    sampling.plot_collection: (2, lambda made, **on: plots.plot_collection(COLLECTED, **on)),
+    similarity.plot_violations: (1, lambda made, **on: similarity.plot_violations({(2, 3): made["alike"]}, **on)),
+}
+TOTAL = similarity.plot_total
+"""Draws one panel, and returned a figure before it knew `ax`."""
+
+
+def name(function):
+    return f"{function.__module__.rpartition('.')[2]}.{function.__name__}"
+
+
+@pytest.fixture(autouse=True)
+def _no_figures():
+    plt.close("all")
+    yield
+    plt.close("all")
+
+
+def test_every_picture_takes_axes_by_keyword_and_is_tested_here():
+    public = set()
+    for module in pkgutil.iter_modules(plots.__path__, "evenhand.plots."):
+        of = importlib.import_module(module.name)
+        public |= {getattr(of, one) for one in of.__all__ if one.startswith("plot_")}
+    assert public == {*ONE, *SEVERAL, TOTAL}
+    for function in public:
+        ax = inspect.signature(function).parameters["ax"]
+        assert (ax.kind, ax.default) == (inspect.Parameter.KEYWORD_ONLY, None)
+
+
+@pytest.mark.parametrize("function", ONE, ids=name)
+def test_a_picture_is_drawn_into_the_axes_that_are_given(function, made):
+    figure, (left, right) = plt.subplots(1, 2)
+    assert ONE[function](made, ax=left) is left
+    assert left.get_title(loc="left")
+    assert left.has_data()
+    assert not right.has_data()
+    assert plt.get_fignums() == [figure.number]
+    plain = Figure().subplots()
+    assert ONE[function](made, ax=plain) is plain
+    assert plt.get_fignums() == [figure.number]
+
+
+@pytest.mark.parametrize("function", ONE, ids=name)
+def test_otherwise_into_the_current_axes(function, made):
+    _, (left, right) = plt.subplots(1, 2)
+    plt.sca(left)
+    assert ONE[function](made) is left
+    assert not right.has_data()
+    plt.close("all")
+    alone = ONE[function](made)
+    assert isinstance(alone, Axes)
+    assert plt.gca() is alone
+    assert ONE[function](made) is not alone, "a picture that opened its own figure is left as it is"
+
+
+@pytest.mark.parametrize("function", SEVERAL, ids=name)
+def test_pictures_of_several_panels_take_as_many_axes_and_return_their_figure(function, made):
+    count, draw = SEVERAL[function]
+    figure, panels = plt.subplots(1, count + 1)
+    assert draw(made, ax=panels[:count]) is figure
+    assert [axes.has_data() for axes in panels] == [True] * count + [False]
+    assert len(plt.get_fignums()) == 1
+    plt.close("all")
+    assert draw(made) is plt.gcf()
+    assert len(plt.gcf().axes) == count
+    with pytest.raises(ArgumentError, match=f"ax: wanted a sequence of {count} axes, got .*plt.subplots"):
+        draw(made, ax=panels)
+
+
+def test_a_total_returns_the_axes_that_it_is_given_and_otherwise_its_figure(made):
+    _, ax = plt.subplots()
+    assert TOTAL(made["alike"], "regret", ax=ax) is ax
+    assert isinstance(TOTAL(made["alike"], "regret"), Figure)
+
+
+WRONG = {
+    "a figure": lambda: plt.figure(),
+    "several axes": lambda: plt.subplots(1, 2)[1],
+    "a name": lambda: "axes",
+    "polar axes": lambda: plt.subplot(projection="polar"),
+    "nothing": lambda: False,
+}
+
+
+@pytest.mark.parametrize("kind", WRONG)
+@pytest.mark.parametrize("function", [quotas.plot_regret, studies.plot_owed], ids=name)
+def test_axes_of_the_wrong_kind_are_refused_by_name(function, kind, made):
+    given = WRONG[kind]()
+    before = plt.get_fignums()
+    with pytest.raises(ArgumentError, match=r"^ax: wanted the axes of a flat plot, got .*plt.subplots"):
+        ONE[function](made, ax=given)
+    with pytest.raises(ArgumentError, match=r"^axes: wanted the axes of a flat plot"):
+        ONE[function](made, axes=given)
+    assert plt.get_fignums() == before
+
+
+def test_axes_are_given_once(made):
+    _, (left, right) = plt.subplots(1, 2)
+    with pytest.raises(ArgumentError, match=r"^ax: wanted the axes once, got 'ax and axes'; leave out axes"):
+        plots.plot_regret(made["history"], left, ax=right)
+
+
+def test_current_axes_of_the_wrong_kind_are_refused(made):
+    plt.subplot(projection="polar")
+    with pytest.raises(ArgumentError, match="ax: wanted the axes of a flat plot"):
+        plots.plot_regret(made["history"])
+
+
+def test_what_is_not_there_is_refused_before_a_figure_is_opened(made):
+    with pytest.raises(
+        ArgumentError, match=r"variable: wanted a variable of the history, got 'loss'; there are: .*regret"
+    ):
+        plots.plot_regret(made["history"], variable="loss")
+    with pytest.raises(ArgumentError, match="variable: wanted a variable of the history, got 'loss'"):
+        plots.plot_shortfall(made["history"], variable="loss")
+    with pytest.raises(ArgumentError, match="variable: wanted a variable of the history, got 'loss'"):
+        TOTAL(made["alike"], "loss")
+    with pytest.raises(
+        ArgumentError, match="against: wanted a policy of the history, got 'best'; there are: fair, free"
+    ):
+        plots.plot_cost(made["history"], against="best")
+    assert plt.get_fignums() == []
+
+
+def test_many_pictures_leave_one_open_figure_where_nothing_can_be_shown(made):
+    assert matplotlib.get_backend().lower() == "agg"
+    drawn = [
+        axes.figure if isinstance(axes, Axes) else axes
+        for _ in range(11)
+        for axes in (plots.plot_outcomes(made["found"]), plots.plot_candidates(made["found"], tolerance=0.1))
+    ]
+    assert plt.get_fignums() == [drawn[-1].number]
+    assert len({id(figure) for figure in drawn}) == 22
+    mine = plt.figure()
+    plots.plot_cost(made["history"])
+    assert plt.gcf() is mine
+    assert len(mine.axes) == 1

@@ -1,0 +1,163 @@
+"""What makes a picture readable: limits, scales, ticks, legends that cover nothing, names that do not collide."""
+
+from itertools import pairwise
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+import evenhand as eh
+from evenhand import plots
+from evenhand.plots.ends import GAP, name_ends
+from evenhand.plots.sampling import plot_worst_risk
+from evenhand.plots.similarity import plot_total
+from evenhand.plots.style import figure, one_legend
+
+
+@pytest.fixture(autouse=True)
+def _no_figures():
+    yield
+    plt.close("all")
+
+
+def totals(*runs, variable="violations"):
+    """A history with one policy a row of runs (replication, round)."""
+    values = np.asarray(runs, dtype=float)
+    names = [f"policy {i}" for i in range(len(values))]
+    rounds = np.arange(1, values.shape[-1] + 1)
+    return xr.Dataset({variable: (("policy", "replication", "round"), values)}, {"policy": names, "round": rounds})
+
+
+def many_arms(arms, policies=3, rounds=120):
+    """A history of policies that play every arm alike."""
+    pulls = np.full((policies, 1, 1, arms), rounds / arms)
+    return xr.Dataset(
+        {"pulls": (("policy", "replication", "round", "arm"), pulls)},
+        {
+            "policy": [f"p{i}" for i in range(policies)],
+            "round": [rounds],
+            "arm": [f"article {i}" for i in range(arms)],
+            "share": (("policy", "arm"), np.full((policies, arms), 0.5 / arms)),
+        },
+    )
+
+
+def test_the_band_around_a_count_ends_at_zero():
+    history = totals([[0, 0, 0], [10, 100, 400]])
+    axes = plot_total(history, "violations", ax=figure()[1])
+    assert [path.vertices[:, 1].min() for path in axes.collections[0].get_paths()] == [0.0]
+    assert axes.get_ylim()[0] == 0.0
+    signed = totals([[0, 0, 0], [10, 100, 400]], variable="regret")
+    axes = plot_total(signed, "regret", ax=figure()[1])
+    assert axes.collections[0].get_paths()[0].vertices[:, 1].min() < 0, "regret may be negative"
+
+
+SCALES = {
+    "far from zero": ([[100, 110, 120]], [[100, 3000, 120_000]], "log", (50.0, np.inf)),
+    "from zero": ([[0, 0, 0]], [[5, 3000, 120_000]], "symlog", (-10.0, np.inf)),
+    "small": ([[0, 1, 8]], [[0, 1, 7]], "linear", (-1.0, 9.0)),
+}
+
+
+@pytest.mark.parametrize("kind", SCALES)
+def test_no_decade_is_empty(kind):
+    one, other, scale, (least, most) = SCALES[kind]
+    axes = plot_total(totals(one, other), "violations", log=True, ax=figure()[1])
+    assert axes.get_yscale() == scale
+    low, high = axes.get_ylim()
+    assert least <= low <= 50
+    assert high <= most
+    assert axes.get_xscale() == "log"
+
+
+def test_coincident_lines_are_named_one_above_the_other():
+    same = [[1, 2, 3]]
+    axes = plot_total(totals(same, same, same, [[1, 5, 9]]), "violations", ax=figure()[1])
+    names = {text.get_text(): text.xyann[1] for text in axes.texts}
+    assert set(names) == {"policy 0: 3", "policy 1: 3", "policy 2: 3", "policy 3: 9"}
+    assert np.diff(sorted(names.values())).min() >= GAP - 1e-12
+    assert max(names, key=names.get) == "policy 3: 9"
+    assert axes.get_legend() is None
+
+
+def test_names_stand_where_lines_end_on_any_scale():
+    for scale, end in (("linear", 50.5), ("log", 10.0)):
+        axes = figure()[1]
+        axes.set(ylim=(1, 100), yscale=scale)
+        name_ends(axes, {"line": "line"}, {"line": end}, {"line": "black"})
+        assert axes.texts[0].xy[1] == pytest.approx(0.5)
+        assert axes.texts[0].xyann[0] > 1.0
+
+
+@pytest.mark.parametrize("rows", [3, 4, 7, 40])
+def test_rows_of_an_audit_are_whole_numbers(rows):
+    finding = eh.quotas.audit(pd.DataFrame({"arm": ["a", "b"] * rows}).iloc[:rows], arm="arm", shares=0.3)
+    drawn, axes = figure()
+    plots.plot_audit(finding, ax=axes)
+    drawn.canvas.draw()
+    assert all(tick == int(tick) for tick in axes.get_xticks())
+
+
+@pytest.mark.parametrize("layout", [None, "constrained"])
+def test_a_legend_stands_beside_the_axes_where_the_layout_makes_room(layout):
+    drawn, (left, right) = plt.subplots(1, 2, layout=layout, figsize=(10, 4))
+    plots.plot_shares(many_arms(3), ax=left)
+    drawn.canvas.draw()
+    legend, frame = left.get_legend().get_window_extent(), left.get_window_extent()
+    assert (legend.x0 >= frame.x1) == (layout is not None)
+    assert legend.x1 <= right.get_window_extent().x0
+
+
+def test_panels_share_one_legend_below():
+    drawn, panels = figure(9.0, 4.0, columns=2)
+    for panel in panels:
+        plots.plot_shares(many_arms(3), ax=panel)
+    one_legend(drawn)
+    drawn.canvas.draw()
+    assert [panel.get_legend() for panel in panels] == [None, None]
+    (legend,) = drawn.legends
+    assert sorted(text.get_text() for text in legend.get_texts()) == ["p0", "p1", "p2", "promised"]
+    assert legend.get_window_extent().y1 <= min(panel.get_tightbbox().y0 for panel in panels)
+
+
+@pytest.mark.parametrize("arms", [34, 200])
+def test_many_arms_are_told_apart(arms):
+    drawn, axes = figure(width=9.0)
+    plots.plot_shares(many_arms(arms), ax=axes)
+    assert not axes.patches, "thin bars are drawn as dots"
+    assert [len(line.get_xdata()) for line in axes.lines] == [arms] * 3
+    drawn.canvas.draw()
+    labels = [label.get_window_extent() for label in axes.get_xticklabels()]
+    assert len(labels) == (34 if arms == 34 else 50)
+    assert all(one.x1 <= other.x0 + 1 for one, other in pairwise(labels))
+    assert [segment[0][1] for segment in axes.collections[0].get_segments()] == [0.5 / arms] * arms
+    few = figure()[1]
+    plots.plot_shares(many_arms(6), ax=few)
+    assert len(few.patches) == 18
+
+
+def test_a_shortfall_that_goes_up_and_down_is_drawn_by_its_largest_values():
+    rounds = 400
+    up_and_down = np.where(np.arange(rounds) % 2, 0.5, -300.0)
+    history = totals([up_and_down], [np.full(rounds, 90.0)], variable="shortfall")
+    history = history.assign_coords(tolerance=("policy", [0.0, np.inf]))
+    axes = plots.plot_shortfall(history, variable="shortfall", ax=figure()[1])
+    line = axes.get_lines()[0]
+    assert line.get_xdata().tolist() == [8 * (i + 1) for i in range(50)]
+    assert set(line.get_ydata()) == {0.5}
+    assert -1.0 < axes.get_ylim()[0] <= 0.0
+
+
+def test_risks_against_a_scheme_are_differences_in_the_same_trial():
+    rows = [
+        {"scheme": scheme, "trial": trial, "round": 1, "group": group, "test_risk": trial + extra}
+        for trial in (0, 1)
+        for scheme, extra in (("one", 0.25), ("base", 0.125))
+        for group in ("u", "v")
+    ]
+    axes = plot_worst_risk(pd.DataFrame(rows), against="base", ax=figure()[1])
+    ends = {line.get_label(): line.get_ydata().tolist() for line in axes.lines}
+    assert ends == {"one": [0.125], "base": [0.0]}
+    assert axes.get_title(loc="left") == "Risk above that of base"
