@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, wanted, wanted_one_of
 from evenhand.plots.style import HEIGHT, WIDTH, style
 
 if TYPE_CHECKING:
@@ -51,17 +51,17 @@ def panels_of(ax: Any, columns: int, *, width: float, height: float) -> list[Axe
     return [_checked("ax", one) for one in given]
 
 
-def one_of(name: str, what: str, given: Any, known: Iterable[Any]) -> None:
+def one_of(name: str, given: Any, known: Iterable[Any]) -> None:
     """Refuse an argument that is none of the known names.
 
     Raises
     ------
     ArgumentError
-        If it is none of them; they are listed.
+        If it is none of them.
     """
     names = [str(one) for one in known]
     if given not in names:
-        raise ArgumentError(wanted(name, what, given, f"there are: {', '.join(names)}"))
+        raise ArgumentError(wanted_one_of(name, names, given))
 
 
 def _checked(name: str, given: Any) -> Axes:

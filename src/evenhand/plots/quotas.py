@@ -55,7 +55,7 @@ def plot_regret(
     ax: Axes | None = None,
 ) -> Axes:
     """Draw regret (or `variable="r_regret"`) over time: mean over replications, band of two standard errors."""
-    one_of("variable", "a variable of the history", variable, history.data_vars)
+    one_of("variable", variable, history.data_vars)
     axes = axes_of(ax, axes)
     with style():
         _lines(history, variable, axes)
@@ -91,7 +91,7 @@ def plot_shortfall(
     A dashed line stands where the promise would be broken. Of a shortfall now, each of at most 50 points is the
     largest of a stretch of rounds; how far arms are ahead is cut off.
     """
-    one_of("variable", "a variable of the history", variable, history.data_vars)
+    one_of("variable", variable, history.data_vars)
     axes = axes_of(ax, axes)
     with style():
         now = variable != "worst_shortfall"
@@ -176,7 +176,7 @@ def plot_cost(history: xr.Dataset, axes: Axes | None = None, *, against: Any = N
     """
     names = [str(name) for name in history.policy.values]
     if against is not None:
-        one_of("against", "a policy of the history", against, names)
+        one_of("against", against, names)
     axes = axes_of(ax, axes)
     last = history.isel(round=-1)
     losses = {n: last.regret.sel(policy=n).mean("replication").item() / float(last["round"]) for n in names}

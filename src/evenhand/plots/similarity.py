@@ -44,7 +44,7 @@ def plot_total(history: Any, variable: str, *, log: bool = False, ax: Axes | Non
     ----------
     ax : axes to draw in, which are returned; without them the picture has a figure of its own, which is returned.
     """
-    one_of("variable", "a variable of the history", variable, history.data_vars)
+    one_of("variable", variable, history.data_vars)
     axes = panels_of(ax, 1, width=WIDTH, height=HEIGHT)[0]
     means = history[variable].mean("replication")
     counts = variable != "regret"
