@@ -20,6 +20,7 @@
     │   ├── UnknownWorkerError   no worker of that name works on the study
     │   └── FencedError          another process has taken a worker over, or it has left
     ├── ReplayError              a study's log does not lead to what was decided
+    │   └── ErasedError          what it would be replayed with was erased
     ├── ContractError            a policy or world breaks the contract of `evenhand.checks`
     ├── RegistryError            a name that is not registered, or is registered twice
     ├── MissingExtraError        (also ImportError)  an optional dependency is not installed
@@ -44,6 +45,7 @@ __all__ = [
     "ContractError",
     "ContradictionError",
     "DatasetError",
+    "ErasedError",
     "EvenhandError",
     "ExhaustedError",
     "FencedError",
@@ -164,6 +166,10 @@ class FencedError(StoreError):
 
 class ReplayError(EvenhandError):
     """A study's log does not lead to what was decided."""
+
+
+class ErasedError(ReplayError):
+    """The contexts of a decision were erased, so that it cannot be replayed."""
 
 
 class ContractError(EvenhandError):

@@ -251,3 +251,18 @@ def test_a_row_that_is_refused_holds_up_no_other(store):
 def test_a_table_that_cannot_be_told_is_refused_as_a_whole(store, table, words):
     asked(store)
     refused(TableError, words, "tell", store, "--file", "-", stdin=table)
+
+
+def test_a_subject_is_asked_about_and_erased(tmp_path):
+    store = tmp_path / "seen.evenhand"
+    Study.create(store, eh.groups.LinearThompson({"a": "F", "b": "M"}, seed=1)).close()
+    for subject in ("ann", "ann", "bob"):
+        asked(store, "--contexts", "[[0.1, 0.2], [0.3, 0.4]]", "--subject", subject)
+    assert answer("erase", store, "--subject", "ann") == "seen: 1 subject erased; 2 open tickets forgotten\n"
+    assert answer("erase", store, "--subject", "ann") == "seen: 0 subjects erased\n"
+    assert Study.open(store).open_tickets == [3]
+    body = json.loads(answer("erase", store, "--older-than", "1s", "--json"))
+    assert body == {"subjects": 1, "forgotten": 1, "purged": True}
+    assert "were erased" in answer("verify", store)
+    refused(ArgumentError, "subject, older_than: wanted one of them", "erase", store)
+    refused(ArgumentError, "older_than: wanted a timedelta", "erase", store, "--older-than", "soon")

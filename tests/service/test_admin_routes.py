@@ -8,13 +8,17 @@ import hmac
 import json
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
+from types import SimpleNamespace
 
 import pytest
 
+from evenhand.groups import LinearThompson
+from evenhand.learners import UCB1
 from evenhand.service.admin_routes import ADMIN_ENDPOINTS
 from evenhand.service.app import ENDPOINTS
 from evenhand.service.notifications import Notifier
-from evenhand.studies import Study, monitors
+from evenhand.service.retention import Retention
+from evenhand.studies import Study, monitors, subjects
 from evenhand.studies.keys import ROLES, add_key
 from tests.service.test_metrics import read
 
@@ -164,6 +168,63 @@ def test_another_studys_alert_is_not_acknowledged(admin):
     assert admin.send("admin", "POST", "/admin/studies/other/alerts/1/acknowledge").status_code == 404
     assert admin.send("admin", "DELETE", "/admin/studies/other/monitors/1").status_code == 404
     assert admin.send("admin", "POST", "/admin/studies/ads/alerts/1/acknowledge").status_code == 200
+
+
+SEEN = {"policy": "groups/linear-thompson", "groups": {"a": "F", "b": "M"}, "seed": 1}
+SHOWN = [[0.25, 0.5], [0.75, 1.0]]
+
+
+def test_a_subject_is_asked_about_and_erased(admin):
+    admin.create("seen", SEEN)
+    ids = [admin.ask("seen", json={"contexts": SHOWN, "subject": name}).json()["id"] for name in ("ann", "bob")]
+    batch = admin.ask("seen", json={"batch": [{"contexts": SHOWN, "subject": name} for name in ("ann", "cid")]})
+    assert len(batch.json()["decisions"]) == 2
+    assert admin.read(f"/studies/seen/decisions/{ids[0]}")["given"] == {"contexts": SHOWN}
+    answer = admin.send("admin", "POST", "/admin/studies/seen/erase", json={"subject": "ann"})
+    assert answer.json() == {"subjects": 1, "forgotten": 2, "purged": True}
+    assert admin.read(f"/studies/seen/decisions/{ids[0]}")["given"] == {"erased": True}
+    assert admin.read(f"/studies/seen/decisions/{ids[1]}")["given"] == {"contexts": SHOWN}
+    assert admin.ask("seen", json={"contexts": SHOWN, "subject": "ann"}).status_code == 200
+    audit = admin.read("/studies/seen/audit")
+    assert (audit["ok"], "were erased" in audit["notes"][0]) == (True, True)
+    answer = admin.send("admin", "POST", "/admin/studies/seen/erase", json={"older_than": "1s"})
+    assert answer.json() == {"subjects": 3, "forgotten": 3, "purged": True}
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ({}, "subject, older_than: wanted one of them"),
+        ({"subject": "a", "older_than": 1}, "subject, older_than: wanted one of them"),
+        ({"older_than": "soon"}, "older_than: wanted a timedelta, seconds"),
+        ({"subject": 7}, "subject: wanted a text of up to 200 printable characters, got 7"),
+    ],
+)
+def test_what_cannot_be_erased_is_refused(admin, body, words):
+    answer = admin.send("admin", "POST", "/admin/studies/ads/erase", json=body)
+    assert (answer.status_code, words in answer.json()["error"]["message"]) == (422, True), answer.text
+
+
+def test_retention_erases_once_an_hour_what_is_too_old(monkeypatch):
+    study = Study.create(":memory:", LinearThompson({"a": "F", "b": "M"}, seed=1), name="seen")
+    today, now, log = subjects.now(), [0.0], []
+    for age in (40, 0):
+        monkeypatch.setattr(subjects, "now", lambda age=age: today - age * subjects.DAY)
+        study.tell(study.ask(SHOWN, subject="ann"), 1.0)
+    retention = Retention(
+        30, SimpleNamespace(info=lambda event, **told: log.append((event, told))), clock=lambda: now[0]
+    )
+    retention(study)
+    assert [list(study.record(ticket).given) for ticket in (1, 2)] == [["erased"], ["contexts"]]
+    assert log == [("erased", {"study": "seen", "subjects": 1, "forgotten": 0, "purged": True})]
+    monkeypatch.setattr(subjects, "now", lambda: today - 40 * subjects.DAY)
+    study.ask(SHOWN, subject="ann")
+    for second, left in ((3599.0, ["contexts"]), (3600.0, ["erased"])):
+        now[0] = second
+        retention(study)
+        assert list(study.record(3).given) == left
+    many = Study.create(":memory:", UCB1(arms=2), workers=2)
+    retention(many)
 
 
 def test_prometheus_reads_the_alerts(admin):

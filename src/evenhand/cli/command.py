@@ -36,6 +36,7 @@ OF_STUDIES = {
     "serve": "serve",
     "keys": "keys",
     "snapshot": "stores:snapshot",
+    "erase": "stores:erase",
     "upgrade": "stores:upgrade",
 }
 COMMANDS = {

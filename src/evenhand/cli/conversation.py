@@ -35,6 +35,10 @@ def ask(
         str | None,
         typer.Option(help="Your own name for this request; the same key returns the same decisions again."),
     ] = None,
+    subject: Annotated[
+        str | None,
+        typer.Option(help="Whom the contexts are about: they are encrypted, and `evenhand erase` can erase them."),
+    ] = None,
     worker: Annotated[
         str | None, typer.Option(help="Which worker decides, of a study with several; no other process may be it.")
     ] = None,
@@ -52,7 +56,8 @@ def ask(
             given["available"] = labels_of(labels_in(available, "--available"), running)
         if segment is not None:
             given["segment"] = segment
-        outcomes = running.perform([Operation("ask", given=given, key=key, number=n) for n in range(count)])
+        asks = [Operation("ask", given=given, key=key, number=n, subject=subject) for n in range(count)]
+        outcomes = running.perform(asks)
         try:
             for outcome in outcomes:
                 if isinstance(outcome, EvenhandError):

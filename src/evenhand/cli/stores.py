@@ -1,10 +1,14 @@
-"""`evenhand studies`, `snapshot` and `upgrade`: the studies of a store, and its version."""
+"""`evenhand studies`, `snapshot`, `erase` and `upgrade`: the studies of a store, what is erased, and its version."""
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import typer
+
 from evenhand.cli.options import JSON, STORE, STUDY
 
-__all__ = ["snapshot", "studies", "upgrade"]
+__all__ = ["erase", "snapshot", "studies", "upgrade"]
 
 
 def studies(store: STORE, json: JSON = False) -> None:
@@ -35,6 +39,27 @@ def snapshot(store: STORE, study: STUDY = None) -> None:
     with Study.open(store, study) as running:
         running.snapshot()
         say(f"{running.name}: its state after {running.sequence} entries is kept; they are not replayed again")
+
+
+def erase(
+    store: STORE,
+    subject: Annotated[str | None, typer.Option(help="Whom to erase, as named to `evenhand ask --subject`.")] = None,
+    older_than: Annotated[str | None, typer.Option(help="Erase all contexts older than this, such as 365d.")] = None,
+    study: STUDY = None,
+    json: JSON = False,
+) -> None:
+    """Make the encrypted contexts of a subject, or all old ones, unreadable for ever. The log still verifies."""
+    from evenhand.cli.output import answer
+    from evenhand.studies import Study
+
+    with Study.open(store, study) as running:
+        erased = running.erase(subject, older_than=older_than)
+        words = f"{running.name}: {erased.subjects} subject{'' if erased.subjects == 1 else 's'} erased"
+        if erased.forgotten:
+            words += f"; {erased.forgotten} open ticket{'' if erased.forgotten == 1 else 's'} forgotten"
+        if not erased.purged:
+            words += "; another program is reading the store, erase again later to clear its files"
+        answer(erased._asdict(), words, json)
 
 
 def upgrade(store: STORE) -> None:

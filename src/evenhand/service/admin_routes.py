@@ -1,4 +1,7 @@
-"""The routes under /admin: keys, monitors and alerts, for keys with the role admin. Keep them inside your network."""
+"""The routes under /admin, for keys with the role admin: keys, monitors, alerts and erasure.
+
+Keep them inside your network.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,10 @@ from evenhand.errors import ArgumentError
 from evenhand.service import openapi
 from evenhand.service.errors import Refusal
 from evenhand.service.read_routes import alerts_of
-from evenhand.service.request_schemas import AcknowledgeBody, KeyBody, KeyPath, MonitorBody, NumberPath
+from evenhand.service.request_schemas import AcknowledgeBody, EraseBody, KeyBody, KeyPath, MonitorBody, NumberPath
 from evenhand.service.response_schemas import (
     AcknowledgedOut,
+    ErasedOut,
     KeysOut,
     KeyStatusOut,
     MonitorsOut,
@@ -102,6 +106,14 @@ def acknowledge(
     return {"id": path.id, "status": status}
 
 
+def erase(request: Request, session: Session, body: EraseBody) -> dict[str, Any]:
+    """Make the encrypted contexts of a subject, or all that are older than an age, unreadable for ever.
+
+    The subject is named in the body, because addresses end up in the logs of proxies.
+    """
+    return session.study.erase(body.subject, older_than=body.older_than)._asdict()
+
+
 def _made(body: dict[str, Any], place: str) -> Response:
     return as_json(body, {"Location": place, "Cache-Control": "no-store"}, status=201)
 
@@ -118,5 +130,6 @@ ADMIN_ENDPOINTS = (
     Endpoint("POST", "/admin/studies/{name}/monitors", watch, "admin", (NewMonitorOut,), status=201),
     Endpoint("DELETE", "/admin/studies/{name}/monitors/{id}", unwatch, "admin", (MonitorStatusOut,)),
     Endpoint("POST", "/admin/studies/{name}/alerts/{id}/acknowledge", acknowledge, "admin", (AcknowledgedOut,)),
+    Endpoint("POST", "/admin/studies/{name}/erase", erase, "admin", (ErasedOut,)),
     Endpoint("GET", "/admin/openapi.json", administration, described=False),
 )

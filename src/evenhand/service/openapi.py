@@ -36,7 +36,7 @@ TAGS = {
     "decide": "Create studies, take decisions and change promises: keys with the role decide.",
     "report": "Report what came of decisions: keys with the role report.",
     "read": "Read studies: keys with the role read.",
-    "admin": "Give out keys, set monitors, acknowledge alerts: keys with the role admin.",
+    "admin": "Give out keys, set monitors, acknowledge alerts, erase subjects: keys with the role admin.",
     "service": "The service itself: health without a key, metrics for keys with the role read.",
 }
 BINARY = {"schema": {"type": "string", "format": "binary"}}

@@ -13,9 +13,31 @@ from evenhand.errors import ArgumentError, ContextError, TicketError, wanted
 from evenhand.studies.limits import check_pairs
 
 __all__ = [
-    "EXPECTED", "AcknowledgeBody", "AddBody", "AskBatch", "AskBody", "AskHeaders", "AskRow", "ChangeBody", "CreateBody",
-    "DecisionPath", "DecisionsQuery", "FilePath", "ForgetBody", "HistoryQuery", "KeyBody", "KeyPath", "MonitorBody",
-    "NumberPath", "OwedQuery", "RetireBody", "SeriesQuery", "StudyPath", "TellBatch", "TellBody",
+    "EXPECTED",
+    "AcknowledgeBody",
+    "AddBody",
+    "AskBatch",
+    "AskBody",
+    "AskHeaders",
+    "AskRow",
+    "ChangeBody",
+    "CreateBody",
+    "DecisionPath",
+    "DecisionsQuery",
+    "EraseBody",
+    "FilePath",
+    "ForgetBody",
+    "HistoryQuery",
+    "KeyBody",
+    "KeyPath",
+    "MonitorBody",
+    "NumberPath",
+    "OwedQuery",
+    "RetireBody",
+    "SeriesQuery",
+    "StudyPath",
+    "TellBatch",
+    "TellBody",
 ]  # fmt: skip
 
 Scalar = int | float | str
@@ -44,6 +66,8 @@ EXPECTED: dict[str, tuple[type[ArgumentError], str]] = {
     "arm": (ArgumentError, "a label: a text or a whole number"),
     "share": (ArgumentError, "a number from 0 to 1, or a text such as 1/3"),
     "shares": (ArgumentError, "an object arm -> share, or a list of shares"),
+    "subject": (ArgumentError, "a text of up to 200 printable characters"),
+    "older_than": (ArgumentError, "seconds, or a text such as 365d"),
     "batch": (ArgumentError, "a list of objects"),
     "count": (ArgumentError, "a whole number >= 1"),
     "key": (ArgumentError, "1 to 100 printable ASCII characters"),
@@ -106,6 +130,11 @@ class AskBody(Body):
         default=None, description="The segment of this round, for a promise inside each.", examples=["mobile"]
     )
     annotator: str | None = Field(default=None, description="Who labels, so that nobody gets an item twice.")
+    subject: str | None = Field(
+        default=None,
+        description="Whom the contexts are about: they are encrypted in the log, and can be erased.",
+        examples=["user-17"],
+    )
     count: int | None = Field(default=None, ge=1, description="How many decisions to take; the answer is then a list.")
 
     def shown(self) -> dict[str, Any]:
@@ -239,6 +268,15 @@ class MonitorBody(Body):
     subject: Name | None = Field(None, description="The arm or group to watch; null for the worst of all.")
     webhook: str | None = Field(
         None, max_length=2000, description="The address to which alerts are posted.", examples=["https://example.org/a"]
+    )
+
+
+class EraseBody(Body):
+    """A subject to erase, or an age: one of them."""
+
+    subject: str | None = Field(default=None, description="Whom to erase, as named to ask.", examples=["user-17"])
+    older_than: int | float | str | None = Field(
+        default=None, description="Erase all encrypted contexts that are older: seconds, or a text such as 365d."
     )
 
 

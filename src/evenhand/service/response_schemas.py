@@ -9,9 +9,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 __all__ = [
     "AcknowledgedOut", "AddedOut", "AlertOut", "ArmOut", "AuditOut", "BiasOut", "ChangedOut", "DecisionBatch",
-    "DecisionOut", "DecisionsOut", "Envelope", "GroupOut", "HealthOut", "KeyOut", "KeyStatusOut", "KeysOut", "LiveOut",
-    "MonitorOut", "MonitorStatusOut", "MonitorsOut", "NewKeyOut", "NewMonitorOut", "OwedOut", "PromiseOut", "RecordOut",
-    "RetiredOut", "RewardOut", "RowOut", "SeriesOut", "StateOut", "StudiesOut", "StudyOut", "ToldBatch", "ToldOut",
+    "DecisionOut", "DecisionsOut", "Envelope", "ErasedOut", "GroupOut", "HealthOut", "KeyOut", "KeyStatusOut",
+    "KeysOut", "LiveOut", "MonitorOut", "MonitorStatusOut", "MonitorsOut", "NewKeyOut", "NewMonitorOut", "OwedOut",
+    "PromiseOut", "RecordOut", "RetiredOut", "RewardOut", "RowOut", "SeriesOut", "StateOut", "StudiesOut", "StudyOut",
+    "ToldBatch", "ToldOut",
 ]  # fmt: skip
 
 Label = str | int | list[str | int]
@@ -297,6 +298,14 @@ class AcknowledgedOut(BaseModel):
 
     id: int
     status: Literal["acknowledged", "already acknowledged"]
+
+
+class ErasedOut(BaseModel):
+    """What was erased."""
+
+    subjects: int = Field(description="How many subjects.")
+    forgotten: int = Field(description="How many of their tickets were open, and were forgotten.")
+    purged: bool = Field(description="Whether the deleted keys are gone from the database's files as well.")
 
 
 class KeyOut(BaseModel):

@@ -199,7 +199,7 @@ def _operations(study: Study, rows: Sequence[AskBody], key: str | None, actor: s
         _check_size(len(operations) + count, most)
         shown = row.shown()
         operations += [
-            Operation("ask", given=dict(shown), key=own or key, number=0 if own else i, actor=actor)
+            Operation("ask", None, dict(shown), own or key, actor, 0 if own else i, row.subject)
             for i in range(len(operations), len(operations) + count)
         ]
     check_shown(study.policy_name, (operation.given for operation in operations))

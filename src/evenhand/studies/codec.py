@@ -11,21 +11,25 @@ import time
 from datetime import UTC, datetime
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import orjson
 
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, ErasedError, wanted
 from evenhand.frames import as_pandas, is_frame
 from evenhand.policy import KernelPolicy
 from evenhand.protocol import Decision, composed
 
 __all__ = [
+    "CHECKED",
+    "SEALED",
     "Event",
     "Kind",
+    "Sealed",
     "arguments_of",
     "as_decided",
+    "checked_arguments",
     "decision_from",
     "first_random_state",
     "from_text",
@@ -35,12 +39,19 @@ __all__ = [
     "random_state",
     "reason_code",
     "revive",
+    "shown_arguments",
     "to_text",
 ]
 
-Kind = Literal["ask", "tell", "forget", "expire", "set", "add", "retire", "change", "begin", "join", "leave", "take"]
+Kind = Literal[
+    "ask", "tell", "forget", "expire", "set", "erase", "add", "retire", "change", "begin", "join", "leave", "take"
+]
 WORDS_OF_FORCED = "owed its share"
 """The reason of a forced decision in logs without reason codes."""
+CHECKED = ("available", "groups", "segment")
+"""The arguments of an ask by which promises are checked and groups counted: they are never encrypted."""
+SEALED = "$sealed"
+"""The name under which the log keeps encrypted arguments."""
 NESTED = {list, dict}
 AS_THEY_ARE = {str, int, bool, type(None)}
 """Types that the log keeps as they are."""
@@ -52,7 +63,8 @@ class Event(NamedTuple):
     Attributes
     ----------
     sequence : its position, 1, 2, ...
-    kind : "ask", "tell", "forget", "expire" (the ticket was open for too long), "set" (a setting of the study), or a
+    kind : "ask", "tell", "forget", "expire" (the ticket was open for too long), "set" (a setting of the study), "erase"
+        (the contexts of subjects can no longer be read), or a
         change of the promise: "add", "retire", "change". Of a study with several workers also "begin", "join" and
         "leave", in the log that says who works on it, and "take", with what a worker was told that others learned.
     ticket : the ticket's number; None for a setting, a change, and a report without a ticket.
@@ -174,15 +186,52 @@ def to_text(value: Any) -> str:
 
 def from_text(text: str | None) -> Any:
     """Return the value behind a text of the log."""
-    return None if text is None else orjson.loads(text)
+    return None if text is None else orjson.loads(str(text))
 
 
 def arguments_of(text: str) -> dict[str, Any]:
-    """Return the arguments that policies receive for a text of the log."""
+    """Return the arguments that policies receive for a text of the log.
+
+    Raises
+    ------
+    ErasedError
+        If they were erased.
+    """
+    if isinstance(text, Sealed):
+        if text.plain is None:
+            raise ErasedError("the contexts of this decision were erased")
+        text = text.plain
     if text == "{}":
         return {}
     given = from_text(text)
     return revive(given) if "$" in text else given
+
+
+class Sealed(str):
+    """The text of arguments of which a part is encrypted; `plain` is what they read, None once they were erased."""
+
+    plain: str | None
+
+    def __new__(cls, text: str, plain: str | None) -> Self:
+        """Return the text as the log has it, with what it reads."""
+        made = super().__new__(cls, text)
+        made.plain = plain
+        return made
+
+
+def checked_arguments(text: str) -> dict[str, Any]:
+    """Return the arguments of an ask by which its promise is checked, which are there even if others were erased."""
+    if not isinstance(text, Sealed):
+        return arguments_of(text)
+    return {name: revive(value) for name, value in from_text(text).items() if name in CHECKED}
+
+
+def shown_arguments(text: str) -> dict[str, Any]:
+    """Return arguments in the log's form; of erased ones, those that are left and `"erased": True`."""
+    if not isinstance(text, Sealed):
+        return dict(from_text(text))
+    left = {name: value for name, value in from_text(text).items() if name != SEALED}
+    return {**left, "erased": True} if text.plain is None else dict(from_text(text.plain))
 
 
 def as_decided(decision: Any) -> dict[str, Any]:

@@ -21,7 +21,8 @@ def bandit_frame(study: Study) -> pd.DataFrame:
 
     Columns: `ticket`, `round`, `at`, `arm`, `action` (the arm's index), `n_actions`, `reward`, `propensity` (the
     probability with which the arm was taken, given all that had happened: 1.0 where nothing was drawn), `deterministic`
-    (whether nothing was drawn), and a column `context_<arm>_<feature>` for each number that was shown.
+    (whether nothing was drawn), and a column `context_<arm>_<feature>` for each number that was shown, NaN where it was
+    erased.
 
     A policy that decides without chance leaves nothing for inverse propensity weighting to correct: other arms were
     never going to be taken. Estimators on such a log need a model of the reward instead.
@@ -67,7 +68,10 @@ def bandit_frame(study: Study) -> pd.DataFrame:
         }
     )
     shown = [np.array(given["contexts"]) for given in told["given"] if "contexts" in given]
-    if len(shown) == len(told) and shown and len({one.shape for one in shown}) == 1:
+    erased = sum("erased" in given for given in told["given"])
+    if len(shown) + erased == len(told) and shown and len({one.shape for one in shown}) == 1:
+        nothing = np.full(shown[0].shape, np.nan)
+        shown = [np.array(given.get("contexts", nothing)) for given in told["given"]]
         rows, features = shown[0].shape
         names = labels if len(labels) == rows else range(rows)
         columns = [f"context_{name}_{feature}" for name in names for feature in range(features)]

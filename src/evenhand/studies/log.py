@@ -9,14 +9,15 @@ from datetime import datetime
 from itertools import chain
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, Select, func, select
 from sqlalchemy.sql import ColumnElement
 
 from evenhand.studies.chain import Entry
-from evenhand.studies.codec import Event, from_text, moment
+from evenhand.studies.codec import Event, from_text, moment, shown_arguments
 from evenhand.studies.request_keys import shown_key
 from evenhand.studies.schema import EVENTS
 from evenhand.studies.store import Store
+from evenhand.studies.subjects import opened
 
 __all__ = ["CLOSED", "Log", "Record"]
 
@@ -118,7 +119,7 @@ class Log:
             page = self._all.where(EVENTS.c.sequence > after).order_by(EVENTS.c.sequence).limit(PAGE)
             if up_to is not None:
                 page = page.where(EVENTS.c.sequence <= up_to)
-            rows = list(map(Entry._make, connection.execute(page).cursor.fetchall()))
+            rows = opened(connection, list(map(Entry._make, connection.execute(page).cursor.fetchall())))
             if rows:
                 yield rows
             if len(rows) < PAGE:
@@ -138,8 +139,8 @@ class Log:
         found: dict[int, list[Entry]] = defaultdict(list)
         for start in range(0, len(tickets), PAGE):
             about = EVENTS.c.ticket.in_(tickets[start : start + PAGE]), EVENTS.c.sequence <= up_to
-            for row in connection.execute(self._all.where(*about).order_by(EVENTS.c.sequence)):
-                found[row.ticket].append(Entry._make(row))
+            for entry in self._entries(connection, self._all.where(*about).order_by(EVENTS.c.sequence)):
+                found[entry.ticket or 0].append(entry)
         return found
 
     def open_asks(
@@ -155,7 +156,7 @@ class Log:
         """
         still = EVENTS.c.kind == "ask", EVENTS.c.ticket > after, EVENTS.c.ticket <= up_to, ~self._closed(at)
         asks = self._all if at is None else self._all.where(EVENTS.c.sequence <= at)
-        return list(map(Entry._make, connection.execute(asks.where(*still).order_by(EVENTS.c.ticket).limit(most))))
+        return self._entries(connection, asks.where(*still).order_by(EVENTS.c.ticket).limit(most))
 
     def open_tickets(self, connection: Connection, after: int) -> list[int]:
         """Return the numbers of all open tickets behind `after`."""
@@ -180,7 +181,7 @@ class Log:
         found: list[Entry] = []
         for start in range(0, len(tickets), PAGE):
             mine = EVENTS.c.ticket.in_(tickets[start : start + PAGE]), EVENTS.c.kind == "ask", EVENTS.c.at <= before
-            found += map(Entry._make, connection.execute(self._all.where(*mine, ~self._closed(None))))
+            found += self._entries(connection, self._all.where(*mine, ~self._closed(None)))
         return found
 
     def last_tickets(self, connection: Connection, most: int = 1) -> list[int]:
@@ -198,12 +199,15 @@ class Log:
     def of_keys(self, connection: Connection, keys: Sequence[str]) -> dict[str, Event]:
         """Return the entries of the asks with these keys, by key."""
         pages = (keys[start : start + PAGE] for start in range(0, len(keys), PAGE))
-        found = (connection.execute(self._all.where(EVENTS.c.key.in_(page))) for page in pages)
-        return {str(row.key): as_event(Entry._make(row)) for rows in found for row in rows}
+        found = (self._entries(connection, self._all.where(EVENTS.c.key.in_(page))) for page in pages)
+        return {str(entry.key): as_event(entry) for entries in found for entry in entries}
 
     def _found(self, connection: Connection, condition: ColumnElement[bool]) -> list[Event]:
-        rows = connection.execute(self._all.where(condition).order_by(EVENTS.c.sequence))
-        return [as_event(Entry._make(row)) for row in rows]
+        return list(map(as_event, self._entries(connection, self._all.where(condition).order_by(EVENTS.c.sequence))))
+
+    def _entries(self, connection: Connection, query: Select[Any]) -> list[Entry]:
+        """Return the entries that a query finds, decrypted as far as their keys are there."""
+        return opened(connection, list(map(Entry._make, connection.execute(query))))
 
 
 def _driver(connection: Connection) -> Any:
@@ -212,8 +216,8 @@ def _driver(connection: Connection) -> Any:
 
 def as_event(entry: Entry) -> Event:
     """Return a stored entry as an event."""
-    decoded = {"at": moment(entry.at), "key": shown_key(entry.key)} | {
-        name: from_text(getattr(entry, name)) for name in ("given", "decision", "random_state")
+    decoded = {"at": moment(entry.at), "key": shown_key(entry.key), "given": shown_arguments(entry.given)} | {
+        name: from_text(getattr(entry, name)) for name in ("decision", "random_state")
     }
     return Event(**{**entry._asdict(), **decoded})
 

@@ -11,7 +11,7 @@ import orjson
 
 from evenhand.errors import ArgumentError, wanted
 from evenhand.studies.chain import Entry
-from evenhand.studies.codec import arguments_of, from_text, plain, revive
+from evenhand.studies.codec import arguments_of, checked_arguments, from_text, plain, revive
 from evenhand.studies.operations import CHANGES
 from evenhand.studies.promise_check import PromiseCheck
 
@@ -47,7 +47,7 @@ class Count:
             self.open += 1
             if self.check.when is not None:
                 decision = from_text(entry.decision)
-                self.check.decided(decision.get("indexes", [decision["index"]]), arguments_of(entry.given))
+                self.check.decided(decision.get("indexes", [decision["index"]]), checked_arguments(entry.given))
             return
         self.open -= entry.ticket is not None
         if entry.kind == "tell":

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from evenhand.conversation import Conversation
-from evenhand.errors import ArgumentError, ReplayError, wanted
+from evenhand.errors import ArgumentError, ErasedError, ReplayError, wanted
 from evenhand.studies.chain import Entry
 from evenhand.studies.codec import arguments_of, as_decided, from_text, plain, to_text
 
@@ -18,8 +18,8 @@ __all__ = ["CHANGES", "NOTES", "Arguments", "Operation", "apply", "decision_text
 
 CHANGES = ("add", "retire", "change")
 """The kinds of operations that change what a policy promises; they have no ticket."""
-NOTES = ("set", "begin", "join", "leave")
-"""The kinds of entries that are about the study and not for its policy: a setting, and who works on it."""
+NOTES = ("set", "erase", "begin", "join", "leave")
+"""The kinds of entries that are about the study and not for its policy: a setting, what was erased, who works on it."""
 
 
 class Operation(NamedTuple):
@@ -33,6 +33,7 @@ class Operation(NamedTuple):
     key : for ask: the caller's own name for this request; the same key again returns the same decision.
     actor : who does it, as the log shows it.
     number : for ask: which of the decisions under this key, 0, 1, ...; number i is the same however many are asked for.
+    subject : for ask: whom the contexts are about; they are then encrypted, and can be erased.
     """
 
     kind: Literal["ask", "tell", "forget", "add", "retire", "change"]
@@ -41,6 +42,7 @@ class Operation(NamedTuple):
     key: str | None = None
     actor: str | None = None
     number: int = 0
+    subject: str | None = None
 
 
 class Arguments:
@@ -144,11 +146,15 @@ def replay_entry(policy: Any, entry: Entry, version: str) -> bool:
 
     Raises
     ------
+    ErasedError
+        If its contexts were erased.
     ReplayError
         If it decides otherwise, or refuses what it accepted before.
     """
     try:
         decided = apply(policy, entry.kind, entry.ticket, arguments_of(entry.given))
+    except ErasedError as error:
+        raise ErasedError(f"entry {entry.sequence}, {entry.kind} {entry.ticket}: {error}") from error
     except Exception as error:
         raise ReplayError(f"entry {entry.sequence}, {entry.kind} {entry.ticket}: refused in replay: {error}") from error
     if entry.kind not in ("ask", *CHANGES):

@@ -9,7 +9,7 @@
     workers     who decides in the log of a worker, and what it last reported to the others
     key_limits  the end of a key, and the studies that it is limited to
     acknowledgements  who saw an alert, and when
-    subjects    the people whose contexts are encrypted, each with the key of theirs
+    subjects    the people whose contexts are encrypted, each with a key for every day
 
 A study with several workers has a log of its own, which says who works on it, and one for each worker: rows of
 `studies` whose names are the study's, a slash, and the worker's.
@@ -186,7 +186,7 @@ SUBJECTS = Table(
     Column("id", String(32), primary_key=True),
     _of_study(),
     Column("name", String(200), nullable=False),
+    Column("day", Integer, nullable=False),
     Column("secret", String(64), nullable=False),
-    Column("seen_at", BigInteger, nullable=False),
-    UniqueConstraint("study", "name"),
+    UniqueConstraint("study", "name", "day"),
 )

@@ -40,6 +40,7 @@ from evenhand.studies.replay import Replay
 from evenhand.studies.request_keys import texts_of
 from evenhand.studies.store import Store
 from evenhand.studies.study import Study
+from evenhand.studies.subjects import Erasure
 from evenhand.studies.worker_logs import (
     Claim,
     claim,
@@ -148,6 +149,9 @@ class SharedStudy(Exchanging, Members, Study):
         if operation.kind in CHANGES:
             raise self._fixed(operation.kind)
         if operation.kind == "ask":
+            if operation.subject is not None:
+                mend = "create a study with one worker"
+                raise ArgumentError(wanted("subject", "None, with several workers", operation.subject, mend))
             if "segment" in operation.given:
                 mend = "create a study for each segment"
                 raise ArgumentError(wanted("segment", "None, with several workers", operation.given["segment"], mend))
@@ -155,6 +159,10 @@ class SharedStudy(Exchanging, Members, Study):
         ticket = self._ticket(operation.ticket)
         plain = operation._replace(ticket=ticket) if isinstance(operation.ticket, str) else operation
         return self._of_ticket(ticket), plain
+
+    def erase(self, subject: str | None = None, *, older_than: float | str | timedelta | None = None) -> Erasure:
+        """Refuse: contexts of studies with several workers are not encrypted."""
+        raise ArgumentError(wanted("erase", "a study with one worker", f"{self.name!r}, which has several"))
 
     def _of_ticket(self, ticket: int) -> int:
         number = ticket // SPAN

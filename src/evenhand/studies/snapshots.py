@@ -18,6 +18,7 @@ __all__ = [
     "first_replay",
     "latest_replay",
     "mark_version",
+    "only_snapshot",
     "replay_at",
     "same_state",
     "take_snapshot",
@@ -73,6 +74,13 @@ def mark_version(replay: Replay, connection: Connection, study: int, at: int) ->
         if connection.scalar(select(SNAPSHOTS.c.sequence).where(*mine).limit(1)) is None:
             take_snapshot(replay, connection, study, at)
         replay.writer = replay.version
+
+
+def only_snapshot(replay: Replay, connection: Connection, study: int, at: int) -> None:
+    """Take a snapshot, and delete all others but the first: they may hold the contexts of open tickets."""
+    take_snapshot(replay, connection, study, at)
+    others = SNAPSHOTS.c.sequence > 0, SNAPSHOTS.c.sequence != replay.sequence
+    connection.execute(delete(SNAPSHOTS).where(SNAPSHOTS.c.study == study, *others))
 
 
 def write_snapshot(

@@ -18,7 +18,7 @@ from evenhand.audit.gaps import Gaps
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.protocol import Label
 from evenhand.studies.chain import Entry
-from evenhand.studies.codec import arguments_of, from_text, reason_code, revive
+from evenhand.studies.codec import arguments_of, checked_arguments, from_text, reason_code, revive
 from evenhand.studies.operations import CHANGES
 from evenhand.studies.promise_check import PromiseCheck
 from evenhand.traits import traits_of
@@ -159,7 +159,7 @@ class Statistics(PromiseCheck):
         self.rounds, self._at = self.rounds + 1, row.at
         self.open[row.ticket or 0] = indices, row.at
         if indices and self.when is not None:
-            self.decided(indices, None if row.given == "{}" else arguments_of(row.given))
+            self.decided(indices, None if row.given == "{}" else checked_arguments(row.given))
         for index in indices:
             self._drawn(row, index)
         if reason_code(decision) == "forced":

@@ -160,6 +160,8 @@ class Store:
 
     def provide(self, table: Table) -> None:
         """Upgrade the store if it lacks a table."""
+        if table.name in self._there:
+            return
         with self.reading() as connection:
             there = self.has(connection, table)
         if not there:
@@ -187,6 +189,20 @@ class Store:
         if self.serial and not self.in_memory:
             self._engine.dispose()
         return before, REVISION
+
+    def purge(self, *tables: Table) -> bool:
+        """Clear deleted rows of these tables from the files of the database; return whether that could be done.
+
+        An SQLite file overwrites what is deleted with zeros, and its write-ahead log is emptied here. A PostgreSQL
+        server writes the tables anew.
+        """
+        with self._reached(), self._turn, self._idle.connect() as connection:
+            if self.serial:
+                busy = connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()[0]
+                return not busy
+            for table in tables:
+                connection.exec_driver_sql(f"VACUUM FULL {table.name}")
+        return True
 
     def close(self) -> None:
         """Close all connections."""
@@ -307,7 +323,7 @@ def _engine(url: URL) -> Engine:
     def _connected(connection: Any, record: Any) -> None:
         connection.isolation_level = None
         cursor = connection.cursor()
-        for pragma in ("synchronous = FULL", "foreign_keys = ON"):
+        for pragma in ("synchronous = FULL", "foreign_keys = ON", "secure_delete = ON"):
             cursor.execute(f"PRAGMA {pragma}")
         if cursor.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (REVISIONS,)).fetchone():
             cursor.execute("PRAGMA journal_mode = WAL")

@@ -24,6 +24,7 @@ from evenhand.arguments import is_whole, whole
 from evenhand.conversation import Conversation
 from evenhand.errors import (
     ArgumentError,
+    ErasedError,
     EvenhandError,
     UnknownStudyError,
     UnknownTicketError,
@@ -39,10 +40,18 @@ from evenhand.studies.expiry import read_expiry
 from evenhand.studies.log import Log, Record, as_event, record_of
 from evenhand.studies.operations import Arguments, Operation
 from evenhand.studies.replay import Replay
-from evenhand.studies.schema import STUDIES
+from evenhand.studies.schema import SNAPSHOTS, STUDIES, SUBJECTS
 from evenhand.studies.signing import new_secret, number_of, sign_ticket
-from evenhand.studies.snapshots import first_replay, latest_replay, mark_version, take_snapshot, write_snapshot
+from evenhand.studies.snapshots import (
+    first_replay,
+    latest_replay,
+    mark_version,
+    only_snapshot,
+    take_snapshot,
+    write_snapshot,
+)
 from evenhand.studies.store import Store
+from evenhand.studies.subjects import Erasure, Subjects
 from evenhand.studies.table import WORKER_COLUMNS
 from evenhand.studies.transaction import Transaction
 from evenhand.studies.versions import policy_version
@@ -216,6 +225,7 @@ class Study:
         annotator: str | None = None,
         key: str | None = None,
         count: int | None = None,
+        subject: str | None = None,
     ) -> Any:
         """Take the next decision; it is saved with its reason before it is returned.
 
@@ -228,6 +238,8 @@ class Study:
         key : your own name for this request: asking again with the same key returns the same decision.
         count : how many decisions to take in one transaction, all or none; they are returned as a list. With the same
             key, a smaller count returns the first of them, and a larger one takes new decisions for the rest.
+        subject : whom the contexts are about, such as the id of a user: they are encrypted in the log, and `erase`
+            makes them unreadable. A key then belongs to the subject.
 
         Raises
         ------
@@ -239,9 +251,10 @@ class Study:
         more = {"available": available, "segment": segment, "annotator": annotator}
         given = self._arguments().named("ask", observed) | {k: v for k, v in more.items() if v is not None}
         if count is None:
-            return self._do(Operation("ask", None, given, key))
+            return self._do(Operation("ask", None, given, key, subject=subject))
         whole("count", count, low=1)
-        return self._perform_all([Operation("ask", None, given, key, None, i) for i in range(count)], whole=True)
+        asks = [Operation("ask", None, given, key, None, i, subject) for i in range(count)]
+        return self._perform_all(asks, whole=True)
 
     def tell(
         self,
@@ -322,6 +335,8 @@ class Study:
 
     def _perform_all(self, operations: Sequence[Operation], *, whole: bool = False) -> list[Any]:
         """Perform many operations in one transaction; with `whole`, the first refusal is raised and undoes all."""
+        if any(operation.subject is not None for operation in operations):
+            self.store.provide(SUBJECTS)
         with self._turn:
             self._rehearse(operations)
             with self._transaction() as (connection, last):
@@ -342,6 +357,42 @@ class Study:
                     self._added = False
                 transaction.commit()
                 return outcomes
+
+    def erase(self, subject: str | None = None, *, older_than: float | str | timedelta | None = None) -> Erasure:
+        """Make the contexts of a subject, or all that are older than a duration, unreadable for ever.
+
+        The entries of the log stay, so that its chain of digests holds; the keys of their contexts are deleted. Open
+        tickets of these contexts are forgotten. What the policy has learned stays: sums over many decisions. Call this
+        once a day to keep contexts for `older_than` at most.
+
+        Parameters
+        ----------
+        subject : as given to `ask`; a subject without contexts is no error.
+        older_than : a timedelta, seconds, or a text such as "365d"; contexts are erased by whole days (UTC), so that
+            none is left that is older.
+
+        Raises
+        ------
+        ArgumentError
+            If neither or both are given, or `older_than` is no duration.
+        """
+        after = None if older_than is None else read_expiry(older_than, "older_than")
+        if (subject is None) == (after is None) or (subject is not None and not isinstance(subject, str)):
+            raise ArgumentError(wanted("subject, older_than", "one of them", subject if after is None else older_than))
+        self.store.provide(SUBJECTS)
+        with self._turn, self._transaction() as (connection, _):
+            before = None if after is None else now() - round(after * 1e6)
+            found = Subjects(connection, self._number).find(name=subject, before=before)
+            if not found:
+                return Erasure(0, 0, True)
+            replay = self._follow(connection)
+            mark_version(replay, connection, self._number, now())
+            transaction = Transaction(connection, self._log, replay, self._ticket)
+            forgotten = transaction.erase(list(found))
+            only_snapshot(replay, connection, self._number, now())
+            self._added = False
+            transaction.commit()
+        return Erasure(len(set(found.values())), forgotten, self.store.purge(SUBJECTS, SNAPSHOTS))
 
     def snapshot(self) -> None:
         """Save the state as it is now, so that earlier entries are not replayed when the study is opened.
@@ -623,10 +674,17 @@ class Study:
 
     def _follow(self, connection: Connection) -> Replay:
         replay = self._replay or latest_replay(connection, self._log)
-        for page in self._log.pages(connection, replay.sequence):
-            replay.take_in(connection, page)
+        try:
+            self._take_in(replay, connection)
+        except ErasedError:  # by another process, which took a snapshot behind what it erased
+            replay = latest_replay(connection, self._log)
+            self._take_in(replay, connection)
         self._replay = replay
         return replay
+
+    def _take_in(self, replay: Replay, connection: Connection) -> None:
+        for page in self._log.pages(connection, replay.sequence):
+            replay.take_in(connection, page)
 
     def _ticket(self, ticket: Any) -> int:
         if isinstance(ticket, str):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from evenhand.studies.codec import from_text, moment
+from evenhand.studies.codec import from_text, moment, shown_arguments
 from evenhand.studies.log import CLOSED, Log
 from evenhand.studies.request_keys import shown_key
 from evenhand.studies.store import Store
@@ -37,7 +37,7 @@ def log_table(store: Store, log: Log) -> pd.DataFrame:
     rows: dict[int, dict[str, Any]] = {}
     with store.reading() as connection:
         for entry in log.rows(connection):
-            given, decision = from_text(entry.given), from_text(entry.decision)
+            given, decision = shown_arguments(entry.given), from_text(entry.decision)
             if entry.kind == "ask":
                 arm = decision.get("arm", decision.get("group"))
                 rows[entry.ticket or 0] = {

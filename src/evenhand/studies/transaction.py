@@ -28,9 +28,13 @@ from evenhand.studies.log import Log, record_of
 from evenhand.studies.operations import CHANGES, Operation, apply, decision_text, returned_text
 from evenhand.studies.replay import Replay
 from evenhand.studies.request_keys import LONGEST, texts_of
+from evenhand.studies.subjects import Subjects, sealed_under
 
 __all__ = ["Transaction"]
 
+LAST = 2**63 - 1
+MANY = 1_000
+"""The most subjects that one entry says to be erased."""
 DONE = {"tell": "told", "forget": "forgotten"}
 
 
@@ -40,6 +44,7 @@ class Transaction:
     def __init__(self, connection: Connection, log: Log, replay: Replay, number_of: Callable[[Any], int]) -> None:
         self._connection, self._log, self._replay, self._number_of = connection, log, replay, number_of
         self._entries: list[Entry] = []
+        self._subjects = Subjects(connection, log.study)
         self._named: dict[str, tuple[dict[str, Any], Any]] = {}
         """The arguments and decisions of earlier asks, by the keys of these operations."""
 
@@ -65,6 +70,26 @@ class Transaction:
         self._enter("set", None, to_text(setting), time.perf_counter())
         self._flush()
 
+    def erase(self, ids: Sequence[str]) -> int:
+        """Forget the open tickets of subjects, and delete their keys; return how many tickets were open.
+
+        Parameters
+        ----------
+        ids : of the subjects' keys.
+        """
+        replay, gone = self._replay, set(ids)
+        asks = self._log.open_asks(self._connection, replay.tickets.floor, LAST)
+        numbers = [ask.ticket for ask in asks if ask.ticket is not None and sealed_under(ask) in gone]
+        replay.tickets.fetch(self._connection, numbers, replay.sequence)
+        for number in numbers:
+            started, drawn_from = time.perf_counter(), random_state(replay.policy)
+            apply(replay.policy, "forget", number, {})
+            self._enter("forget", number, "{}", started, random_state=drawn_from)
+        for start in range(0, len(ids), MANY):
+            self._enter("erase", None, to_text({"subjects": list(ids[start : start + MANY])}), time.perf_counter())
+        self._subjects.drop(ids)
+        return len(numbers)
+
     def take_in(self, peers: dict[str, Any]) -> None:
         """Have the policy learn from the reports of other workers, and write them to the log as they are."""
         given = to_text({"peers": peers})
@@ -78,7 +103,7 @@ class Transaction:
         numbers: list[int] = []
         for operation in operations:
             with suppress(ArgumentError):
-                texts += _texts(operation)
+                texts += self._texts(operation)
                 if operation.kind != "ask" and operation.ticket is not None:
                     numbers.append(self._number_of(operation.ticket))
         for text, event in self._log.of_keys(self._connection, texts).items():
@@ -99,10 +124,10 @@ class Transaction:
         self._enter("expire", ask.ticket, to_text({"after": after / 1e6}), started, random_state=drawn_from)
 
     def _done(self, operation: Operation) -> Any:
-        kind, ticket, given, key, actor, _ = operation
+        kind, ticket, given, key, actor, _, subject = operation
         replay = self._replay
         _check_name("actor", actor, 100)
-        texts = _texts(operation)
+        texts = self._texts(operation)
         given = replay.arguments.checked(kind, given)
         free = kind in ("ask", *CHANGES) or (ticket is None and kind == "tell")
         number = None if free else self._number_of(ticket)
@@ -131,6 +156,9 @@ class Transaction:
         if not begun:
             drawn_from = first_random_state(replay.policy)
         name = texts[0] if texts else None
+        if subject is not None:
+            text = self._subjects.seal(subject, given)
+            name = None if key is None else self._subjects.hide(subject, _texts(operation)[0])
         words = decision_text(replay.policy, decided)
         self._enter(kind, decided.id, text, started, decision=words, random_state=drawn_from, key=name, actor=actor)
         if name is not None:
@@ -195,6 +223,16 @@ class Transaction:
                 "out; nothing has changed"
             ) from closed
         raise ClosedTicketError(f"ticket {number} was {record.status} before; nothing has changed") from closed
+
+    def _texts(self, operation: Operation) -> tuple[str, ...]:
+        """Return the keys under which the log may hold the decision; those of a subject say nothing of it."""
+        subject, texts = operation.subject, _texts(operation)
+        if subject is None:
+            return texts
+        if operation.kind != "ask":
+            raise ArgumentError(wanted("subject", f"none: {operation.kind} shows nothing of one", subject))
+        _check_name("subject", subject, LONGEST)
+        return tuple(self._subjects.hidden(subject, texts[0])) if texts else ()
 
     def _flush(self) -> None:
         self._log.append(self._connection, self._entries)

@@ -11,12 +11,13 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, func, select
 
-from evenhand.errors import EvenhandError, ReplayError, StoreError
+from evenhand.errors import ErasedError, EvenhandError, ReplayError, StoreError
 from evenhand.html import Card, Shown
 from evenhand.progress import tracked
 from evenhand.protocol import Label
 from evenhand.state import from_bytes, to_bytes
 from evenhand.studies.chain import Entry, check_link, genesis
+from evenhand.studies.codec import Sealed, from_text
 from evenhand.studies.integrity import damages
 from evenhand.studies.log import Log
 from evenhand.studies.mark import Count, Mark
@@ -26,6 +27,7 @@ from evenhand.studies.request_keys import shown_key
 from evenhand.studies.schema import EVENTS, SNAPSHOTS, STUDIES
 from evenhand.studies.snapshots import first_replay, replay_at, same_state
 from evenhand.studies.store import Store
+from evenhand.studies.subjects import sealed_under
 
 __all__ = ["Verification", "verify"]
 
@@ -129,6 +131,10 @@ def verify(
     no snapshot was taken after them, and a history that was rewritten with all its digests and still replays. To find
     these, keep the last `digest` elsewhere and pass it as `known`.
 
+    Where contexts of a subject were erased, the replay stops and continues from the next snapshot, whose state is taken
+    as it is; digests and the promise are checked all the same. Notes say so, and contexts that cannot be read though no
+    entry says that they were erased are a problem.
+
     With a mark, the entries up to it are not read again: they are assumed to be unchanged, except for the last one,
     whose digest must be the mark's. The mark vouches for the state after it, so keep it where those who can write to
     the store cannot change it.
@@ -151,6 +157,7 @@ def verify(
             seen = tracked(entries, "replaying", last - count.sequence, shown=progress, stderr=False)
             problems += _follow(seen, verifier, count)
             problems += _missing(connection, log.study, last, count.sequence)
+            problems += [] if verifier is None else verifier.unexplained()
     except StoreError as error:
         problems.append(str(error))
     if verifier is not None:
@@ -227,6 +234,9 @@ class _Verifier:
             raise ReplayError(f"{parts} are not those that the first snapshot was taken with: one of them was changed")
         self._connection, self._log, self._notes = connection, log, notes
         self.replayed = self._reworded = 0
+        self._erased = False
+        self._unreadable: dict[str, int] = {}
+        """By the id of a subject's key that is not there: the first entry that needs it."""
         self._policy: Any = begun.policy
         self._version = begun.version
         self.count = Count(begun.policy, begun.digest)
@@ -259,6 +269,12 @@ class _Verifier:
             try:
                 self._reworded += replay_entry(self._policy, entry, self._version)
                 self.replayed += 1
+            except ErasedError:
+                self._policy, self._erased = None, True
+                self._notes.append(
+                    f"the contexts of entry {entry.sequence} were erased: from there on the chain of digests and the "
+                    "promise at every round are checked, but not why it was decided so"
+                )
             except ReplayError:
                 if entry.version == self._version:
                     raise
@@ -267,6 +283,7 @@ class _Verifier:
                     f"entries from {entry.sequence} on were written by version {entry.version}, and version "
                     f"{self._version} would decide otherwise: verify them with the version that wrote them"
                 )
+        self._watch_erasures(entry)
         if entry.sequence in self._kept:
             for kept in self._kept[entry.sequence]:
                 self._met(kept, entry.digest)
@@ -283,7 +300,23 @@ class _Verifier:
             raise ReplayError(f"the snapshot after entry {kept.sequence} is not the state that replay comes to")
         if own and not same:
             self._policy = replay_at(self._log, kept).whole_copy(self._connection)
-            self._notes.append(f"version {self._version} began after entry {kept.sequence}: replayed from there")
+            why = f"version {self._version} began" if not self._erased else "the state was saved"
+            taken = ", taking that state as it is" if self._erased else ""
+            self._notes.append(f"{why} after entry {kept.sequence}: replayed from there{taken}")
+            self._erased = False
+
+    def _watch_erasures(self, entry: Entry) -> None:
+        """Note which contexts cannot be read, and which the log says to be erased."""
+        if entry.kind == "erase":
+            for id in from_text(entry.given)["subjects"]:
+                self._unreadable.pop(id, None)
+        elif isinstance(entry.given, Sealed) and entry.given.plain is None:
+            self._unreadable.setdefault(sealed_under(entry) or "", entry.sequence)
+
+    def unexplained(self) -> Iterator[str]:
+        """Yield problems: contexts that cannot be read though the log does not say that they were erased."""
+        for sequence in self._unreadable.values():
+            yield f"the contexts of entry {sequence} cannot be read, and no later entry says that they were erased"
 
     def note_words(self) -> None:
         """Note which reasons have other words in the log."""

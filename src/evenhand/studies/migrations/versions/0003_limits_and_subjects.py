@@ -34,11 +34,11 @@ def upgrade() -> None:
         sa.Column("id", sa.String(length=32), nullable=False),
         sa.Column("study", sa.Integer(), nullable=False),
         sa.Column("name", sa.String(length=200), nullable=False),
+        sa.Column("day", sa.Integer(), nullable=False),
         sa.Column("secret", sa.String(length=64), nullable=False),
-        sa.Column("seen_at", sa.BigInteger(), nullable=False),
         sa.ForeignKeyConstraint(["study"], ["studies.id"], name="fk_subjects_study"),
         sa.PrimaryKeyConstraint("id", name="pk_subjects"),
-        sa.UniqueConstraint("study", "name", name="uq_subjects_study_name"),
+        sa.UniqueConstraint("study", "name", "day", name="uq_subjects_study_name_day"),
         if_not_exists=True,
     )
 

@@ -1,0 +1,149 @@
+"""Subjects: the people whom contexts are about. Their contexts are encrypted, and erased by forgetting the key.
+
+A subject has a key for every day (UTC) on which something is asked about it. The log keeps the contexts encrypted by
+that key, under an id that says nothing of the subject, so that its chain of digests holds when the key is deleted.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, delete, insert, select
+
+from evenhand.extras import optional
+from evenhand.studies.chain import Entry
+from evenhand.studies.codec import CHECKED, SEALED, Sealed, from_text, now, to_text
+from evenhand.studies.schema import SUBJECTS
+
+__all__ = ["DAY", "Erasure", "Subjects", "opened", "sealed_under"]
+
+DAY = 86_400_000_000
+"""Microseconds."""
+NONCE = 12
+"""Bytes, as AES-GCM has them."""
+MANY = 500
+
+
+class Erasure(NamedTuple):
+    """What was erased.
+
+    Attributes
+    ----------
+    subjects : how many subjects.
+    forgotten : how many of their tickets were open; these were forgotten, because nothing could be learned from them.
+    purged : whether the deleted keys are gone from the files of the database as well. False where another program was
+        reading: the next erasure, or the database itself, clears them.
+    """
+
+    subjects: int
+    forgotten: int
+    purged: bool
+
+
+class Subjects:
+    """The subjects of a study, in one transaction that writes."""
+
+    def __init__(self, connection: Connection, study: int) -> None:
+        self._connection, self._study = connection, study
+
+    def seal(self, name: str, given: Mapping[str, Any]) -> str:
+        """Return the text that the log keeps of an ask's arguments: what promises are checked by, and the rest
+        encrypted."""
+        private = {argument: value for argument, value in given.items() if argument not in CHECKED}
+        if not private:
+            return to_text(dict(given))
+        id, secret = self._today(name)
+        nonce = secrets.token_bytes(NONCE)
+        text = base64.b64encode(nonce + _cipher(secret).encrypt(nonce, to_text(private).encode(), id.encode())).decode()
+        shown = {argument: value for argument, value in given.items() if argument in CHECKED}
+        return to_text({**shown, SEALED: [id, text]})
+
+    def hide(self, name: str, key: str) -> str:
+        """Return what the log keeps in place of a request's key, which may say who the subject is."""
+        return _hidden(self._today(name)[1], key)
+
+    def hidden(self, name: str, key: str) -> list[str]:
+        """Return all texts under which the log may hold a request's key for this subject."""
+        mine = select(SUBJECTS.c.secret).where(SUBJECTS.c.study == self._study, SUBJECTS.c.name == name)
+        return [_hidden(secret, key) for secret in self._connection.scalars(mine)]
+
+    def find(self, *, name: str | None = None, before: int | None = None) -> dict[str, str]:
+        """Return id -> name of the keys of a subject, or of those of a day that began before a time."""
+        mine = select(SUBJECTS.c.id, SUBJECTS.c.name).where(SUBJECTS.c.study == self._study)
+        if name is not None:
+            mine = mine.where(SUBJECTS.c.name == name)
+        if before is not None:
+            mine = mine.where(SUBJECTS.c.day < -(-before // DAY))
+        return {row.id: row.name for row in self._connection.execute(mine)}
+
+    def drop(self, ids: Sequence[str]) -> None:
+        """Delete keys: what they encrypted cannot be read again."""
+        for start in range(0, len(ids), MANY):
+            self._connection.execute(delete(SUBJECTS).where(SUBJECTS.c.id.in_(ids[start : start + MANY])))
+
+    def _today(self, name: str) -> tuple[str, str]:
+        """Return the id and the key of a subject today; make them if there are none."""
+        day = now() // DAY
+        mine = SUBJECTS.c.study == self._study, SUBJECTS.c.name == name, SUBJECTS.c.day == day
+        row = self._connection.execute(select(SUBJECTS.c.id, SUBJECTS.c.secret).where(*mine)).first()
+        if row is not None:
+            return row.id, row.secret
+        made = {"id": secrets.token_hex(16), "secret": secrets.token_hex(32)}
+        self._connection.execute(insert(SUBJECTS), {**made, "study": self._study, "name": name, "day": day})
+        return made["id"], made["secret"]
+
+
+def sealed_under(entry: Entry) -> str | None:
+    """Return the id under which an entry's contexts are encrypted, None where they are not."""
+    return from_text(entry.given).get(SEALED, [None])[0] if f'"{SEALED}"' in entry.given else None
+
+
+def opened(connection: Connection, entries: list[Entry]) -> list[Entry]:
+    """Return entries with their contexts decrypted, as far as their keys are there."""
+    ids = {position: id for position, entry in enumerate(entries) if (id := sealed_under(entry)) is not None}
+    if not ids:
+        return entries
+    found = _secrets(connection, set(ids.values()))
+    entries = list(entries)
+    for position, id in ids.items():
+        entries[position] = _opened(entries[position], found.get(id))
+    return entries
+
+
+def _secrets(connection: Connection, ids: Iterable[str]) -> dict[str, str]:
+    wanted, found = sorted(ids), dict[str, str]()
+    for start in range(0, len(wanted), MANY):
+        mine = select(SUBJECTS.c.id, SUBJECTS.c.secret).where(SUBJECTS.c.id.in_(wanted[start : start + MANY]))
+        found |= {row.id: row.secret for row in connection.execute(mine)}
+    return found
+
+
+def _opened(entry: Entry, secret: str | None) -> Entry:
+    raw = str(entry.given)
+    given = from_text(raw)
+    id, text = given.pop(SEALED)
+    if secret is None:
+        return entry._replace(given=Sealed(raw, None))
+    data = base64.b64decode(text)
+    from cryptography.exceptions import InvalidTag
+
+    try:
+        plain = _cipher(secret).decrypt(data[:NONCE], data[NONCE:], id.encode())
+    except InvalidTag:  # another key: verification says that nobody erased it
+        return entry._replace(given=Sealed(raw, None))
+    return entry._replace(given=Sealed(raw, to_text({**given, **from_text(plain.decode())})))
+
+
+def _cipher(secret: str) -> Any:
+    module = optional("cryptography.hazmat.primitives.ciphers.aead", "a subject", extra="service")
+    return module.AESGCM(bytes.fromhex(secret))
+
+
+def _hidden(secret: str, key: str) -> str:
+    """Return a key's digest; it begins as no key of a caller does, with a tab."""
+    return "\t" + hmac.digest(bytes.fromhex(secret), key.encode(), hashlib.sha256).hex()

@@ -1,0 +1,338 @@
+"""Contexts of subjects are encrypted, and erased for good; what is left is checked, and no more is claimed."""
+
+from __future__ import annotations
+
+import struct
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sqlalchemy import delete, select, text
+
+import evenhand as eh
+from evenhand.errors import ArgumentError, ClosedTicketError, ContradictionError, MissingExtraError
+from evenhand.studies import Operation, Store, Study, bandit_frame
+from evenhand.studies import subjects as module
+from evenhand.studies.schema import EVENTS, REVISIONS, SNAPSHOTS, SUBJECTS
+
+SHOWN = [0.12345678912345678, 0.23456789123456789]
+NAME = "user-17-Beate"
+KEY = "order-of-Beate-4711"
+
+
+@pytest.fixture
+def store():
+    return Store.at(":memory:", create=True)
+
+
+def policy():
+    return eh.groups.LinearThompson({"a": "F", "b": "M"}, seed=1)
+
+
+def talked(where, rounds=6, subject=NAME, **more):
+    """A study of other people's rounds, and one of the subject's in between."""
+    study = Study.create(where, policy(), name="ads")
+    rng = np.random.default_rng(0)
+    for number in range(rounds):
+        study.tell(study.ask(rng.random((2, 2)), subject=f"other-{number}"), float(rng.random()))
+    study.tell(study.ask([SHOWN, SHOWN[::-1]], subject=subject, **more), 1.0)
+    for _ in range(rounds):
+        study.tell(study.ask(rng.random((2, 2))), float(rng.random()))
+    return study
+
+
+def traces(data):
+    """Return what raw bytes still say of the subject."""
+    sought = {
+        "name": NAME.encode(),
+        "key": KEY.encode(),
+        **{f"text {value}": repr(value).encode() for value in SHOWN},
+        **{f"double {value}": struct.pack("<d", value) for value in SHOWN},
+    }
+    return {name for name, value in sought.items() if value in data}
+
+
+def files(path):
+    """Return the bytes of a store's file and of those beside it."""
+    return b"".join(one.read_bytes() for one in Path(path).parent.iterdir() if one.name.startswith(Path(path).name))
+
+
+def test_contexts_of_a_subject_are_kept_encrypted_and_read_as_ever(place):
+    study = talked(place, key=KEY)
+    plain = Study.create(study.store, policy(), name="plain")
+    plain.ask([SHOWN, SHOWN[::-1]])
+    assert study.record(7).given == plain.record(1).given == {"contexts": [SHOWN, SHOWN[::-1]]}
+    with study.store.reading() as connection:
+        stored = connection.scalars(select(EVENTS.c.given).where(EVENTS.c.study == study._number)).all()
+        keys = connection.scalars(select(EVENTS.c.key).where(EVENTS.c.key.is_not(None))).all()
+    assert not traces("".join(stored).encode())
+    assert not traces("".join(keys).encode())
+    assert study.verify().ok
+    assert study.verify().notes == ()
+    again = Study.open(study.store, "ads")
+    assert again.policy.ask([SHOWN, SHOWN]) == study.policy.ask([SHOWN, SHOWN])
+
+
+def test_a_study_without_subjects_is_as_before(store):
+    study = Study.create(store, policy(), name="ads")
+    study.ask([SHOWN, SHOWN], key=KEY)
+    study.ask([SHOWN, SHOWN], available=None, key="k", subject=None)
+    with store.reading() as connection:
+        rows = connection.execute(select(EVENTS.c.given, EVENTS.c.key)).all()
+        assert connection.execute(select(SUBJECTS)).all() == []
+    given = '{"contexts":[[0.12345678912345678,0.2345678912345679],[0.12345678912345678,0.2345678912345679]]}'
+    assert [tuple(row) for row in rows] == [(given, KEY), (given, "k")]
+
+
+def test_an_erased_subject_is_in_no_file_of_the_store(tmp_path):
+    path = tmp_path / "ads.evenhand"
+    study = talked(path, key=KEY)
+    assert traces(files(path)) == {"name"}
+    assert study.erase(NAME) == (1, 0, True)
+    assert traces(files(path)) == set()
+    verified = study.verify()
+    assert verified.ok
+    study.close()
+    assert traces(files(path)) == set()
+    assert Study.open(path).verify().problems == ()
+
+
+def test_an_erased_subject_is_in_no_table_of_a_server(database):
+    study = talked(database, key=KEY)
+
+    def heap():
+        with study.store._idle.connect() as connection:
+            connection.exec_driver_sql("CHECKPOINT")
+            folder = connection.exec_driver_sql("SHOW data_directory").scalar()
+            names = ("subjects", "events", "snapshots", "keys")
+            paths = [connection.exec_driver_sql(f"SELECT pg_relation_filepath('{n}')").scalar() for n in names]
+        return b"".join(Path(folder, one).read_bytes() for one in paths)
+
+    assert traces(heap()) == {"name"}
+    assert study.erase(NAME).purged
+    assert traces(heap()) == set()
+    study.close()
+
+
+def test_what_is_left_is_verified_and_no_more_is_claimed(place):
+    study = talked(place)
+    before = study.verify()
+    study.erase(NAME)
+    after = study.verify()
+    assert after.ok
+    assert (after.decisions, after.told) == (before.decisions, before.told)
+    assert (
+        after.replayed == 6 * 2 < before.replayed == 13 * 2
+    )  # up to the subject's, and none from there to the erasure
+    assert "the contexts of entry 13 were erased: from there on the chain of digests" in after.notes[0]
+    assert after.notes[1].startswith("the state was saved after entry 27: replayed from there, taking that state")
+    for _ in range(3):
+        study.tell(study.ask(np.random.default_rng(1).random((2, 2))), 1.0)
+    later = study.verify()
+    assert later.ok
+    assert later.replayed == after.replayed + 6
+    assert study.verify(since=later).ok
+    assert study.verify(known=before.digest).ok
+
+
+def test_the_promise_is_checked_at_every_round_after_an_erasure(place):
+    policy = eh.quotas.DeadlineLearn(eh.learners.DiscountedLinUCB(), {"a": 0.2, "b": 0.3}, tolerance=1)
+    study = Study.create(place, policy, name="ads")
+    for number in range(20):
+        offer = ["a"] if number % 5 == 4 else None
+        study.tell(study.ask([SHOWN, SHOWN[::-1]], available=offer, subject=f"number {number % 3}"), 1.0)
+    before, statistics = study.verify(), study.statistics()
+    assert before.promise_kept
+    study.erase("number 0")
+    study.erase("number 1")
+    after = study.verify()
+    assert after.ok
+    for name in ("promise", "promise_kept", "worst_shortfall", "worst_arm", "worst_round", "rounds_in_violation"):
+        assert getattr(after, name) == getattr(before, name)
+    again = Study.open(study.store).statistics()
+    assert (again.owed.tolist(), again.counts.tolist()) == (statistics.owed.tolist(), statistics.counts.tolist())
+    assert study.record(5).given == {"available": ["a"], "erased": True}
+
+
+def test_other_processes_go_on_after_an_erasure(shared):
+    study = talked(shared)
+    other = Study.open(shared)
+    open_again = Study.open(shared)
+    open_again.policy  # noqa: B018
+    study.ask([SHOWN, SHOWN], subject=NAME)
+    study.erase(NAME)
+    for one in (other, open_again, study):
+        one.tell(one.ask([SHOWN[::-1], SHOWN]), 0.5)
+    assert study.verify().ok
+    for one in (study, other, open_again):
+        one.close()
+
+
+def test_open_tickets_of_an_erased_subject_are_forgotten(place):
+    study = talked(place)
+    ours, theirs = study.ask([SHOWN, SHOWN], subject=NAME), study.ask([SHOWN, SHOWN], subject="other")
+    assert study.erase(NAME)[:2] == (1, 1)
+    assert study.open_tickets == [theirs.id]
+    with pytest.raises(ClosedTicketError, match=f"ticket {ours.id} was forgotten before"):
+        study.tell(ours, 1.0)
+    assert study.tell(theirs, 1.0) == "told"
+    assert study.record(ours.id).given == {"erased": True}
+    assert study.verify().ok
+
+
+def test_the_erasure_is_in_the_log_and_names_nobody(place):
+    study = talked(place)
+    study.erase(NAME)
+    entry = list(study.events())[-1]
+    assert (entry.kind, entry.ticket, list(entry.given)) == ("erase", None, ["subjects"])
+    assert study.erase(NAME) == (0, 0, True)
+    assert study.erase("nobody") == (0, 0, True)
+    assert study.sequence == entry.sequence
+
+
+def test_a_key_that_vanished_without_an_erasure_is_a_problem(place):
+    study = talked(place)
+    with study.store.writing() as connection:
+        connection.execute(delete(SUBJECTS).where(SUBJECTS.c.name == NAME))
+    found = study.verify()
+    assert "the contexts of entry 13 cannot be read, and no later entry says that they were erased" in found.problems
+
+
+def test_another_key_is_no_key(place):
+    study = talked(place)
+    with study.store.writing() as connection:
+        connection.execute(text("UPDATE subjects SET secret = :s WHERE name = :n"), {"s": "00" * 32, "n": NAME})
+    assert any("cannot be read" in problem for problem in study.verify().problems)
+    assert study.record(7).given == {"erased": True}
+
+
+def test_a_key_belongs_to_its_subject(place):
+    study = Study.create(place, policy(), name="ads")
+    first = study.ask([SHOWN, SHOWN], subject=NAME, key=KEY)
+    assert study.ask([SHOWN, SHOWN], subject=NAME, key=KEY) == first
+    several = study.ask([SHOWN, SHOWN], subject=NAME, key=KEY, count=3)
+    assert several[0] == first
+    assert study.ask([SHOWN, SHOWN], subject=NAME, key=KEY, count=3) == several
+    assert study.ask([SHOWN, SHOWN], subject="other", key=KEY).id == 4
+    with pytest.raises(ContradictionError, match="was used before, for another ask"):
+        study.ask([SHOWN, SHOWN[::-1]], subject=NAME, key=KEY)
+    study.erase(NAME)
+    assert study.ask([SHOWN, SHOWN], subject=NAME, key=KEY).id == 5
+
+
+def test_a_key_means_the_same_decision_on_the_next_day(store, monkeypatch):
+    study = Study.create(store, policy(), name="ads")
+    first = study.ask([SHOWN, SHOWN], subject=NAME, key=KEY)
+    today = module.now()
+    monkeypatch.setattr(module, "now", lambda: today + module.DAY)
+    assert study.ask([SHOWN, SHOWN], subject=NAME, key=KEY) == first
+    study.ask([SHOWN, SHOWN], subject=NAME)
+    with store.reading() as connection:
+        assert len(connection.execute(select(SUBJECTS)).all()) == 2
+
+
+def test_contexts_older_than_a_time_are_erased_and_no_others(store, monkeypatch):
+    study = Study.create(store, policy(), name="ads")
+    today = module.now()
+    for age in (400, 366, 364, 0):
+        monkeypatch.setattr(module, "now", lambda age=age: today - age * module.DAY)
+        for name in (NAME, "other"):
+            study.tell(study.ask([SHOWN, SHOWN], subject=name), 1.0)
+    monkeypatch.undo()
+    assert study.erase(older_than="365d")[:2] == (2, 0)
+    assert [list(study.record(ticket).given) for ticket in range(1, 9)] == [["erased"]] * 4 + [["contexts"]] * 4
+    assert study.erase(older_than=timedelta(days=365)) == (0, 0, True)
+    assert study.verify().ok
+
+
+def test_tables_and_exports_show_what_is_left(store):
+    study = talked(store)
+    contexts = [name for name in bandit_frame(study).columns if name.startswith("context_")]
+    study.erase(NAME)
+    assert study.frame()["given"][6] == {"erased": True}
+    feedback = bandit_frame(study)
+    assert [name for name in feedback.columns if name.startswith("context_")] == contexts
+    assert feedback[contexts].isna().all(axis=1).tolist() == [False] * 6 + [True] + [False] * 6
+    assert study.statistics().rounds == 13
+
+
+def test_only_the_first_snapshot_and_the_last_are_left(store):
+    study = talked(store)
+    study.snapshot()
+    study.ask([SHOWN, SHOWN])
+    study.snapshot()
+    study.erase(NAME)
+    with store.reading() as connection:
+        assert len(connection.scalars(select(SNAPSHOTS.c.sequence)).all()) == 2
+
+
+@pytest.mark.parametrize("subject", ["", "x" * 201, "a\nb", 7, ["a"]])
+def test_a_subject_that_cannot_be_is_refused(store, subject):
+    study = Study.create(store, policy(), name="ads")
+    with pytest.raises(ArgumentError, match="subject: wanted a text of up to 200 printable characters"):
+        study.ask([SHOWN, SHOWN], subject=subject)
+    assert study.sequence == 0
+    with store.reading() as connection:
+        assert connection.execute(select(SUBJECTS)).all() == []
+
+
+def test_a_refused_ask_leaves_no_subject(store):
+    study = Study.create(store, policy(), name="ads")
+    with pytest.raises(ArgumentError):
+        study.ask([[float("nan")]], subject=NAME)
+    with store.reading() as connection:
+        assert connection.execute(select(SUBJECTS)).all() == []
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({}, "subject, older_than: wanted one of them"),
+        ({"subject": "a", "older_than": "1d"}, "subject, older_than: wanted one of them"),
+        ({"subject": 7}, "subject, older_than: wanted one of them"),
+        ({"older_than": "soon"}, "older_than: wanted a timedelta, seconds"),
+    ],
+)
+def test_what_cannot_be_erased_is_refused(store, given, words):
+    study = talked(store)
+    with pytest.raises(ArgumentError, match=words):
+        study.erase(**given)
+    assert study.verify().notes == ()
+
+
+def test_a_report_has_no_subject(store):
+    study = talked(store)
+    (outcome,) = study.perform([Operation("tell", 1, {"reward": 1.0}, subject=NAME)])
+    assert "subject: wanted none: tell shows nothing of one" in str(outcome)
+
+
+def test_several_workers_have_no_subjects(tmp_path):
+    study = Study.create(tmp_path / "many.evenhand", eh.learners.UCB1(arms=2), workers=2)
+    with pytest.raises(ArgumentError, match="subject: wanted None, with several workers"):
+        Study.open(tmp_path / "many.evenhand", worker="w1").ask(subject=NAME)
+    with pytest.raises(ArgumentError, match="erase: wanted a study with one worker"):
+        study.erase(NAME)
+
+
+def test_without_cryptography_it_is_said_what_to_install(store, monkeypatch):
+    study = Study.create(store, policy(), name="ads")
+    monkeypatch.setitem(__import__("sys").modules, "cryptography.hazmat.primitives.ciphers.aead", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'evenhand\[service\]'"):
+        study.ask([SHOWN, SHOWN], subject=NAME)
+    assert study.sequence == 0
+
+
+def test_an_older_store_is_upgraded_by_its_first_subject(tmp_path):
+    path = tmp_path / "older.evenhand"
+    study = Study.create(path, policy(), name="ads")
+    with study.store.writing() as connection:
+        for table in ("key_limits", "acknowledgements", "subjects"):
+            connection.execute(text(f"DROP TABLE {table}"))
+        connection.execute(text(f"UPDATE {REVISIONS} SET version_num = '0002'"))
+    study.close()
+    again = Study.open(path)
+    again.ask([SHOWN, SHOWN])
+    again.ask([SHOWN, SHOWN], subject=NAME)
+    assert again.erase(NAME)[:2] == (1, 1)
+    assert again.verify().ok
