@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import os
 import re
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Container, Hashable, Iterable
 from datetime import date, time, timedelta
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -42,7 +43,9 @@ UNREADABLE = "unreadable"
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
-def read_table(path: str | os.PathLike[str], *, text: Sequence[str] = ()) -> pd.DataFrame:
+def read_table(
+    path: str | os.PathLike[str], *, text: Container[str] = (), sep: str = ",", encoding: str = "utf-8", skip: int = 0
+) -> pd.DataFrame:
     """Read a CSV (also .gz) or Parquet file.
 
     Parameters
@@ -50,6 +53,8 @@ def read_table(path: str | os.PathLike[str], *, text: Sequence[str] = ()) -> pd.
     path : the file; its ending says what it is.
     text : columns that a CSV holds as text, exactly as written: 01 is not 1, and NA is a name. Only an empty cell is
         empty.
+    sep, encoding : how a CSV separates cells and encodes text.
+    skip : how many lines of a CSV stand above the header.
 
     Raises
     ------
@@ -68,13 +73,14 @@ def read_table(path: str | os.PathLike[str], *, text: Sequence[str] = ()) -> pd.
     if kind == "Parquet":
         optional("pyarrow", "a Parquet file")
     try:
-        frame = pd.read_parquet(file) if kind == "Parquet" else _read_csv(file, text)
+        frame = pd.read_parquet(file) if kind == "Parquet" else _read_csv(file, text, sep, encoding, skip)
     except TableError:
         raise
     except pd.errors.EmptyDataError as error:
         raise TableError(f"{file}: the file is empty; wanted a header line and rows") from error
     except UnicodeDecodeError as error:
-        raise TableError(f"{file}: is not UTF-8; save it as CSV in UTF-8") from error
+        name = "UTF-8" if encoding == "utf-8" else encoding
+        raise TableError(f"{file}: is not {name}; save it as CSV in UTF-8") from error
     except Exception as error:
         raise TableError(f"{file}: cannot be read as {kind}: {str(error).strip()}") from error
     if frame.empty:
@@ -82,19 +88,20 @@ def read_table(path: str | os.PathLike[str], *, text: Sequence[str] = ()) -> pd.
     return frame
 
 
-def _read_csv(file: Path, text: Sequence[str]) -> pd.DataFrame:
+def _read_csv(file: Path, text: Container[str], sep: str, encoding: str, skip: int) -> pd.DataFrame:
     import pandas as pd
 
-    header = pd.read_csv(file, header=None, nrows=1, dtype=str, keep_default_na=False).iloc[0].tolist()
-    other = next((mark for mark in (";", "\t", "|") if len(header) == 1 and mark in header[0]), None)
+    read: Any = partial(pd.read_csv, file, sep=sep, encoding=encoding, skiprows=skip)
+    header = read(header=None, nrows=1, dtype=str, keep_default_na=False).iloc[0].tolist()
+    other = next((mark for mark in (";", "\t", "|") if sep == "," and len(header) == 1 and mark in header[0]), None)
     if other is not None:
         raise TableError(f"{file}: looks separated by {other!r}; save it with commas")
-    frame = pd.read_csv(file)
+    frame = read()
     if len(frame) and not isinstance(frame.index, pd.RangeIndex):
         raise TableError(f"{file}: the rows have more cells than the header; name every column")
-    labels = frame.columns.intersection(list(text)).tolist()
+    labels = [name for name in frame.columns if name in text]
     if labels:
-        written = pd.read_csv(file, usecols=labels, dtype=str, keep_default_na=False)
+        written = read(usecols=labels, dtype=str, keep_default_na=False)
         frame[labels] = written[labels].where(written[labels] != "")
     # pandas calls a second column `x` `x.1`: under its own name it is refused where it is wanted
     frame.columns = pd.Index([own or made for own, made in zip(header, frame.columns, strict=True)])

@@ -10,11 +10,14 @@ import os
 import sys
 import traceback
 from io import TextIOWrapper
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
-from evenhand.cli.command import COMMANDS, NUMBERS, OF_STUDIES, Command, Commands, imported_when_called
-from evenhand.errors import EvenhandError, SimulationInterrupted
+from evenhand.cli.command import COMMANDS, OF_STUDIES, Command, Commands, imported_when_called
+from evenhand.cli.options import JSON
+from evenhand.errors import ArgumentError, EvenhandError, SimulationInterrupted
 from evenhand.version import __version__
 
 __all__ = ["app", "main"]
@@ -24,21 +27,27 @@ app = typer.Typer(
     cls=Commands,
     help="Software that decides fairly while it learns.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["--help", "-h"]},
 )
 for name in COMMANDS:
     panel = "Studies that last" if name in OF_STUDIES else None
-    takes_numbers = NUMBERS if name == "tell" else None
-    app.command(name, cls=Command, context_settings=takes_numbers, rich_help_panel=panel)(imported_when_called)
+    app.command(name, cls=Command, rich_help_panel=panel)(imported_when_called)
 
 
 @app.callback(invoke_without_command=True)
-def options(version: bool = typer.Option(False, "--version", help="Show the version and exit.")) -> None:
+def options(
+    context: typer.Context,
+    version: bool = typer.Option(False, "--version", help="Show the version and exit."),
+    json: JSON = False,
+    config: Annotated[Path | None, typer.Option(help="TOML file with options of the command.")] = None,
+) -> None:
     """Software that decides fairly while it learns."""
     if version:
         typer.echo(__version__)
         raise typer.Exit
+    if context.invoked_subcommand is None:
+        raise ArgumentError("COMMAND: name a command; `evenhand --help` lists them")
 
 
 def main() -> None:

@@ -42,8 +42,9 @@ def audit(
     from evenhand import quotas
     from evenhand.cli.inputs import changing_shares, named_shares, shares_of, windows_of
     from evenhand.cli.output import as_json, draw, folder, records, say
+    from evenhand.cli.tables import read_table
     from evenhand.quotas.file_audit import labels_in_files
-    from evenhand.tables import levels, read_table, write_csv
+    from evenhand.tables import levels, write_csv
 
     frame: Any = str(log)
     if glob.has_magic(frame) and not log.exists():

@@ -52,10 +52,10 @@ def audit_pairs(
     from evenhand.arguments import real, whole
     from evenhand.cli.inputs import names_of
     from evenhand.cli.pair_audit import Audit
+    from evenhand.cli.tables import read_table
     from evenhand.rng import child
     from evenhand.similarity import LipschitzUCB, MahalanobisOracle, MomentDistance, TableIndividuals
     from evenhand.similarity.auditors import checked_auditor
-    from evenhand.tables import read_table
 
     names = names_of(features)
     frame = read_table(table)

@@ -26,7 +26,7 @@ def audit_parity(
     """Test whether groups have the same mean, as often as you like; exit code 1 when they are shown to differ."""
     from evenhand.audit import parity
     from evenhand.cli.output import as_json, records, say
-    from evenhand.tables import read_table
+    from evenhand.cli.tables import read_table
 
     frame = read_table(log, text=[group])
     found = parity(frame, group=group, value=value, level=level, tolerance=tolerance, within=within)

@@ -23,9 +23,9 @@ def fitted_model(path: Path, edges: str, smoothing: float, cuts: Sequence[str]) 
     ArgumentError, TableError
         If the file, the edges or a cut are not as wanted.
     """
+    from evenhand.cli.tables import read_table
     from evenhand.interventions import CausalModel
     from evenhand.interventions.edges import parents_of, read_edges
-    from evenhand.tables import read_table
 
     nodes = list(parents_of(*read_edges(edges)))
     frame = read_table(path, text=nodes)

@@ -11,9 +11,10 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from evenhand.errors import ArgumentError, wanted
+from evenhand.cli.shared_options import with_shared_options
+from evenhand.errors import ArgumentError, nearest, wanted
 
-__all__ = ["COMMANDS", "NUMBERS", "OF_STUDIES", "Command", "Commands", "imported_when_called"]
+__all__ = ["COMMANDS", "NUMBERS", "OF_STUDIES", "Command", "Commands", "command_of", "imported_when_called"]
 
 NUMBERS = {"ignore_unknown_options": True}
 """A reward may be negative, and look like an option."""
@@ -73,7 +74,16 @@ class Command(TyperCommand):
             if word == "" or re.fullmatch(r"--[\w-]+=", word):
                 mend = "leave it out if you mean none"
                 raise ArgumentError(wanted(word.removesuffix("=") or option, "a value", "", mend))
-        return super().parse_args(ctx, args)
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as refusal:
+            error: Any = refusal
+            if getattr(error, "option_name", "").startswith("--") and hasattr(error, "possibilities"):
+                meant = nearest(error.option_name, error.possibilities or ())
+                error.message = f"No such option: {error.option_name}."
+                error.message += f" Did you mean {meant[0]}?" if meant else ""
+                error.possibilities = None
+            raise
 
 
 class Commands(TyperGroup):
@@ -91,9 +101,18 @@ class Commands(TyperGroup):
         name, listed, words = super().resolve_command(ctx, args)
         if name is None or listed is None:
             return name, listed, words
-        called = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-        called.command(name, cls=Command, context_settings=dict(listed.context_settings))(_function(name))
-        return name, typer.main.get_command(called), words
+        everywhere = ["--json"] if ctx.params.get("json") else []
+        if ctx.params.get("config"):
+            everywhere += ["--config", str(ctx.params["config"])]
+        return name, command_of(name), [*everywhere, *words]
+
+
+def command_of(name: str) -> Any:
+    """Return a command with its parameters."""
+    called = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    settings = NUMBERS if name == "tell" else None
+    called.command(name, cls=Command, context_settings=settings)(with_shared_options(name, _function(name)))
+    return typer.main.get_command(called)
 
 
 def imported_when_called() -> None:

@@ -64,7 +64,7 @@ def evaluate(
     import evenhand as eh
     from evenhand.cli.inputs import names_of
     from evenhand.cli.output import as_json
-    from evenhand.tables import read_table
+    from evenhand.cli.tables import read_table
 
     frame = read_table(log, text=[name for name in (arm, position) if name])
     named = _policies(policy or [], shares, tolerance, seed, frame, arm, reward)
@@ -129,10 +129,11 @@ def _policies(
 def _distribution(text: str) -> Any:
     """Return the distribution that a text or file says, None where it names a policy that learns."""
     from evenhand.cli.inputs import named_shares
+    from evenhand.cli.tables import is_table, read_table
     from evenhand.errors import TableError, wanted
-    from evenhand.tables import column, numbers, read_table
+    from evenhand.tables import column, numbers
 
-    if not text.lower().endswith((".csv", ".csv.gz", ".parquet", ".pq")):
+    if not is_table(text):
         read = named_shares(text, "--policy")
         return None if read is None else {name: _number(name, value) for name, value in read.items()}
     table = read_table(text, text=["arm", "position"])

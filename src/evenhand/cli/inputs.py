@@ -18,7 +18,6 @@ __all__ = [
     "names_of",
     "numbers_of",
     "read_object",
-    "read_texts",
     "shares_of",
     "windows_of",
 ]
@@ -55,12 +54,12 @@ def labels_in(text: str, option: str) -> list[Any]:
 def changing_shares(text: str) -> Any:
     """Return the table in a CSV or Parquet file with a column `from`, of shares that change over time; None for any
     other text."""
-    from evenhand.tables import read_table
+    from evenhand.cli.tables import is_table, read_table
 
-    if "=" in text or not text.lower().endswith((".csv", ".csv.gz", ".parquet", ".pq")):
+    if "=" in text or not is_table(text):
         return None
     table = read_table(text, text=["arm", "share"])
-    return table if "from" in table.columns else None
+    return _with_points(table) if "from" in table.columns else None
 
 
 def delay_of(text: str) -> Any:
@@ -111,6 +110,8 @@ def named_shares(text: str, option: str = "--shares") -> dict[str, Any] | None:
     SharesError, TableError
         If it cannot be read, a cell of a file is empty, or an arm is named twice.
     """
+    from evenhand.cli.tables import is_table, read_table
+
     if text.lstrip().startswith("{"):
         return _parse(text, option, lambda pairs: _shares(pairs, option))
     if text.lower().endswith(".json"):
@@ -123,14 +124,21 @@ def named_shares(text: str, option: str = "--shares") -> dict[str, Any] | None:
                 raise SharesError(wanted(option, "ARM=SHARE,ARM=SHARE", part))
             pairs.append((name.strip(), share.strip()))
         return _shares(pairs, option)
-    if text.lower().endswith((".csv", ".csv.gz", ".parquet", ".pq")):
-        from evenhand.tables import cells, column, read_table
+    if is_table(text):
+        from evenhand.tables import cells, column
 
-        frame = read_table(text, text=["arm", "share"])
+        frame = _with_points(read_table(text, text=["arm", "share"]))
         if "arm" not in frame.columns or "share" not in frame.columns:
             raise TableError(f"{text}: wanted the columns 'arm' and 'share', got {[str(c) for c in frame.columns]}")
         return _shares(zip(map(str, column(frame, "arm")), cells(frame, "share").tolist(), strict=True), text)
     return None
+
+
+def _with_points(frame: Any) -> Any:
+    """Return a table of shares that may be written 0,25: a share has no thousands."""
+    if "share" in frame.columns and not any(frame.columns.duplicated()):
+        frame["share"] = [cell.replace(",", ".") if isinstance(cell, str) else cell for cell in frame["share"]]
+    return frame
 
 
 def _shares(pairs: Pairs, source: str) -> dict[str, Any]:
@@ -182,24 +190,6 @@ def _parse(text: str, source: str, hook: Callable[[Pairs], dict[str, Any]]) -> d
     if not isinstance(body, dict):
         raise TableError(wanted(source, 'an object {"name": value}', type(body).__name__))
     return body
-
-
-def read_texts(path: Path) -> Any:
-    """Return a CSV as a table of texts, such as the states of a BIF file.
-
-    Raises
-    ------
-    TableError
-        If there is no such file, or it is no CSV.
-    """
-    import pandas as pd
-
-    if not path.is_file():
-        raise TableError(f"{path}: no such file")
-    try:
-        return pd.read_csv(path, dtype=str, keep_default_na=False)
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
-        raise TableError(f"{path}: cannot be read as CSV: {error}") from error
 
 
 def numbers_of(text: str, name: str) -> list[float]:

@@ -48,9 +48,10 @@ def label(
     from evenhand.cli.inputs import names_of
     from evenhand.cli.label_session import Session
     from evenhand.cli.output import answer, as_json, records, say
+    from evenhand.cli.tables import read_table
     from evenhand.errors import ArgumentError, wanted
     from evenhand.state import save
-    from evenhand.tables import read_table, write_csv
+    from evenhand.tables import write_csv
 
     shown = names_of(show) or [id, *names_of(features)]
     columns, allowed = names_of(features), [_label(one) for one in names_of(labels)]

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from evenhand.errors import ContextError, RewardError, TableError, UnknownArmError, VerdictError, wanted
+from evenhand.errors import ContextError, RewardError, UnknownArmError, VerdictError, wanted
 from evenhand.traits import traits_of
 
 if TYPE_CHECKING:
@@ -27,7 +24,9 @@ def contexts_of(text: str, study: Study) -> Any:
 
     A table has a row an arm and a column a feature; where it has a column `arm`, rows may stand in any order.
     """
-    if text.lower().endswith((".csv", ".csv.gz", ".parquet", ".pq")):
+    from evenhand.cli.tables import is_table
+
+    if is_table(text):
         return _table_of_contexts(text, study)
     try:
         if text == "-":
@@ -39,7 +38,8 @@ def contexts_of(text: str, study: Study) -> Any:
 
 
 def _table_of_contexts(path: str, study: Study) -> list[list[float]]:
-    from evenhand.tables import column, numbers, read_table
+    from evenhand.cli.tables import read_table
+    from evenhand.tables import column, numbers
 
     frame = read_table(path, text=["arm"])
     features = [numbers(frame, str(name)) for name in frame.columns if name != "arm"]
@@ -130,17 +130,18 @@ def rows_of(path: str, label: str) -> dict[str, Any]:
     """Read labelled rows: every column but `label` is a feature."""
     import numpy as np
 
+    from evenhand.cli.tables import read_table
     from evenhand.tables import column, numbers
 
-    with _table(path, text=[]) as frame:
-        labels = column(frame, label).tolist()
-        features = [numbers(frame, str(name)) for name in frame.columns if name != label]
+    frame = read_table(path)
+    labels = column(frame, label).tolist()
+    features = [numbers(frame, str(name)) for name in frame.columns if name != label]
     return {"X": np.column_stack(features).tolist() if features else [[] for _ in labels], "y": labels}
 
 
 def samples_of(path: str, study: Study) -> pd.DataFrame:
     """Read trials, every cell as text, and give each node's states their own labels back."""
-    from evenhand.cli.inputs import read_texts
+    from evenhand.cli.tables import read_texts
 
     frame: pd.DataFrame = read_texts(Path(path))
     problem = getattr(study.bare_policy, "problem", None)
@@ -154,34 +155,19 @@ def samples_of(path: str, study: Study) -> pd.DataFrame:
 
 def read_rewards(path: str, several: bool) -> list[tuple[str, Any]]:
     """Read a table of tickets and rewards; in the place of a reward that cannot be read stands its refusal."""
+    from evenhand.cli.tables import read_table
     from evenhand.tables import cells, column
 
-    with _table(path, text=["ticket", "reward"]) as frame:
-        tickets = [str(ticket) for ticket in column(frame, "ticket")]
-        rewards = cells(frame.fillna({"reward": ""}), "reward")
-        return [(ticket, _reward_in(cell, several)) for ticket, cell in zip(tickets, rewards, strict=True)]
+    frame = read_table(path, text=["ticket", "reward"])
+    tickets = [str(ticket) for ticket in column(frame, "ticket")]
+    rewards = cells(frame.fillna({"reward": ""}), "reward")
+    return [(ticket, _reward_in(cell, several)) for ticket, cell in zip(tickets, rewards, strict=True)]
 
 
 def _reward_in(cell: Any, several: bool) -> Any:
+    from evenhand.cli.csv_cells import with_point
+
     try:
-        return reward_of(str(cell), several)
+        return reward_of(str(cell) if several else with_point(str(cell)), several)
     except RewardError as refusal:
         return refusal
-
-
-@contextmanager
-def _table(path: str, text: list[str]) -> Iterator[pd.DataFrame]:
-    """Give a table from a file, or from a CSV on standard input (`-`)."""
-    from evenhand.tables import read_table
-
-    if path != "-":
-        yield read_table(path, text=text)
-        return
-    with TemporaryDirectory() as folder:
-        file = Path(folder) / "told.csv"
-        file.write_bytes(sys.stdin.buffer.read())
-        try:
-            frame = read_table(file, text=text)
-        except TableError as error:
-            raise TableError(str(error).replace(str(file), "standard input")) from error
-    yield frame

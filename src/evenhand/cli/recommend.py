@@ -88,7 +88,7 @@ def recommend(
     """Find the best candidate among the fair ones. With --ask, --tell or --log it guides a real trial. With --edges and
     without --budget it says what observed data show; otherwise it simulates a trial."""
     from evenhand import state
-    from evenhand.cli.inputs import read_texts
+    from evenhand.cli.tables import read_texts
 
     real = ask is not None or tell is not None or log is not None
     if real and trial is None:
@@ -152,12 +152,13 @@ def _problem(
 ) -> tuple[Problem, Any]:
     """Build the problem that the options describe; return it with the costs in the file of candidates."""
     from evenhand.cli.inputs import read_object
+    from evenhand.cli.tables import is_table
     from evenhand.interventions import CausalModel, Problem
 
     missing = [option for option, value in asked.items() if value is None or value in ("", [], 0)]
     if missing:
         raise ArgumentError(f"{', '.join(missing)}: missing; a new search needs them")
-    if not edges and asked["MODEL"].suffix.lower() in (".csv", ".parquet", ".pq"):
+    if not edges and is_table(str(asked["MODEL"])):
         what = "the graph over the columns of the data, such as 'sex -> dose -> cured'"
         raise ArgumentError(wanted("--edges", what, "none"))
     model = fitted_model(asked["MODEL"], edges, smoothing, cuts) if edges else CausalModel.from_bif(asked["MODEL"])

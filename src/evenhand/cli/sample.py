@@ -46,10 +46,11 @@ def sample(
 
     from evenhand.cli.inputs import named_shares, names_of
     from evenhand.cli.output import as_json, draw, folder, records, say
+    from evenhand.cli.tables import read_table
     from evenhand.plots.sampling import plot_collection
     from evenhand.sampling import TablePool
     from evenhand.state import save
-    from evenhand.tables import read_table, write_csv
+    from evenhand.tables import write_csv
 
     columns, groups = names_of(features) or None, names_of(group)
     frame = read_table(pool, text=[name for name in groups if name not in (columns or ())])

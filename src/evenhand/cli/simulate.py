@@ -96,8 +96,8 @@ def simulate(
 def _grouped(other: str, data: Path, arm: str, group: str, reward: str, features: str, sensitive: str) -> Any:
     from evenhand.cli.groups import table_world
     from evenhand.cli.inputs import names_of
+    from evenhand.cli.tables import read_table
     from evenhand.errors import ArgumentError, wanted
-    from evenhand.tables import read_table
 
     if other:
         raise ArgumentError(wanted("WORLD", "a world or --data, not both", other))
@@ -108,8 +108,8 @@ def _grouped(other: str, data: Path, arm: str, group: str, reward: str, features
 def _world(name: str, data: Path | None, arm: str, reward: str, means: str) -> Any:
     from evenhand import quotas, registry
     from evenhand.cli.inputs import numbers_of
+    from evenhand.cli.tables import read_table
     from evenhand.errors import ArgumentError, wanted
-    from evenhand.tables import read_table
 
     if data is not None:
         if name or means:
