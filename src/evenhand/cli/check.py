@@ -7,13 +7,19 @@ from typing import Annotated
 
 import typer
 
+from evenhand.cli.completion import registered
 from evenhand.cli.options import JSON
 
 __all__ = ["check"]
 
 
 def check(
-    name: Annotated[str, typer.Argument(help="A registered name, or the beginning of several, such as quotas/.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="A registered name, or the beginning of several, such as quotas/.", autocompletion=registered
+        ),
+    ],
     json: JSON = False,
 ) -> None:
     """Run the contract over a registered policy or world, and try to break its promise; exit code 1 if one breaks."""

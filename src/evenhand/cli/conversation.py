@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from evenhand.cli.completion import arms
 from evenhand.cli.options import JSON, STORE, STUDY
 from evenhand.errors import ArgumentError, EvenhandError, StoreError, wanted
 
@@ -27,7 +28,11 @@ def ask(
         typer.Option(help="The contexts, one row per arm: [[1.0, 0.2], ...], a JSON or CSV file, or -."),
     ] = "",
     available: Annotated[
-        str, typer.Option(help='The arms on offer in this round, where not all are: a,b, or JSON such as ["a,b", 17].')
+        str,
+        typer.Option(
+            help='The arms on offer in this round, where not all are: a,b, or JSON such as ["a,b", 17].',
+            autocompletion=arms,
+        ),
     ] = "",
     segment: Annotated[str | None, typer.Option(help="The segment of this round, such as mobile.")] = None,
     count: Annotated[int, typer.Option(help="How many decisions to take in one transaction.", min=1)] = 1,
