@@ -11,6 +11,8 @@ EXTRAS = {
     "docs": ["IPython", "ipykernel", "nbclient", "nbformat"],
     "fairlearn": ["fairlearn"],
     "gymnasium": ["gymnasium"],
+    "litellm": ["litellm"],
+    "openfeature": ["openfeature"],
     "peers": ["mabwiser", "optuna", "river", "vowpalwabbit"],
     "postgresql": ["psycopg"],
     "ray": ["ray"],

@@ -1,0 +1,245 @@
+"""A provider of OpenFeature flags: a flag is a decision of the study of its name, a tracking event its reward.
+
+    openfeature.api.set_provider(EvenhandProvider(Client("http://localhost:8000"), events={"purchase": "banner"}))
+    flags = openfeature.api.get_client()
+    banner = flags.get_string_value("banner", "plain", EvaluationContext("visitor-17"))
+    flags.track("purchase", EvaluationContext("visitor-17"), TrackingEventDetails(1.0))
+
+It needs the official SDK: `pip install 'evenhand[openfeature]'`. The provider in TypeScript does the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from evenhand.client.client import Client
+from evenhand.client.decision import Decision
+from evenhand.errors import ArgumentError, EvenhandError, MissingExtraError, TicketError, UnknownStudyError, wanted
+
+try:
+    from openfeature.evaluation_context import EvaluationContext
+    from openfeature.exception import (
+        FlagNotFoundError,
+        GeneralError,
+        InvalidContextError,
+        TargetingKeyMissingError,
+        TypeMismatchError,
+    )
+    from openfeature.flag_evaluation import FlagResolutionDetails, Reason
+    from openfeature.provider import AbstractProvider, Metadata
+    from openfeature.track import TrackingEventDetails
+except ImportError as error:
+    raise MissingExtraError(
+        "evenhand.client.openfeature needs openfeature-sdk: pip install 'evenhand[openfeature]'"
+    ) from error
+
+__all__ = ["EvenhandProvider"]
+
+T = TypeVar("T")
+SWITCHES = {"true": True, "on": True, "false": False, "off": False}
+SHOWN = ("contexts", "groups", "available", "segment")
+LOG = logging.getLogger(__name__)
+
+
+def _shown(flag: str, attributes: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what a round shows: the attributes of the evaluation context that `ask` takes."""
+    return {name: attributes[name] for name in SHOWN if name in attributes}
+
+
+class EvenhandProvider(AbstractProvider):
+    """Resolves the flag `ads` by a decision of the study `ads`.
+
+    The value of a text is the arm; of a boolean, an arm called true, on, false or off; of a number, an arm that is one;
+    of an object, everything that the service says of the decision. The variant is the arm, and the metadata hold the
+    `ticket`, the `reason` and, where the arm was drawn, its `propensity`. What fails gives the default with its code.
+
+    Parameters
+    ----------
+    client : a client whose key may decide and report; the caller closes it.
+    sticky : whether a targeting key always gets the same decision of a flag: it becomes the idempotency key.
+    events : the flag that each tracking event rewards; an event that is not named rewards the flag of its own name.
+    observe : makes the arguments of `ask` of the flag and the attributes of the evaluation context; by default they are
+        the attributes called contexts, groups, available and segment.
+    remember : how many tickets are remembered for tracking events; the oldest are forgotten first.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        sticky: bool = False,
+        events: Mapping[str, str] | None = None,
+        observe: Callable[[str, Mapping[str, Any]], Mapping[str, Any]] = _shown,
+        remember: int = 100_000,
+    ) -> None:
+        super().__init__()
+        if not isinstance(client, Client):
+            raise ArgumentError(wanted("client", "an evenhand.client.Client", client))
+        self._client, self._sticky, self._events = client, sticky, dict(events or {})
+        self._observe, self._remember = observe, remember
+        self._tickets: OrderedDict[tuple[str, str], str] = OrderedDict()
+        self._lock = threading.Lock()
+        self._reports = ThreadPoolExecutor(1, "evenhand-reports")
+
+    def get_metadata(self) -> Metadata:
+        return Metadata("evenhand")
+
+    def shutdown(self) -> None:
+        """Send the rewards of all events so far."""
+        with self._lock:
+            reports, self._reports = self._reports, ThreadPoolExecutor(1, "evenhand-reports")
+        reports.shutdown()
+
+    def track(
+        self,
+        tracking_event_name: str,
+        evaluation_context: EvaluationContext | None = None,
+        tracking_event_details: TrackingEventDetails | None = None,
+    ) -> None:
+        """Tell the value of an event (1 by default) as the reward of the last decision for its targeting key, or of the
+        `ticket` in its attributes.
+
+        It is sent in the background. An event that comes twice, too late or for no decision changes nothing.
+        """
+        details = tracking_event_details or TrackingEventDetails()
+        flag = self._events.get(tracking_event_name, tracking_event_name)
+        target = evaluation_context.targeting_key if evaluation_context else None
+        with self._lock:
+            ticket = details.attributes.get("ticket") or self._tickets.get((flag, target or ""))
+            if isinstance(ticket, str):
+                self._reports.submit(self._tell, ticket, 1.0 if details.value is None else details.value)
+
+    def _tell(self, ticket: str, reward: float) -> None:
+        try:
+            self._client.study(ticket.partition(".")[0]).tell(ticket, reward)
+        except TicketError as error:
+            LOG.debug("an event came too late, or twice: %s", error)
+        except EvenhandError as error:
+            LOG.warning("an event was not told: %s", error)
+
+    def _resolve(
+        self, flag: str, context: EvaluationContext | None, value_of: Callable[[Decision], T | None]
+    ) -> FlagResolutionDetails[T]:
+        context = context or EvaluationContext()
+        decision = self._decide(flag, context)
+        value = value_of(decision)
+        if value is None:
+            if not self._sticky:
+                with suppress(EvenhandError):
+                    self._client.study(flag).forget(decision)
+            raise TypeMismatchError(f"the study {flag} decided for {decision.arm!r}, which is of another type")
+        if context.targeting_key:
+            self._keep((flag, context.targeting_key), decision.ticket)
+        told = {
+            "ticket": decision.ticket,
+            "reason": decision.reason,
+            "reason_code": decision.reason_code,
+            "propensity": decision.propensity,
+        }
+        metadata = {name: word for name, word in told.items() if word is not None}
+        return FlagResolutionDetails(value, reason=Reason.SPLIT, variant=str(decision.arm), flag_metadata=metadata)
+
+    def _decide(self, flag: str, context: EvaluationContext) -> Decision:
+        if self._sticky and not context.targeting_key:
+            raise TargetingKeyMissingError("a sticky flag needs a targeting key")
+        key = _key(context.targeting_key) if self._sticky and context.targeting_key else None
+        try:
+            shown = self._observe(flag, context.attributes)
+            return self._client.study(flag).ask(
+                contexts=shown.get("contexts"),
+                groups=shown.get("groups"),
+                available=shown.get("available"),
+                segment=shown.get("segment"),
+                key=key,
+            )
+        except UnknownStudyError as error:
+            raise FlagNotFoundError(str(error)) from error
+        except ArgumentError as error:
+            raise InvalidContextError(str(error)) from error
+        except EvenhandError as error:
+            raise GeneralError(str(error)) from error
+
+    def _keep(self, place: tuple[str, str], ticket: str) -> None:
+        with self._lock:
+            self._tickets[place] = ticket
+            self._tickets.move_to_end(place)
+            if len(self._tickets) > self._remember:
+                self._tickets.popitem(last=False)
+
+    def resolve_string_details(
+        self, flag_key: str, default_value: str, evaluation_context: EvaluationContext | None = None
+    ) -> FlagResolutionDetails[str]:
+        return self._resolve(flag_key, evaluation_context, lambda decision: str(decision.arm))
+
+    def resolve_boolean_details(
+        self, flag_key: str, default_value: bool, evaluation_context: EvaluationContext | None = None
+    ) -> FlagResolutionDetails[bool]:
+        return self._resolve(flag_key, evaluation_context, lambda decision: SWITCHES.get(str(decision.arm).lower()))
+
+    def resolve_integer_details(
+        self, flag_key: str, default_value: int, evaluation_context: EvaluationContext | None = None
+    ) -> FlagResolutionDetails[int]:
+        return self._resolve(flag_key, evaluation_context, lambda decision: _number(int, decision.arm))
+
+    def resolve_float_details(
+        self, flag_key: str, default_value: float, evaluation_context: EvaluationContext | None = None
+    ) -> FlagResolutionDetails[float]:
+        return self._resolve(flag_key, evaluation_context, lambda decision: _number(float, decision.arm))
+
+    def resolve_object_details(
+        self, flag_key: str, default_value: Any, evaluation_context: EvaluationContext | None = None
+    ) -> FlagResolutionDetails[Any]:
+        return self._resolve(flag_key, evaluation_context, lambda decision: dict(decision.fields))
+
+    async def resolve_string_details_async(
+        self, flag_key: str, default_value: str, evaluation_context: EvaluationContext | None = None
+    ) -> FlagResolutionDetails[str]:
+        return await asyncio.to_thread(self.resolve_string_details, flag_key, default_value, evaluation_context)
+
+    async def resolve_boolean_details_async(
+        self, flag_key: str, default_value: bool, evaluation_context: EvaluationContext | None = None
+    ) -> FlagResolutionDetails[bool]:
+        return await asyncio.to_thread(self.resolve_boolean_details, flag_key, default_value, evaluation_context)
+
+    async def resolve_integer_details_async(
+        self, flag_key: str, default_value: int, evaluation_context: EvaluationContext | None = None
+    ) -> FlagResolutionDetails[int]:
+        return await asyncio.to_thread(self.resolve_integer_details, flag_key, default_value, evaluation_context)
+
+    async def resolve_float_details_async(
+        self, flag_key: str, default_value: float, evaluation_context: EvaluationContext | None = None
+    ) -> FlagResolutionDetails[float]:
+        return await asyncio.to_thread(self.resolve_float_details, flag_key, default_value, evaluation_context)
+
+    async def resolve_object_details_async(
+        self, flag_key: str, default_value: Any, evaluation_context: EvaluationContext | None = None
+    ) -> FlagResolutionDetails[Any]:
+        return await asyncio.to_thread(self.resolve_object_details, flag_key, default_value, evaluation_context)
+
+
+def _number(kind: Callable[[str], T], arm: Any) -> T | None:
+    """Return an arm's label as a number, or None if it is none."""
+    try:
+        return kind(str(arm))
+    except ValueError:
+        return None
+
+
+def _key(targeting_key: str) -> str:
+    """Return the idempotency key for a targeting key: the same as the provider in TypeScript uses.
+
+    >>> _key("visitor-17")
+    'openfeature/visitor-17'
+    """
+    if re.fullmatch("[!-~]{1,80}", targeting_key):
+        return f"openfeature/{targeting_key}"
+    return f"openfeature/{hashlib.sha256(targeting_key.encode()).hexdigest()}"

@@ -1,0 +1,184 @@
+"""The provider of flags through the official SDK, against a running service."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import uuid
+
+import pytest
+from openfeature import api
+from openfeature.evaluation_context import EvaluationContext
+from openfeature.exception import ErrorCode
+from openfeature.flag_evaluation import Reason
+from openfeature.track import TrackingEventDetails
+
+from evenhand.client import Client
+from evenhand.client.openfeature import EvenhandProvider
+from evenhand.errors import ArgumentError
+
+ANN, BOB = EvaluationContext("ann"), EvaluationContext("bob")
+
+
+class Flags:
+    """A study of these arms as a flag, its provider, and a client of the SDK."""
+
+    def __init__(self, client, *arms, **settings):
+        shares = dict.fromkeys(arms, 0.2)
+        policy = {"policy": "quotas/deadline-learn", "learner": "learners/ucb1", "shares": shares, "seed": 1}
+        self.flag = f"flag-{uuid.uuid4().hex}"
+        self.study = client.create(self.flag, policy)
+        self.provider = EvenhandProvider(client, **settings)
+        api.set_provider(self.provider, self.flag)
+        self.client = api.get_client(self.flag)
+
+
+@pytest.fixture
+def flags(served):
+    with Client(served.url, key=served.key) as client:
+        yield lambda *arms, **settings: Flags(client, *arms, **settings)
+        api.shutdown()
+        api.clear_providers()
+
+
+def test_a_flag_is_a_decision_of_the_study_of_its_name(flags):
+    one = flags("red", "blue")
+    details = one.client.get_string_details(one.flag, "none", ANN)
+    assert details.value == details.variant
+    assert details.value in ("red", "blue")
+    assert details.reason == Reason.SPLIT
+    assert details.flag_metadata["ticket"].startswith(f"{one.flag}.1.")
+    assert details.flag_metadata["reason"]
+    assert one.study.record(1)["status"] == "open"
+
+
+def test_a_drawn_arm_has_its_propensity(served, flags):
+    one = flags("red", "blue")
+    policy = {"policy": "quotas/lottery-learn", "learner": "learners/ucb1", "shares": {"red": 0.3, "blue": 0.2}}
+    study = one.provider._client.create("lottery", {**policy, "seed": 1})
+    details = one.client.get_string_details("lottery", "none", ANN)
+    row = study.record(1)
+    assert details.flag_metadata["propensity"] == pytest.approx(row["probabilities"][row["index"]])
+
+
+def test_a_tracking_event_is_the_reward_and_a_late_or_repeated_one_does_no_harm(flags, caplog):
+    one = flags("red", "blue")
+    ticket = one.client.get_string_details(one.flag, "none", ANN).flag_metadata["ticket"]
+    one.client.track(one.flag, ANN, TrackingEventDetails(0.5))
+    one.client.track(one.flag, BOB, TrackingEventDetails(1.0))
+    one.client.track("unknown", ANN)
+    one.client.track("unknown")
+    one.provider.shutdown()
+    one.client.track(one.flag, ANN, TrackingEventDetails(0.5))
+    one.client.track(one.flag, ANN, TrackingEventDetails(1.0))
+    one.client.track("anything", None, TrackingEventDetails(0.5, {"ticket": ticket}))
+    one.client.track("anything", None, TrackingEventDetails(0.5, {"ticket": "never.1.00"}))
+    one.provider.shutdown()
+    state = one.study.state()
+    assert (state["told"], state["reward"]["mean"]) == (1, 0.5)
+    assert [record.levelname for record in caplog.records if "evenhand" in record.name] == ["WARNING"]
+
+
+def test_the_last_decision_for_a_targeting_key_is_rewarded(flags):
+    one = flags("red", "blue")
+    for _ in range(3):
+        one.client.get_string_value(one.flag, "none", ANN)
+    one.client.get_string_value(one.flag, "none", BOB)
+    one.client.get_string_value(one.flag, "none")
+    one.client.track(one.flag, ANN)
+    one.client.track(one.flag)
+    one.provider.shutdown()
+    assert [row["id"] for row in one.study.decisions(open=False)["decisions"]] == [3]
+    assert one.study.record(3)["reward"] == 1.0
+
+
+def test_events_have_the_flags_that_the_provider_names(flags):
+    one = flags("red", "blue")
+    other = EvenhandProvider(one.provider._client, events={"purchase": one.flag})
+    api.set_provider(other, "shop")
+    shop = api.get_client("shop")
+    shop.get_string_value(one.flag, "none", ANN)
+    shop.track("purchase", ANN, TrackingEventDetails(0.25))
+    other.shutdown()
+    assert one.study.record(1)["reward"] == 0.25
+
+
+def test_only_so_many_tickets_are_remembered(flags):
+    one = flags("red", "blue", remember=1)
+    one.client.get_string_value(one.flag, "none", ANN)
+    one.client.get_string_value(one.flag, "none", BOB)
+    one.client.track(one.flag, ANN)
+    one.client.track(one.flag, BOB)
+    one.provider.shutdown()
+    assert [row["id"] for row in one.study.decisions(open=False)["decisions"]] == [2]
+
+
+def test_sticky_flags_give_a_targeting_key_the_same_decision(flags):
+    one = flags("red", "blue", sticky=True)
+    first = one.client.get_string_details(one.flag, "none", ANN)
+    assert one.client.get_string_details(one.flag, "none", ANN) == first
+    assert one.study.record(1)["key"] == "openfeature/ann"
+    one.client.get_string_details(one.flag, "none", EvaluationContext("Frau Müller"))
+    digest = "b53b9b67f20f0bb7b8c0c624d604604cdd3bfd6d196cbb72c0e7e88853fa7bec"
+    assert one.study.record(2)["key"] == f"openfeature/{digest}"
+    missing = one.client.get_string_details(one.flag, "none")
+    assert (missing.value, missing.error_code) == ("none", ErrorCode.TARGETING_KEY_MISSING)
+
+
+def test_booleans_numbers_and_objects(flags):
+    dark, size = flags("on", "off"), flags("10", "20")
+    boolean = dark.client.get_boolean_details(dark.flag, False)
+    assert boolean.value is (boolean.variant == "on")
+    assert boolean.error_code is None
+    assert size.client.get_integer_value(size.flag, 0) in (10, 20)
+    assert size.client.get_float_value(size.flag, 0.0) in (10.0, 20.0)
+    assert size.client.get_object_value(size.flag, {})["arm"] in ("10", "20")
+    for read in (dark.client.get_integer_details, dark.client.get_float_details):
+        mismatch = read(dark.flag, 7)
+        assert (mismatch.value, mismatch.error_code) == (7, ErrorCode.TYPE_MISMATCH)
+    assert size.client.get_boolean_details(size.flag, True).error_code == ErrorCode.TYPE_MISMATCH
+    assert [dark.study.record(id)["status"] for id in (1, 2, 3)] == ["open", "forgotten", "forgotten"]
+
+
+def test_async(flags):
+    one, dark, size = flags("red", "blue"), flags("on", "off"), flags("10", "20")
+
+    async def read():
+        assert await one.client.get_string_value_async(one.flag, "none", ANN) in ("red", "blue")
+        assert (await dark.client.get_boolean_details_async(dark.flag, False)).error_code is None
+        assert await size.client.get_integer_value_async(size.flag, 0) in (10, 20)
+        assert await size.client.get_float_value_async(size.flag, 0.0) in (10.0, 20.0)
+        assert "ticket" in await size.client.get_object_value_async(size.flag, {})
+
+    asyncio.run(read())
+
+
+def test_the_evaluation_context_says_what_the_round_shows(flags):
+    one = flags("red", "blue", observe=lambda flag, seen: {"available": seen.get("colours")})
+    plain = flags("red", "blue")
+    for own, name in ((one, "colours"), (plain, "available")):
+        context = EvaluationContext("ann", {name: ["blue"], "age": 17})
+        assert own.client.get_string_value(own.flag, "none", context) == "blue"
+    refused = plain.client.get_string_details(plain.flag, "none", EvaluationContext("ann", {"available": ["green"]}))
+    assert (refused.value, refused.error_code) == ("none", ErrorCode.INVALID_CONTEXT)
+    assert "green" in refused.error_message
+
+
+def test_what_fails_gives_the_default_and_says_why(flags):
+    one = flags("red", "blue")
+    unknown = one.client.get_string_details("nowhere", "none")
+    assert (unknown.value, unknown.error_code) == ("none", ErrorCode.FLAG_NOT_FOUND)
+    with Client("http://127.0.0.1:9", key="k", retries=0) as dead:
+        api.set_provider(EvenhandProvider(dead), "dead")
+        failed = api.get_client("dead").get_string_details("ads", "none")
+    assert (failed.value, failed.error_code) == ("none", ErrorCode.GENERAL)
+    assert "evenhand serve" in failed.error_message
+    with pytest.raises(ArgumentError, match="client: wanted"):
+        EvenhandProvider("http://localhost:8000")
+
+
+def test_a_missing_sdk_says_how_to_install_it():
+    code = "import sys; sys.modules['openfeature'] = None; import evenhand.client.openfeature"
+    failed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "pip install 'evenhand[openfeature]'" in failed.stderr
