@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from evenhand.cli.options import JSON
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -42,6 +44,7 @@ def audit_pairs(
     study: Annotated[str, typer.Option(help="The name of that study.")] = "audit",
     auditors: Annotated[int, typer.Option(help="How many people answer each question of that study.", min=1)] = 1,
     seed: Annotated[int | None, typer.Option(help="Seed of the rows and the draws; 0, or as in --state.")] = None,
+    json: JSON = False,
 ) -> None:
     """Show each round's individuals side by side and ask about the pairs that teach the most.
 
@@ -51,6 +54,7 @@ def audit_pairs(
     """
     from evenhand.arguments import real, whole
     from evenhand.cli.inputs import names_of
+    from evenhand.cli.output import line
     from evenhand.cli.pair_audit import Audit
     from evenhand.cli.tables import read_table
     from evenhand.rng import child
@@ -67,7 +71,7 @@ def audit_pairs(
         "seed": None if seed is None else whole("--seed", seed, low=0),
     }
     if store is not None:
-        _create(store, study, frame, given, auditors, state)
+        _create(store, study, frame, given, auditors, state, json)
         return
     policy = _begun(state, len(names)) if state is not None and state.exists() else None
     settings = _settings(given, policy, frame, state)
@@ -81,13 +85,21 @@ def audit_pairs(
     world.reset(child(settings["seed"], policy.round))
     world.watch(policy)
     Audit(policy, world, frame, state, checked_auditor(auditor)).converse(rounds, questions)
+    if json:
+        line(
+            {
+                "rounds": policy.round,
+                "verdicts": len(policy.metric.verdicts),
+                "state": None if state is None else str(state),
+            }
+        )
 
 
 def _create(
-    store: str, study: str, frame: pd.DataFrame, given: dict[str, Any], auditors: int, state: Path | None
+    store: str, study: str, frame: pd.DataFrame, given: dict[str, Any], auditors: int, state: Path | None, json: bool
 ) -> None:
     """Create a study that people answer at the page /audit of the service."""
-    from evenhand.cli.output import say
+    from evenhand.cli.output import line, say
     from evenhand.errors import ArgumentError, wanted
     from evenhand.similarity import PairQueue
     from evenhand.studies import Store, Study
@@ -108,6 +120,9 @@ def _create(
     )
     place = Store.at(store, create=True)
     Study.create(place.url, queue, name=study).close()
+    if json:
+        line({"name": study, "store": store})
+        return
     say(f"Created study {study!r} in {store}. Add a key for each auditor: evenhand keys {store} add --role both")
     say(f"Then serve it, and open the page /audit: evenhand serve --store {store}")
 

@@ -47,6 +47,7 @@ def ask(
     worker: Annotated[
         str | None, typer.Option(help="Which worker decides, of a study with several; no other process may be it.")
     ] = None,
+    json: JSON = False,  # each decision is a line of JSON anyway
 ) -> None:
     """Take a decision. It is saved with its reason before it is printed as one line of JSON."""
     from evenhand.cli.changes import labels_of

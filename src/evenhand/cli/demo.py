@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from evenhand.cli.options import JSON
+
+if TYPE_CHECKING:
+    from evenhand.experiments.quotas.programme import Programme
 
 __all__ = ["demo"]
 
@@ -13,15 +18,31 @@ __all__ = ["demo"]
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the decision log and the picture.")] = Path("out/demo"),
     seed: Annotated[int, typer.Option(help="Seed of the demonstration.")] = 442,
+    json: JSON = False,
 ) -> None:
     """Give away 1,000 places in a programme to 442 diabetes patients, each group with a promised share; no download."""
-    from evenhand.cli.output import folder, picture, say, table
-    from evenhand.experiments.quotas.programme import GUARANTEE, draw, run
+    from evenhand.cli.output import as_json, folder, picture, say
+    from evenhand.experiments.quotas.programme import draw, run
 
     folder(out)
     shown = run(seed=seed)
     shown.log.to_csv(out / "decisions.csv", index=False)
     path = picture(draw(shown), out, "demo")
+    if json:
+        body = {"kept": shown.finding.kept, "rounds": shown.finding.rounds, "seed": seed, "folder": str(out)}
+        as_json(body | {"arms": shown.finding.arms.to_dict("records")})
+    else:
+        _say(shown)
+        say(f"Written: {out / 'decisions.csv'}, {path}")
+    if not shown.finding.kept:
+        raise typer.Exit(1)
+
+
+def _say(shown: Programme) -> None:
+    """Print who got what, why, and what the promise cost."""
+    from evenhand.cli.output import say, table
+    from evenhand.experiments.quotas.programme import GUARANTEE
+
     places = len(shown.log)
     say(f"Who gets the next of {places} places? 442 patients, six groups, reward = need of the patient in [0, 1].")
     say(f"Promised: at every moment each group has at least {GUARANTEE} of its part among the patients.\n")
@@ -56,6 +77,3 @@ def demo(
     )
     broken = int((last.violations.sel(policy="without") > 0).sum())
     say(f"Without it the same promise would have been broken in {broken} of {runs} replications.")
-    say(f"Written: {out / 'decisions.csv'}, {path}")
-    if not shown.finding.kept:
-        raise typer.Exit(1)

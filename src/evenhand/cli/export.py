@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from evenhand.cli.options import STORE, STUDY
+from evenhand.cli.options import JSON, STORE, STUDY
 from evenhand.errors import ArgumentError, wanted
 
 __all__ = ["export"]
@@ -23,9 +23,10 @@ def export(
         str, typer.Option(help="log: one row per decision; bandit: logged bandit feedback with propensities.")
     ] = "log",
     study: STUDY = None,
+    json: JSON = False,
 ) -> None:
     """Write the decisions to a file, one per row."""
-    from evenhand.cli.output import say
+    from evenhand.cli.output import answer
     from evenhand.extras import optional
     from evenhand.studies import Study
     from evenhand.studies.export import bandit_frame
@@ -37,6 +38,8 @@ def export(
     parquet = out.lower().endswith((".parquet", ".pq"))
     if out != "-" and not parquet and not out.lower().endswith((".csv", ".csv.gz")):
         raise ArgumentError(wanted("--out", "a file ending in .csv, .csv.gz or .parquet, or -", out))
+    if out == "-" and json:
+        raise ArgumentError(wanted("--json", "a file as --out, as standard output takes the decisions", "-"))
     with Study.open(store, study) as running:
         table = running.frame() if form == "log" else bandit_frame(running)
     written = flat(table)
@@ -52,4 +55,4 @@ def export(
     except OSError as error:
         mend = error.strerror or str(error)
         raise ArgumentError(wanted("--out", "a file that can be written", str(Path(out)), mend)) from error
-    say(f"{len(written)} decisions written to {out}")
+    answer({"decisions": len(written), "file": out}, f"{len(written)} decisions written to {out}", json)

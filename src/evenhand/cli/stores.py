@@ -31,14 +31,15 @@ def studies(store: STORE, json: JSON = False) -> None:
         say(f"{store}: no studies yet")
 
 
-def snapshot(store: STORE, study: STUDY = None) -> None:
+def snapshot(store: STORE, study: STUDY = None, json: JSON = False) -> None:
     """Save a study's state. Do this before you replace evenhand or the policy's own code."""
-    from evenhand.cli.output import say
+    from evenhand.cli.output import answer
     from evenhand.studies import Study
 
     with Study.open(store, study) as running:
         running.snapshot()
-        say(f"{running.name}: its state after {running.sequence} entries is kept; they are not replayed again")
+        words = f"{running.name}: its state after {running.sequence} entries is kept; they are not replayed again"
+        answer({"name": running.name, "entries": running.sequence}, words, json)
 
 
 def erase(
@@ -62,12 +63,13 @@ def erase(
         answer(erased._asdict(), words, json)
 
 
-def upgrade(store: STORE) -> None:
+def upgrade(store: STORE, json: JSON = False) -> None:
     """Upgrade a store that an older version wrote, all or nothing."""
-    from evenhand.cli.output import say
+    from evenhand.cli.output import answer
     from evenhand.studies import Store
 
     place = Store.at(store, older=True)
     before, now = place.upgrade()
-    say(f"{store}: {'has this version already' if before == now else f'upgraded from {before} to {now}'}")
+    words = f"{store}: {'has this version already' if before == now else f'upgraded from {before} to {now}'}"
+    answer({"store": store, "before": before, "now": now}, words, json)
     place.close()
