@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
@@ -72,7 +74,9 @@ def test_items_are_labelled_rejected_and_left_by_keys(annotator):
     left = annotator.item()
     annotator.press("s")
     annotator.press("2")
-    annotator.sees("2 labelled")
+    annotator.sees("2 labelled since ")
+    since = annotator.driver.find_element(By.CSS_SELECTOR, "#state time").get_attribute("title")
+    assert re.fullmatch(r"\w+, \d+ \w+ \d{4}, \d\d:\d\d:\d\d \S.*", since), "the time with its zone"
     with Study.open(annotator.served.store.url, "labels") as study:
         told = study.policy.annotations
         assert told["id"].tolist()[0] == first

@@ -7,10 +7,13 @@ import re
 import pytest
 from selenium.webdriver.common.by import By
 
+from evenhand.studies import Study, monitors
+from evenhand.studies.keys import add_key
 from tests.naming import named
 from tests.service.page.fake import ADMIN
 from tests.service.page.files import downloaded
 from tests.service.page.test_page_charts import ALERT, MONITOR, click
+from tests.service.page.visitor import Visitor
 
 
 @pytest.mark.parametrize(("format", "form"), [("csv", "log"), ("parquet", "bandit")], ids=named)
@@ -86,3 +89,33 @@ def test_an_alert_is_acknowledged_with_a_key_that_may(visitor, fake):
     visitor.driver.execute_script("document.dispatchEvent(new Event('visibilitychange'))")
     visitor.sees("by key a1b2c3d4: new campaign", "#alerts")
     assert "△ acknowledged" in visitor.text("#alerts")
+
+
+@pytest.mark.slow
+def test_the_service_itself_saves_audits_and_takes_an_acknowledgement(chromium, served, tmp_path):
+    admin = add_key(served.store, "admin", expires="1d")
+    decisions = served.ask(json={"count": 30}).json()["decisions"]
+    served.tell({"batch": [{"ticket": one["ticket"], "reward": 1.0} for one in decisions[:20]]})
+    study = Study.open(served.store, "ads")
+    monitors.add(study, "reward", threshold=2, window=5)
+    assert monitors.watch(study)
+    visitor = Visitor(chromium, served.url)
+    visitor.complaints()
+    visitor.watch("ads", served.keys["read"])
+    with downloaded(visitor, tmp_path) as file:
+        click(visitor, "download", "#record", format="csv")
+    assert file.name == "ads-log.csv"
+    assert len(file.content.splitlines()) == 31
+    click(visitor, "audit", "#record")
+    visitor.sees("50 entries were read: 30 decisions, 20 reports, 0 forgotten, 10 open tickets.", "#record")
+    visitor.sees("The log is sound.", "#record")
+    visitor.until("document.querySelector('#alerts [data-action=askToAcknowledge]') !== null")
+    click(visitor, "askToAcknowledge", "#alerts")
+    dialog = visitor.all("dialog")[0]
+    dialog.find_element(By.NAME, "note").send_keys("on it")
+    dialog.find_element(By.NAME, "key").send_keys(admin)
+    dialog.find_element(By.CSS_SELECTOR, "button.primary").click()
+    visitor.sees("on it", "#alerts")
+    assert monitors.alerts(study)[0].note == "on it"
+    assert visitor.complaints() == []
+    chromium.get("about:blank")

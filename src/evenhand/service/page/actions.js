@@ -3,7 +3,7 @@
 import { acknowledge, acknowledgement } from "./acknowledge.js";
 import { furthestBehind } from "./charts.js";
 import { dialog, showDialog } from "./dialog.js";
-import { title } from "./format.js";
+import { count, exactly, title } from "./format.js";
 import { chartOf } from "./hosts.js";
 import { watched } from "./labels.js";
 import { savePicture } from "./picture.js";
@@ -108,7 +108,9 @@ export function actionsOn(page) {
       const chart = chartOf(target);
       const { name } = page.shown.state;
       const place = target.closest(".chart").id.replace("chart-", "");
-      savePicture(chart, `${name}, ${new Date().toLocaleString("en-GB")}`, `${name}-${place}`, target.dataset.kind);
+      const { axis, round } = chart.spec;
+      const rounds = axis === "time" ? "" : `rounds ${count(round[0])} to ${count(round.at(-1))}, `;
+      savePicture(chart, `${name}, ${rounds}as of ${exactly(new Date())}`, `${name}-${place}`, target.dataset.kind);
     },
     form: ({ value }) => {
       page.shown.record.form = value;

@@ -29,26 +29,37 @@ const ACTS = {
 };
 
 function show() {
-  session.state.textContent = `${done} answered · ${session.settings.study}`;
+  session.say(done, "answered");
   const [one, other] = task.item.split("-");
   const rows = Object.entries(task.people).map(([name, [mine, theirs]]) =>
-    el("tr", { class: mine === theirs ? null : "differs" }, el("th", { scope: "row" }, name), el("td", {}, mine), el("td", {}, theirs)),
+    el(
+      "tr",
+      { class: mine === theirs ? null : "differs" },
+      el("th", { scope: "row" }, name),
+      el("td", {}, mine),
+      el("td", {}, theirs),
+    ),
   );
   session.content.replaceChildren(
     el("h1", { class: "question" }, `Their chances differ by ${(100 * task.gap).toFixed(1)} %. Is that fair?`),
     el(
       "table",
       { class: "pair", id: "item", "data-item": task.item, "data-ticket": task.ticket },
-      el("thead", {}, el("tr", {}, el("td", {}), el("th", { scope: "col" }, `row ${one}`), el("th", { scope: "col" }, `row ${other}`))),
+      el(
+        "thead",
+        {},
+        el(
+          "tr",
+          {},
+          el("td", {}),
+          el("th", { scope: "col" }, `row ${one}`),
+          el("th", { scope: "col" }, `row ${other}`),
+        ),
+      ),
       el("tbody", {}, rows),
     ),
     el("div", { class: "choices" }, button("unfair", "u", ACTS.u), button("acceptable", "a", ACTS.a)),
-    el(
-      "div",
-      { class: "quiet" },
-      button("not sure", "n", ACTS.n),
-      button("withdraw my last answer", "w", ACTS.w),
-    ),
+    el("div", { class: "quiet" }, button("not sure", "n", ACTS.n), button("withdraw my last answer", "w", ACTS.w)),
     el("p", { class: "why" }, task.reason),
   );
 }

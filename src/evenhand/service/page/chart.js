@@ -94,7 +94,12 @@ export class Chart {
   roundAt(x) {
     const value = this.uplot.posToVal(x, "x");
     if (this.spec.axis !== "time") return Math.round(value);
-    return this.spec.round[Math.max(0, this.spec.at.findLastIndex((at) => at <= value))];
+    return this.spec.round[
+      Math.max(
+        0,
+        this.spec.at.findLastIndex((at) => at <= value),
+      )
+    ];
   }
 
   /** Draw anew, with the colours that hold now. */

@@ -61,7 +61,13 @@ export function asTable({ round, at, axis, lines, text, title }) {
     el(
       "thead",
       {},
-      el("tr", {}, column("Round"), timed ? column("Time") : null, lines.map((line) => column(named(line.label)))),
+      el(
+        "tr",
+        {},
+        column("Round"),
+        timed ? column("Time") : null,
+        lines.map((line) => column(named(line.label))),
+      ),
     ),
     el("tbody", {}, round.map((one, i) => el("tr", { "data-key": one }, cells(i))).reverse()),
   );

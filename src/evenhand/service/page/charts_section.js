@@ -99,7 +99,7 @@ export function reward(view) {
       el("strong", {}, number(state.reward?.recent)),
       ".",
     ),
-    toolbar(view),
+    toolbar(view, { told: false }),
     chart("chart-reward"),
   );
 }

@@ -19,9 +19,17 @@ export function comparing({ state, studies }) {
     "compare",
     "Compare",
     "Compare with another study",
-    el("p", { class: "hint" }, "Shares, shortfalls and rewards side by side, on the same axes. The address can be sent."),
+    el(
+      "p",
+      { class: "hint" },
+      "Shares, shortfalls and rewards side by side, on the same axes. The address can be sent.",
+    ),
     others.length <= 12
-      ? el("ul", { class: "choices" }, others.map((name) => el("li", {}, el("a", { href: address(state.name, name) }, name))))
+      ? el(
+          "ul",
+          { class: "choices" },
+          others.map((name) => el("li", {}, el("a", { href: address(state.name, name) }, name))),
+        )
       : el("label", {}, "Study ", selection(others, null)),
   );
 }
@@ -79,7 +87,9 @@ export function comparison(view) {
         el("label", {}, "Compare with ", selection(names, other.state.name)),
         el("a", { href: address(other.state.name, state.name) }, "Swap sides"),
       ),
-      longer.series.round.length ? toolbar({ ...view, series: longer.series, close: longer.close }, false) : null,
+      longer.series.round.length
+        ? toolbar({ ...view, series: longer.series, close: longer.close }, { timed: false })
+        : null,
     ),
     section("compare-figures", "Figures", "In figures", figures(pair)),
     charts("shares", "Shares", "The dotted level beside each line is the share that was promised."),
@@ -117,7 +127,11 @@ function figures(pair) {
 function arms(pair) {
   const of = pair.map(({ arms }) => new Map(arms.map((arm) => [key(arm.label), arm])));
   const labels = new Map(pair.flatMap(({ arms }) => arms.map(({ label }) => [key(label), label])));
-  const parts = { Share: ({ share }) => percent(share), Promised: ({ promised }) => percent(promised), "Mean reward": ({ reward }) => number(reward) };
+  const parts = {
+    Share: ({ share }) => percent(share),
+    Promised: ({ promised }) => percent(promised),
+    "Mean reward": ({ reward }) => number(reward),
+  };
   return table({
     caption: "Arms of both studies",
     key: ([name]) => name,
@@ -141,7 +155,9 @@ const key = (label) => `${typeof label} ${label}`;
 /** The specs of both studies' charts: shared ranges, and the same look for the same arm. */
 export function chartsOfBoth({ series, state, close, other, ui }) {
   const names = (one, chosen) => chosen.map((i) => one.labels[i]).map(key);
-  const looks = [...new Set([...names(series, ui.chosen), ...names(other.series, furthestBehind(other.series, other.state))])];
+  const looks = [
+    ...new Set([...names(series, ui.chosen), ...names(other.series, furthestBehind(other.series, other.state))]),
+  ];
   const view = (one) => {
     const chosen = one.series.labels.map((_, i) => i).filter((i) => looks.includes(key(one.series.labels[i])));
     return { ...one, lookOf: (label) => looks.indexOf(key(label)), ui: { ...ui, axis: "rounds", chosen } };
@@ -151,7 +167,10 @@ export function chartsOfBoth({ series, state, close, other, ui }) {
   const specs = {};
   for (const id of new Set([...Object.keys(first), ...Object.keys(second)])) {
     const both = [first[id], second[id]].filter(Boolean);
-    const ends = (name) => [Math.min(...both.map((spec) => spec[name][0])), Math.max(...both.map((spec) => spec[name][1]))];
+    const ends = (name) => [
+      Math.min(...both.map((spec) => spec[name][0])),
+      Math.max(...both.map((spec) => spec[name][1])),
+    ];
     const shared = { range: ends("range"), domain: ends("domain") };
     [first[id], second[id]].forEach((spec, i) => {
       const { name } = views[i].state;

@@ -71,12 +71,21 @@ export function ago(seconds) {
 export const clockTime = (date) => clock.format(date);
 
 /** The local time to the second, with its zone. */
-export const exactly = (moment) => `${exact.format(moment)} (${ZONE})`;
+export function exactly(moment) {
+  const text = exact.format(moment);
+  return text.endsWith(ZONE) ? text : `${text} (${ZONE})`;
+}
 
 /** Today the clock alone, otherwise the day as well. */
 export function when(moment) {
   const today = moment.toDateString() === new Date().toDateString();
   return today ? clock.format(moment) : `${calendar.format(moment)}, ${clock.format(moment)}`;
+}
+
+/** From one moment to another; the day is said once where it is the same. */
+export function span(from, to) {
+  const full = (moment) => `${calendar.format(moment)}, ${clock.format(moment)}`;
+  return `${full(from)} to ${from.toDateString() === to.toDateString() ? clock.format(to) : full(to)}`;
 }
 
 /** The ticks of an axis of clock time, in seconds since 1970, exact to the step between them; days where they begin. */

@@ -23,11 +23,11 @@ const tell = (label) =>
   });
 
 function show() {
-  session.state.textContent = `${done} labelled · ${session.settings.study}`;
-  const shown = PICTURE.test(task.content)
-    ? el("img", { src: task.content, alt: `item ${task.item}` })
-    : task.content;
-  const choices = task.choices.map((label, index) => button(label, index < 9 ? String(index + 1) : null, () => tell(label)));
+  session.say(done, "labelled");
+  const shown = PICTURE.test(task.content) ? el("img", { src: task.content, alt: `item ${task.item}` }) : task.content;
+  const choices = task.choices.map((label, index) =>
+    button(label, index < 9 ? String(index + 1) : null, () => tell(label)),
+  );
   session.content.replaceChildren(
     el("section", { class: "item", id: "item", "data-item": task.item }, shown),
     choices.length ? el("div", { class: "choices" }, choices) : typed(),

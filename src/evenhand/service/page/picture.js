@@ -6,14 +6,14 @@ import { save } from "./record.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const [TOP, BOTTOM, LEGEND] = [64, 24, 22];
-const SCALE = 2;
+const [SCALE, EDGE] = [2, 16];
 
 function node(tag, attributes, ...children) {
   const made = document.createElementNS(SVG, tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (value !== null && value !== undefined) made.setAttribute(name, String(value));
   }
-  made.append(...children.flat());
+  made.append(...children.flat(Infinity));
   return made;
 }
 
@@ -21,10 +21,12 @@ function node(tag, attributes, ...children) {
 export function svgOf({ uplot: plot, spec, ticks, along }, subtitle, { tones, ink, quiet, grid, alarm, sheet }) {
   const ratio = devicePixelRatio;
   const [left, top, wide, high] = ["left", "top", "width", "height"].map((side) => plot.bbox[side] / ratio);
-  const columns = Math.max(1, Math.floor(plot.width / 260));
+  const columns = Math.max(1, Math.floor(wide / 260));
+  const width = left + wide + 3 * EDGE;
   const height = TOP + plot.height + LEGEND * Math.ceil(spec.lines.length / columns) + BOTTOM;
   const [x, y] = [(value) => left + plot.valToPos(value, "x"), (value) => TOP + top + plot.valToPos(value, "y")];
-  const text = (words, at, more = {}) => node("text", { x: at[0], y: at[1], fill: ink, "font-size": 12, ...more }, words);
+  const text = (words, at, more = {}) =>
+    node("text", { x: at[0], y: at[1], fill: ink, "font-size": 12, ...more }, words);
   const line = (d, stroke, more = {}) => node("path", { d, stroke, fill: "none", ...more });
   const path = (values) => {
     let pen = "M";
@@ -44,7 +46,12 @@ export function svgOf({ uplot: plot, spec, ticks, along }, subtitle, { tones, in
   const drawn = node("g", { "clip-path": "url(#plot)" });
   spec.lines.forEach(({ look, values, reference }, i) => {
     if (typeof reference === "number") drawn.append(line(level(reference), tones[i], { "stroke-dasharray": "1 4" }));
-    drawn.append(line(path(values), tones[i], { "stroke-width": look.width ?? 1.75, "stroke-dasharray": look.dash.join(" ") || null }));
+    drawn.append(
+      line(path(values), tones[i], {
+        "stroke-width": look.width ?? 1.75,
+        "stroke-dasharray": look.dash.join(" ") || null,
+      }),
+    );
   });
   if (spec.limit) drawn.append(line(level(spec.limit.value), ink, { "stroke-width": 1.5 }));
   for (const { round, at, pale, short } of spec.flags) {
@@ -55,22 +62,34 @@ export function svgOf({ uplot: plot, spec, ticks, along }, subtitle, { tones, in
   }
   return node(
     "svg",
-    { xmlns: SVG, width: plot.width, height, viewBox: `0 0 ${plot.width} ${height}`, "font-family": "system-ui, sans-serif" },
+    {
+      xmlns: SVG,
+      width,
+      height,
+      viewBox: `${-EDGE} 0 ${width} ${height}`,
+      "font-family": "system-ui, sans-serif",
+    },
     node("title", {}, `${spec.title}: ${subtitle}`),
     node("clipPath", { id: "plot" }, node("rect", box)),
-    node("rect", { width: plot.width, height, fill: sheet }),
+    node("rect", { x: -EDGE, width, height, fill: sheet }),
     text(spec.title, [left, 26], { "font-size": 16, "font-weight": 600 }),
     text(subtitle, [left, 46], { fill: quiet }),
-    ticks.y.filter(({ value }) => y(value) >= TOP + top - 1 && y(value) <= TOP + top + high + 1).flatMap((tick) => [
-      line(level(tick.value), grid.stroke),
-      text(tick.text, [left - 8, y(tick.value) + 4], { "text-anchor": "end", fill: quiet }),
-    ]),
-    ticks.x.filter(({ value }) => x(value) >= left - 1 && x(value) <= left + wide + 1).flatMap((tick) => [
-      line(`M${x(tick.value)} ${TOP + top}v${high}`, grid.stroke),
-      tick.text.split("\n").map((words, row) =>
-        text(words, [x(tick.value), TOP + top + high + 18 + 14 * row], { "text-anchor": "middle", fill: quiet }),
-      ),
-    ]),
+    ticks.y
+      .filter(({ value }) => y(value) >= TOP + top - 1 && y(value) <= TOP + top + high + 1)
+      .flatMap((tick) => [
+        line(level(tick.value), grid.stroke),
+        text(tick.text, [left - 8, y(tick.value) + 4], { "text-anchor": "end", fill: quiet }),
+      ]),
+    ticks.x
+      .filter(({ value }) => x(value) >= left - 1 && x(value) <= left + wide + 1)
+      .flatMap((tick) => [
+        line(`M${x(tick.value)} ${TOP + top}v${high}`, grid.stroke),
+        tick.text
+          .split("\n")
+          .map((words, row) =>
+            text(words, [x(tick.value), TOP + top + high + 18 + 14 * row], { "text-anchor": "middle", fill: quiet }),
+          ),
+      ]),
     drawn,
     spec.limit ? text(spec.limit.text, [left + 8, y(spec.limit.value) - 5], { "font-weight": 600 }) : [],
     spec.lines.flatMap(({ label, look, values }, i) => {

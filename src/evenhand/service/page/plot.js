@@ -11,11 +11,13 @@ export function plotOptions(chart, flags) {
   const axis = { stroke: paint.quiet, font: `12px ${paint.font}`, grid: paint.grid, ticks: { ...paint.grid, size: 4 } };
   const timed = chart.spec.axis === "time";
   const many = chart.spec.lines.length > MANY;
-  const noted = (name, texts) => (plot, values, ...more) => {
-    const step = more.at(-1);
-    chart.ticks = { ...chart.ticks, [name]: values.map((value, i) => ({ value, text: texts(values, step)[i] })) };
-    return chart.ticks[name].map(({ text }) => text);
-  };
+  const noted =
+    (name, texts) =>
+    (plot, values, ...more) => {
+      const step = more.at(-1);
+      chart.ticks = { ...chart.ticks, [name]: values.map((value, i) => ({ value, text: texts(values, step)[i] })) };
+      return chart.ticks[name].map(({ text }) => text);
+    };
   const rounds = (values) => values.map((value) => (Number.isInteger(value) ? count(value) : ""));
   return {
     ...chart.size(),

@@ -28,7 +28,13 @@ export function promises({ state }) {
     "promises",
     "Promises",
     "What is promised",
-    lines.length ? el("ul", {}, lines.map((line) => el("li", {}, line))) : null,
+    lines.length
+      ? el(
+          "ul",
+          {},
+          lines.map((line) => el("li", {}, line)),
+        )
+      : null,
     told.history ? history(told.history) : null,
   );
 }

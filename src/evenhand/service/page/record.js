@@ -30,7 +30,11 @@ export function record({ state, record: { busy, problem, form, audit } }) {
         ),
       ),
       Object.entries(FORMATS).map(([format, name]) =>
-        el("button", { type: "button", "data-action": "download", "data-format": format, disabled: Boolean(busy) }, name),
+        el(
+          "button",
+          { type: "button", "data-action": "download", "data-format": format, disabled: Boolean(busy) },
+          name,
+        ),
       ),
       el("span", { class: "hint", role: "status" }, busy ? `Preparing ${FORMATS[busy]} …` : ""),
     ),
@@ -86,13 +90,37 @@ function verdict(found, at) {
       el("span", { "aria-hidden": "true" }, found.ok ? "✓ " : "▲ "),
       found.ok ? "The log is sound." : `The audit found ${counted(found.problems.length, "problem")}.`,
     ),
-    found.ok ? null : el("ul", {}, found.problems.map((problem) => el("li", {}, problem))),
-    el("ul", {}, lines.map((line) => el("li", {}, line))),
-    el("p", { class: "hint" }, "Audited at ", time(at), found.digest ? ["; digest of the last entry ", el("code", {}, found.digest)] : null, "."),
+    found.ok
+      ? null
+      : el(
+          "ul",
+          {},
+          found.problems.map((problem) => el("li", {}, problem)),
+        ),
+    el(
+      "ul",
+      {},
+      lines.map((line) => el("li", {}, line)),
+    ),
+    el(
+      "p",
+      { class: "hint" },
+      "Audited at ",
+      time(at),
+      found.digest ? ["; digest of the last entry ", el("code", {}, found.digest)] : null,
+      ".",
+    ),
   ];
 }
 
-function promised({ promise, promise_kept: kept, worst_shortfall: worst, worst_arm: arm, worst_round: round, ...rest }) {
+function promised({
+  promise,
+  promise_kept: kept,
+  worst_shortfall: worst,
+  worst_arm: arm,
+  worst_round: round,
+  ...rest
+}) {
   if (!promise) return "The policy makes no promise that a log can show.";
   if (kept === null) return `The promise is due ${promise}; it is not due yet.`;
   const most =
@@ -131,7 +159,9 @@ export async function download(service, name, format, form) {
 }
 
 const words = (error) =>
-  error instanceof Refusal ? `${error.name}: ${error.message}` : "The server did not answer. Try again when it is back.";
+  error instanceof Refusal
+    ? `${error.name}: ${error.message}`
+    : "The server did not answer. Try again when it is back.";
 
 /** Let the browser save `blob` as a file. */
 export function save(blob, name) {

@@ -1,6 +1,7 @@
 // What the pages for people who answer share: who they are, one request at a time, and buttons with keys.
 
 import { el } from "./dom.js";
+import { time } from "./format.js";
 
 const PATIENCE = 15_000;
 
@@ -17,6 +18,7 @@ export class Session {
     this.content = document.getElementById("content");
     this.state = document.getElementById("state");
     this.busy = false;
+    this.began = new Date();
     this.settings = { key: "", study: "", annotator: "" };
   }
 
@@ -69,6 +71,15 @@ export class Session {
     } catch (problem) {
       this.content.replaceChildren(el("p", { id: "end" }, problem.message), this.form());
     }
+  }
+
+  /** Say how many were answered, and since when. */
+  say(done, answered) {
+    this.state.replaceChildren(
+      `${done} ${answered} since `,
+      time(this.began.toISOString()),
+      ` · ${this.settings.study}`,
+    );
   }
 
   tell(task, label) {

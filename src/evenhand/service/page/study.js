@@ -16,7 +16,21 @@ import { STORE, command, headline, promiseWords } from "./labels.js";
 export function study(view) {
   const { state } = view;
   const before = [workers, promises, arms, alerts];
-  const begun = [promise, workers, promises, reward, arms, owed, open, bias, groups, alerts, decisionsSection, record, comparing];
+  const begun = [
+    promise,
+    workers,
+    promises,
+    reward,
+    arms,
+    owed,
+    open,
+    bias,
+    groups,
+    alerts,
+    decisionsSection,
+    record,
+    comparing,
+  ];
   const parts = (state.decisions > 0 ? begun : before).map((part) => part(view)).filter(Boolean);
   return [
     el(

@@ -1,10 +1,13 @@
 // Above the charts: rounds or clock time along the axis, closer and wider views, and which rounds are shown.
 
 import { el } from "./dom.js";
-import { count, when } from "./format.js";
+import { count, span } from "./format.js";
 
-/** shown: {series, close, ui: {axis, zoom}}; `series` covers all rounds, `close` the rounds of the zoom if they were read. */
-export function toolbar({ series, close, ui: { axis, zoom } }, timed = true) {
+/**
+ * shown: {series, close, ui: {axis, zoom}}; `series` covers all rounds, `close` the rounds of the zoom if they were read.
+ * `timed` is whether there is a choice of axes, `told` whether the readout is announced when it changes.
+ */
+export function toolbar({ series, close, ui: { axis, zoom } }, { timed = true, told = true } = {}) {
   const total = series.round.at(-1);
   const button = (action, name, text, more = {}) =>
     el("button", { type: "button", "data-action": action, "aria-label": name, title: name, ...more }, text);
@@ -16,7 +19,10 @@ export function toolbar({ series, close, ui: { axis, zoom } }, timed = true) {
           "span",
           { class: "switch" },
           ["rounds", "time"].map((name) =>
-            button("axis", `${name} along the axis`, name, { "data-name": name, "aria-pressed": String(axis === name) }),
+            button("axis", `${name} along the axis`, name, {
+              "data-name": name,
+              "aria-pressed": String(axis === name),
+            }),
           ),
         )
       : null,
@@ -29,14 +35,17 @@ export function toolbar({ series, close, ui: { axis, zoom } }, timed = true) {
       button("later", "Later rounds", "→", { disabled: !zoom || zoom.last >= total }),
     ),
     zoom ? el("button", { type: "button", "data-action": "whole" }, "Show all rounds") : null,
-    el("p", { class: "readout", role: "status" }, readout(series, close, zoom)),
+    el("p", { class: "readout", role: told ? "status" : null }, readout(series, close, zoom)),
   );
 }
 
 function readout(series, close, zoom) {
   if (!zoom) return "Drag along a chart to zoom in.";
   const { first, last } = zoom;
-  const parts = [`Rounds ${count(first)} to ${count(last)} of ${count(series.round.at(-1))}`, span(series, zoom)];
+  const parts = [
+    `Rounds ${count(first)} to ${count(last)} of ${count(series.round.at(-1))}`,
+    times(close?.series ?? series, zoom),
+  ];
   if (close?.refused) parts.push(`more detail could not be read (${close.refused}); drawn from what was loaded`);
   else if (!close?.series) parts.push("reading more detail");
   else parts.push(density(close.series.round));
@@ -48,8 +57,16 @@ function density(round) {
   return step < 1.01 ? "every round is drawn" : `about every ${count(Math.round(step))} rounds a point is drawn`;
 }
 
-function span({ round, at }, { first, last }) {
+function times({ round, at }, { first, last }) {
   if (!at) return null;
-  const moment = (wanted) => when(new Date(at[Math.max(0, round.findLastIndex((one) => one <= wanted))]));
-  return `${moment(first)} to ${moment(last)}`;
+  const moment = (wanted) =>
+    new Date(
+      at[
+        Math.max(
+          0,
+          round.findLastIndex((one) => one <= wanted),
+        )
+      ],
+    );
+  return span(moment(first), moment(last));
 }

@@ -30,7 +30,10 @@ export function moved({ first, last }, total, part) {
 export function cut(series, zoom) {
   if (!zoom) return series;
   const { round } = series;
-  const from = Math.max(0, round.findLastIndex((one) => one <= zoom.first));
+  const from = Math.max(
+    0,
+    round.findLastIndex((one) => one <= zoom.first),
+  );
   const after = round.findIndex((one) => one >= zoom.last);
   const part = (row) => row?.slice(from, after < 0 ? undefined : after + 1) ?? null;
   const rows = (names, of) => Object.fromEntries(names.map((name) => [name, of(series[name])]));
