@@ -15,6 +15,7 @@ EXTRAS = {
     "dask": "dask",
     "distributed": "dask",
     "fairlearn": "fairlearn",
+    "gymnasium": "gymnasium",
     "h5netcdf": "data",
     "highspy": "interventions",
     "pooch": "data",

@@ -15,7 +15,7 @@ from evenhand.parameters import Parameters
 from evenhand.registry import register
 from evenhand.saved import item, refused
 
-__all__ = ["Adapter", "reward_range_of"]
+__all__ = ["Adapter", "read_range", "reward_range_of"]
 
 FUNCTIONS = ("choose", "update", "seed", "dump", "load")
 
@@ -87,7 +87,7 @@ class Adapter(Parameters):
         self.learner, self._choose, self._update, self._seed = learner, choose, update, seed
         self._dump, self._load = dump, load
         self.contextual = None if contextual is None else yes_or_no("contextual", contextual)
-        self.reward_range = None if reward_range is None else _range(reward_range)
+        self.reward_range = None if reward_range is None else read_range(reward_range)
         for function in functions.values():
             if function is not None and dump is not None:
                 know(function)
@@ -196,10 +196,17 @@ def reward_range_of(learner: Any, default: tuple[float, float]) -> tuple[float, 
         If what it says is no range.
     """
     own = getattr(learner, "reward_range", None)
-    return default if own is None else _range(own)
+    return default if own is None else read_range(own)
 
 
-def _range(given: Any) -> tuple[float, float]:
+def read_range(given: Any) -> tuple[float, float]:
+    """Return a least and a largest reward.
+
+    Raises
+    ------
+    ArgumentError
+        If that is no range.
+    """
     try:
         low, high = (float(end) for end in given if not isinstance(end, (bool, str)))
     except (OverflowError, TypeError, ValueError):

@@ -14,7 +14,34 @@ from evenhand.simulation.loop import foreign_learner
 from evenhand.simulation.world import KernelWorld
 from evenhand.traits import traits_of
 
-__all__ = ["check_fit"]
+__all__ = ["check_fit", "check_world"]
+
+REPLICATING = ("arms", "check_policy", "replicate")
+STEPPED = ("arms", "scores", "reset", "observe", "respond")
+"""What a world has that is simulated, see `evenhand.protocol`."""
+
+
+def check_world(world: Any) -> None:
+    """See that an object is a world.
+
+    Raises
+    ------
+    ArgumentError
+        If not; the message says what it lacks.
+    """
+    needs = REPLICATING if hasattr(world, "replicate") else STEPPED
+    lacks = [name for name in needs if not hasattr(world, name)]
+    if lacks or isinstance(world, type):
+        what = f"an object with {', '.join(needs[:-1])} and {needs[-1]}"
+        is_class = "make one of that class" if isinstance(world, type) else ""
+        mend = is_class or f"it lacks {', '.join(lacks)}; see evenhand.protocol.World"
+        raise ArgumentError(wanted("world", what, world, mend))
+    if needs is STEPPED and not isinstance(world, KernelWorld):
+        trial = copy.deepcopy(world)
+        trial.reset(0)
+        if len(getattr(trial, "totals", ())) != len(world.scores):
+            what = f"one whose totals after reset are {len(world.scores)} numbers, one for each of {list(world.scores)}"
+            raise ArgumentError(wanted("world", what, getattr(trial, "totals", "no totals")))
 
 
 def check_fit(name: str, policy: Any, world: Any) -> None:

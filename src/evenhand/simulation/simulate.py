@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import os
 import warnings
 from collections.abc import Mapping, Sequence
@@ -18,13 +17,12 @@ from evenhand.kernels.arrays import Ints
 from evenhand.progress import ProgressBar
 from evenhand.rng import Seed, draw_seed
 from evenhand.simulation.delay import read_delay
-from evenhand.simulation.fit import check_fit
+from evenhand.simulation.fit import check_fit, check_world
 from evenhand.simulation.history import Variables, assemble
 from evenhand.simulation.loop import foreign_learner, runs_compiled
 from evenhand.simulation.store import Store, remembered_seed, signature
 from evenhand.simulation.tasks import IN_PROCESS, Halt, chunks, interruptible, parallel_jobs, run_chunk
 from evenhand.simulation.team import MOST_WORKERS, Team
-from evenhand.simulation.world import KernelWorld
 from evenhand.traits import traits_of
 
 if TYPE_CHECKING:
@@ -34,9 +32,6 @@ __all__ = ["simulate"]
 
 MOST = {"rounds": 2**53, "replications": 10**7, "checkpoints": 10**7, "jobs": 10**4}
 """The largest numbers that are taken."""
-REPLICATING = ("arms", "check_policy", "replicate")
-STEPPED = ("arms", "scores", "reset", "observe", "respond")
-"""What a world has that is simulated, see `evenhand.protocol`."""
 ROUNDS_A_TASK = 1_000_000
 """Short replications are handed out together, long ones alone, so that an interruption loses little."""
 
@@ -119,7 +114,7 @@ def simulate(
     (3, True)
     """
     named = _named(policies)
-    _check_world(world)
+    check_world(world)
     _check_arms(named, world)
     for name, policy in named.items():
         check_fit(f"policies[{name!r}]", policy, world)
@@ -249,22 +244,6 @@ def _named(policies: Any) -> dict[str, Any]:
         if hasattr(policy, "fresh"):
             untaught(f"policies[{name!r}]", policy, "pass policy.fresh(): every replication starts without memory")
     return dict(policies)
-
-
-def _check_world(world: Any) -> None:
-    needs = REPLICATING if hasattr(world, "replicate") else STEPPED
-    lacks = [name for name in needs if not hasattr(world, name)]
-    if lacks or isinstance(world, type):
-        what = f"an object with {', '.join(needs[:-1])} and {needs[-1]}"
-        is_class = "make one of that class" if isinstance(world, type) else ""
-        mend = is_class or f"it lacks {', '.join(lacks)}; see evenhand.protocol.World"
-        raise ArgumentError(wanted("world", what, world, mend))
-    if needs is STEPPED and not isinstance(world, KernelWorld):
-        trial = copy.deepcopy(world)
-        trial.reset(0)
-        if len(getattr(trial, "totals", ())) != len(world.scores):
-            what = f"one whose totals after reset are {len(world.scores)} numbers, one for each of {list(world.scores)}"
-            raise ArgumentError(wanted("world", what, getattr(trial, "totals", "no totals")))
 
 
 def _check_arms(named: dict[str, Any], world: Any) -> None:
