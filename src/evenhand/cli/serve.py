@@ -2,37 +2,90 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from evenhand.errors import ArgumentError, wanted
+
 __all__ = ["serve"]
+
+DEFAULTS: dict[str, Any] = {
+    "host": "127.0.0.1",
+    "port": 8000,
+    "workers": 1,
+    "rate": 20_000.0,
+    "connections_per_address": 100,
+    "open_metrics": False,
+}
+"""What counts where neither the command line, nor the environment, nor a file says otherwise."""
 
 
 def serve(
-    store: Annotated[str, typer.Option(help="A file such as ads.evenhand, or a URL; created if missing.")],
-    host: Annotated[str, typer.Option(help="The address to listen on; 0.0.0.0 for every interface.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="The port; 0 for any free one.", min=0, max=65535)] = 8000,
-    workers: Annotated[int, typer.Option(help="The number of processes.", min=1)] = 1,
-    rate: Annotated[float, typer.Option(help="The requests per second that a key may send to each worker.")] = 20_000.0,
+    store: Annotated[
+        str | None, typer.Option(help="A file such as ads.evenhand, or a URL; created if missing.")
+    ] = None,
+    settings: Annotated[
+        str | None,
+        typer.Option(help="A TOML file with these options, such as port = 8000; EVENHAND_PORT=8000 comes before it."),
+    ] = None,
+    host: Annotated[
+        str | None,
+        typer.Option(help="The address to listen on; 0.0.0.0 for every interface.", show_default="127.0.0.1"),
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option(help="The port; 0 for any free one.", min=0, max=65535, show_default="8000")
+    ] = None,
+    workers: Annotated[int | None, typer.Option(help="The number of processes.", min=1, show_default="1")] = None,
+    rate: Annotated[
+        float | None,
+        typer.Option(help="The requests per second that a key may send to each worker.", show_default="20000"),
+    ] = None,
     connections_per_address: Annotated[
-        int,
+        int | None,
         typer.Option(
             help="Connections from one address to each worker; behind a proxy all come from its address.",
             min=1,
+            show_default="100",
         ),
-    ] = 100,
-    open_metrics: Annotated[bool, typer.Option("--open-metrics", help="Let /metrics be read without a key.")] = False,
+    ] = None,
+    open_metrics: Annotated[
+        bool | None, typer.Option("--open-metrics", help="Let /metrics be read without a key.", show_default="no")
+    ] = None,
+    max_body: Annotated[
+        int | None, typer.Option(help="The largest request, in bytes.", min=1, show_default="8388608")
+    ] = None,
+    log_level: Annotated[str | None, typer.Option(help="debug, info, warning or error.", show_default="info")] = None,
+    retention_days: Annotated[
+        float | None, typer.Option(help="Erase encrypted contexts of subjects that are older, once an hour.")
+    ] = None,
+    password_file: Annotated[
+        str | None, typer.Option(help="A file whose first line is the password for the store's server.")
+    ] = None,
+    admin_key_file: Annotated[
+        str | None, typer.Option(help="Write an admin's key here at the first start, and print no keys.")
+    ] = None,
 ) -> None:
     """Serve a store over HTTP, with a page to watch it, until it is stopped."""
     from evenhand.service.run import serve as run
+    from evenhand.service.settings import read_settings
 
-    run(
-        store,
-        host=host,
-        port=port,
-        workers=workers,
-        rate=rate,
-        connections_per_address=connections_per_address,
-        open_metrics=open_metrics,
-    )
+    given = {
+        "store": store,
+        "host": host,
+        "port": port,
+        "workers": workers,
+        "rate": rate,
+        "connections_per_address": connections_per_address,
+        "open_metrics": open_metrics,
+        "max_body": max_body,
+        "log_level": log_level,
+        "retention_days": retention_days,
+        "password_file": password_file,
+        "admin_key_file": admin_key_file,
+    }
+    chosen = DEFAULTS | read_settings(settings) | {name: value for name, value in given.items() if value is not None}
+    if "store" not in chosen:
+        mend = "give --store, EVENHAND_STORE, or store in the settings file"
+        raise ArgumentError(wanted("store", "a file such as ads.evenhand, or a URL", None, mend))
+    run(chosen.pop("store"), **chosen)

@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from evenhand.arguments import whole
+from evenhand.arguments import one_of, real, whole
 from evenhand.errors import ArgumentError, wanted
 from evenhand.extras import optional
 from evenhand.service.limits import LIMITS, Limits
+from evenhand.service.settings import read_password
 from evenhand.studies import Store
 from evenhand.studies.keys import add_key, list_keys, new_key
 
@@ -50,6 +51,9 @@ def serve(
     open_metrics: bool = False,
     max_body: int = 8 * 2**20,
     log_level: str = "info",
+    retention_days: float | None = None,
+    password_file: str | None = None,
+    admin_key_file: str | None = None,
 ) -> None:
     """Serve a store until SIGTERM or SIGINT; requests accepted by then are completed.
 
@@ -63,13 +67,17 @@ def serve(
     open_metrics : let `/metrics` be read without a key.
     max_body : the largest request, in bytes.
     log_level : "debug", "info", "warning" or "error".
+    retention_days : erase contexts of subjects that are older, see `Study.erase`; by default they are kept.
+    password_file : a file whose first line is the password for a store on a server, so that the URL need not hold it.
+    admin_key_file : at the first start, write an admin's key for 30 days to this file, which only its owner may read.
+        No keys are printed then, so that none is left in the log of a container.
 
     Raises
     ------
     MissingExtraError
         If the extra `service` is not installed.
     ArgumentError
-        If the address is in use, or several workers would share a store in memory.
+        If the address is in use, several workers would share a store in memory, or a file cannot be read or written.
     StoreError
         If the store cannot be reached, or the file is not a store.
     """
@@ -80,12 +88,19 @@ def serve(
         raise ArgumentError(wanted("rate", "requests a second, from 0.01 to 1e9", rate))
     whole("workers", workers, low=1)
     whole("connections_per_address", connections_per_address, low=1)
-    place = Store.at(store, create=True)
+    one_of("log_level", log_level, ("debug", "info", "warning", "error"))
+    if retention_days is not None:
+        real("retention_days", retention_days, above=0)
+    place = _open(store, password_file)
     if place.in_memory and workers > 1:
         raise ArgumentError(wanted("workers", "1, since a store in memory has one process", workers, "name a file"))
     listening = _listen(host, port)
     page_key = new_key("read")
-    _print_addresses(place, listening, host, page_key)
+    if admin_key_file is None:
+        _print_addresses(place, listening, host, page_key)
+    else:
+        _write_admin_key(place, admin_key_file)
+        _print_addresses(place, listening, host, None)
     settings = {
         "store": store,
         "page_key": page_key,
@@ -94,6 +109,8 @@ def serve(
         "open_metrics": open_metrics,
         "max_body": max_body,
         "log_level": log_level,
+        "retention_days": retention_days,
+        "password_file": password_file,
     }
     if workers == 1:
         with suppress(KeyboardInterrupt), _exit_cleanly():
@@ -128,16 +145,29 @@ def _exit_cleanly() -> Iterator[None]:
 def worker() -> Starlette:
     """Return the application of one of several workers, from the settings in the environment."""
     settings = json.loads(os.environ[SETTINGS])
-    return _application(Store.at(settings["store"]), settings)
+    return _application(_open(settings["store"], settings["password_file"], create=False), settings)
+
+
+def _open(store: str, password_file: str | None, *, create: bool = True) -> Store:
+    """Return the store at a path or URL, with the password that a file holds."""
+    if password_file is None:
+        return Store.at(store, create=create)
+    from sqlalchemy import make_url
+
+    password = read_password(password_file)
+    if "://" not in store:
+        raise ArgumentError(wanted("password_file", "none for a store in a file", password_file))
+    url = make_url(store).set(password=password)
+    return Store.at(url.render_as_string(hide_password=False), create=create)
 
 
 def _application(store: Store, settings: dict[str, Any]) -> Starlette:
     from evenhand.service.app import create_app
     from evenhand.service.logs import json_log
     from evenhand.service.notifications import Notifier
+    from evenhand.service.retention import Retention
 
-    log = json_log(level=settings["log_level"])
-
+    log, days = json_log(level=settings["log_level"]), settings.get("retention_days")
     return create_app(
         store,
         page_key=settings["page_key"],
@@ -147,7 +177,7 @@ def _application(store: Store, settings: dict[str, Any]) -> Starlette:
         limits=_limits(settings["connections_per_address"]),
         open_metrics=settings["open_metrics"],
         log=log,
-        hooks=[Notifier(log)],
+        hooks=[Notifier(log), *([] if days is None else [Retention(days, log)])],
     )
 
 
@@ -197,18 +227,36 @@ def _listen(host: str, port: int) -> socket.socket:
     return listening
 
 
-def _print_addresses(store: Store, listening: socket.socket, host: str, page_key: str) -> None:
-    """Print the address of the page, and at the first start new keys; its page key stays valid at later starts."""
+def _write_admin_key(store: Store, path: str) -> None:
+    """Write a new admin's key to a file, if the store has no keys yet."""
+    if list_keys(store):
+        return
+    try:
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        os.fchmod(file, 0o600)
+    except OSError as error:
+        raise ArgumentError(
+            wanted("admin_key_file", "a file that can be written", path, str(error.strerror))
+        ) from error
+    with os.fdopen(file, "w") as written:
+        written.write(add_key(store, "admin", "made at the first start", expires="30d") + "\n")
+
+
+def _print_addresses(store: Store, listening: socket.socket, host: str, page_key: str | None) -> None:
+    """Print the address of the page, and at the first start new keys; its page key stays valid at later starts.
+
+    Without a page key, no key is printed or made.
+    """
     shown = f"[{host}]" if ":" in host else host
     base = f"http://{shown}:{listening.getsockname()[1]}"
     names = store.names()
     made: list[str] = []
-    if not list_keys(store):
+    if page_key is not None and not list_keys(store):
         page_key = add_key(store, "read", "the page, made at the first start")
         made = [f"  {role:7} {add_key(store, role, 'made at the first start')}" for role in ("decide", "report")]
     lines = [
         f"evenhand serves {store.url}: {', '.join(names[:12]) or 'no studies yet; POST /studies creates one'}",
-        f"  page    {base}/#key={page_key}",
+        f"  page    {base}/" + ("" if page_key is None else f"#key={page_key}"),
         f"  manual  {base}/docs",
         *(["Keys, shown this once:", *made] if made else []),
         f"More keys: evenhand keys {store.url} add --role decide|report|read. Stop with Ctrl-C.",

@@ -1,0 +1,102 @@
+"""Settings of the service: from a TOML file and from the environment, by the names of the options."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from evenhand.errors import ArgumentError, TableError, wanted, wanted_one_of
+
+__all__ = ["KINDS", "read_password", "read_settings"]
+
+KINDS: dict[str, type] = {
+    "store": str,
+    "password_file": str,
+    "host": str,
+    "port": int,
+    "workers": int,
+    "rate": float,
+    "connections_per_address": int,
+    "open_metrics": bool,
+    "max_body": int,
+    "log_level": str,
+    "retention_days": float,
+    "admin_key_file": str,
+}
+"""The settings and their types; `evenhand.service.run.serve` says what each means."""
+WORDS = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
+PREFIX = "EVENHAND_"
+
+
+def read_settings(path: str | None = None, environment: Mapping[str, str] = os.environ) -> dict[str, Any]:
+    """Return the settings of a file, and those of environment variables such as EVENHAND_PORT, which come first.
+
+    Parameters
+    ----------
+    path : a TOML file; by default the one that EVENHAND_SETTINGS names, if any.
+
+    Raises
+    ------
+    TableError
+        If the file cannot be read as TOML.
+    ArgumentError
+        If it has a name that is no setting, or a value has another type.
+    """
+    path = path or environment.get(f"{PREFIX}SETTINGS") or None
+    found = {} if path is None else _in_file(path)
+    for name, kind in KINDS.items():
+        variable = PREFIX + name.upper()
+        if variable in environment:
+            found[name] = _from_text(variable, environment[variable], kind)
+    return found
+
+
+def read_password(path: str) -> str:
+    """Return the first line of a file.
+
+    Raises
+    ------
+    ArgumentError
+        If it cannot be read or is empty; the message does not show it.
+    """
+    try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or "it is no text"
+        raise ArgumentError(wanted("password_file", "a file that can be read", path, why)) from error
+    if not lines or not lines[0]:
+        raise ArgumentError(wanted("password_file", "a file whose first line is the password", path))
+    return lines[0]
+
+
+def _in_file(path: str) -> dict[str, Any]:
+    try:
+        body = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise TableError(f"{path}: cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise TableError(f"{path}: cannot be read as TOML: {error}") from error
+    found = {}
+    for key, value in body.items():
+        name = key.replace("-", "_")
+        if name not in KINDS:
+            raise ArgumentError(wanted_one_of(path, KINDS, key, what="settings among"))
+        kind = KINDS[name]
+        if type(value) is not kind and not (kind is float and type(value) is int):
+            raise ArgumentError(wanted(f"{path}: {key}", WORDS[kind], value))
+        found[name] = value
+    return found
+
+
+def _from_text(variable: str, text: str, kind: type) -> Any:
+    try:
+        if kind is bool:
+            return {"true": True, "1": True, "false": False, "0": False}[text.strip().lower()]
+        if not text.strip():
+            raise ValueError
+        return kind(text)
+    except (KeyError, ValueError) as error:
+        raise ArgumentError(wanted(variable, WORDS[kind], text)) from error

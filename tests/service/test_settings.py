@@ -1,0 +1,187 @@
+"""Settings of the service: the command line comes before the environment, and that before the file."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+import pytest
+from typer.testing import CliRunner
+
+from evenhand.cli import app
+from evenhand.errors import ArgumentError, TableError
+from evenhand.service import run
+from evenhand.service.settings import KINDS, read_password, read_settings
+from evenhand.studies import Store
+from evenhand.studies.keys import Ring, list_keys, read_keys
+from tests.cli.shell import refused
+
+TEXT = """
+store = "postgresql://evenhand@database/evenhand"
+password-file = "/run/secrets/password"
+port = 9000
+rate = 500
+open_metrics = true
+retention_days = 30.5
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "service.toml"
+    path.write_text(TEXT)
+    return str(path)
+
+
+def test_a_file_holds_settings_by_the_names_of_the_options(file):
+    assert read_settings(file, {}) == {
+        "store": "postgresql://evenhand@database/evenhand",
+        "password_file": "/run/secrets/password",
+        "port": 9000,
+        "rate": 500,
+        "open_metrics": True,
+        "retention_days": 30.5,
+    }
+    assert read_settings(None, {}) == {}
+    assert read_settings(None, {"EVENHAND_SETTINGS": file})["port"] == 9000
+
+
+def test_the_environment_comes_before_the_file(file):
+    said = {"EVENHAND_PORT": "7000", "EVENHAND_OPEN_METRICS": "false", "EVENHAND_RATE": "0.5", "EVENHAND_DATA": "x"}
+    found = read_settings(file, said)
+    assert (found["port"], found["open_metrics"], found["rate"], found["retention_days"]) == (7000, False, 0.5, 30.5)
+    assert "data" not in found
+
+
+def test_the_command_line_comes_before_both(file, monkeypatch):
+    seen = {}
+    monkeypatch.setattr(run, "serve", lambda store, **settings: seen.update(settings, store=store))
+    monkeypatch.setenv("EVENHAND_PORT", "7000")
+    monkeypatch.setenv("EVENHAND_WORKERS", "3")
+    result = CliRunner().invoke(app, ["serve", "--settings", file, "--port", "0", "--log-level", "error"])
+    assert result.exit_code == 0, result.output
+    assert seen == {
+        "store": "postgresql://evenhand@database/evenhand",
+        "password_file": "/run/secrets/password",
+        "host": "127.0.0.1",
+        "port": 0,
+        "workers": 3,
+        "rate": 500,
+        "connections_per_address": 100,
+        "open_metrics": True,
+        "retention_days": 30.5,
+        "log_level": "error",
+    }
+
+
+def test_every_setting_is_an_option_and_an_argument():
+    import inspect
+
+    from evenhand.cli.serve import serve
+
+    assert set(KINDS) == set(inspect.signature(serve).parameters) - {"settings"}
+    assert set(KINDS) == set(inspect.signature(run.serve).parameters)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("prot = 1", r"got 'prot'; did you mean 'port'\?"),
+        ("[service]\nport = 1", "wanted settings among .* got 'service'"),
+        ('port = "9000"', "port: wanted a whole number, got '9000'"),
+        ("port = true", "port: wanted a whole number, got True"),
+        ("rate = true", "rate: wanted a number, got True"),
+        ("open_metrics = 1", "open_metrics: wanted true or false, got 1"),
+        ("store = 1", "store: wanted a text, got 1"),
+    ],
+)
+def test_a_file_that_says_something_else_is_refused(tmp_path, text, words):
+    (tmp_path / "service.toml").write_text(text)
+    with pytest.raises(ArgumentError, match=words):
+        read_settings(str(tmp_path / "service.toml"), {})
+
+
+@pytest.mark.parametrize("content", [b"port = ", b"\xff\xfe\x00"])
+def test_a_file_that_is_no_toml_is_refused(tmp_path, content):
+    (tmp_path / "service.toml").write_bytes(content)
+    with pytest.raises(TableError, match=r"service\.toml: cannot be read as TOML"):
+        read_settings(str(tmp_path / "service.toml"), {})
+    with pytest.raises(TableError, match="cannot be read: No such file"):
+        read_settings(str(tmp_path / "none.toml"), {})
+
+
+@pytest.mark.parametrize(
+    ("variable", "text", "words"),
+    [
+        ("EVENHAND_PORT", "http", "EVENHAND_PORT: wanted a whole number, got 'http'"),
+        ("EVENHAND_OPEN_METRICS", "maybe", "EVENHAND_OPEN_METRICS: wanted true or false, got 'maybe'"),
+        ("EVENHAND_STORE", "", "EVENHAND_STORE: wanted a text, got ''"),
+    ],
+)
+def test_a_variable_that_says_something_else_is_refused(variable, text, words):
+    with pytest.raises(ArgumentError, match=words):
+        read_settings(None, {variable: text})
+
+
+def test_without_a_store_it_is_said_where_to_name_one(monkeypatch):
+    monkeypatch.delenv("EVENHAND_STORE", raising=False)
+    refused(ArgumentError, "give --store, EVENHAND_STORE, or store in the settings file", "serve")
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"log_level": "loud"}, "log_level: wanted one of 'debug', 'info', 'warning', 'error', got 'loud'"),
+        ({"retention_days": 0}, "retention_days: wanted a number > 0, got 0"),
+        ({"password_file": "/none"}, "password_file: wanted a file that can be read, got '/none'; No such file"),
+    ],
+)
+def test_what_cannot_be_served_is_refused(settings, words):
+    with pytest.raises(ArgumentError, match=words):
+        run.serve(":memory:", port=0, **settings)
+
+
+def test_a_password_is_read_from_a_file_and_shown_nowhere(tmp_path):
+    path = tmp_path / "password"
+    path.write_text("s3/cr:et@word\n")
+    assert read_password(str(path)) == "s3/cr:et@word"
+    with pytest.raises(ArgumentError, match="password_file: wanted none for a store in a file"):
+        run._open(str(tmp_path / "ads.evenhand"), str(path))
+    path.write_text("\n")
+    with pytest.raises(ArgumentError, match="a file whose first line is the password"):
+        read_password(str(path))
+
+
+def test_a_password_opens_a_store_on_a_server(tmp_path, monkeypatch):
+    path, seen = tmp_path / "password", []
+    path.write_text("s3/cr:et@word\n")
+    monkeypatch.setattr(Store, "at", lambda where, create: seen.append((where, create)))
+    run._open("postgresql://evenhand@database/evenhand", str(path))
+    assert seen == [("postgresql://evenhand:s3%2Fcr%3Aet%40word@database/evenhand", True)]
+
+
+def test_an_admins_key_is_written_once_for_its_owner_alone(tmp_path):
+    store, path = Store.at(":memory:", create=True), tmp_path / "admin.key"
+    path.write_text("something older")
+    path.chmod(0o644)
+    run._write_admin_key(store, str(path))
+    text = path.read_text().strip()
+    key = Ring(read_keys(store)).holder(text)
+    assert (key.role, key.expires is not None) == ("admin", True)
+    assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
+    run._write_admin_key(store, str(path))
+    assert path.read_text().strip() == text
+    assert len(list_keys(store)) == 1
+    with pytest.raises(ArgumentError, match="admin_key_file: wanted a file that can be written"):
+        run._write_admin_key(Store.at(":memory:", create=True), str(tmp_path / "none" / "key"))
+
+
+@pytest.mark.parametrize("key", [None, "eh_read_x"])
+def test_no_key_is_printed_or_made_where_one_is_written(key, capsys):
+    import socket
+
+    store = Store.at(":memory:", create=True)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        run._print_addresses(store, listening, "127.0.0.1", key)
+    printed = capsys.readouterr().out
+    assert ("eh_" in printed, len(list_keys(store))) == ((False, 0) if key is None else (True, 3))
