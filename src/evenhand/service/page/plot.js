@@ -33,7 +33,12 @@ export function plotOptions(chart, flags) {
     },
     scales: { x: { time: timed, range: () => chart.domain }, y: { range: () => chart.spec.range } },
     axes: [
-      { ...axis, values: noted("x", timed ? clockTicks : rounds), space: timed ? 88 : 72, size: timed ? 44 : 30 },
+      {
+        ...axis,
+        values: noted("x", timed ? clockTicks : rounds),
+        space: paint.narrow ? 52 : timed ? 88 : 72,
+        size: timed ? 44 : 30,
+      },
       {
         ...axis,
         values: noted("y", (values, step) => values.map((value) => chart.spec.tick(value, step))),
@@ -68,6 +73,7 @@ export function plotOptions(chart, flags) {
 /** The colours and the font that hold now, and the room for names at the ends of the lines. */
 export function paintOf({ plot, host, legend }) {
   const style = getComputedStyle(plot);
+  const narrow = plot.clientWidth < 480;
   const variable = (name) => {
     const probe = document.createElement("i");
     probe.style.color = `var(${name})`;
@@ -84,6 +90,7 @@ export function paintOf({ plot, host, legend }) {
     sheet: style.backgroundColor,
     font: style.fontFamily,
     grid: { stroke: getComputedStyle(host).getPropertyValue("border-top-color"), width: 1 },
-    room: plot.clientWidth < 480 ? 76 : 120,
+    narrow,
+    room: narrow ? 76 : 120,
   };
 }

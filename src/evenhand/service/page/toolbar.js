@@ -40,7 +40,8 @@ export function toolbar({ series, close, ui: { axis, zoom } }, { timed = true, t
 }
 
 function readout(series, close, zoom) {
-  if (!zoom) return "Drag along a chart to zoom in.";
+  if (!zoom)
+    return matchMedia("(pointer: coarse)").matches ? "Pinch a chart to zoom in." : "Drag along a chart to zoom in.";
   const { first, last } = zoom;
   const parts = [
     `Rounds ${count(first)} to ${count(last)} of ${count(series.round.at(-1))}`,
