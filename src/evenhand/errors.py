@@ -67,9 +67,7 @@ __all__ = [
     "UnknownTicketError",
     "UnknownWorkerError",
     "VerdictError",
-    "nearest",
     "wanted",
-    "wanted_one_of",
 ]
 
 

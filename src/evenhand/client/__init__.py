@@ -16,3 +16,7 @@ from evenhand.client.client import Client, RemoteStudy
 from evenhand.client.decision import Decision
 
 __all__ = ["AsyncClient", "AsyncRemoteStudy", "Client", "Decision", "RemoteStudy"]
+
+
+def __dir__() -> list[str]:
+    return __all__
