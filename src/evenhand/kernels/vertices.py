@@ -13,7 +13,7 @@ import numpy as np
 
 from evenhand.kernels.compose import kernel, routine
 
-__all__ = ["UNREACHED", "ascend", "discard", "keep"]
+__all__ = ["UNREACHED", "ascend", "discard", "keep", "settle"]
 
 UNREACHED = np.inf
 """What `ascend` returns when it cannot say: no vertex is kept, or none of the edges it tried led to the optimum."""
@@ -108,11 +108,7 @@ def ascend(
             nearest, reach = v, along
     if nearest < 0 or not begin(cuts, limits, low, high, bases[nearest], work):
         return UNREACHED
-    for j in range(m):
-        work.point[j] = 0.0
-    for i in range(m):
-        for j in range(m):
-            work.point[j] += work.costs[i] * work.inverse[i, j]
+    locate(work)
     for r in range(count):
         excess[r] = -limits[r]
     for j in range(m):
@@ -123,10 +119,39 @@ def ascend(
         if leaving < 0:
             if step > 0:
                 keep(vertices, bases, kept, work)
-            return proven(cuts, low, high, work)
+            return settle(cuts, limits, low, high, u, work)
         if not follow(cuts, limits, count, low, high, leaving, excess, slopes, work):
             return UNREACHED
     return UNREACHED
+
+
+@routine
+def settle(cuts: Any, limits: Any, low: Any, high: Any, u: Any, work: Any) -> Any:
+    """Return the bound that the basis of `work` proves, and its point, computed anew from the basis in order: the same
+    to the last bit whichever way led to it."""
+    m = u.size
+    for i in range(1, m):
+        member, place = work.basis[i], i
+        while place > 0 and work.basis[place - 1] > member:
+            work.basis[place] = work.basis[place - 1]
+            place -= 1
+        work.basis[place] = member
+    if not begin(cuts, limits, low, high, work.basis, work):
+        return UNREACHED
+    steepest(u, work)
+    locate(work)
+    return proven(cuts, low, high, work)
+
+
+@kernel
+def locate(work: Any) -> Any:
+    """Set the point of the basis."""
+    m = work.point.size
+    for j in range(m):
+        work.point[j] = 0.0
+    for i in range(m):
+        for j in range(m):
+            work.point[j] += work.costs[i] * work.inverse[i, j]
 
 
 @kernel

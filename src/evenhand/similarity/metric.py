@@ -17,7 +17,7 @@ from typing import Any
 
 from evenhand.kernels.compose import OPEN, bind, kernel, routine
 from evenhand.kernels.halfspaces import support
-from evenhand.kernels.vertices import UNREACHED, ascend, discard, keep
+from evenhand.kernels.vertices import UNREACHED, ascend, discard, keep, settle
 from evenhand.similarity.metric_state import CONTRADICTING, TEACHING
 
 __all__ = [
@@ -84,19 +84,28 @@ def interval(state: Any, copy: Any) -> Any:
     return low, guess, high
 
 
-@routine
+@kernel
 def farthest(state: Any, copy: Any, direction: Any) -> Any:
-    """Return how far the set of all metrics that agree with the log reaches in a direction, by a linear program: from
-    a vertex that another one reached, else from the box."""
+    """Return how far the set of all metrics that agree with the log reaches in a direction, by a linear program."""
+    cuts, limits, count = state.cuts[copy], state.limits[copy], state.counts[copy]
+    return support(cuts, limits, count, state.low, state.high, direction, state.excess, state.simplex)
+
+
+@routine
+def bound(state: Any, copy: Any, direction: Any) -> Any:
+    """Return what `farthest` does, beginning at a vertex that an earlier program reached where one is kept."""
     cuts, limits, count = state.cuts[copy], state.limits[copy], state.counts[copy]
     low, high, excess, simplex = state.low, state.high, state.excess, state.simplex
     vertices, bases, kept = state.vertices[copy], state.bases[copy], state.kept[copy]
-    bound = ascend(cuts, limits, count, low, high, direction, vertices, bases, kept, excess, state.slopes, simplex)
-    if bound == UNREACHED:
-        bound = support(cuts, limits, count, low, high, direction, excess, simplex)
+    most = ascend(cuts, limits, count, low, high, direction, vertices, bases, kept, excess, state.slopes, simplex)
+    if most == UNREACHED:
+        most = support(cuts, limits, count, low, high, direction, excess, simplex)
         if simplex.exact[0] == 1:
             keep(vertices, bases, kept, simplex)
-    return bound
+            settled = settle(cuts, limits, low, high, direction, simplex)
+            if settled != UNREACHED:
+                most = settled
+    return most
 
 
 @routine
@@ -107,10 +116,10 @@ def opened(state: Any, copy: Any) -> Any:
     for n in range(state.u.size):
         state.high[n] = radius
         state.low[n] = 0.0 if state.rows[n] == state.columns[n] else -radius
-    high = farthest(state, copy, state.u)
+    high = bound(state, copy, state.u)
     for n in range(state.u.size):
         state.u[n] = -state.u[n]
-    low = -farthest(state, copy, state.u)
+    low = -bound(state, copy, state.u)
     for n in range(state.u.size):
         state.u[n] = -state.u[n]
     return low, high
