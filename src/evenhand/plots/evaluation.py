@@ -8,6 +8,7 @@ from evenhand.plots.axes import axes_of
 from evenhand.plots.style import DASHED, bars, finish, looks, name_arms, style
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
     from evenhand.evaluation import Comparison, Evaluation
@@ -27,19 +28,36 @@ def plot_evaluation(
     several = getattr(found, "evaluations", None) or {"": found}
     first = next(iter(several.values()))
     with style():
+        ceiling = 2.5 * max(max(each.high, each.value) for each in several.values())
+        ceiling = max(ceiling, 1.1 * (at_least or 0.0), 1e-9)
         for (name, each), look in zip(several.items(), looks(list(several)).values(), strict=True):
-            curve = each.curve
+            curve, line = each.curve, {**look, "marker": ""}
             label = name or f"{each.estimator}: {each.value:.4g} [{each.low:.4g}, {each.high:.4g}]"
-            axes.plot(curve["round"], curve["value"], **{**look, "marker": ""}, label=label)
-            axes.fill_between(curve["round"], curve["low"], curve["high"], color=look["color"], alpha=0.15, linewidth=0)
+            axes.plot(curve["round"], curve["value"], **line, label=label)
+            axes.fill_between(curve["round"], curve["low"], curve["high"], color=look["color"], alpha=0.12, linewidth=0)
+            for end in ("low", "high"):  # edges show two intervals where their areas cover each other
+                axes.plot(curve["round"], curve[end], **{**line, "linewidth": 0.8})
         if at_least is not None:
             axes.axhline(at_least, **DASHED)
             axes.annotate("wanted", (0.01, at_least), xycoords=("axes fraction", "data"), va="bottom", fontsize=8)
-        top = 2.5 * max(max(each.high, each.value) for each in several.values())
-        axes.set_ylim(0.0, max(top, 1.1 * (at_least or 0.0), 1e-9))
+        axes.set_ylim(0.0, ceiling)
         axes.set_xscale("log")
+        _from_where_something_is_known(axes, [each.curve for each in several.values()], ceiling)
         title = f"Value, with an interval that holds with probability {first.level:g}"
         return finish(axes, title, "round" if first.estimator == "replay" else "row of the log", "mean reward a round")
+
+
+def _from_where_something_is_known(axes: Axes, curves: list[pd.DataFrame], ceiling: float) -> None:
+    """Leave out the first rows, in which every interval is wider than the picture is high."""
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    starts = [curve.loc[curve["high"] <= ceiling, "round"].min() for curve in curves]
+    starts = [start for start in starts if start == start]
+    if starts:
+        axes.set_xlim(left=max(float(curves[0]["round"].min()), min(starts) / 3))
 
 
 def plot_overlap(found: Evaluation, axes: Axes | None = None, *, ax: Axes | None = None) -> Axes:
@@ -50,4 +68,4 @@ def plot_overlap(found: Evaluation, axes: Axes | None = None, *, ax: Axes | None
         heights = {"share of the log": weights["share"].to_numpy(), "policy": weights["probability"].to_numpy()}
         across = bars(axes, heights, None, "")
         name_arms(axes, across, weights["arm"].tolist())
-        return finish(axes, "What the log tried, and what the policy plays", "arm", "share of the rounds")
+        return finish(axes, "What the log tried and what the policy plays", "arm", "share of the rounds")

@@ -58,7 +58,7 @@ def plot_gaps(
             _marks(axes, table, table[name], low, high, shift)
         _candidates(axes, recommendation)
         axes.locator_params(axis="x", nbins=6)
-        pairs = "; ".join(name[len("gap[") : -1] for name in gaps)
+        pairs = "; ".join(name[len("gap[") : -1].replace(", ", " and ", 1) for name in gaps)
         across = f"gap between {pairs}" if len(gaps) == 1 else f"gaps between, from above: {pairs}"
         title = f"Counterfactual gap (grey: fair within {tolerance:g})"
         return finish(axes, title, across, "", legend=False)
@@ -93,7 +93,7 @@ def plot_sensitivity(sensitivity: Sensitivity, *, ax: Any = None) -> Figure:
     lead, gap = panels_of(ax, 2, width=9.5, height=4.2)
     curve = sensitivity.curve()
     names = list(dict.fromkeys(curve["candidate"]))
-    across = f"strength of an unobserved cause of {sensitivity.between[0]} and {sensitivity.between[1]}"
+    across = f"strength of an unobserved cause of\n{sensitivity.between[0]} and {sensitivity.between[1]}"
     with style():
         for name, look in looks(names).items():
             rows, plainly = curve[curve["candidate"] == name], {**look, "marker": ""}

@@ -177,7 +177,8 @@ def place_legend(axes: Axes) -> None:
     figure = axes.get_figure(root=True)
     beside = figure is not None and figure.get_layout_engine() is not None
     place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)} if beside else {"loc": "best"}
-    axes.legend(fontsize=8.5, handlelength=3.0, **place)
+    with style():
+        axes.legend(fontsize=8.5, handlelength=3.0, **place)
 
 
 def one_legend(figure: Figure, columns: int = 4) -> None:

@@ -125,7 +125,7 @@ def _draw(hours: list[float], settings: Settings) -> Figure:
     from evenhand.plots.style import DASHED, SHADES, figure
     from evenhand.simulation import simulate
 
-    drawn, (pace, wait, places) = figure(width=12.6, height=4.0, columns=3)
+    drawn, (pace, wait, places) = figure(width=10.5, height=4.0, columns=3)
     pace.bar(range(24), hours, color=SHADES[0], width=0.8)
     pace.step(np.arange(25) - 0.5, [NIGHT, *(_hourly(hour)["campaign"] for hour in range(24))], **DASHED)
     pace.set(xlabel="hour of the day", ylabel="share of the hour's decisions", ylim=(0, 0.62))
@@ -138,7 +138,7 @@ def _draw(hours: list[float], settings: Settings) -> Figure:
     ):
         waits = np.sort(_waits(policy, settings))
         wait.step(waits, 1.0 - np.arange(1, waits.size + 1) / waits.size, color=SHADES[n], where="post", label=name)
-    wait.set(xscale="log", xlabel="rounds until the new model comes again", ylabel="part of the waits that are longer")
+    wait.set(xscale="log", xlabel="rounds until the new model comes again", ylabel="share of the waits that are longer")
     wait.set_title("A model that was good at first:\na share may leave it for long", loc="left", fontsize=10.5)
     wait.legend(frameon=False, fontsize=9)
 
@@ -150,6 +150,6 @@ def _draw(hours: list[float], settings: Settings) -> Figure:
     places.bar(list(floors), history.pulls.values[0, 0, -1] / rounds, color=SHADES[0], width=0.7)
     for n, floor in enumerate(floors.values()):
         places.hlines(floor, n - 0.4, n + 0.4, color="black", linestyles="dashed", linewidth=1.2)
-    places.set(xlabel="arm (b and d pay best)", ylabel="part of the rounds in which it is shown", ylim=(0, 1.08))
+    places.set(xlabel="arm (b and d pay best)", ylabel="share of the rounds in which it is shown", ylim=(0, 1.08))
     places.set_title("Three places a round\n(dashed: promised)", loc="left", fontsize=10.5)
     return drawn
