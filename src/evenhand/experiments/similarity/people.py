@@ -103,7 +103,9 @@ def _draw(table: pd.DataFrame, settings: People) -> Figure:
         )
         axes.axhline(settings.precision, color=SHADES[1], linestyle="--", label=f"epsilon = {settings.precision:g}")
         axes.set_xscale("log")
-        finish(axes, f"Twins alike in all but {settings.protected}", "round", "difference of probability")
+        finish(
+            axes, f"Twins alike in all but {settings.protected.replace('_', ' ')}", "round", "difference of probability"
+        )
     return drawn
 
 
