@@ -52,6 +52,7 @@ def test_each_process_is_a_worker_of_its_own_and_a_tell_may_arrive_anywhere(repl
     assert all(one["pulls"] > 0 for one in state["room"])
     assert state["promise"]["kept"] is True
     assert second.read("/studies/ads/audit")["ok"] is True
+    assert second.read("/studies/ads/series?first=5&last=10")["round"] == [5, 6, 7, 8, 9, 10]
     page = second.read("/studies/ads/decisions", params={"limit": 5})
     assert len(page["decisions"]) == 5
     more = second.read("/studies/ads/decisions", params={"limit": 5, "before": page["next"]})

@@ -76,6 +76,7 @@ def test_both_are_zoomed_together(comparing, fake):
 def test_another_study_and_the_other_side_are_a_step_away(comparing):
     choose(comparing, ".head select", "new")
     comparing.sees("ads and new", "h1")
+    comparing.sees("new\n\nNo decisions yet.", "#compare-shares")
     assert comparing.driver.current_url.endswith("#study=ads&with=new")
     comparing.sees("Swap sides", ".head")
     next(link for link in comparing.all(".head a") if link.text == "Swap sides").click()

@@ -63,7 +63,9 @@ export function comparison(view) {
             "div",
             { "data-key": side },
             el("h3", {}, pair[i].name),
-            el("div", { class: "chart", id: `${side}-${kind}`, "data-key": `${side}-${kind}`, "data-own": true }),
+            [view, other][i].series.round.length === 0
+              ? el("p", {}, "No decisions yet.")
+              : el("div", { class: "chart", id: `${side}-${kind}`, "data-key": `${side}-${kind}`, "data-own": true }),
           ),
         ),
       ),
