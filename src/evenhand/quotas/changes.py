@@ -271,3 +271,4 @@ def _grow(policy: Any, labels: tuple[Label, ...]) -> None:
     policy._state = policy._state._replace(learner=learner._state)
     policy.arms = policy._labels = labels
     policy._waiting = np.append(policy._waiting, 0)
+    policy._counts = [*policy._counts, 0]
