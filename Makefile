@@ -7,7 +7,7 @@ SEEDS ?= 1000
 FIRST ?= 0
 EXTRAS := all client dask docs fairlearn gymnasium openfeature peers postgresql ray service test
 
-.PHONY: help demo test test-long test-all lint check figures evaluation bench fuzz durability kill-workers simulate coverage clients lock clean
+.PHONY: help demo test test-long test-all lint check figures evaluation docs bench fuzz durability kill-workers simulate coverage clients lock clean
 
 help:
 	@echo "make demo                  decide on real data under guaranteed shares, and see that the promise held"
@@ -17,6 +17,7 @@ help:
 	@echo "make check POLICY=NAME     the contract over one registered policy, such as quotas/fair-ucb"
 	@echo "make figures               every paper's figures in full, with verdicts, into $(OUT)/"
 	@echo "make evaluation            what evaluations promise, measured: coverage over 10,000 streams, real logs"
+	@echo "make docs                  the site of documentation, into $(OUT)/docs/html; its notebooks run"
 	@echo "make bench                 the benchmarks, ratios in one run"
 	@echo "make fuzz                  the property tests with fifty times as many examples, new ones each time"
 	@echo "make durability            studies killed 200 times, 10,000 conversations by four processes"
@@ -54,6 +55,11 @@ figures: .venv/ready
 
 evaluation: .venv/ready
 	$(BIN)/evenhand reproduce evaluation --out $(OUT)
+
+docs: .venv/ready
+	rm -rf docs/reference/generated
+	$(BIN)/python -m sphinx -W --keep-going -q -j auto -d $(OUT)/docs/doctrees docs $(OUT)/docs/html
+	@echo "Open $(OUT)/docs/html/index.html"
 
 bench: .venv/ready
 	$(BIN)/python -m benchmarks --out $(OUT)/benchmarks

@@ -8,7 +8,7 @@ import pytest
 
 EXTRAS = {
     "dask": ["dask", "distributed"],
-    "docs": ["IPython", "ipykernel", "nbclient", "nbformat"],
+    "docs": ["IPython", "ipykernel", "myst_nb", "myst_parser", "nbclient", "nbformat", "sphinx"],
     "fairlearn": ["fairlearn"],
     "gymnasium": ["gymnasium"],
     "litellm": ["litellm"],

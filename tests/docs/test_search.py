@@ -1,0 +1,83 @@
+"""A reader finds answers in the site by its own search, in a real browser, from the folder alone."""
+
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from tests.docs.test_pages import DOCS
+from tests.service.page.conftest import chromium
+
+__all__ = ["chromium"]
+
+QUESTIONS = {
+    "minimum share per arm": ["concepts/promise", "quotas"],
+    "maximum share": ["promises"],
+    "items sell out": ["promises", "tutorials/changing-promises"],
+    "add an arm": ["promises", "studies"],
+    "what does the promise cost": ["tutorials/first-decision"],
+    "reward arrives late": ["conversation"],
+    "delayed feedback": ["conversation", "simulation"],
+    "save and load": ["conversation"],
+    "PostgreSQL": ["studies"],
+    "resume after a crash": ["studies"],
+    "several workers": ["workers"],
+    "API key": ["service"],
+    "webhook": ["service"],
+    "CSV separator": ["command-line"],
+    "audit a log": ["tutorials/audit-a-log", "quotas"],
+    "evaluate a policy from logs": ["evaluation", "tutorials/evaluate-before-live"],
+    "propensity": ["lottery", "evaluation"],
+    "how many labels do I need": ["labels", "tutorials/label-with-people"],
+    "use a scikit-learn classifier": ["tutorials/your-own-learner"],
+    "unobserved confounder": ["causal-models"],
+    "biased reward": ["groups", "tutorials/biased-feedback"],
+    "similar people": ["similarity", "tutorials/similar-people"],
+    "how fast is it": ["benchmarks"],
+}
+"""What readers type, and the pages that answer it; one of them must be among the first three results."""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The folder of the built site, whose notebooks have not run; a warning fails the build."""
+    root = tmp_path_factory.mktemp("site")
+    shutil.copytree(DOCS, root / "docs", ignore=shutil.ignore_patterns("generated"))
+    shutil.copy(DOCS.parent / "CONTRIBUTING.md", root)
+    pages = root / "html"
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-D", "nb_execution_mode=off"]
+    built = subprocess.run([*command, "-d", root / "doctrees", root / "docs", pages], capture_output=True, text=True)
+    assert built.returncode == 0, built.stderr[-3000:]
+    return pages
+
+
+def results(browser, site, words):
+    """Return the pages of the first three results."""
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    browser.get(f"{site.as_uri()}/search.html?q={words.replace(' ', '+')}")
+    finished = "return document.querySelector('#search-results .search-summary')?.innerText"
+    WebDriverWait(browser, 20).until(lambda _: "Search finished" in (browser.execute_script(finished) or ""))
+    WebDriverWait(browser, 20).until(lambda _: browser.find_elements(By.CSS_SELECTOR, "#search-results li a"))
+    links = browser.find_elements(By.CSS_SELECTOR, "#search-results li a")[:3]
+    return [link.get_attribute("href").split("/html/")[1].partition(".html")[0] for link in links]
+
+
+@pytest.mark.slow
+def test_the_search_answers_what_readers_ask(chromium, site):
+    found = {words: results(chromium, site, words) for words in QUESTIONS}
+    unanswered = {words: pages for words, pages in found.items() if not {*pages} & {*QUESTIONS[words]}}
+    assert len(QUESTIONS) >= 20
+    assert unanswered == {}
+
+
+@pytest.mark.slow
+def test_pages_need_no_network(site):
+    """Neither scripts nor styles, fonts or pictures come from elsewhere."""
+    import re
+
+    for page in site.rglob("*.html"):
+        loaded = re.findall(r"<(?:script|link|img|iframe)[^>]+(?:src|href)=[\"'](https?:[^\"']+)", page.read_text())
+        assert loaded == [], page.name
