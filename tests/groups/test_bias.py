@@ -170,3 +170,13 @@ def test_picture():
     axes = plot_bias(policy.bias(features=["base", "unseen", "debt"]))
     assert [label.get_text() for label in axes.get_yticklabels()] == ["base", "unseen", "debt"]
     assert "r" in axes.get_title(loc="left")
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_group_that_is_not_known_yet_has_an_interval_without_ends(seed):
+    policy = GroupFairTopInterval({"a": "men", "b": "women"}, seed=seed)
+    for reward in (1.0, 1.0):
+        policy.tell(policy.ask([[1.0, 0.0], [0.0, 1.0]]), reward)
+    found = policy.bias()
+    assert not found[["low", "high"]].isna().any(axis=None)
+    assert np.isinf(found[["low", "high"]]).any(axis=None)

@@ -41,6 +41,7 @@ OF_STUDIES = {
     "upgrade": "stores:upgrade",
 }
 COMMANDS = {
+    "init": "init",
     "simulate": "simulate",
     "sample": "sample",
     "label": "label",

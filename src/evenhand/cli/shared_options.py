@@ -14,7 +14,7 @@ __all__ = ["TABLE_COMMANDS", "with_shared_options"]
 
 TABLE_COMMANDS = (
     *("simulate", "sample", "label", "audit", "evaluate", "recommend", "audit-pairs", "audit-parity"),
-    *("new", "ask", "tell", "change"),
+    *("new", "ask", "tell", "change", "init"),
 )
 """The commands that read tables."""
 TABLES = "Tables"

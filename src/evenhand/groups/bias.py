@@ -113,14 +113,15 @@ def estimate(
         coefficients, variance = regression(group)
         if own is not None:
             total = variance + spare
-        elif balance == "pulls":
-            with np.errstate(invalid="ignore"):
-                total = np.where(np.isinf(variance), np.inf, np.maximum(variance - spare, 0.0))
         else:
             share = membership.codes.count(group) / arms
-            total = variance * (1 - 2 * share) + spare
+            with np.errstate(invalid="ignore"):
+                both = np.maximum(variance - spare, 0.0) if balance == "pulls" else variance * (1 - 2 * share) + spare
+            total = np.where(np.isinf(variance), np.inf, both)
         gap = coefficients - middle
-        half = width * np.sqrt(total) if math.isfinite(width) else np.full(len(gap), math.inf)
+        half = np.full(len(gap), math.inf)
+        if math.isfinite(width):
+            half[np.isfinite(total)] = width * np.sqrt(total[np.isfinite(total)])
         tables.append(
             pd.DataFrame(
                 {
