@@ -18,7 +18,17 @@ CELLS = {
     "processes": """
         _ = eh.simulate(policy, world, rounds=100, replications=2, seed=1, jobs=2, backend="loky", progress=True)
     """,
-    "silent": "_ = eh.simulate(policy, world, rounds=100, seed=1)",
+    "silent": "history = eh.simulate(policy, world, rounds=100, seed=1)",
+    "policy": "policy",
+    "history": "history",
+    "audit": """
+        import pandas as pd
+        eh.quotas.audit(pd.DataFrame({"item": ["ads", "news"] * 5}), arm="item", shares={"ads": 0.5, "news": 0.5})
+    """,
+    "picture": """
+        %matplotlib inline
+        _ = eh.plots.plot_regret(history)
+    """,
 }
 
 
@@ -61,3 +71,19 @@ def test_bars_are_drawn_while_the_work_goes_on(shown):
 
 def test_a_simulation_shows_nothing_unless_asked(shown):
     assert shown["silent"] == []
+
+
+@pytest.mark.parametrize(
+    ("cell", "html"),
+    [("policy", "promised share"), ("history", "worst_shortfall"), ("audit", "kept after every round")],
+)
+def test_an_object_at_the_end_of_a_cell_is_shown_once_as_html(cell, html, shown):
+    (output,) = shown[cell]
+    assert output["output_type"] == "execute_result"
+    assert html in output["data"]["text/html"]
+
+
+def test_a_picture_is_shown_once(shown):
+    (output,) = shown["picture"]
+    assert output["output_type"] == "display_data"
+    assert "image/png" in output["data"]

@@ -181,6 +181,30 @@ def test_open_tickets_of_an_erased_subject_are_forgotten(place):
     assert study.verify().ok
 
 
+def test_a_long_reader_delays_nobody_and_the_next_erasure_clears_the_files(shared):
+    study = talked(shared)
+    reader = Store.at(shared)
+    with reader.reading() as connection:
+        connection.execute(select(SUBJECTS)).all()
+        erased = study.erase(NAME)
+        assert erased == (1, 0, False)
+        study.ask([SHOWN, SHOWN], subject="other")
+    assert study.erase("other").purged
+    reader.close()
+    assert study.verify().ok
+
+
+def test_a_verification_continues_from_before_an_erasure(place):
+    study = talked(place)
+    before = study.verify()
+    study.tell(study.ask([SHOWN, SHOWN], subject=NAME), 1.0)
+    study.erase(NAME)
+    after = study.verify(since=before)
+    assert after.ok
+    assert after.entries == before.entries + 3
+    assert "the contexts of entry 27 were erased" in after.notes[1]
+
+
 def test_the_erasure_is_in_the_log_and_names_nobody(place):
     study = talked(place)
     study.erase(NAME)

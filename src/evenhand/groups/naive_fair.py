@@ -174,8 +174,10 @@ class NaiveFair(Grouped, KernelPolicy):
             )
             return
         self.kernels = Kernels(choose, update, unknown)
-        if getattr(inner, "arms", None) is not None:
-            raise ArgumentError(wanted("inner", "one without arms= yet: each group's copy gets its own", inner.arms))
+        for known in ("arms", "known_arms"):
+            if getattr(inner, known, None) is not None:
+                what = "one without arms= yet: each group's copy gets its own"
+                raise ArgumentError(wanted("inner", what, getattr(inner, known)))
         self.contextual = bool(getattr(inner, "contextual", False))
         self.reward_range = reward_range_of(inner, self.reward_range)
 

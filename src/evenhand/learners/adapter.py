@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Self
 
-from evenhand.arguments import is_whole, yes_or_no
+from evenhand.arguments import is_whole, whole, yes_or_no
 from evenhand.errors import ArgumentError, EvenhandError, ModelError, StateFileError, wanted
 from evenhand.learners.functions import find, know, path_of
 from evenhand.parameters import Parameters
@@ -39,6 +39,7 @@ class Adapter(Parameters):
     contextual : whether the learner takes contexts; None takes none under a quota, and by itself what the world shows.
     reward_range : the lowest and the highest reward that the learner takes; None leaves it to the policy around it,
         [0, 1] under a quota. Either may be infinite.
+    arms : how many arms the learner knows; None where it does not say. A quota refuses one that knows another number.
 
     Raises
     ------
@@ -73,6 +74,7 @@ class Adapter(Parameters):
         load: Callable[[Any], Any] | None = None,
         contextual: bool | None = None,
         reward_range: Sequence[float] | None = None,
+        arms: int | None = None,
     ) -> None:
         functions = dict(zip(FUNCTIONS, (choose, update, seed, dump, load), strict=True))
         for name, function in functions.items():
@@ -88,6 +90,7 @@ class Adapter(Parameters):
         self._dump, self._load = dump, load
         self.contextual = None if contextual is None else yes_or_no("contextual", contextual)
         self.reward_range = None if reward_range is None else read_range(reward_range)
+        self.known_arms = None if arms is None else whole("arms", arms, low=2)
         for function in functions.values():
             if function is not None and dump is not None:
                 know(function)
@@ -110,7 +113,7 @@ class Adapter(Parameters):
 
     def config(self) -> dict[str, Any]:
         """Return the constructor's arguments."""
-        others = {"contextual": self.contextual, "reward_range": self.reward_range}
+        others = {"contextual": self.contextual, "reward_range": self.reward_range, "arms": self.known_arms}
         return {"learner": self.learner, **self._functions, **others}
 
     @property
@@ -140,7 +143,7 @@ class Adapter(Parameters):
             "contextual": self.contextual,
             "reward_range": self.reward_range,
             "dumped": self._called("dump", self._dump),
-        }
+        } | ({} if self.known_arms is None else {"arms": self.known_arms})
 
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:
@@ -163,7 +166,7 @@ class Adapter(Parameters):
             raise StateFileError(f"load: {names['load']} failed on what the file holds: {error}") from error
         try:
             others = {name: item(snapshot, name) for name in ("contextual", "reward_range")}
-            return cls(learner, **functions, **others)
+            return cls(learner, **functions, **others, arms=snapshot.get("arms"))
         except ArgumentError as error:
             raise StateFileError(f"saved learner: {error}") from error
 

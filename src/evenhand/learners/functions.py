@@ -1,11 +1,13 @@
 """Functions that a state file may name, as "module:name".
 
-A file never makes evenhand import a module or call a function on its own. A name in it is looked up among the functions
-that this process has given to an Adapter, and in the modules that the environment variable EVENHAND_IMPORT names.
+A file never makes evenhand import a module of others or call a function of theirs on its own. A name in it is looked up
+among the functions that this process has given to an Adapter, in the modules that the environment variable
+EVENHAND_IMPORT names, and in evenhand's own modules of learners from elsewhere.
 """
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import sys
 from collections.abc import Callable
@@ -16,6 +18,11 @@ from evenhand.errors import ArgumentError, StateFileError, wanted
 from evenhand.registry import OWN, own_modules
 
 __all__ = ["find", "know", "path_of"]
+
+OF_LIBRARIES = tuple(
+    f"evenhand.learners.{name}" for name in ("mabwiser_bandits", "river_bandits", "sklearn_models", "vowpal_wabbit")
+)
+"""Our own modules of learners from elsewhere, whose functions every file may name."""
 
 _known: dict[str, Callable[..., Any]] = {}
 
@@ -58,7 +65,9 @@ def find(path: Any) -> Callable[..., Any]:
     """
     if isinstance(path, str) and path not in _known:
         module, _, name = path.partition(":")
-        found = _attribute(module, name) if module in own_modules() else None
+        if module in OF_LIBRARIES:
+            importlib.import_module(module)
+        found = _attribute(module, name) if module in (*OF_LIBRARIES, *own_modules()) else None
         if found is not None and _path(found) == path:
             _known[path] = found
     if not isinstance(path, str) or path not in _known:

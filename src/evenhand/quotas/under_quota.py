@@ -297,6 +297,9 @@ class UnderQuota(Base):
             raise ArgumentError(wanted("learner", "a learner, not its class", learner, f"write {learner.__name__}()"))
         elif callable(getattr(learner, "choose", None)) and callable(getattr(learner, "update", None)):
             self.kernels = NOT_KNOWN
+            known = getattr(learner, "known_arms", None)
+            if known is not None and known != len(promise.arms):
+                raise ArgumentError(wanted("learner", f"one for {len(promise.arms)} arms", f"one for {known}"))
             self._pristine = copy.deepcopy(learner)
             self.contextual = bool(getattr(learner, "contextual", False))
             self.reward_range = reward_range_of(learner, self.reward_range)

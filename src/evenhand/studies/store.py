@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Engine, Table, create_engine, delete, event, insert, inspect, make_url, select, text
 from sqlalchemy.exc import ArgumentError as BadURL
-from sqlalchemy.exc import DBAPIError, DisconnectionError, IntegrityError
+from sqlalchemy.exc import DBAPIError, DisconnectionError, IntegrityError, OperationalError
 from sqlalchemy.pool import StaticPool
 
 from evenhand.errors import ArgumentError, StoreError, wanted
@@ -45,6 +45,10 @@ BEGIN = {
 """The first statement of a transaction that reads, and of one that writes."""
 PATIENCE = 60
 """Seconds for which a writer waits for its turn."""
+BRIEF = 2_000
+"""Milliseconds for which clearing deleted rows waits for those who read."""
+LOCKED = "55P03"
+"""The state in which PostgreSQL says that a lock was not to be had in time."""
 IDLE = 1.0
 """Seconds after which an idle connection to a server is tested before it is used."""
 ROOM = 2**14
@@ -194,14 +198,25 @@ class Store:
         """Clear deleted rows of these tables from the files of the database; return whether that could be done.
 
         An SQLite file overwrites what is deleted with zeros, and its write-ahead log is emptied here. A PostgreSQL
-        server writes the tables anew.
+        server writes the tables anew. Neither waits long for those who read: others would wait behind it.
         """
         with self._reached(), self._turn, self._idle.connect() as connection:
+            run = connection.exec_driver_sql
             if self.serial:
-                busy = connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()[0]
+                run(f"PRAGMA busy_timeout = {BRIEF}")
+                busy = run("PRAGMA wal_checkpoint(TRUNCATE)").one()[0]
+                run(f"PRAGMA busy_timeout = {PATIENCE * 1000}")
                 return not busy
-            for table in tables:
-                connection.exec_driver_sql(f"VACUUM FULL {table.name}")
+            run(f"SET lock_timeout = {BRIEF}")
+            try:
+                for table in tables:
+                    run(f"VACUUM FULL {table.name}")
+            except OperationalError as error:
+                if getattr(error.orig, "sqlstate", None) != LOCKED:
+                    raise
+                return False
+            finally:
+                run("RESET lock_timeout")
         return True
 
     def close(self) -> None:

@@ -198,6 +198,8 @@ class Fake:
         self.problems: list[str] = []
         self.closed = False
         """Whether what takes long is refused."""
+        self.unlisted = False
+        """Whether the list of studies fails."""
 
     def audit(self, study: Played) -> tuple[int, Any]:
         """Answer an audit; `problems` are those that it finds."""
@@ -233,6 +235,8 @@ class Fake:
         if key not in self.keys:
             return 401, problem("KeyError", "the key is unknown, or was revoked")
         _, *parts = map(unquote, path.strip("/").split("/"))
+        if not parts and self.unlisted:
+            return 503, problem("StoreError", "the store cannot be reached; try again")
         if not parts:
             return 200, {"studies": [study.listed() for study in self.studies.values()]}
         if parts[0] not in self.studies:

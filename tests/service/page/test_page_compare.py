@@ -74,6 +74,7 @@ def test_both_are_zoomed_together(comparing, fake):
 
 
 def test_another_study_and_the_other_side_are_a_step_away(comparing):
+    comparing.until("document.querySelector('.head option[value=new]') !== null")
     choose(comparing, ".head select", "new")
     comparing.sees("ads and new", "h1")
     comparing.sees("new\n\nNo decisions yet.", "#compare-shares")
@@ -89,6 +90,17 @@ def test_a_phone_compares_one_below_the_other(comparing):
     tops = "['first', 'second'].map((side) => document.querySelector(`#${side}-shares`).getBoundingClientRect().top)"
     first, second = comparing.driver.execute_script(f"return {tops}")
     assert second > first + 200
+
+
+def test_a_study_is_shown_without_waiting_for_the_names_of_all(visitor, fake):
+    fake.unlisted = True
+    visitor.watch("ads")
+    assert not visitor.all("#compare")
+    asked = fake.asked.count("/studies")
+    fake.studies["ads"].decide()
+    visitor.sees("1,235 decisions", "#headline")
+    assert fake.asked.count("/studies") == asked
+    assert visitor.text("#state") == "Live"
 
 
 def test_a_study_that_is_gone_is_named(visitor):

@@ -12,8 +12,8 @@ const SIDES = ["first", "second"];
 const address = (name, other) => `#study=${encodeURIComponent(name)}&with=${encodeURIComponent(other)}`;
 
 /** The section of a study's page that leads to a comparison; null where there is no other study. */
-export function comparing({ state, studies }) {
-  const others = (studies ?? []).map(({ name }) => name).filter((name) => name !== state.name);
+export function comparing({ state, names }) {
+  const others = (names ?? []).filter((name) => name !== state.name);
   if (others.length === 0) return null;
   return section(
     "compare",
@@ -43,12 +43,12 @@ function selection(names, chosen) {
   );
 }
 
-/** view: {state, series, studies, other: {state, series}, ui}. */
+/** view: {state, series, names, other: {state, series}, ui}. */
 export function comparison(view) {
-  const { state, other, studies } = view;
+  const { state, other } = view;
   const pair = [state, other.state];
   const longer = [view, other].reduce((a, b) => ((b.series.round.at(-1) ?? 0) > (a.series.round.at(-1) ?? 0) ? b : a));
-  const names = studies.map(({ name }) => name).filter((name) => name !== state.name);
+  const names = [...new Set([other.state.name, ...view.names])].filter((name) => name !== state.name);
   const charts = (kind, heading, hint) =>
     section(
       `compare-${kind}`,

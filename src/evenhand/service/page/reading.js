@@ -10,6 +10,7 @@ const OWED = "owed its share";
 export function fresh() {
   return {
     studies: null,
+    names: null,
     state: null,
     series: null,
     owed: null,
@@ -48,7 +49,7 @@ export function fresh() {
 export async function readStudy(from, name, at, busy) {
   const { wanted } = at;
   const state = await from.study(name);
-  at.studies ??= (await from.studies()).studies;
+  readNames(from, at);
   if (at.state === null || at.state.sequence !== state.sequence || at.read !== wanted) {
     const [series, { owed }, open, page] = await Promise.all([
       from.series(name),
@@ -69,6 +70,16 @@ export async function readStudy(from, name, at, busy) {
   at.missing = null;
 }
 
+/** Read which studies there are, without waiting for it: in a large store it takes a while. */
+function readNames(from, at) {
+  if (at.names !== null) return;
+  at.names = [];
+  from.studies().then(
+    ({ studies }) => Object.assign(at, { names: studies.map(({ name }) => name) }),
+    () => {},
+  );
+}
+
 /** Read two studies that are compared into `at`, the second as `other`. */
 export async function readPair(from, names, at) {
   const states = await Promise.all(names.map((name) => from.study(name)));
@@ -79,7 +90,7 @@ export async function readPair(from, names, at) {
     at.other = { ...at.other, series: series[1] };
     at.ui.chosen ??= furthestBehind(series[0], states[0]);
   }
-  at.studies ??= (await from.studies()).studies;
+  readNames(from, at);
   at.state = states[0];
   at.other.state = states[1];
   at.missing = null;

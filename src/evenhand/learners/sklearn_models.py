@@ -1,0 +1,175 @@
+"""Classifiers and regressors of scikit-learn as learners: a model of the reward for each arm, greedy but for chance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from evenhand.arguments import real, whole
+from evenhand.errors import ArgumentError, wanted
+from evenhand.kernels.arrays import Floats
+from evenhand.learners.adapter import Adapter
+from evenhand.learners.elsewhere import Range
+from evenhand.objects import described, rebuilt
+from evenhand.rng import Seed, draw_seed, generator
+
+__all__ = ["from_sklearn"]
+
+LIBRARIES = ("sklearn", "scipy")
+GROWTH = 1.1
+"""A model that cannot be fed row by row is fitted anew when its rows are so many times those of the last fit."""
+
+
+class ArmModel:
+    """What is known of an arm: how often it was chosen and told, the mean reward, the model, and the rows it needs."""
+
+    def __init__(self) -> None:
+        self.asked = self.told = self.fitted = 0
+        self.mean = 0.0
+        self.model: Any = None
+        self.rows: list[list[float]] = []
+        self.rewards: list[float] = []
+
+
+class SklearnLearner:
+    """An untrained model, its copy for each arm, and the random stream of all choices."""
+
+    def __init__(self, estimator: Any, epsilon: float, warmup: int, classifies: bool, random: Any) -> None:
+        self.estimator, self.epsilon, self.warmup, self.classifies = estimator, epsilon, warmup, classifies
+        self.random = random
+        self.arms: list[ArmModel] = []
+
+
+def from_sklearn(
+    estimator: Any, *, epsilon: float = 0.1, warmup: int = 10, reward_range: Range = None, seed: Seed = None
+) -> Adapter:
+    """Return a contextual learner that predicts the reward of each arm by a model of scikit-learn and plays the best.
+
+    Each arm has a model of its own, trained on the contexts in which the arm was played. Until an arm has `warmup`
+    rewards its mean reward stands for the prediction; an arm without any is played first. A model with `partial_fit` is
+    fed reward by reward; any other is fitted anew whenever its rows have grown by a tenth, and keeps them all.
+
+    Parameters
+    ----------
+    estimator : an untrained regressor, or a classifier with `predict_proba`, which predicts the chance that the reward
+        is 1: a reward between 0 and 1 counts as 1 with that probability. A pipeline will do. It is cloned.
+    epsilon : the probability of an arm drawn evenly.
+    warmup : how many rewards an arm needs before its model is asked.
+    reward_range : the lowest and the highest reward of a regressor; None for [0, 1] under a quota.
+    seed : seed of all choices, and of a model's `random_state` that is None.
+
+    Raises
+    ------
+    ArgumentError
+        If it is neither a regressor nor a classifier with `predict_proba`, or trained already.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import SGDRegressor
+    >>> from evenhand.learners import from_sklearn
+    >>> from evenhand.quotas import DeadlineLearn
+    >>> policy = DeadlineLearn(from_sklearn(SGDRegressor(), seed=1), {"ads": 0.2, "news": 0.3}, seed=1)
+    >>> decision = policy.ask([[0.1, 0.7], [0.1, 0.7]])
+    >>> policy.tell(decision, 1.0)
+    """
+    from sklearn.base import clone, is_classifier, is_regressor
+
+    what, mend = "an untrained classifier or regressor of scikit-learn", ""
+    if isinstance(estimator, type):
+        raise ArgumentError(wanted("estimator", what, estimator, f"write {estimator.__name__}()"))
+    classifies = hasattr(estimator, "fit") and is_classifier(estimator)
+    if not classifies and not (hasattr(estimator, "fit") and is_regressor(estimator)):
+        raise ArgumentError(wanted("estimator", what, estimator))
+    if classifies and not hasattr(estimator, "predict_proba"):
+        mend = "such as SGDClassifier(loss='log_loss')"
+        raise ArgumentError(wanted("estimator", "a classifier with predict_proba", estimator, mend))
+    if any(name.endswith("_") and not name.startswith("_") for name in vars(estimator)):
+        raise ArgumentError(wanted("estimator", what, "a trained one", "pass sklearn.base.clone(estimator)"))
+    random = generator(draw_seed(seed))
+    own, given = clone(estimator), estimator.get_params()
+    missing = [name for name in sorted(given) if name.split("__")[-1] == "random_state" and given[name] is None]
+    own.set_params(**{name: int(random.integers(2**31)) for name in missing})
+    learner = SklearnLearner(
+        own, real("epsilon", epsilon, low=0, high=1), whole("warmup", warmup, low=1), classifies, random
+    )
+    functions: dict[str, Any] = {"choose": choose, "update": update, "seed": reseed, "dump": dump, "load": load}
+    return Adapter(learner, **functions, contextual=True, reward_range=(0.0, 1.0) if classifies else reward_range)
+
+
+def choose(learner: SklearnLearner, contexts: Floats) -> int:
+    """Return an arm drawn evenly, the one that was asked least often of those without a reward, or the best."""
+    arms = _arms(learner, len(contexts))
+    index, explores = int(learner.random.integers(len(arms))), learner.random.random() < learner.epsilon
+    if not explores:
+        untold = [place for place, arm in enumerate(arms) if not arm.told]
+        if untold:
+            index = min(untold, key=lambda place: arms[place].asked)
+        else:
+            worth = [_predicted(learner, arm, row) for arm, row in zip(arms, contexts, strict=True)]
+            index = worth.index(max(worth))
+    arms[index].asked += 1
+    return index
+
+
+def update(learner: SklearnLearner, contexts: Floats, index: int, reward: float) -> None:
+    """Train the model of an arm on a reward."""
+    arm = _arms(learner, len(contexts))[index]
+    arm.told += 1
+    arm.mean += (reward - arm.mean) / arm.told
+    if learner.classifies and 0.0 < reward < 1.0:
+        reward = float(learner.random.random() < reward)
+    label: Any = int(reward) if learner.classifies else reward
+    row = contexts[index]
+    if hasattr(learner.estimator, "partial_fit"):
+        arm.model = _untrained(learner) if arm.model is None else arm.model
+        arm.model.partial_fit(row[None], [label], **({"classes": [0, 1]} if learner.classifies else {}))
+        return
+    arm.rows.append(row.tolist())
+    arm.rewards.append(label)
+    kinds = len(set(arm.rewards)) > 1 or not learner.classifies
+    if arm.told >= max(learner.warmup, arm.fitted * GROWTH) and kinds:
+        arm.model, arm.fitted = _untrained(learner).fit(np.array(arm.rows), np.array(arm.rewards)), arm.told
+
+
+def reseed(learner: SklearnLearner, number: int) -> None:
+    """Start the choices anew."""
+    learner.random = generator(number)
+
+
+def dump(learner: SklearnLearner) -> dict[str, Any]:
+    """Return everything that the learner remembers."""
+    kept = {name: value for name, value in vars(learner).items() if name != "arms"}
+    what = f"a model of scikit-learn ({type(learner.estimator).__name__})"
+    return described(kept | {"arms": [vars(arm) for arm in learner.arms]}, LIBRARIES, what)
+
+
+def load(dumped: dict[str, Any]) -> SklearnLearner:
+    """Return a learner that goes on from there."""
+    kept = rebuilt(dumped, LIBRARIES)
+    arms = kept.pop("arms")
+    learner = SklearnLearner(**kept)
+    for arm in arms:
+        own = ArmModel()
+        vars(own).update(arm)
+        learner.arms.append(own)
+    return learner
+
+
+def _untrained(learner: SklearnLearner) -> Any:
+    from sklearn.base import clone
+
+    return clone(learner.estimator)
+
+
+def _arms(learner: SklearnLearner, count: int) -> list[ArmModel]:
+    learner.arms = learner.arms or [ArmModel() for _ in range(count)]
+    return learner.arms
+
+
+def _predicted(learner: SklearnLearner, arm: ArmModel, row: Floats) -> float:
+    if arm.model is None or arm.told < learner.warmup:
+        return arm.mean
+    if learner.classifies:
+        return float(arm.model.predict_proba(row[None])[0, list(arm.model.classes_).index(1)])
+    return float(arm.model.predict(row[None])[0])
