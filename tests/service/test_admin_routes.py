@@ -44,7 +44,7 @@ def poor(served):
 
 
 def path_of(template):
-    return template.replace("{name}", "ads").replace("{id}", "1")
+    return template.replace("{name}", "ads").replace("{id}", "1").replace("{worker}", "w1")
 
 
 @pytest.mark.parametrize("mine", [*ROLES, "both"])

@@ -1,4 +1,4 @@
-"""The routes under /admin, for keys with the role admin: keys, monitors, alerts and erasure.
+"""The routes under /admin, for keys with the role admin: keys, monitors, alerts, erasure and workers.
 
 Keep them inside your network.
 """
@@ -10,16 +10,26 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from evenhand.errors import ArgumentError
+from evenhand.errors import ArgumentError, FencedError
 from evenhand.service import openapi
 from evenhand.service.errors import Refusal
 from evenhand.service.read_routes import alerts_of
-from evenhand.service.request_schemas import AcknowledgeBody, EraseBody, KeyBody, KeyPath, MonitorBody, NumberPath
+from evenhand.service.request_schemas import (
+    AcknowledgeBody,
+    EraseBody,
+    KeyBody,
+    KeyPath,
+    MonitorBody,
+    NumberPath,
+    WorkerBody,
+    WorkerPath,
+)
 from evenhand.service.response_schemas import (
     AcknowledgedOut,
     ErasedOut,
     KeysOut,
     KeyStatusOut,
+    MembershipOut,
     MonitorsOut,
     MonitorStatusOut,
     NewKeyOut,
@@ -28,7 +38,7 @@ from evenhand.service.response_schemas import (
 from evenhand.service.responses import as_json
 from evenhand.service.routing import Endpoint, unlimited
 from evenhand.service.sessions import Session
-from evenhand.studies import monitors
+from evenhand.studies import SharedStudy, monitors
 from evenhand.studies.keys import Ring, add_key, list_keys, read_keys, revoke_key
 
 __all__ = ["ADMIN_ENDPOINTS"]
@@ -114,6 +124,24 @@ def erase(request: Request, session: Session, body: EraseBody) -> dict[str, Any]
     return session.study.erase(body.subject, older_than=body.older_than)._asdict()
 
 
+def join(request: Request, session: Session, body: WorkerBody) -> Response:
+    """Add a worker to a study with several, if the tolerance has room for one more; a free process works as it."""
+    joined = session.study.join(body.worker)
+    if isinstance(joined, SharedStudy):
+        joined.release()
+    place = f"/admin/studies/{session.study.name}/workers/{body.worker}"
+    return _made({"worker": body.worker, "status": "joined"}, place)
+
+
+def leave(request: Request, path: WorkerPath, session: Session) -> dict[str, Any]:
+    """End the work of a worker, also of one that was killed; its decisions count, and its tickets may be told."""
+    try:
+        session.study.leave(path.worker)
+    except FencedError as error:
+        raise Refusal(409, str(error)) from error
+    return {"worker": path.worker, "status": "left"}
+
+
 def _made(body: dict[str, Any], place: str) -> Response:
     return as_json(body, {"Location": place, "Cache-Control": "no-store"}, status=201)
 
@@ -131,5 +159,7 @@ ADMIN_ENDPOINTS = (
     Endpoint("DELETE", "/admin/studies/{name}/monitors/{id}", unwatch, "admin", (MonitorStatusOut,)),
     Endpoint("POST", "/admin/studies/{name}/alerts/{id}/acknowledge", acknowledge, "admin", (AcknowledgedOut,)),
     Endpoint("POST", "/admin/studies/{name}/erase", erase, "admin", (ErasedOut,)),
+    Endpoint("POST", "/admin/studies/{name}/workers", join, "admin", (MembershipOut,), status=201),
+    Endpoint("DELETE", "/admin/studies/{name}/workers/{worker}", leave, "admin", (MembershipOut,)),
     Endpoint("GET", "/admin/openapi.json", administration, described=False),
 )

@@ -36,7 +36,7 @@ TAGS = {
     "decide": "Create studies, take decisions and change promises: keys with the role decide.",
     "report": "Report what came of decisions: keys with the role report.",
     "read": "Read studies: keys with the role read.",
-    "admin": "Give out keys, set monitors, acknowledge alerts, erase subjects: keys with the role admin.",
+    "admin": "Give out keys, set monitors, acknowledge alerts, erase subjects, add workers: keys with the role admin.",
     "service": "The service itself: health without a key, metrics for keys with the role read.",
 }
 BINARY = {"schema": {"type": "string", "format": "binary"}}
@@ -123,6 +123,8 @@ def _refusals(endpoint: Endpoint) -> list[int]:
         statuses |= {400, 409, 413, 415, 422}
     if "query" in endpoint.models or "{id}" in endpoint.path:
         statuses |= {422}
+    if "{worker}" in endpoint.path:
+        statuses |= {409, 422}
     return sorted(statuses)
 
 

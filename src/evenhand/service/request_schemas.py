@@ -13,31 +13,10 @@ from evenhand.errors import ArgumentError, ContextError, TicketError, wanted
 from evenhand.studies.limits import check_pairs
 
 __all__ = [
-    "EXPECTED",
-    "AcknowledgeBody",
-    "AddBody",
-    "AskBatch",
-    "AskBody",
-    "AskHeaders",
-    "AskRow",
-    "ChangeBody",
-    "CreateBody",
-    "DecisionPath",
-    "DecisionsQuery",
-    "EraseBody",
-    "FilePath",
-    "ForgetBody",
-    "HistoryQuery",
-    "KeyBody",
-    "KeyPath",
-    "MonitorBody",
-    "NumberPath",
-    "OwedQuery",
-    "RetireBody",
-    "SeriesQuery",
-    "StudyPath",
-    "TellBatch",
-    "TellBody",
+    "EXPECTED", "AcknowledgeBody", "AddBody", "AskBatch", "AskBody", "AskHeaders", "AskRow", "ChangeBody", "CreateBody",
+    "DecisionPath", "DecisionsQuery", "EraseBody", "FilePath", "ForgetBody", "HistoryQuery", "KeyBody", "KeyPath",
+    "MonitorBody", "NumberPath", "OwedQuery", "RetireBody", "SeriesQuery", "StudyPath", "TellBatch", "TellBody",
+    "WorkerBody", "WorkerPath",
 ]  # fmt: skip
 
 Scalar = int | float | str
@@ -280,6 +259,12 @@ class EraseBody(Body):
     )
 
 
+class WorkerBody(Body):
+    """A worker to add."""
+
+    worker: str = Field(description="Its name: letters, digits, - and _.", examples=["w5"])
+
+
 class AcknowledgeBody(Body):
     """What is done about an alert."""
 
@@ -302,6 +287,12 @@ class NumberPath(StudyPath):
     """The path of a monitor or an alert."""
 
     id: int = Field(ge=1, le=2**31 - 1, description="Its number.")
+
+
+class WorkerPath(StudyPath):
+    """The path of a worker."""
+
+    worker: str = Field(min_length=1, max_length=100, description="Its name.", examples=["w5"])
 
 
 class KeyPath(BaseModel):

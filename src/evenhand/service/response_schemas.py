@@ -10,9 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field
 __all__ = [
     "AcknowledgedOut", "AddedOut", "AlertOut", "ArmOut", "AuditOut", "BiasOut", "ChangedOut", "DecisionBatch",
     "DecisionOut", "DecisionsOut", "Envelope", "ErasedOut", "GroupOut", "HealthOut", "KeyOut", "KeyStatusOut",
-    "KeysOut", "LiveOut", "MonitorOut", "MonitorStatusOut", "MonitorsOut", "NewKeyOut", "NewMonitorOut", "OwedOut",
-    "PromiseOut", "RecordOut", "RetiredOut", "RewardOut", "RowOut", "SeriesOut", "StateOut", "StudiesOut", "StudyOut",
-    "ToldBatch", "ToldOut",
+    "KeysOut", "LiveOut", "MembershipOut", "MonitorOut", "MonitorStatusOut", "MonitorsOut", "NewKeyOut",
+    "NewMonitorOut", "OwedOut", "PromiseOut", "RecordOut", "RetiredOut", "RewardOut", "RowOut", "SeriesOut", "StateOut",
+    "StudiesOut", "StudyOut", "ToldBatch", "ToldOut",
 ]  # fmt: skip
 
 Label = str | int | list[str | int]
@@ -298,6 +298,13 @@ class AcknowledgedOut(BaseModel):
 
     id: int
     status: Literal["acknowledged", "already acknowledged"]
+
+
+class MembershipOut(BaseModel):
+    """A worker has joined or left."""
+
+    worker: str
+    status: Literal["joined", "left"]
 
 
 class ErasedOut(BaseModel):
