@@ -131,14 +131,15 @@ def _draw(settings: Sweep, panels: dict[str, Any], measures: dict[str, str]) -> 
     cells = [(measure, title) for measure in measures for title in panels]
     columns = max(len(panels), len(cells) // len(panels))
     rows = len(cells) // columns
-    width = 4.75 * columns if columns > 1 else 6.2
+    width = 4.75 * columns if columns > 1 else 8.0
     drawn, axes = figure(width, 0.9 + 3.2 * rows, columns, rows=rows, share_y="row")
     for axis, (measure, title) in zip(np.ravel(axes), cells, strict=True):
         shown = panels[title] if measure == "share" else panels[title].drop(columns="arm_share")
         up = measures[measure]
         said = f"{up[0].upper()}{up[1:]}\n{title}"
         plot_sweep(shown, measures={measure: "-"}, across=NAMES[settings.vary], up=up, title=said, ax=axis)
-    one_legend(drawn, 3)
+    if len(cells) > 1:
+        one_legend(drawn, 3)
     return drawn
 
 
