@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.service.page.fake import READ, Played
-from tests.service.page.test_page_arms import choose
+from tests.service.page.test_page_arms import choose, names
 from tests.service.page.test_page_charts import click
 
 
@@ -39,6 +39,15 @@ def test_two_studies_in_figures(comparing):
     assert arms[3][1] == "–"
     assert arms[0][3:5] == ["20.0%", "25.0%"]
     assert comparing.complaints() == []
+
+
+def test_many_arms_are_found_and_folded_here_too(visitor, fake):
+    fake.studies["many"] = Played("many", {f"arm {i}": 0.01 for i in range(40)}, 300)
+    visitor.visit(f"key={READ}&study=ads&with=many")
+    visitor.sees("Show all 40", "#compare-arms")
+    assert len(names(visitor, "#compare-arms tbody")) == 3 + 10
+    visitor.all("#compare-arms input[type=search]")[0].send_keys("arm 3")
+    assert names(visitor, "#compare-arms tbody") == ["arm 3", *(f"arm {i}" for i in range(30, 40))]
 
 
 def test_both_share_their_axes_and_the_looks_of_their_arms(comparing):

@@ -2,6 +2,7 @@
 
 import { chartsOf, furthestBehind } from "./charts.js";
 import { el } from "./dom.js";
+import { finder, shownArms } from "./finder.js";
 import { count, number, percent, since, title } from "./format.js";
 import { named, noun, promiseWords } from "./labels.js";
 import { section } from "./section.js";
@@ -99,7 +100,7 @@ export function comparison(view) {
       ? charts("shortfall", "How far behind", "Decisions behind the promised share; below zero is ahead.")
       : null,
     charts("reward", "Rewards", "The mean of all rewards so far, and of recent ones."),
-    section("compare-arms", title(`${noun(state)}s`), `${title(noun(state))}s`, arms(pair)),
+    section("compare-arms", title(`${noun(state)}s`), `${title(noun(state))}s`, arms(pair, view.ui)),
   ];
 }
 
@@ -126,7 +127,9 @@ function figures(pair) {
   });
 }
 
-function arms(pair) {
+function arms(pair, ui) {
+  const longer = pair.reduce((a, b) => (b.arms.length > a.arms.length ? b : a));
+  const seen = new Set(pair.flatMap((state) => [...shownArms(state, ui)].map(({ label }) => key(label))));
   const of = pair.map(({ arms }) => new Map(arms.map((arm) => [key(arm.label), arm])));
   const labels = new Map(pair.flatMap(({ arms }) => arms.map(({ label }) => [key(label), label])));
   const parts = {
@@ -134,11 +137,12 @@ function arms(pair) {
     Promised: ({ promised }) => percent(promised),
     "Mean reward": ({ reward }) => number(reward),
   };
-  return table({
+  const both = table({
     caption: "Arms of both studies",
     key: ([name]) => name,
     rows: [...labels],
     hidden: true,
+    left: ([name]) => !seen.has(name),
     columns: [
       { name: "Arm", head: true, cell: ([, label]) => named(label) },
       ...Object.entries(parts).flatMap(([name, cell]) =>
@@ -150,6 +154,7 @@ function arms(pair) {
       ),
     ],
   });
+  return [finder(longer, ui, noun(longer), [], seen), both];
 }
 
 const key = (label) => `${typeof label} ${label}`;

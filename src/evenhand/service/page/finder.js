@@ -19,7 +19,7 @@ export function shownArms({ arms }, { find, all }) {
   return new Set([...arms].sort((a, b) => rank(b) - rank(a)).slice(0, DANGER));
 }
 
-/** What stands above the table of many arms; `sorts` are the names of the columns to sort by. */
+/** What stands above the table of many arms; `sorts` are the names of the columns to sort by, if any. */
 export function finder({ arms }, ui, word, sorts, shown) {
   if (!manyArms(arms)) return null;
   const promised = arms.some(({ owed }) => typeof owed === "number");
@@ -34,22 +34,24 @@ export function finder({ arms }, ui, word, sorts, shown) {
       `Find ${word}s `,
       el("input", { type: "search", "data-action": "find", value: ui.find, autocomplete: "off" }),
     ),
-    el(
-      "label",
-      {},
-      "Sort by ",
-      el(
-        "select",
-        { "data-action": "sortBy" },
-        ["", ...sorts].map((name) =>
+    sorts.length === 0
+      ? null
+      : el(
+          "label",
+          {},
+          "Sort by ",
           el(
-            "option",
-            { value: name, selected: name === (ui.sorted?.name ?? ""), "data-key": `option ${name}` },
-            name === "" ? "the study's order" : name.toLowerCase(),
+            "select",
+            { "data-action": "sortBy" },
+            ["", ...sorts].map((name) =>
+              el(
+                "option",
+                { value: name, selected: name === (ui.sorted?.name ?? ""), "data-key": `option ${name}` },
+                name === "" ? "the study's order" : name.toLowerCase(),
+              ),
+            ),
           ),
         ),
-      ),
-    ),
     el(
       "button",
       { type: "button", "data-action": "all", "aria-pressed": String(ui.all) },
