@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenhand.studies import Store
+from evenhand.studies.keys import add_key
 from tests.fuzzing import many
 from tests.service.conftest import Served
 
@@ -63,15 +64,16 @@ def meant(document, tickets):
             for parameter in operation.get("parameters", []):
                 if parameter["name"] == "name":
                     parameter["schema"] = {"type": "string", "enum": ["ads", "seen"]}
-    for form in ("TellBody", "ForgetBody"):
+    for form in {"TellBody", "ForgetBody"} & set(document["components"]["schemas"]):
         document["components"]["schemas"][form]["properties"]["ticket"] = {"type": "string", "enum": tickets}
     return document
 
 
 @pytest.mark.parametrize("known", [False, True], ids=["any study", "studies that are there"])
-@pytest.mark.parametrize("tag", ["decide", "report", "read", "service"])
+@pytest.mark.parametrize("tag", ["decide", "report", "read", "service", "admin"])
 def test_the_service_is_as_its_document_says(fresh, tmp_path, tag, known):
-    document = fresh.http.get("/openapi.json").json()
+    fresh.keys["admin"] = add_key(fresh.store, "admin", expires="1d")
+    document = fresh.http.get("/admin/openapi.json" if tag == "admin" else "/openapi.json").json()
     place = tmp_path / "openapi.json"
     place.write_text(json.dumps(meant(document, fresh.tickets) if known else document))
     key = fresh.keys["read" if tag == "service" else tag]
