@@ -163,6 +163,16 @@ def test_several_arms_of_a_round_are_all_counted():
     assert f"{', '.join(map(str, decision.arms))}: {decision.reason}" in read(policy)
 
 
+def test_an_arm_that_joins_is_shown_and_counted():
+    policy = DeadlineLearn(UCB1(), {"a": 0.2, "b": 0.3}, seed=1)
+    policy.ask()
+    policy.add("c", 0.4)
+    decisions = [policy.ask().arm for _ in range(9)]
+    rows = list(policy.card().tables[0].shown())
+    assert [row[0] for row in rows] == ["a", "b", "c"]
+    assert rows[2][2] == decisions.count("c") > 0
+
+
 def test_groups_and_windows_stand_beside_their_arms():
     grouped = eh.groups.TopInterval({"Ann": "F", "Bob": "M"}, seed=1)
     assert list(grouped.card().tables[0].columns) == ["arm", "group"]
