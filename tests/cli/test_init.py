@@ -74,6 +74,7 @@ def test_commands_take_their_options_from_the_file(here):
     assert json.loads(answer("new", "again.evenhand", "--config", "ads.toml", "--json"))["arms"] == ["ads", "news"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [TWO, GROUPS], ids=["quotas", "groups"])
 def test_the_lines_for_python_and_the_shell_run_as_printed(arguments):
     said = json.loads(answer(*arguments, "--json"))
