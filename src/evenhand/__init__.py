@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         studies,
     )
     from evenhand.checks import check_policy, check_promise, check_world
+    from evenhand.encoding import Encoder
     from evenhand.evaluation import Comparison, Evaluation, evaluate
     from evenhand.protocol import Decision
     from evenhand.registry import register
@@ -58,6 +59,7 @@ PACKAGES = (
 HOMES = {
     "Comparison": "evaluation",
     "Decision": "protocol",
+    "Encoder": "encoding",
     "Evaluation": "evaluation",
     "Study": "studies",
     "check_policy": "checks",
@@ -75,6 +77,7 @@ __all__ = [
     "PROBLEMS",
     "Comparison",
     "Decision",
+    "Encoder",
     "Evaluation",
     "Study",
     "__version__",

@@ -13,7 +13,7 @@ from evenhand.errors import TableError, wanted
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["as_pandas", "frame_or_value", "is_frame"]
+__all__ = ["as_pandas", "frame_or_value", "is_frame", "row_frame"]
 
 PLAIN = ("Decimal", "Int128", "UInt128")
 """Types whose numbers fit no array of numpy."""
@@ -52,6 +52,13 @@ def as_pandas(frame: Any, name: str = "frame") -> pd.DataFrame:
     except Exception as error:
         why = " ".join(str(error).split())
         raise TableError(f"{name}: the {type(frame).__name__} cannot be read: {why}") from error
+
+
+def row_frame(row: Any) -> pd.DataFrame:
+    """Return the data frame of one row, given as a dict or Series column -> value."""
+    import pandas as pd
+
+    return pd.DataFrame([dict(row)])
 
 
 def frame_or_value(value: Any, name: str) -> Any:

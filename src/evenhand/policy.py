@@ -22,19 +22,21 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from evenhand.arguments import as_float, as_floats, is_whole
+from evenhand.arguments import as_float, is_whole
 from evenhand.arguments import whole as whole_number
 from evenhand.arms_table import arms_table
 from evenhand.chances import WAITING, Deferred, copied
+from evenhand.contexts import LARGEST, feature_columns, read_shown
 from evenhand.conversation import Conversation, locked
+from evenhand.encoding import Encoder, Transformer, as_encoder
 from evenhand.errors import ArgumentError, ContextError, RewardError, wanted
-from evenhand.frames import as_pandas, frame_or_value
+from evenhand.frames import as_pandas
 from evenhand.html import Table
 from evenhand.kernel_set import Kernels, Ticket, certain, drawn, unknown, without_ticket
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import OPEN, Gradual, entry, interpreted, kernel
 from evenhand.kernels.flatten import flat, names, packer
-from evenhand.labels import by_label, in_columns, in_order
+from evenhand.labels import by_label
 from evenhand.pooling import Pool
 from evenhand.protocol import Decision, Label, arm_labels, find_label, places
 from evenhand.reasons import CODE_BITS, CODES, FORCED, REASONS, is_forced, reason
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FORCED",
+    "LARGEST",
     "REASONS",
     "KernelPolicy",
     "Kernels",
@@ -58,9 +61,6 @@ __all__ = [
     "reason",
     "unknown",
 ]
-
-LARGEST = 1e100
-"""How large a number of contexts or a reward may be: squares and sums of these are finite."""
 
 NO_CONTEXTS: Floats = np.zeros((0, 0))
 PLAIN_WORK, PLAIN_CALL = 1_000_000, 100
@@ -113,6 +113,8 @@ class KernelPolicy(Conversation):
     """Whether it was told anything without a ticket."""
     additive: tuple[str, ...] = ()
     """The fields of the state whose sums over workers are what one learner would have that was told all rewards."""
+    encoder: Encoder | Transformer | None = None
+    """What turns tables and dicts of contexts into numbers; `encode_with` sets it."""
     pool: Pool | None = None
     """What the policy learned itself and what other workers reported, where it exchanges statistics."""
     round: int = _later()
@@ -158,7 +160,9 @@ class KernelPolicy(Conversation):
 
         Parameters
         ----------
-        contexts : a row an arm, for a contextual policy.
+        contexts : for a contextual policy, a row of numbers an arm, as an array or a data frame; or one row that all
+            arms share, as numbers (d,) or (1, d), a dict or a data frame of one row. With an encoder, see
+            `encode_with`, tables and dicts may hold text.
         available : the labels of the arms that are on offer in this round, where not all are.
         segment : to which segment the round belongs, such as a country, for a promise inside each.
 
@@ -382,16 +386,48 @@ class KernelPolicy(Conversation):
         >>> policy.ask().arm
         'b'
         """
-        columns = columns_of(contexts, self.contextual, self.dimension)
+        encoder, frame = self.encoder, as_pandas(log)
+        columns = columns_of(contexts, self.contextual, self.dimension if encoder is None else None)
         arms = self._labels if self.arms is None else self.arms
-        named = as_pandas(log), arms, columns, arm, reward, probability
-        rows = rows_of(*named, pays=self.reward_range, largest=LARGEST)
+        seen = feature_columns(frame, columns, -LARGEST, LARGEST) if encoder is None else encoder.transform(frame)
+        rows = rows_of(frame, arms, seen, arm, reward, probability, pays=self.reward_range, largest=LARGEST)
         if columns:
-            self.begin(len(columns))
-            self._columns = self._columns or columns
+            self.begin(seen.shape[1])
+            self._columns = self._columns or (columns if encoder is None else None)
         self._told = True
         for index, paid, chance, shown in rows:
             self._update(shown, index, paid, (self.round, chance))
+
+    @locked
+    def encode_with(self, encoder: Any) -> Self:
+        """Have data frames and dicts of contexts turned into numbers, and return the policy itself.
+
+        The encoder is saved with the policy. Arrays and lists are taken for numbers that are encoded already.
+
+        Parameters
+        ----------
+        encoder : an `eh.Encoder`, or a fitted transformer of scikit-learn, such as a `ColumnTransformer`.
+
+        Raises
+        ------
+        ArgumentError
+            If it is neither, or the policy sees no contexts or has seen some already.
+
+        Examples
+        --------
+        >>> from evenhand import Encoder
+        >>> from evenhand.learners import DiscountedLinUCB
+        >>> policy = DiscountedLinUCB(arms=["tea", "coffee"]).encode_with(Encoder({"day": ["week", "Sunday"]}))
+        >>> policy.ask({"day": "Sunday"}).arm
+        'tea'
+        """
+        name = type(self).__name__
+        if not self.contextual:
+            raise ArgumentError(wanted("encoder", f"none: {name} sees no contexts", encoder))
+        if self._begun:
+            raise ArgumentError(wanted("encoder", f"a {name} that has seen no contexts yet", "one that has"))
+        self.encoder = as_encoder(encoder)
+        return self
 
     @locked
     def forget(self, decision: Decision | int) -> None:
@@ -549,7 +585,9 @@ class KernelPolicy(Conversation):
         if "arms" in config and self.arms is None:
             config["arms"] = arms
         config["seed"] = self.seed if seed is None else seed
-        return type(self)(**config)
+        made = type(self)(**config)
+        made.encoder = self.encoder
+        return made
 
     def grown(self, arms: Sequence[Label]) -> Self:
         """Return a copy with more arms behind those that it has, which keeps what it has learned.
@@ -597,6 +635,8 @@ class KernelPolicy(Conversation):
             body["waiting"] = self._waiting
         if self.pool is not None:
             body["pool"] = self.pool.snapshot()
+        if self.encoder is not None:
+            body["encoder"] = self.encoder
         return body
 
     @classmethod
@@ -609,6 +649,9 @@ class KernelPolicy(Conversation):
             If a value cannot have been saved; its name is said.
         """
         policy = cls(**item(snapshot, "config"))
+        policy.encoder = snapshot.get("encoder")
+        if not isinstance(policy.encoder, (Encoder, Transformer, type(None))):
+            raise refused("encoder", "an encoder", policy.encoder)
         if "first" in snapshot:
             policy.first_ticket = policy._next = whole(snapshot, "first", 1)
         if "pool" in snapshot:
@@ -802,21 +845,9 @@ class KernelPolicy(Conversation):
             if contexts is None:
                 return NO_CONTEXTS
             raise ContextError(wanted("contexts", "none: this policy sees no contexts", contexts, "call ask()"))
-        arms = 0 if self.arms is None else len(self.arms)
-        shape = f"numbers of shape ({arms}, {'d' if self.dimension is None else self.dimension}), a row an arm"
-        contexts = frame_or_value(contexts, "contexts")
-        table, columns = in_columns(contexts, self._columns, "contexts")
-        table = in_order(table, [self.arms, None], "contexts", refusal=ContextError)
-        shown = as_floats(table)
-        if shown is None:
-            raise ContextError(wanted("contexts", shape, contexts))
-        if shown.ndim != 2 or shown.shape[0] != arms or shown.shape[1] != (self.dimension or shown.shape[1] or 1):
-            raise ContextError(wanted("contexts", shape, f"an array of shape {shown.shape}"))
-        sound = np.abs(shown) <= LARGEST
-        if not sound.all():
-            arm, feature = np.argwhere(~sound)[0]
-            what = f"finite numbers, of at most {LARGEST:g}"
-            raise ContextError(wanted("contexts", what, f"{shown[arm, feature]} for arm {arm}, feature {feature}"))
+        shown, columns = read_shown(
+            contexts, self.arms or (), columns=self._columns, dimension=self.dimension, encoder=self.encoder
+        )
         if self.dimension is None:
             self.begin(shown.shape[1])
         self._columns = columns

@@ -40,7 +40,7 @@ def columns_of(names: Any, contextual: bool, dimension: int | None) -> list[str]
 def rows_of(
     log: pd.DataFrame,
     arms: Sequence[Label],
-    columns: list[str],
+    seen: Floats,
     arm: str,
     reward: str,
     probability: str | None,
@@ -49,7 +49,7 @@ def rows_of(
     largest: float,
 ) -> Iterator[tuple[int, float, float, Floats]]:
     """Return the rows of a log, all of them checked: the arm's index, the reward, the probability, the contexts of all
-    arms, zero but for the arm's own.
+    arms, zero but for the arm's own, which are `seen` (n_rows, d).
 
     Raises
     ------
@@ -67,17 +67,14 @@ def rows_of(
     rewards = numbers(log, reward, low=max(pays[0], -largest), high=min(pays[1], largest))
     even = np.full(len(labels), 1.0 / len(arms))
     chances = even if probability is None else numbers(log, probability, low=1e-12, high=1.0)
-    seen = np.array([numbers(log, name, low=-largest, high=largest) for name in columns]).reshape(
-        len(columns), len(labels)
-    )
 
     def rows() -> Iterator[tuple[int, float, float, Floats]]:
         for row, label in enumerate(labels):
             index = indexes[label]
             assert index is not None
-            shown = np.zeros((len(arms) if columns else 0, len(columns)))
-            if columns:
-                shown[index] = seen[:, row]
+            shown = np.zeros((len(arms) if seen.shape[1] else 0, seen.shape[1]))
+            if seen.shape[1]:
+                shown[index] = seen[row]
             yield index, float(rewards[row]), float(chances[row]), shown
 
     return rows()

@@ -101,7 +101,7 @@ def check_bad_input(policy: Any, world: Any, rounds: int) -> None:
         contexts = shown[0]
         holed = contexts.copy()
         holed[-1, -1] = np.nan
-        for wrong in (None, contexts[:-1], contexts[:, :-1], holed, "abc", contexts[None]):
+        for wrong in (None, np.vstack([contexts, contexts]), contexts[:, :-1], holed, "abc", contexts[None]):
             must_refuse(policy, partial(policy.ask, wrong), "contexts that do not fit", EvenhandError)
     assert state_of(policy) == before, "a refused call changed the policy"
     policy.tell(ticket, *happened)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.arguments import as_floats
+from evenhand.contexts import feature_columns
 from evenhand.errors import ContextError, TableError, UnknownArmError, wanted, wanted_one_of
 from evenhand.frames import as_pandas, frame_or_value
 from evenhand.kernels.arrays import Floats, Ints
@@ -198,7 +199,7 @@ def _contexts(frame: pd.DataFrame, given: Any, arms: int) -> Floats | None:
         return None
     names = [given] if isinstance(given, str) else given
     if isinstance(names, (list, tuple)) and all(isinstance(name, str) for name in names) and names:
-        return np.column_stack([numbers(frame, composed(name)) for name in names])
+        return feature_columns(frame, [composed(name) for name in names])
     shown = as_floats(given)
     what = f"names of columns, or an array of numbers of shape ({len(frame)}, d) or ({len(frame)}, {arms}, d)"
     fits = shown is not None and shown.shape[:-1] in ((len(frame),), (len(frame), arms)) and shown.shape[-1] > 0

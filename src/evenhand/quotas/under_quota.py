@@ -292,6 +292,7 @@ class UnderQuota(Base):
             if learner.arms is not None and learner.arms != promise.arms:
                 raise ArgumentError(wanted("learner", f"one for the arms {promise.arms}", learner.arms))
             self.contextual, self.reward_range = learner.contextual, learner.reward_range
+            self.encoder = learner.encoder
             self.kernels = self._bound(learner.kernels)
         elif isinstance(learner, type):
             raise ArgumentError(wanted("learner", "a learner, not its class", learner, f"write {learner.__name__}()"))

@@ -180,7 +180,7 @@ def checked_rows(X: Any, shape: tuple[int, ...] | None, count: int, *, keep: boo
             X = X if keep and _is_numeric(X.dtype) else X.astype(np.float64)
         except (OverflowError, TypeError, ValueError) as error:
             raise ContextError(
-                wanted("X", "an array of numbers, a row for each example", X, "encode text first")
+                wanted("X", "an array of numbers, a row for each example", X, "encode text first, as eh.Encoder does")
             ) from error
     if X.ndim == 1 and len(X) == 0:
         X = X.reshape(0, 0)

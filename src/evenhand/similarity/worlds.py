@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evenhand.arguments import array, one_of, real
+from evenhand.contexts import feature_columns
 from evenhand.errors import ArgumentError, TableError, wanted
 from evenhand.frames import as_pandas
 from evenhand.registry import register
@@ -163,7 +164,7 @@ class TableIndividuals(Individuals):
             raise TableError(wanted("features", "a list of column names, each once", features))
         frame = as_pandas(frame)
         super().__init__(oracle, individuals, select, precision, noise, truth)
-        raw = np.stack([numbers(frame, name, -LARGEST_FEATURE, LARGEST_FEATURE) for name in names], axis=1)
+        raw = feature_columns(frame, names, -LARGEST_FEATURE, LARGEST_FEATURE)
         spread = raw.std(axis=0)
         rows = (raw - raw.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
         self.features, self.reward = names, reward

@@ -1,0 +1,297 @@
+"""Categories of contexts become numbers by an explicit encoder, which is saved with the policy; and one row of contexts
+stands for all arms."""
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import evenhand as eh
+from evenhand import Encoder
+from evenhand.errors import ArgumentError, ContextError, StateFileError, TableError
+from evenhand.groups import NaiveFair, TopInterval
+from evenhand.learners import DiscountedLinUCB
+from evenhand.quotas import DeadlineLearn
+from evenhand.state import from_bytes, to_bytes
+
+ARMS = ["a", "b", "c"]
+PEOPLE = pd.DataFrame({"job": ["none", "some", "much"], "age": [30.0, 40.0, 25.0], "id": ["x", "y", "z"]})
+ENCODER = {"job": ["none", "some", "much"], "age": None}
+KINDS = {
+    "pandas": lambda frame: frame,
+    "polars": lambda frame: pl.DataFrame(frame.to_dict("list")),
+    "pyarrow": lambda frame: pa.Table.from_pydict(frame.to_dict("list")),
+    "DuckDB": lambda frame: duckdb.connect().from_df(frame),
+}
+
+
+def column_transformer():
+    from sklearn.compose import ColumnTransformer
+    from sklearn.preprocessing import OneHotEncoder
+
+    made = ColumnTransformer([("kinds", OneHotEncoder(), ["job"]), ("rest", "passthrough", ["age"])])
+    return made.fit(PEOPLE)
+
+
+ENCODERS = {
+    "given": lambda: Encoder(ENCODER),
+    "learned": lambda: Encoder.fit(PEOPLE, ["job", "age"]),
+    "ignoring": lambda: Encoder(ENCODER, unseen="ignore"),
+    "ColumnTransformer": column_transformer,
+}
+
+
+def linear(arms=ARMS):
+    return DiscountedLinUCB(arms=arms, seed=1)
+
+
+def talk(policy, shown, rounds=8):
+    said = []
+    for t in range(rounds):
+        decision = policy.ask(shown)
+        policy.tell(decision, float(decision.index == t % 3))
+        said.append(decision)
+    return said
+
+
+# ---------------------------------------------------------------------- encoders
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_table_of_any_library_is_encoded_alike(kind):
+    encoder = Encoder(ENCODER)
+    assert encoder.names == ["job=none", "job=some", "job=much", "age"]
+    wanted = [[1, 0, 0, 30], [0, 1, 0, 40], [0, 0, 1, 25]]
+    assert encoder.transform(KINDS[kind](PEOPLE)).tolist() == wanted
+    assert Encoder.fit(KINDS[kind](PEOPLE), ["job", "age"]).columns == {"job": ("much", "none", "some"), "age": None}
+
+
+def test_categories_are_learned_with_those_that_are_declared_and_in_natural_order():
+    frame = pd.DataFrame({"size": pd.Categorical(["10", "9"], categories=["9", "10", "11"]), "yes": [True, False]})
+    encoder = Encoder.fit(frame)
+    assert encoder.columns == {"size": ("9", "10", "11"), "yes": None}
+    assert encoder.transform({"size": 9, "yes": True}).tolist() == [[1.0, 0.0, 0.0, 1.0]]
+
+
+def test_an_unseen_category_is_refused_by_name_or_ignored():
+    row = {"job": "new", "age": 3}
+    with pytest.raises(TableError, match=r"^column 'job', row 1: wanted one of the categories \['none', .*got 'new'"):
+        Encoder(ENCODER).transform(row)
+    assert Encoder(ENCODER, unseen="ignore").transform(row).tolist() == [[0.0, 0.0, 0.0, 3.0]]
+    policy = linear().encode_with(column_transformer())
+    with pytest.raises(TableError, match=r"^encoder: ColumnTransformer refuses the table: .*unknown categories"):
+        policy.ask(row)
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        (3, "columns: wanted a dict column -> its categories"),
+        ({}, "columns: wanted a dict column -> its categories"),
+        (["job"], "columns: wanted a dict column -> its categories"),
+        ({"job": []}, r"columns\['job'\]: wanted 1 to 1000 different categories"),
+        ({"job": "none"}, r"columns\['job'\]: wanted 1 to 1000 different categories"),
+        ({"job": ["a", "a"]}, r"columns\['job'\]: wanted 1 to 1000 different categories"),
+        ({"job": [1, "1"]}, r"columns\['job'\]: wanted 1 to 1000 different categories"),
+        ({"job": [0.5]}, r"columns\['job'\]: wanted 1 to 1000 different categories"),
+        ({"job": range(1001)}, r"columns\['job'\]: wanted 1 to 1000 different categories"),
+    ],
+)
+def test_what_is_no_encoder_is_refused(columns, words):
+    with pytest.raises(ArgumentError, match=words):
+        Encoder(columns)
+    with pytest.raises(ArgumentError, match="unseen: wanted one of 'refuse', 'ignore'"):
+        Encoder(ENCODER, unseen="drop")
+
+
+@pytest.mark.parametrize(
+    ("frame", "words"),
+    [
+        (3, "frame: wanted a pandas DataFrame"),
+        (PEOPLE[["job"]], "'age'"),
+        (PEOPLE.assign(age=[1.0, np.nan, 2.0]), "column 'age', row 2: the cell is empty"),
+        (PEOPLE.assign(age=["x", "y", "z"]), "column 'age', row 1: wanted finite numbers"),
+    ],
+)
+def test_a_table_that_does_not_fit_is_refused(frame, words):
+    with pytest.raises(TableError, match=words):
+        Encoder(ENCODER).transform(frame)
+
+
+def test_dates_and_identifiers_are_no_categories():
+    days = pd.DataFrame({"day": pd.date_range("2026-01-01", periods=3)})
+    with pytest.raises(TableError, match=r"column 'day': wanted numbers or categories.*turn dates"):
+        Encoder.fit(days)
+    with pytest.raises(TableError, match=r"column 'id': wanted text with few values, got '200 in 200 rows'"):
+        Encoder.fit(pd.DataFrame({"id": [f"n{n}" for n in range(200)]}))
+
+
+# ---------------------------------------------------------------------- policies with an encoder
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ENCODERS)
+def test_a_policy_decides_as_on_the_encoded_numbers_and_is_saved_with_its_encoder(name, kind):
+    encoder = ENCODERS[name]()
+    numbers = np.asarray(encoder.transform(PEOPLE))
+    shown = KINDS[kind](PEOPLE)
+    plain = talk(linear(), numbers)
+    policy = linear().encode_with(encoder)
+    assert talk(policy, shown) == plain
+    again = from_bytes(to_bytes(policy))
+    assert to_bytes(again) == to_bytes(policy)
+    assert talk(again, shown) == talk(policy, shown)
+    assert talk(policy.fresh(seed=1), shown) == plain
+
+
+def test_a_quota_takes_the_encoder_of_its_learner():
+    inner = linear(None).encode_with(Encoder(ENCODER))
+    outer = DeadlineLearn(linear(None), [0.1] * 3, seed=1).encode_with(Encoder(ENCODER))
+    policy = DeadlineLearn(inner, [0.1] * 3, seed=1)
+    said = talk(policy, PEOPLE)
+    assert said == talk(outer, PEOPLE)
+    assert talk(from_bytes(to_bytes(policy)), PEOPLE) == talk(policy, PEOPLE)
+    assert talk(policy.fresh(seed=1), PEOPLE) == said
+
+
+def test_a_study_keeps_the_encoder_and_replays(tmp_path):
+    with eh.Study.create(tmp_path / "s", linear().encode_with(Encoder(ENCODER))) as study:
+        talk(study, pl.DataFrame(PEOPLE.to_dict("list")))
+    with eh.Study.open(tmp_path / "s") as study:
+        talk(study, {"job": "some", "age": 3})
+        assert study.verify().ok
+        with pytest.raises(TableError, match="'new'"):
+            study.ask({"job": "new", "age": 3})
+
+
+def test_a_warm_start_is_encoded():
+    log = PEOPLE.assign(arm=ARMS, reward=[0.0, 1.0, 0.0])
+    policy, other = linear().encode_with(Encoder(ENCODER)), linear()
+    policy.learn(log, contexts=["job", "age"])
+    coded = pd.DataFrame(Encoder(ENCODER).transform(PEOPLE), columns=list("wxyz")).assign(**log[["arm", "reward"]])
+    other.learn(coded, contexts=list("wxyz"))
+    assert talk(policy, PEOPLE) == talk(other, Encoder(ENCODER).transform(PEOPLE))
+
+
+@pytest.mark.slow
+def test_simulations_show_numbers_that_are_encoded_already():
+    world = eh.groups.BiasedLinearArms(arms=3, sensitive=1)
+    plain = TopInterval(world.groups)
+    coded = TopInterval(world.groups).encode_with(Encoder({"x": None, "y": None}))
+    one, other = (eh.simulate(policy, world, rounds=20, seed=1) for policy in (plain, coded))
+    assert (one.pulls.values == other.pulls.values).all()
+
+
+def test_text_without_an_encoder_is_refused_with_the_line_that_mends_it():
+    policy = linear()
+    with pytest.raises(ContextError, match=r"text in a table.*policy.encode_with\(eh.Encoder\(\{'job': \['none', "):
+        policy.ask(PEOPLE[["job", "age"]])
+    with pytest.raises(ContextError, match=r"eh.Encoder\(\{'job': \['some', \.\.\.\], 'age': None\}\)"):
+        policy.ask({"job": "some", "age": 3})
+    with pytest.raises(TableError, match=r"column 'job', row 1: .*; encode text first: encoder = eh.Encoder\("):
+        policy.learn(PEOPLE.assign(arm=ARMS, reward=0.0), contexts=["job"])
+    log = pd.DataFrame({"arm": ["a", "b"] * 5, "reward": [0, 1] * 5, "p": 0.5, "job": ["x", "y"] * 5})
+    with pytest.raises(TableError, match=r"encode text first: encoder = eh.Encoder\(\{'job'"):
+        eh.evaluate(log, {"a": 0.5, "b": 0.5}, arm="arm", reward="reward", propensity="p", contexts=["job"])
+    oracle = eh.similarity.MahalanobisOracle([[1.0]])
+    with pytest.raises(TableError, match="encode text first"):
+        eh.similarity.TableIndividuals(log, features=["job"], reward="reward", oracle=oracle)
+    with pytest.raises(ContextError, match=r"encode text first, as eh\.Encoder does"):
+        eh.sampling.LabelQueue([1, 2, 3], PEOPLE, groups=["f", "m", "m"])
+
+
+@pytest.mark.parametrize(
+    ("policy", "encoder", "words"),
+    [
+        (linear, 3, "encoder: wanted an Encoder, or a fitted transformer of scikit-learn, got 3"),
+        (linear, Encoder, "encoder: wanted an Encoder, or a fitted transformer"),
+        (linear, "ColumnTransformer", "call its fit"),
+        (lambda: eh.learners.UCB1(arms=3), Encoder(ENCODER), "encoder: wanted none: UCB1 sees no contexts"),
+    ],
+)
+def test_what_cannot_encode_is_refused(policy, encoder, words):
+    from sklearn.preprocessing import OneHotEncoder
+
+    given = OneHotEncoder() if encoder == "ColumnTransformer" else encoder
+    with pytest.raises(ArgumentError, match=words):
+        policy().encode_with(given)
+
+
+def test_an_encoder_comes_before_the_first_contexts():
+    policy = linear()
+    policy.ask(np.eye(3))
+    with pytest.raises(ArgumentError, match="a DiscountedLinUCB that has seen no contexts yet"):
+        policy.encode_with(Encoder(ENCODER))
+
+
+def test_a_file_with_another_encoder_is_refused():
+    policy = linear().encode_with(Encoder(ENCODER))
+    policy.encoder = eh.learners.UCB1(arms=3)
+    with pytest.raises(StateFileError, match="encoder: wanted an encoder"):
+        from_bytes(to_bytes(policy))
+
+
+# ---------------------------------------------------------------------- one row for all arms
+
+ROW = [0.2, 0.4]
+ONE_ROW = {
+    "numbers": lambda: ROW,
+    "an array": lambda: np.array(ROW),
+    "a row": lambda: [ROW],
+    "a dict": lambda: {"x": 0.2, "y": 0.4},
+    "a Series": lambda: pd.Series({"x": 0.2, "y": 0.4}),
+    "a Series without names": lambda: pd.Series(ROW),
+    "a frame": lambda: pd.DataFrame([ROW], columns=["x", "y"], index=[7]),
+    "polars": lambda: pl.DataFrame({"x": [0.2], "y": [0.4]}),
+    "pyarrow": lambda: pa.table({"x": [0.2], "y": [0.4]}),
+    "DuckDB": lambda: duckdb.sql("SELECT 0.2::DOUBLE AS x, 0.4::DOUBLE AS y"),
+}
+POLICIES = {
+    "a learner": linear,
+    "groups": lambda: TopInterval({"a": "f", "b": "m", "c": "m"}, seed=1),
+    "a lottery of groups": lambda: NaiveFair({"a": "f", "b": "m", "c": "m"}, seed=1),
+    "a quota": lambda: DeadlineLearn(linear(None), dict.fromkeys(ARMS, 0.1), seed=1),
+}
+
+
+@pytest.mark.parametrize("form", ONE_ROW)
+@pytest.mark.parametrize("name", POLICIES)
+def test_one_row_stands_for_all_arms(name, form):
+    every, one = POLICIES[name](), POLICIES[name]()
+    assert talk(one, ONE_ROW[form](), 4) == talk(every, [ROW] * 3, 4)
+
+
+def test_a_study_is_shown_one_row():
+    with eh.Study.create(":memory:", linear()) as study:
+        talk(study, {"x": 0.2, "y": 0.4})
+        talk(study, {"y": 0.2, "x": 0.4})
+        assert study.verify().ok
+
+
+def test_a_dict_is_read_by_its_names():
+    one, other = linear(), linear()
+    assert talk(one, {"x": 0.2, "y": 0.4}) == talk(other, {"x": 0.2, "y": 0.4})
+    assert talk(one, {"y": 0.1, "x": 0.3}) == talk(other, [[0.3, 0.1]] * 3)
+    with pytest.raises(ContextError, match=r"contexts: wanted the columns \['x', 'y'\], as before"):
+        one.ask({"x": 0.2, "z": 0.4})
+
+
+@pytest.mark.parametrize("contexts", [[0.1, 0.2, 0.3], np.zeros(3)])
+def test_as_many_numbers_as_arms_may_mean_either_and_are_refused(contexts):
+    policy = linear()
+    with pytest.raises(ContextError, match=r"3 numbers, as many as arms.*\[\[\.\.\.\]\] for one row.*a number an arm"):
+        policy.ask(contexts)
+    assert talk(policy, [contexts]) == talk(linear(), [contexts] * 3)
+    policy.ask(contexts)  # three numbers a row are known now
+
+
+@pytest.mark.parametrize(
+    "contexts", [[], {}, 3, [0.1] * 4, [[0.1] * 4], [[0.1, 0.2]] * 2, [["a", "b"]], {"x": [1, 2], "y": 3}, {"x": None}]
+)
+def test_what_is_no_row_is_refused(contexts):
+    policy = linear()
+    policy.ask([ROW] * 3)
+    with pytest.raises(ContextError, match=r"^contexts: wanted"):
+        policy.ask(contexts)
