@@ -136,6 +136,15 @@ def test_rounds_in_the_wrong_order_are_refused(served):
     assert answer.json()["error"]["message"] == "last: wanted a round >= first, which is 9, got 3"
 
 
+def test_a_fifth_reading_of_some_rounds_is_refused_while_four_run(served):
+    for _ in range(4):
+        assert served.app.state.closeups._free.acquire(blocking=False)
+    answer = served.send("read", "GET", "/studies/ads/series?first=1")
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
+    assert "4 series of some rounds are running already" in answer.json()["error"]["message"]
+    assert served.read("/studies/ads/series")["round"] == [], "the whole course is read all the same"
+
+
 def test_the_course_ends_with_all_reports_so_far(served):
     decisions = served.ask(json={"count": 4}).json()["decisions"]
     assert served.read("/studies/ads/series")["reward_recent"] == [None] * 4
