@@ -52,3 +52,24 @@ def test_the_client_and_the_provider_of_flags_in_node(installed, served):
     said = npm("test", EVENHAND_URL=served.url, EVENHAND_KEY=served.key)
     counts = dict(re.findall(r"^# (pass|fail|skipped) (\d+)$", said, re.MULTILINE))
     assert counts == {"pass": "17", "fail": "0", "skipped": "0"}
+
+
+@pytest.mark.slow
+def test_the_examples_of_the_documentation_run(installed, served):
+    npm("run", "build")
+    served.create("banner")
+    text = (FOLDER.parents[1] / "docs" / "clients.md").read_text() + (FOLDER / "README.md").read_text()
+    examples = re.findall(r"```ts\n(.*?)```", text, re.DOTALL)
+    assert len(examples) == 4
+    for code in examples[:2]:
+        run_module(code, served)
+    assert served.read("/studies/banner")["told"] == 3
+
+
+def run_module(code, served):
+    """Run a module of JavaScript that imports the package by its name."""
+    file = FOLDER / "dist" / "example.mjs"
+    file.write_text(code)
+    environment = {**os.environ, "EVENHAND_URL": served.url, "EVENHAND_KEY": served.key}
+    done = subprocess.run(["node", file], capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
