@@ -93,6 +93,27 @@ def test_contexts_and_probabilities(client):
         study.ask(contexts=[[0.1]])
 
 
+def test_whom_contexts_are_about_can_be_erased(served, client):
+    shown = [[0.25, 0.5], [0.75, 1.0]]
+    study = client.create("seen", {"policy": "groups/linear-thompson", "groups": {"a": "F", "b": "M"}, "seed": 1})
+    first = study.ask(contexts=shown, subject="ann", key="one")
+    assert study.ask(contexts=shown, subject="ann", key="one") == first
+    study.ask_many([{"contexts": shown, "subject": "bob"}])
+
+    async def again():
+        async with AsyncClient(served.url, key=served.key) as more:
+            return (await more.study("seen").ask(contexts=shown, subject="ann")).id
+
+    assert asyncio.run(again()) == 3
+    own = Study.open(served.store, "seen")
+    assert own.erase("ann")[:2] == (1, 2)
+    assert [own.record(ticket).given for ticket in (1, 2, 3)] == [
+        {"erased": True},
+        {"contexts": shown},
+        {"erased": True},
+    ]
+
+
 def test_items_and_their_labels(served, client):
     world = LabelledItems(items=60, seed=1)
     sampler = OptimisticSampler(["easy", "hard"], classes=[0, 1], seed=1)

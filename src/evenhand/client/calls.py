@@ -64,11 +64,12 @@ def create(name: str, policy: Mapping[str, Any], workers: int, expire_after: flo
     return Call("POST", "/studies", "decide", lambda _: name, _body(body), repeatable=False, timeout=CREATION)
 
 
-def shown(contexts: Any, groups: Any, available: Any, segment: Any, annotator: Any) -> dict[str, Any]:
-    """Return what a round shows, without what is None."""
-    return _given(
-        {"contexts": contexts, "groups": groups, "available": available, "segment": segment, "annotator": annotator}
-    )
+def shown(
+    contexts: Any, groups: Any, available: Any, segment: Any, annotator: Any, subject: Any = None
+) -> dict[str, Any]:
+    """Return what a round shows, and whom it is about, without what is None."""
+    about = {"annotator": annotator, "subject": subject}
+    return _given({"contexts": contexts, "groups": groups, "available": available, "segment": segment, **about})
 
 
 def ask(study: str, shown: Mapping[str, Any], key: str | None) -> Call[Decision]:

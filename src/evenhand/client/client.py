@@ -117,9 +117,13 @@ class RemoteStudy:
         segment: Label | None = None,
         annotator: str | None = None,
         key: str | None = None,
+        subject: str | None = None,
     ) -> Decision:
-        """Return a decision. Asking again with the same `key` returns the same one."""
-        shown = calls.shown(contexts, groups, available, segment, annotator)
+        """Return a decision. Asking again with the same `key` returns the same one.
+
+        `subject` says whom the contexts are about: the service encrypts them, and can erase them.
+        """
+        shown = calls.shown(contexts, groups, available, segment, annotator, subject)
         return self._client._send(calls.ask(self.name, shown, key))
 
     def ask_many(
