@@ -128,6 +128,15 @@ def test_dates_and_identifiers_are_no_categories():
         Encoder.fit(pd.DataFrame({"id": [f"n{n}" for n in range(200)]}))
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_table_with_numbers_in_place_of_text_goes_where_columns_are_named(kind):
+    replaced = Encoder({"job": ["none", "some", "much"]}).replace(KINDS[kind](PEOPLE))
+    assert replaced.columns.tolist() == ["age", "id", "job=none", "job=some", "job=much"]
+    oracle = eh.similarity.MahalanobisOracle([[1.0, 0.0]])
+    world = eh.similarity.TableIndividuals(replaced, features=["job=none", "age"], reward="job=some", oracle=oracle)
+    assert world.rewards.tolist() == [0.0, 1.0, 0.0]
+
+
 # ---------------------------------------------------------------------- policies with an encoder
 
 
@@ -190,10 +199,12 @@ def test_text_without_an_encoder_is_refused_with_the_line_that_mends_it():
         policy.ask(PEOPLE[["job", "age"]])
     with pytest.raises(ContextError, match=r"eh.Encoder\(\{'job': \['some', \.\.\.\], 'age': None\}\)"):
         policy.ask({"job": "some", "age": 3})
-    with pytest.raises(TableError, match=r"column 'job', row 1: .*; encode text first: encoder = eh.Encoder\("):
+    with pytest.raises(
+        TableError, match=r"column 'job', row 1: .*; encode text first: eh.Encoder\(.*\.replace\(frame\)"
+    ):
         policy.learn(PEOPLE.assign(arm=ARMS, reward=0.0), contexts=["job"])
     log = pd.DataFrame({"arm": ["a", "b"] * 5, "reward": [0, 1] * 5, "p": 0.5, "job": ["x", "y"] * 5})
-    with pytest.raises(TableError, match=r"encode text first: encoder = eh.Encoder\(\{'job'"):
+    with pytest.raises(TableError, match=r"encode text first: eh.Encoder\(\{'job'"):
         eh.evaluate(log, {"a": 0.5, "b": 0.5}, arm="arm", reward="reward", propensity="p", contexts=["job"])
     oracle = eh.similarity.MahalanobisOracle([[1.0]])
     with pytest.raises(TableError, match="encode text first"):

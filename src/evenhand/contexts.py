@@ -83,7 +83,7 @@ def feature_columns(frame: Any, names: Sequence[str], low: float = -np.inf, high
         hint = encode_hint(frame[[*dict.fromkeys(there)]])
         if not hint:
             raise
-        raise TableError(f"{error}; encode text first: encoder = {hint}") from error
+        raise TableError(f"{error}; encode text first: {hint}.replace(frame)") from error
 
 
 def _is_row(contexts: Any) -> bool:

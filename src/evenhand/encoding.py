@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from evenhand.objects import described, rebuilt
 from evenhand.protocol import Label, composed
 from evenhand.registry import register
 from evenhand.tables import cells, column, holds_times, levels, numbers
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["Encoder", "Transformer", "as_encoder", "encode_hint"]
 
@@ -99,6 +102,24 @@ class Encoder:
             for name, kinds in self.columns.items()
         ]
         return np.hstack(parts)
+
+    def replace(self, frame: Any) -> pd.DataFrame:
+        """Return the table with the encoder's columns replaced by their numbers, under `names`.
+
+        >>> import pandas as pd
+        >>> Encoder({"job": ["none", "some"]}).replace(pd.DataFrame({"job": ["some"], "pay": [3]})).columns.tolist()
+        ['pay', 'job=none', 'job=some']
+
+        Raises
+        ------
+        TableError
+            As `transform` does.
+        """
+        import pandas as pd
+
+        table = as_pandas(frame)
+        coded = pd.DataFrame(self.transform(table), columns=self.names, index=table.index)
+        return pd.concat([table.drop(columns=list(self.columns)), coded], axis=1)
 
     def _coded(self, table: Any, name: str, kinds: tuple[Label, ...]) -> Floats:
         values = column(table, name).astype(str)
