@@ -131,8 +131,8 @@ def bars(axes: Axes, heights: dict[str, Any], target: Any, target_name: str) -> 
             dressed = {"color": look["color"], "alpha": 0.75, "hatch": HATCHES[i % 6], "edgecolor": "white"}
             axes.bar(at, heights[name], width, label=name, **dressed)
     if target is not None:
-        below = {"zorder": 1} if thin else {}  # a dot on its target is seen
-        axes.hlines(target, across - 0.45, across + 0.45, color="black", linewidth=2.0, label=target_name, **below)
+        level = 1.0 if thin else 2.0  # a dot on its target is seen
+        axes.hlines(target, across - 0.45, across + 0.45, "black", linewidth=2.0, label=target_name, zorder=level)
     axes.set_ylim(bottom=0.0)
     axes.grid(axis="x", visible=thin)
     return across
