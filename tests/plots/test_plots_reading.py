@@ -13,7 +13,7 @@ from evenhand import plots
 from evenhand.plots.ends import GAP, name_ends
 from evenhand.plots.sampling import plot_worst_risk
 from evenhand.plots.similarity import plot_total
-from evenhand.plots.style import figure, one_legend
+from evenhand.plots.style import figure, log_counts, one_legend
 
 
 @pytest.fixture(autouse=True)
@@ -161,3 +161,21 @@ def test_risks_against_a_scheme_are_differences_in_the_same_trial():
     ends = {line.get_label(): line.get_ydata().tolist() for line in axes.lines}
     assert ends == {"one": [0.125], "base": [0.0]}
     assert axes.get_title(loc="left") == "Risk above that of base"
+
+
+@pytest.mark.parametrize("most", [350, 4000])
+def test_ticks_of_a_logarithmic_count_do_not_collide(most):
+    drawn, axes = figure(4.0, 3.0)
+    axes.plot([25, most], [1, 2])
+    log_counts(axes)
+    drawn.canvas.draw()
+    low, high = axes.get_xlim()
+    ticks = [
+        tick.label1
+        for which in (False, True)
+        for tick in (axes.xaxis.get_minor_ticks() if which else axes.xaxis.get_major_ticks())
+        if low <= tick.get_loc() <= high and tick.label1.get_text()
+    ]
+    assert "100" in [label.get_text() for label in ticks]
+    boxes = sorted((label.get_window_extent() for label in ticks), key=lambda box: box.x0)
+    assert all(one.x1 <= other.x0 for one, other in pairwise(boxes))

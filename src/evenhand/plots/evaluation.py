@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evenhand.plots.axes import axes_of
-from evenhand.plots.style import DASHED, bars, finish, looks, name_arms, style
+from evenhand.plots.style import DASHED, bars, finish, log_counts, looks, name_arms, style
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,7 +41,7 @@ def plot_evaluation(
             axes.axhline(at_least, **DASHED)
             axes.annotate("wanted", (0.01, at_least), xycoords=("axes fraction", "data"), va="bottom", fontsize=8)
         axes.set_ylim(0.0, ceiling)
-        axes.set_xscale("log")
+        log_counts(axes)
         _from_where_something_is_known(axes, [each.curve for each in several.values()], ceiling)
         title = f"Value, with an interval that holds with probability {first.level:g}"
         return finish(axes, title, "round" if first.estimator == "replay" else "row of the log", "mean reward a round")
@@ -49,11 +49,6 @@ def plot_evaluation(
 
 def _from_where_something_is_known(axes: Axes, curves: list[pd.DataFrame], ceiling: float) -> None:
     """Leave out the first rows, in which every interval is wider than the picture is high."""
-    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
-
-    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
-    axes.xaxis.set_minor_formatter(NullFormatter())
     starts = [curve.loc[curve["high"] <= ceiling, "round"].min() for curve in curves]
     starts = [start for start in starts if start == start]
     if starts:

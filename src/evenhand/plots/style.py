@@ -26,6 +26,7 @@ __all__ = [
     "curve",
     "figure",
     "finish",
+    "log_counts",
     "looks",
     "name_arms",
     "one_legend",
@@ -169,6 +170,16 @@ def finish(axes: Axes, title: str, across: str, up: str, *, legend: bool = True)
     if legend:
         place_legend(axes)
     return axes
+
+
+def log_counts(axes: Axes) -> None:
+    """Put counts on a logarithmic axis, with ticks at 1, 2, 5, 10, ...: two or three decades stay readable."""
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
 
 
 def place_legend(axes: Axes) -> None:

@@ -15,7 +15,7 @@ from evenhand.experiments.framework import Claim, Report, Runner, Verdict, exper
 from evenhand.experiments.sampling.settings import Images, Tables
 from evenhand.experiments.sampling.trials import Scheme, run_trials, worst
 from evenhand.plots.sampling import plot_worst_risk
-from evenhand.plots.style import figure, one_legend
+from evenhand.plots.style import figure, log_counts, one_legend
 from evenhand.rng import generator
 from evenhand.sampling import (
     EpsilonGreedySampler,
@@ -129,7 +129,7 @@ def _report(frame: pd.DataFrame, settings: Tables, full: Tables, where: str, ear
         plot_worst_risk(frame, value=value, against="Uniform", ax=gain)
         for axes in (risk, gain):
             axes.set_title(axes.get_title(loc="left") + when, loc="left", fontsize=10.5)
-            axes.set_xscale("log")
+            log_counts(axes)
     one_legend(drawn, 5)
     report = Report(data={"history": frame, "table_1": table_1(frame)}, figures={"worst_risk": drawn})
     ends = {name: at_last(frame, name) for name in (*ADAPTIVE, "Uniform", "Uncurated")}
