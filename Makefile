@@ -58,7 +58,7 @@ evaluation: .venv/ready
 
 docs: .venv/ready
 	rm -rf docs/reference/generated
-	$(BIN)/python -m sphinx -W --keep-going -q -j auto -d $(OUT)/docs/doctrees docs $(OUT)/docs/html
+	$(BIN)/python -m sphinx -W --keep-going -q -a -j auto -d $(OUT)/docs/doctrees docs $(OUT)/docs/html
 	@echo "Open $(OUT)/docs/html/index.html"
 
 bench: .venv/ready

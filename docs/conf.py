@@ -50,8 +50,7 @@ html_sidebars = {"index": [], "gallery": [], "results": []}
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 4
 nb_execution_mode = "cache"
-nb_execution_raise_on_error = True
-nb_execution_timeout = 120
+nb_execution_timeout = 600
 nb_output_stderr = "error"
 nb_render_markdown_format = "myst"
 
