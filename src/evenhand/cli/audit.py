@@ -15,7 +15,10 @@ __all__ = ["audit"]
 
 def audit(
     log: Annotated[
-        Path, typer.Argument(help="The log, one row per decision: CSV (also .gz) or Parquet; or 'logs/*.parquet'.")
+        Path,
+        typer.Argument(
+            help="The log, one row per decision: CSV, Parquet, Arrow or JSON lines, or -; or 'logs/*.parquet'."
+        ),
     ],
     shares: Annotated[
         str,

@@ -24,7 +24,7 @@ DEFAULTS = {"individuals": 4, "errors": 0.0, "seed": 0}
 
 
 def audit_pairs(
-    table: Annotated[Path, typer.Argument(help="The individuals, one per row: CSV (also .gz) or Parquet.")],
+    table: Annotated[Path, typer.Argument(help="The individuals, one per row: CSV, Parquet, Arrow or JSON lines.")],
     features: Annotated[str, typer.Option(help="Columns that describe an individual, separated by commas.")],
     reward: Annotated[str, typer.Option(help="The column with the reward of each individual.")],
     individuals: Annotated[int | None, typer.Option(help="Individuals in a round; 4, or as in --state.")] = None,

@@ -13,7 +13,9 @@ __all__ = ["audit_parity"]
 
 
 def audit_parity(
-    log: Annotated[Path, typer.Argument(help="The log, one row per outcome, in order: CSV (also .gz) or Parquet.")],
+    log: Annotated[
+        Path, typer.Argument(help="The log, one row per outcome, in order: CSV, Parquet, Arrow or JSON lines, or -.")
+    ],
     group: Annotated[str, typer.Option(help="The column with the group of each row.")] = "group",
     value: Annotated[str, typer.Option(help="The column compared: a reward in [0, 1], or 1 for selected.")] = "reward",
     level: Annotated[

@@ -22,7 +22,9 @@ UNDER_SHARES = ("thompson", "deadline-learn+thompson")
 
 
 def evaluate(
-    log: Annotated[Path, typer.Argument(help="The log, one row per decision: CSV (also .gz) or Parquet.")],
+    log: Annotated[
+        Path, typer.Argument(help="The log, one row per decision: CSV, Parquet, Arrow or JSON lines, or -.")
+    ],
     arm: Annotated[str, typer.Option(help="The column with the arm of each decision.")] = "arm",
     reward: Annotated[str, typer.Option(help="The column with the reward, in [0, 1].")] = "reward",
     propensity: Annotated[str, typer.Option(help="The column with the chance of the arm in its row.")] = "",

@@ -18,7 +18,7 @@ __all__ = ["label"]
 
 
 def label(
-    table: Annotated[Path, typer.Argument(help="The items, one per row: CSV (also .gz) or Parquet.")],
+    table: Annotated[Path, typer.Argument(help="The items, one per row: CSV, Parquet, Arrow or JSON lines.")],
     id: Annotated[str, typer.Option("--id", help="The column of ids, each once.")],
     group: Annotated[str, typer.Option(help="The column of groups.")],
     features: Annotated[str, typer.Option(help="The columns that the model learns from: age,hours.")],

@@ -21,7 +21,9 @@ MOST_LABELS = 100
 
 
 def sample(
-    pool: Annotated[Path, typer.Argument(help="The pool, one example per row: CSV (also .gz) or Parquet.")],
+    pool: Annotated[
+        Path, typer.Argument(help="The pool, one example per row: CSV, Parquet, Arrow or JSON lines, or -.")
+    ],
     group: Annotated[str, typer.Option(help="The column of groups, or several: sex,race.")],
     label: Annotated[str, typer.Option(help="The column of labels.")],
     budget: Annotated[float, typer.Option(help="The number of labels to buy, or their total cost with --costs.")],

@@ -25,7 +25,9 @@ def simulate(
     world: Annotated[
         str, typer.Argument(help="A registered world, such as quotas/bernoulli-arms.", autocompletion=worlds)
     ] = "",
-    data: Annotated[Path | None, typer.Option(help="Your own table instead: CSV (also .gz) or Parquet.")] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="Your own table instead: CSV, Parquet, Arrow or JSON lines, or -.")
+    ] = None,
     arm: Annotated[str, typer.Option(help="Column of arms in --data; with --group also several: age,sex.")] = "arm",
     reward: Annotated[str, typer.Option(help="Column of rewards in --data, in [0, 1] without --group.")] = "reward",
     group: Annotated[str, typer.Option(help="Column of groups in --data; rewards may be biased against one.")] = "",
