@@ -152,3 +152,13 @@ def test_no_bar_imports_nothing_to_draw_one():
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("quiet", [True, False])
+def test_a_search_at_the_shell_shows_its_trials(quiet, notebook):
+    from evenhand.cli.recommend import _simulate
+
+    search = next(eh.interventions.SRIS.examples())[0]
+    _simulate(search, 1, quiet=quiet)
+    assert [pictures[1].split(",")[0] for pictures in notebook] == ([] if quiet else ["trials: 0%"])
+    assert search.finished

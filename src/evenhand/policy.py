@@ -797,8 +797,11 @@ class KernelPolicy(Conversation):
             round, waiting = round + self.pool.rounds, self.pool.waiting(waiting)
         picked: tuple[int, int, float] = self._ask_kernel(round, shown, waiting, self._arrays)
         self.round += 1
-        for index in picked[:1] if self.plays == 1 else self._slate():
-            self._counts[index] += 1
+        if self.plays == 1:
+            self._counts[picked[0]] += 1
+        else:
+            for index in self._slate():
+                self._counts[index] += 1
         return picked
 
     def _update(self, shown: Floats, index: int, reward: float, ticket: tuple[int, float]) -> None:
