@@ -23,12 +23,16 @@ def npm(*words, **variables):
     return done.stdout
 
 
+def major_version():
+    """The first number of node's version."""
+    return int(subprocess.check_output(["node", "--version"], text=True).removeprefix("v").partition(".")[0])
+
+
 @pytest.fixture(scope="module")
 def installed():
     """The packages of the client, as its lock names them."""
-    for program in ("node", "npm"):
-        if shutil.which(program) is None:
-            pytest.skip(f"{program} is not installed: apt-get install nodejs npm (20 or newer)")
+    if not (shutil.which("node") and shutil.which("npm")) or major_version() < 20:
+        pytest.skip("node 20 or newer and npm are not installed: see https://nodejs.org")
     npm("ci", "--ignore-scripts", "--no-audit", "--no-fund")
 
 
