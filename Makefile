@@ -7,7 +7,7 @@ SEEDS ?= 1000
 FIRST ?= 0
 EXTRAS := all client dask docs fairlearn gymnasium openfeature peers postgresql ray service test
 
-.PHONY: help demo test test-long test-all lint check figures evaluation docs bench fuzz durability kill-workers simulate coverage clients lock clean
+.PHONY: help demo test test-long test-all lint check figures evaluation docs bench fuzz durability kill-workers simulate coverage clients wheels lock clean
 
 help:
 	@echo "make demo                  decide on real data under guaranteed shares, and see that the promise held"
@@ -25,6 +25,7 @@ help:
 	@echo "make simulate SEEDS=1000   workers, stores, messages and clocks under a seeded scheduler, with faults"
 	@echo "make coverage              line coverage, kernels as plain Python"
 	@echo "make clients               the TypeScript client's types, from the service's routes (needs node)"
+	@echo "make wheels                the wheel and the sdist, each tried in clean environments of Python 3.11 to 3.13"
 	@echo "make lock                  pin and hash the environment anew"
 
 demo: .venv/ready
@@ -83,6 +84,9 @@ coverage: .venv/ready
 clients: .venv/ready
 	cd clients/typescript && npm ci --ignore-scripts
 	$(BIN)/python clients/typescript/generate.py
+
+wheels: .venv/ready
+	$(BIN)/python -m tests.wheels python3.11 python3.12 python3.13
 
 lock:
 	$(PYTHON) -m venv .venv/lock
