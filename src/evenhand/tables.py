@@ -95,7 +95,7 @@ def _read_csv(file: Path, text: Container[str], sep: str, encoding: str, skip: i
     header = read(header=None, nrows=1, dtype=str, keep_default_na=False).iloc[0].tolist()
     other = next((mark for mark in (";", "\t", "|") if sep == "," and len(header) == 1 and mark in header[0]), None)
     if other is not None:
-        raise TableError(f"{file}: looks separated by {other!r}; save it with commas")
+        raise TableError(f"{file}: looks separated by {other!r}; save it with commas, or name this separator")
     frame = read()
     if len(frame) and not isinstance(frame.index, pd.RangeIndex):
         raise TableError(f"{file}: the rows have more cells than the header; name every column")
