@@ -28,7 +28,9 @@ def init(
     ] = None,
     answers: Annotated[
         Path | None,
-        typer.Option("--from", help="TOML file with answers: question, name, [arms], ...", exists=True, dir_okay=False),
+        typer.Option(
+            "--from", help="TOML file with answers: question, name, a table of arms.", exists=True, dir_okay=False
+        ),
     ] = None,
     yes: Annotated[
         bool, typer.Option("--yes", "-y", help="Ask nothing: take defaults where no answer is given.")
