@@ -28,7 +28,7 @@ VALUES = [
 ]
 
 
-@pytest.mark.parametrize("value", VALUES, ids=str)
+@pytest.mark.parametrize("value", VALUES, ids=range(len(VALUES)))
 def test_data_comes_back_alike(value):
     again = through_a_file(value)
     assert (type(again), again) == (type(value), value)

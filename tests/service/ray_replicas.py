@@ -9,8 +9,6 @@ import time
 from pathlib import Path
 
 import httpx
-import ray
-from ray import serve
 
 DOCS = Path(__file__).parents[2] / "docs" / "workers.md"
 ADDRESS = "http://127.0.0.1:8000/studies/ads"
@@ -25,11 +23,16 @@ def example() -> str:
 
 
 def replicas() -> list[str]:
+    import ray
+
     names = [found["name"] for found in ray.util.list_named_actors(all_namespaces=True)]
     return sorted(name for name in names if name.startswith("SERVE_REPLICA"))
 
 
 def main(key: str) -> None:
+    import ray
+    from ray import serve
+
     ray.init(num_cpus=REPLICAS + 1, include_dashboard=False, log_to_driver=False)
     serve.start(logging_config={"log_level": "ERROR", "enable_access_log": False})
     exec(compile(example(), str(DOCS), "exec"), {"__name__": "__main__"})

@@ -28,12 +28,12 @@ from evenhand.service.response_schemas import (
 )
 from evenhand.service.responses import as_json
 from evenhand.service.routing import Endpoint
-from evenhand.service.series import close_up, series_of
+from evenhand.service.series import SERIES, close_up, series_of
 from evenhand.service.sessions import Session, Sessions
 from evenhand.studies import Study, monitors
 from evenhand.studies.summary import outline, summarize
 
-__all__ = ["READ_ENDPOINTS", "alerts_of", "gauges_of", "state_of"]
+__all__ = ["READ_ENDPOINTS", "SERIES", "alerts_of", "gauges_of", "series_of", "state_of"]
 
 RECORD = ("decision", "given", "told", "version", "random_state", "key", "actor")
 """What is shown of a single decision beside its row in a list."""
