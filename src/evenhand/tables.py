@@ -77,7 +77,7 @@ def read_table(
     except TableError:
         raise
     except pd.errors.EmptyDataError as error:
-        raise TableError(f"{file}: the file is empty; wanted a header line and rows") from error
+        raise TableError(f"{file}: the file is empty; as CSV it needs a header line and rows") from error
     except UnicodeDecodeError as error:
         name = "UTF-8" if encoding == "utf-8" else encoding
         raise TableError(f"{file}: is not {name}; save it as CSV in UTF-8") from error

@@ -11,7 +11,8 @@ from sqlalchemy.exc import IntegrityError
 from starlette.requests import Request
 from starlette.responses import Response
 
-from evenhand.errors import ArgumentError, EvenhandError, wanted
+from evenhand.errors import ArgumentError, ContextError, EvenhandError, wanted
+from evenhand.policy import KernelPolicy
 from evenhand.protocol import Decision
 from evenhand.service import arrow
 from evenhand.service.errors import Refusal, envelope, refusal_of
@@ -198,12 +199,23 @@ def _operations(study: Study, rows: Sequence[AskBody], key: str | None, actor: s
             raise ArgumentError(wanted("key", "one for each decision", f"one for {count}"))
         _check_size(len(operations) + count, most)
         shown = row.shown()
+        _check_rows(study, row.contexts)
         operations += [
             Operation("ask", None, dict(shown), own or key, actor, 0 if own else i, row.subject)
             for i in range(len(operations), len(operations) + count)
         ]
     check_shown(study.policy_name, (operation.given for operation in operations))
     return operations
+
+
+def _check_rows(study: Study, contexts: Sequence[Any] | None) -> None:
+    """Refuse one row for several arms: over HTTP it may be a row that lost the others on its way."""
+    if contexts is None or len(contexts) != 1:
+        return
+    policy = study.bare_policy
+    arms = len(policy.arms or ()) if isinstance(policy, KernelPolicy) else 0
+    if arms > 1:
+        raise ContextError(wanted("contexts", f"{arms} rows of numbers, one for each arm", "one row"))
 
 
 def _told(session: Session, body: TellBody) -> dict[str, Any]:
