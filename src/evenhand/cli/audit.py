@@ -24,7 +24,7 @@ def audit(
         str,
         typer.Option(
             help="Promised share of each arm: 0.02, or a=0.2,b=1/3, or a CSV with columns arm, share; for shares that "
-            "change also from, a round or a time in the column of --order."
+            "change, also a column named from: a round, or a time in the column of --order."
         ),
     ] = "",
     arm: Annotated[str, typer.Option(help="The column with the arm of each decision.")] = "arm",

@@ -21,7 +21,7 @@ def keys(
     key: Annotated[str, typer.Argument(help="The id of the key to revoke, as shown by list.")] = "",
     role: Annotated[
         str,
-        typer.Option(help="The role of a new key: decide, report or read; both may decide and report; admin."),
+        typer.Option(help="The role of a new key: decide, report, read, both (decide and report), or admin."),
     ] = "",
     note: Annotated[str, typer.Option(help="The owner or the purpose of a new key.")] = "",
     expires: Annotated[
@@ -43,7 +43,7 @@ def keys(
     if (action == "revoke") != bool(key):
         raise ArgumentError(wanted("KEY", "the id of a key, to revoke it", key or None))
     if (action == "add") != bool(role) or ((note or expires or lifetime or study) and action != "add"):
-        raise ArgumentError(wanted("--role", "decide, report or read, for a key to add", role or None))
+        raise ArgumentError(wanted("--role", "decide, report or read, or else both or admin, for a key to add", role or None))
     if expires and lifetime:
         raise ArgumentError(wanted("--expires, --for", "one of them", lifetime))
     if role == "admin" and not (expires or lifetime):

@@ -23,7 +23,9 @@ def monitor(
     metric: Annotated[
         str, typer.Option(help="The metric of a new monitor: shortfall, drift, reward, overdue, group-gap.")
     ] = "",
-    threshold: Annotated[float | None, typer.Option(help="The value at which an alert is raised.")] = None,
+    threshold: Annotated[
+        float | None, typer.Option(help="An alert is raised above this value; for reward, below it.")
+    ] = None,
     window: Annotated[int, typer.Option(help="Decisions or rewards to look at; for overdue, seconds.")] = 0,
     subject: Annotated[str | None, typer.Option(help="The arm or group to watch; by default the worst of all.")] = None,
     webhook: Annotated[str | None, typer.Option(help="The address to which the service posts alerts.")] = None,

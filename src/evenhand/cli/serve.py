@@ -57,7 +57,7 @@ def serve(
     ] = None,
     log_level: Annotated[str | None, typer.Option(help="debug, info, warning or error.", show_default="info")] = None,
     retention_days: Annotated[
-        float | None, typer.Option(help="Erase encrypted contexts of subjects that are older, once an hour.")
+        float | None, typer.Option(help="Once an hour, erase encrypted contexts older than this many days.")
     ] = None,
     password_file: Annotated[
         str | None, typer.Option(help="A file whose first line is the password for the store's server.")
