@@ -43,7 +43,8 @@ def keys(
     if (action == "revoke") != bool(key):
         raise ArgumentError(wanted("KEY", "the id of a key, to revoke it", key or None))
     if (action == "add") != bool(role) or ((note or expires or lifetime or study) and action != "add"):
-        raise ArgumentError(wanted("--role", "decide, report or read, or else both or admin, for a key to add", role or None))
+        roles = "decide, report or read, or else both or admin, for a key to add"
+        raise ArgumentError(wanted("--role", roles, role or None))
     if expires and lifetime:
         raise ArgumentError(wanted("--expires, --for", "one of them", lifetime))
     if role == "admin" and not (expires or lifetime):
