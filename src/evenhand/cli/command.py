@@ -99,6 +99,14 @@ class Commands(TyperGroup):
             listed.help = inspect.getdoc(_function(cmd_name))
         return listed
 
+    def names(self) -> list[str]:
+        """Return the names of all commands."""
+        return list(COMMANDS)
+
+    def described(self, name: str) -> Any:
+        """Return a command with its parameters."""
+        return command_of(name)
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the name of the command that is called, the command with its parameters, and the words after it."""
         name, listed, words = super().resolve_command(ctx, args)

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from evenhand.cli.command import COMMANDS, command_of
 from evenhand.errors import ArgumentError, TableError, wanted, wanted_one_of
 
 __all__ = ["read_config"]
@@ -21,8 +20,8 @@ __all__ = ["read_config"]
 OTHERS = {"config", "help"}
 
 
-def read_config(path: Path, command: Any, name: str) -> dict[str, Any]:
-    """Return what a file says for a command, by the names of its parameters.
+def read_config(path: Path, command: Any, name: str, program: Any) -> dict[str, Any]:
+    """Return what a file says for a command of the program, by the names of its parameters.
 
     Raises
     ------
@@ -35,7 +34,8 @@ def read_config(path: Path, command: Any, name: str) -> dict[str, Any]:
         body = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except ValueError as error:
         raise TableError(f"{path}: cannot be read as TOML: {error}") from error
-    sections = {key: value for key, value in body.items() if isinstance(value, dict) and key in COMMANDS}
+    commands = program.names()
+    sections = {key: value for key, value in body.items() if isinstance(value, dict) and key in commands}
     known, found = _options(command), dict[str, Any]()
     for key, value in body.items():
         if key in sections:
@@ -43,8 +43,8 @@ def read_config(path: Path, command: Any, name: str) -> dict[str, Any]:
         option = known.get(_plain(key))
         if option is not None:
             found[option.name] = _value(option, value, f"{path}: {key}")
-        elif not any(_plain(key) in _options(command_of(other)) for other in COMMANDS if other != name):
-            names = [*known, *COMMANDS] if isinstance(value, dict) else [*known]
+        elif not any(_plain(key) in _options(program.described(other)) for other in commands if other != name):
+            names = [*known, *commands] if isinstance(value, dict) else [*known]
             raise ArgumentError(wanted_one_of(str(path), names, key, what="options of commands, such as"))
     for key, value in sections.get(name, {}).items():
         option = known.get(_plain(key))

@@ -24,7 +24,8 @@ def _read_config(context: typer.Context, value: Path | None) -> Path | None:
     if value is not None:
         from evenhand.cli.config import read_config
 
-        context.default_map = read_config(value, context.command, str(context.info_name))
+        program = context.find_root().command
+        context.default_map = read_config(value, context.command, str(context.info_name), program)
     return value
 
 

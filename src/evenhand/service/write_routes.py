@@ -199,7 +199,8 @@ def _operations(study: Study, rows: Sequence[AskBody], key: str | None, actor: s
             raise ArgumentError(wanted("key", "one for each decision", f"one for {count}"))
         _check_size(len(operations) + count, most)
         shown = row.shown()
-        _check_rows(study, row.contexts)
+        if not isinstance(row, AskRow):
+            _check_rows(study, row.contexts)
         operations += [
             Operation("ask", None, dict(shown), own or key, actor, 0 if own else i, row.subject)
             for i in range(len(operations), len(operations) + count)
