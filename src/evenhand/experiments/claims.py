@@ -7,6 +7,7 @@ doubt: then the mean lies at least `CLEAR` standard errors from where the verdic
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -14,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-__all__ = ["CLEAR", "Claim", "Verdict", "certainty"]
+__all__ = ["CLEAR", "Claim", "Verdict", "certainty", "critical_value"]
 
 CLEAR = 3.0
 
@@ -106,6 +107,19 @@ def certainty(slack: ArrayLike, error: ArrayLike, runs: int) -> float:
     with np.errstate(divide="ignore", invalid="ignore"):
         least = float(np.min(np.asarray(slack, dtype=np.float64) / np.asarray(error, dtype=np.float64)))
     return float(norm.isf(t.sf(abs(least), runs - 1))) if runs > 1 else 0.0
+
+
+def critical_value(runs: int) -> float:
+    """Return how many standard errors a mean over `runs` must exceed to count: Student's 97.5 % quantile, at least two.
+
+    Examples
+    --------
+    >>> [round(critical_value(runs), 2) for runs in (3, 10, 500)]
+    [4.3, 2.26, 2.0]
+    """
+    from scipy.stats import t
+
+    return max(2.0, float(t.ppf(0.975, runs - 1))) if runs > 1 else math.inf
 
 
 def _size(settings: Any, name: str) -> float:

@@ -10,7 +10,7 @@ from evenhand.datasets.adult import FEATURES as ADULT_FEATURES
 from evenhand.datasets.adult import adult
 from evenhand.datasets.german import FEATURES as GERMAN_FEATURES
 from evenhand.datasets.german import german
-from evenhand.experiments.claims import certainty
+from evenhand.experiments.claims import certainty, critical_value
 from evenhand.experiments.framework import Claim, Report, Runner, Verdict, experiment
 from evenhand.experiments.sampling.settings import Images, Tables
 from evenhand.experiments.sampling.trials import Scheme, run_trials, worst
@@ -35,20 +35,21 @@ __all__ = ["adult_experiment", "at_last", "gain_verdict", "german_experiment", "
 ADULT = Tables(rounds=4000, trials=30, checkpoints=(50, 100, 200, 300, 500, 750, 1000, 1500, 2000, 3000, 4000))
 GERMAN = Tables(rounds=350, trials=500, checkpoints=(25, 50, 100, 150, 200, 250, 300, 350))
 ADAPTIVE = ("A_opt", "epsilon-greedy", "Greedy")
+BEYOND = "t standard errors, where t is Student's 97.5 % quantile and at least 2"
 BEATS_UNIFORM = Claim(
     "{} ends with a higher accuracy of the worst-off group than Uniform",
     "{}, Table 1",
-    "mean gain over Uniform at the last round above two standard errors",
+    f"mean gain over Uniform at the last round above {BEYOND}",
 )
 UNCURATED_LAST = Claim(
     "Uncurated data ends with the lowest accuracy of the worst-off group",
     "{}, Table 1",
-    "mean accuracy below Uniform's by more than two standard errors",
+    f"mean accuracy below Uniform's by more than {BEYOND}",
 )
 EARLY = Claim(
     "Adaptive schemes need fewer examples than Uniform",
     "{}",
-    "mean gain of A_opt over Uniform at {} rounds above two standard errors",
+    f"mean gain of A_opt over Uniform at {{}} rounds above {BEYOND}",
 )
 REFIT = Claim(
     "The rows that only validated are worth training on at the end (ours)",
@@ -165,13 +166,23 @@ def _at(frame: pd.DataFrame, scheme: str, round: int) -> Any:
 
 
 def gain_verdict(claim: Claim, first: Any, second: Any, settings: Tables | Images, *, sign: int = 1) -> Verdict:
-    """Judge whether the first is above the second (below with sign = -1) by more than two standard errors."""
+    """Judge whether the first is above the second (below with sign = -1) by more than `critical_value` standard errors.
+
+    One or two trials stay inconclusive, whatever they show.
+    """
     gain = sign * (first - second)
-    error = f"+- {gain.sem():.4f}" if len(gain) > 1 else "in one trial"
-    said = f"{first.mean():.4f} against {second.mean():.4f}, gain {gain.mean():+.4f} {error}"
-    enough = settings.rounds >= claim.needs["rounds"]
-    sure = certainty(gain.mean(), gain.sem(), settings.trials) if enough else 0.0
-    return claim.verdict(bool(gain.mean() > 2 * gain.sem()), said, settings, certainty=sure)
+    mean, error, trials = gain.mean(), gain.sem(), len(gain)
+    beyond = critical_value(trials) * error
+    said = f"{first.mean():.4f} against {second.mean():.4f}, gain {mean:+.4f} "
+    if trials > 1:
+        said += f"+- {error:.4f} in {trials} trials ({critical_value(trials):.2f} standard errors: {beyond:.4f})"
+    else:
+        said += "in one trial"
+    if 0 < mean <= beyond:
+        said += "; the sign is right, the interval too wide"
+    enough = settings.rounds >= claim.needs["rounds"] and trials > 2
+    sure = certainty(mean, error, trials) if enough else 0.0
+    return claim.verdict(bool(mean > beyond), said, settings, certainty=sure)
 
 
 def table_1(frame: pd.DataFrame) -> pd.DataFrame:
