@@ -56,6 +56,18 @@ def test_a_cached_entry_carries_its_fingerprint_in_its_name():
     assert one.function.__qualname__ == f"template_{fingerprint(one)}"
 
 
+def test_only_an_entry_is_compiled_to_be_called_from_python():
+    compiled = entry(template, inner=twice).compiled
+    inside = compiled.py_func.__globals__["inner"]
+    compiled(5)
+    wrappers = {
+        "of the entry": "7cpython" in str(compiled.inspect_llvm()),
+        "inside": "7cpython" in str(inside.inspect_llvm()),
+    }
+    assert wrappers == {"of the entry": True, "inside": False}
+    assert "5cfunc" not in str(compiled.inspect_llvm())
+
+
 def words(seed):
     return stream(seed, 5)
 

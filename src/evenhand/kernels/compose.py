@@ -21,10 +21,11 @@ from typing import Any
 
 import numpy as np
 
-OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
+OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
 """No interpreter lock; IEEE division; no reference counting, which would cost ten times the arithmetic of a round. A
 kernel therefore allocates nothing: scratch arrays are fields of its state. Kernels are inlined by force for the same
-reason."""
+reason. Nothing calls them from C or, but for entries, from Python; the wrappers for that would take a third of the time
+of compilation."""
 
 __all__ = [
     "OPEN",
@@ -226,7 +227,8 @@ def _compiled(uncompiled: Kernel, cached: bool = False) -> Any:
     source = uncompiled.function
     reached = {name: source.__globals__.get(name) for name in _names(source)}
     called = {name: _compiled(value) for name, value in reached.items() if isinstance(value, Kernel)}
-    compiled = njit(**OPTIONS, forceinline=uncompiled.inline and not cached)(_clone(source, called))
+    options = {"forceinline": uncompiled.inline and not cached, "no_cpython_wrapper": not cached}
+    compiled = njit(**OPTIONS, **options)(_clone(source, called))
     if cached:
         with suppress(RuntimeError):  # a kernel typed into a shell has no file
             compiled.enable_caching()
