@@ -227,8 +227,8 @@ def _compiled(uncompiled: Kernel, cached: bool = False) -> Any:
     source = uncompiled.function
     reached = {name: source.__globals__.get(name) for name in _names(source)}
     called = {name: _compiled(value) for name, value in reached.items() if isinstance(value, Kernel)}
-    options = {"forceinline": uncompiled.inline and not cached, "no_cpython_wrapper": not cached}
-    compiled = njit(**OPTIONS, **options)(_clone(source, called))
+    options = {**OPTIONS, "forceinline": uncompiled.inline and not cached, "no_cpython_wrapper": not cached}
+    compiled = njit(**options)(_clone(source, called))
     if cached:
         with suppress(RuntimeError):  # a kernel typed into a shell has no file
             compiled.enable_caching()
