@@ -6,14 +6,15 @@ The values are the same, and so is every decision that follows from them.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-from evenhand.errors import TableError, wanted
+from evenhand.errors import ContextError, TableError, wanted
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["as_pandas", "frame_or_value", "is_frame", "row_frame"]
+__all__ = ["as_pandas", "frame_or_value", "is_frame", "row_frame", "rows_frame"]
 
 PLAIN = ("Decimal", "Int128", "UInt128")
 """Types whose numbers fit no array of numpy."""
@@ -59,6 +60,23 @@ def row_frame(row: Any) -> pd.DataFrame:
     import pandas as pd
 
     return pd.DataFrame([dict(row)])
+
+
+def rows_frame(rows: Sequence[Mapping[str, Any]], name: str) -> pd.DataFrame:
+    """Return the data frame of rows that are dicts column -> value.
+
+    Raises
+    ------
+    ContextError
+        If a row names other columns than the first.
+    """
+    import pandas as pd
+
+    columns = list(rows[0])
+    for number, row in enumerate(rows, 1):
+        if set(row) != set(columns):
+            raise ContextError(wanted(f"{name}, row {number}", f"the columns {columns}, as in row 1", list(row)))
+    return pd.DataFrame(list(rows), columns=columns)
 
 
 def frame_or_value(value: Any, name: str) -> Any:

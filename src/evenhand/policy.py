@@ -398,6 +398,11 @@ class KernelPolicy(Conversation):
         for index, paid, chance, shown in rows:
             self._update(shown, index, paid, (self.round, chance))
 
+    @property
+    def context_columns(self) -> list[str] | None:
+        """The names of the contexts' columns, in the policy's order; None with an encoder, or where none are known."""
+        return self._columns
+
     @locked
     def encode_with(self, encoder: Any) -> Self:
         """Have data frames and dicts of contexts turned into numbers, and return the policy itself.

@@ -145,6 +145,40 @@ def test_contexts_come_as_text_files_or_through_a_pipe(tmp_path):
         assert [event.given["contexts"] for event in study.events()] == [shown] * 5
 
 
+SPEC = {
+    "policy": "learners/discounted-lin-ucb",
+    "arms": ["tea", "coffee"],
+    "seed": 1,
+    "encoder": {"columns": {"weather": ["sun", "rain"], "hour": None}},
+}
+
+
+def test_contexts_with_text_are_named_columns(tmp_path):
+    path, spec = tmp_path / "s.evenhand", tmp_path / "spec.json"
+    spec.write_text(json.dumps(SPEC))
+    answer("new", path, "--spec", spec)
+    (tmp_path / "c.csv").write_text("arm,hour,weather\ncoffee,0.5,sun\ntea,0.25,rain\n")
+    row = {"weather": "rain", "hour": 0.25}
+    for given in (tmp_path / "c.csv", json.dumps([row, {"hour": 0.5, "weather": "sun"}]), json.dumps(row)):
+        asked(path, "--contexts", given)
+        answer("tell", path, str(asked(path, "--contexts", given)[0]["id"]), "1")
+    words = "column 'weather', row 2: wanted one of the categories ['sun', 'rain'], got 'snow'"
+    refused(TableError, words, "ask", path, "--contexts", json.dumps([row, row | {"weather": "snow"}]))
+    words = "--contexts, row 2: wanted the columns ['weather', 'hour'], as in row 1, got ['hour']"
+    refused(ContextError, words, "ask", path, "--contexts", json.dumps([row, {"hour": 1}]))
+    with Study.open(path) as study:
+        assert study.verify().ok
+        policy = eh.learners.DiscountedLinUCB(arms=["tea", "coffee"], seed=1).encode_with(
+            eh.Encoder(SPEC["encoder"]["columns"])
+        )
+        shown = [[[0, 1, 0.25], [1, 0, 0.5]]] * 4 + [[[0, 1, 0.25]] * 2] * 2
+        for number, contexts in enumerate(shown, 1):
+            decision = policy.ask(contexts)
+            assert decision.arm == study.record(number).decision["arm"]
+            if number % 2 == 0:
+                policy.tell(decision, 1.0)
+
+
 @pytest.mark.parametrize(
     ("table", "error", "words"),
     [

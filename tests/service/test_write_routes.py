@@ -97,6 +97,75 @@ def test_each_of_a_batch_is_shown_its_own_contexts(serving):
     assert given == shown
 
 
+DRINKS = {
+    "policy": "learners/discounted-lin-ucb",
+    "arms": ["tea", "coffee"],
+    "seed": 1,
+    "encoder": {"columns": {"weather": ["sun", "rain"], "hour": None}},
+}
+
+
+def test_contexts_are_objects_where_a_policy_has_an_encoder(serving):
+    served = serving()
+    served.create("bar", DRINKS)
+    row, other = {"weather": "rain", "hour": 0.25}, {"hour": 0.5, "weather": "sun"}
+    policy = eh.learners.DiscountedLinUCB(arms=["tea", "coffee"], seed=1)
+    shown = [([row, other], [[0, 1, 0.25], [1, 0, 0.5]]), (row, [[0, 1, 0.25]] * 2)] * 3
+    for number, (contexts, numbers) in enumerate(shown):
+        body = {"contexts": contexts} if number % 2 else {"batch": [{"contexts": contexts}]}
+        answer = served.ask("bar", json=body).json()
+        decision = answer["decisions"][0] if "decisions" in answer else answer
+        mine = policy.ask(numbers)
+        assert decision["arm"] == mine.arm
+        policy.tell(mine, 1.0)
+        assert served.tell({"ticket": decision["ticket"], "reward": 1}, "bar").json()["status"] == "told"
+    assert Study.open(served.store, "bar").verify().ok
+
+
+@pytest.mark.parametrize(
+    ("contexts", "name", "words"),
+    [
+        ([{"weather": "rain", "hour": 1}, {"hour": 1}], "ContextError", "row 2: wanted the columns"),
+        ([{"weather": "rain", "hour": 1}, [0, 1, 0.5]], "ContextError", "rows of numbers, or of objects"),
+        ({"weather": "snow", "hour": 1}, "TableError", "wanted one of the categories ['sun', 'rain'], got 'snow'"),
+        ({"weather": "rain"}, "TableError", "wanted one of ['weather'], got 'hour'"),
+        ({"weather": "rain", "hour": None}, "ContextError", "rows of numbers, or of objects"),
+        ([{"weather": "rain", "hour": 1}], "ContextError", "wanted 2 rows"),
+        ([{}, {}], "TableError", "wanted one of"),
+    ],
+    ids=str,
+)
+def test_contexts_by_name_that_do_not_fit_are_refused(serving, contexts, name, words):
+    served = serving()
+    served.create("bar", DRINKS)
+    answer = served.ask("bar", json={"contexts": contexts})
+    assert answer.status_code == 422, answer.text
+    error = answer.json()["error"]
+    assert error["name"] == name
+    assert words in error["message"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "words"),
+    [
+        (POLICY | {"encoder": {"columns": {"x": None}}}, "encoder: wanted none: FairUCB sees no contexts"),
+        (DRINKS | {"encoder": {"weather": ["sun"]}}, "encoder: wanted arguments among columns, unseen, got 'weather'"),
+        (DRINKS | {"encoder": {"columns": {}}}, "columns: wanted a dict column -> its categories"),
+        (DRINKS | {"encoder": 3}, "encoder: wanted an object with columns, unseen"),
+        (
+            DRINKS | {"encoder": {"columns": {f"c{i}": list(range(999)) for i in range(3)}}},
+            "encoder: arms by the square",
+        ),
+        ({"policy": "sampling/uniform", "groups": 2, "encoder": {"columns": {"x": None}}}, "got 'encoder'"),
+    ],
+    ids=str,
+)
+def test_an_encoder_that_cannot_be_is_refused(serving, policy, words):
+    answer = serving().send("decide", "POST", "/studies", json={"name": "bar", "policy": policy})
+    assert answer.status_code == 422, answer.text
+    assert words in answer.json()["error"]["message"]
+
+
 def test_the_same_key_gives_the_same_decision(served):
     first = served.ask(headers={"Idempotency-Key": "order-1"}).json()
     assert served.ask(headers={"Idempotency-Key": "order-1"}).json() == first

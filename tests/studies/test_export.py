@@ -31,6 +31,25 @@ def talked(policy, rewards):
     return study
 
 
+def test_bandit_feedback_of_contexts_by_name():
+    encoder = eh.Encoder({"sky": ["sun", "rain"], "hour": None})
+    study = Study.create(
+        ":memory:", eh.learners.DiscountedLinUCB(arms=["tea", "coffee"], seed=1).encode_with(encoder), name="bar"
+    )
+    frame = pd.DataFrame({"hour": [0.5, 0.25], "sky": ["sun", "rain"]})
+    for contexts in ({"sky": "rain", "hour": 0.5}, frame, [1.0, 0.0, 0.75], [[0, 1, 2], [1, 0, 3]]):
+        study.tell(study.ask(contexts), 1.0)
+    rows = [[0, 1, 0.5, 0, 1, 0.5], [1, 0, 0.5, 0, 1, 0.25], [1, 0, 0.75, 1, 0, 0.75], [0, 1, 2, 1, 0, 3]]
+    assert bandit_feedback(study)["context"].tolist() == rows
+
+
+def test_bandit_feedback_of_tables_is_in_the_order_of_the_columns_that_the_policy_knows():
+    study = Study.create(":memory:", eh.learners.DiscountedLinUCB(arms=["tea", "coffee"], seed=1), name="bar")
+    for order in (["a", "b"], ["b", "a"]):
+        study.tell(study.ask(pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]})[order]), 1.0)
+    assert bandit_feedback(study)["context"].tolist() == [[1, 3, 2, 4]] * 2
+
+
 def test_a_row_a_decision():
     before = datetime.now(UTC)
     study = talked(eh.quotas.FairUCB(SHARES, seed=1), [1.0, None, 0.25])

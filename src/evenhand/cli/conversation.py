@@ -25,7 +25,9 @@ def ask(
     study: STUDY = None,
     contexts: Annotated[
         str,
-        typer.Option(help="The contexts, one row per arm: [[1.0, 0.2], ...], a JSON or CSV file, or -."),
+        typer.Option(
+            help='The contexts, one row per arm: [[1.0, 0.2], ...] or [{"age": 30}, ...], a JSON or CSV file, or -.'
+        ),
     ] = "",
     available: Annotated[
         str,

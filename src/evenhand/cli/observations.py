@@ -7,7 +7,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from evenhand.errors import ContextError, RewardError, UnknownArmError, VerdictError, wanted
+from evenhand.frames import rows_frame
 from evenhand.traits import traits_of
 
 if TYPE_CHECKING:
@@ -22,27 +25,37 @@ __all__ = ["contexts_of", "pairs_of", "read_rewards", "reward_of", "rows_of", "s
 def contexts_of(text: str, study: Study) -> Any:
     """Read contexts as JSON, from a JSON, CSV or Parquet file, or from standard input (`-`, JSON).
 
-    A table has a row an arm and a column a feature; where it has a column `arm`, rows may stand in any order.
+    A table has a row an arm and a column a feature; where it has a column `arm`, rows may stand in any order. In JSON
+    a row is a list of numbers, or an object column -> value; a single object is a row that all arms share.
     """
     from evenhand.cli.tables import is_table
 
     if is_table(text):
         return _table_of_contexts(text, study)
     try:
-        if text == "-":
-            return json.load(sys.stdin)
-        return json.loads(text if text.lstrip().startswith("[") else Path(text).read_text(encoding="utf-8"))
+        inline = text.lstrip().startswith(("[", "{"))
+        given = (
+            json.load(sys.stdin)
+            if text == "-"
+            else json.loads(text if inline else Path(text).read_text(encoding="utf-8"))
+        )
     except (OSError, ValueError) as error:
-        what = "rows of numbers [[1.0, 0.2], ...], a JSON or CSV file, or - for standard input"
+        what = (
+            'rows of numbers [[1.0, 0.2], ...], objects [{"age": 30}, ...], a JSON or CSV file, or - for standard input'
+        )
         raise ContextError(wanted("--contexts", what, text, str(error))) from error
+    rows = isinstance(given, list) and bool(given) and all(isinstance(row, dict) for row in given)
+    return rows_frame(given, "--contexts") if rows else given
 
 
-def _table_of_contexts(path: str, study: Study) -> list[list[float]]:
+def _table_of_contexts(path: str, study: Study) -> Any:
     from evenhand.cli.tables import read_table
     from evenhand.tables import column, numbers
 
     frame = read_table(path, text=["arm"])
-    features = [numbers(frame, str(name)) for name in frame.columns if name != "arm"]
+    policy, features = study.bare_policy, frame.drop(columns="arm", errors="ignore")
+    if getattr(policy, "encoder", None) is None:
+        features = features.assign(**{name: numbers(features, name) for name in features.columns})
     order = list(range(len(frame)))
     if "arm" in frame.columns:
         arms = {str(arm): place for place, arm in enumerate(traits_of(study.bare_policy).arms or ())}
@@ -51,7 +64,9 @@ def _table_of_contexts(path: str, study: Study) -> list[list[float]]:
             if label not in arms or rows.count(label) != 1:
                 raise UnknownArmError(wanted(f"{path}, column 'arm'", f"each of {list(arms)} once", label))
         order.sort(key=lambda row: arms[rows[row]])
-    return [[float(feature[row]) for feature in features] for row in order]
+    ordered = features.iloc[order].reset_index(drop=True)
+    named = getattr(policy, "encoder", None) or getattr(policy, "context_columns", None)
+    return ordered if named else ordered.to_numpy(np.float64).tolist()
 
 
 def ticket_of(text: str) -> int | str:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from evenhand.errors import ArgumentError, ContextError, TicketError, wanted
+from evenhand.frames import rows_frame
 from evenhand.studies.limits import check_pairs
 
 __all__ = [
@@ -21,7 +22,8 @@ __all__ = [
 
 Scalar = int | float | str
 Values = Scalar | list[Scalar | list[Scalar | list[Scalar]]]
-Contexts = list[list[int | float]]
+Cell = int | float | str | bool
+Contexts = list[list[int | float]] | list[dict[str, Cell]] | dict[str, Cell]
 Groups = list[str | int] | dict[str, str | int]
 Pairs = Annotated[
     Values, WithJsonSchema({"type": "array", "items": {"type": "array", "items": {"type": "integer"}}})
@@ -36,7 +38,7 @@ Ticket = Annotated[
 
 EXPECTED: dict[str, tuple[type[ArgumentError], str]] = {
     "ticket": (TicketError, f"a signed ticket such as {TICKET!r}"),
-    "contexts": (ContextError, "a list of rows of numbers"),
+    "contexts": (ContextError, "a list of rows of numbers, or of objects column -> value"),
     "groups": (ArgumentError, "a list of groups, or an object arm -> group"),
     "available": (ArgumentError, "a list of the labels of arms"),
     "segment": (ArgumentError, "a text or a whole number"),
@@ -100,7 +102,12 @@ class CreateBody(Body):
 class AskBody(Body):
     """One decision, or `count` decisions that see the same contexts."""
 
-    contexts: Contexts | None = Field(default=None, description="What the round shows: a row of numbers for each arm.")
+    contexts: Contexts | None = Field(
+        default=None,
+        description="What the round shows, a row for each arm: numbers, or an object column -> value. A single object "
+        "is a row that all arms share. Text needs a policy with an encoder.",
+        examples=[[[0.1, 2.0], [0.4, 1.0]]],
+    )
     groups: Groups | None = Field(default=None, description="The groups of the arms in this round, where they differ.")
     available: list[Name] | None = Field(
         default=None, description="The arms that are on offer in this round, where not all are.", examples=[["a", "b"]]
@@ -120,6 +127,8 @@ class AskBody(Body):
         """Return what the policy is shown."""
         names = ("contexts", "groups", "available", "segment", "annotator")
         shown = {name: getattr(self, name) for name in names}
+        if isinstance(self.contexts, list) and self.contexts and isinstance(self.contexts[0], dict):
+            shown["contexts"] = rows_frame(self.contexts, "contexts")
         return {name: value for name, value in shown.items() if value is not None}
 
 

@@ -4,7 +4,7 @@ batches."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from sqlalchemy.exc import IntegrityError
@@ -209,9 +209,9 @@ def _operations(study: Study, rows: Sequence[AskBody], key: str | None, actor: s
     return operations
 
 
-def _check_rows(study: Study, contexts: Sequence[Any] | None) -> None:
+def _check_rows(study: Study, contexts: Sequence[Any] | Mapping[str, Any] | None) -> None:
     """Refuse one row for several arms: over HTTP it may be a row that lost the others on its way."""
-    if contexts is None or len(contexts) != 1:
+    if contexts is None or isinstance(contexts, Mapping) or len(contexts) != 1:
         return
     policy = study.bare_policy
     arms = len(policy.arms or ()) if isinstance(policy, KernelPolicy) else 0

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from evenhand.contexts import read_shown
 from evenhand.errors import ArgumentError
+from evenhand.frames import is_frame
+from evenhand.studies.codec import revive
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,17 +72,30 @@ def bandit_frame(study: Study) -> pd.DataFrame:
             "deterministic": told["probabilities"].isna().to_numpy(),
         }
     )
-    shown = [np.array(given["contexts"]) for given in told["given"] if "contexts" in given]
+    read = partial(_numbers, policy=study.bare_policy, labels=labels)
+    shown = [read(given["contexts"]) for given in told["given"] if "contexts" in given]
     erased = sum("erased" in given for given in told["given"])
     if len(shown) + erased == len(told) and shown and len({one.shape for one in shown}) == 1:
         nothing = np.full(shown[0].shape, np.nan)
-        shown = [np.array(given.get("contexts", nothing)) for given in told["given"]]
+        shown = [read(given["contexts"]) if "contexts" in given else nothing for given in told["given"]]
         rows, features = shown[0].shape
         names = labels if len(labels) == rows else range(rows)
         columns = [f"context_{name}_{feature}" for name in names for feature in range(features)]
         contexts = pd.DataFrame(np.stack(shown).reshape(len(shown), -1), columns=columns)
         feedback = pd.concat([feedback, contexts], axis=1)
     return feedback
+
+
+def _numbers(logged: Any, policy: Any, labels: list[Any]) -> Any:
+    """Return logged contexts as the numbers that the policy saw; one row for all arms becomes a row an arm."""
+    contexts = revive(logged)
+    named = is_frame(contexts) or isinstance(contexts, Mapping)
+    if not hasattr(policy, "encoder") or not (named or np.ndim(contexts) == 1):
+        return np.array(contexts)
+    arms = labels[: len(contexts)] if is_frame(contexts) and len(contexts) > 1 else labels
+    return read_shown(
+        contexts, arms, columns=policy.context_columns, dimension=policy.dimension, encoder=policy.encoder
+    )[0]
 
 
 def bandit_feedback(study: Study) -> dict[str, Any]:

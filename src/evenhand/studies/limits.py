@@ -10,7 +10,7 @@ from evenhand import registry
 from evenhand.errors import ArgumentError, wanted
 from evenhand.traits import traits_of
 
-__all__ = ["check_pairs", "check_shown", "check_sizes"]
+__all__ = ["check_encoded", "check_pairs", "check_shown", "check_sizes"]
 
 MOST_ARMS = 1_000
 MOST_CANDIDATES = 100
@@ -52,6 +52,21 @@ def check_sizes(name: str, arguments: dict[str, Any]) -> None:
     _most("budget", _count(arguments.get("budget")), LARGEST_BUDGET)
 
 
+def check_encoded(policy: Any) -> None:
+    """Refuse an encoder whose numbers would need too much of a server's memory.
+
+    Raises
+    ------
+    ArgumentError
+        If it makes too many numbers of a row.
+    """
+    _most(
+        "encoder: arms by the square of its numbers",
+        len(policy.arms or ()) * len(policy.encoder.names) ** 2,
+        LARGEST_FIT,
+    )
+
+
 def check_shown(name: str, asks: Iterable[dict[str, Any]]) -> None:
     """Refuse contexts for which a policy would need much time or memory, or the log much space.
 
@@ -68,15 +83,15 @@ def check_shown(name: str, asks: Iterable[dict[str, Any]]) -> None:
     work, numbers, pairs = traits_of(registry.get(name).cls).work, 0, 0
     for shown in asks:
         contexts = shown.get("contexts")
-        if not contexts:
+        if contexts is None or not len(contexts):
             continue
-        rows, own = len(contexts), sum(map(len, contexts))
+        rows, own, features = _shape(contexts)
         _most("contexts: numbers in one decision", own, MOST_SHOWN)
         if work == "pairs":
             _most("contexts: individuals", rows, MOST_INDIVIDUALS)
             pairs += rows * rows
         if work == "squares":
-            _most("contexts: arms by the square of their features", rows * len(contexts[0]) ** 2, LARGEST_FIT)
+            _most("contexts: arms by the square of their features", rows * features**2, LARGEST_FIT)
         numbers += own
     _most("contexts: numbers in one request", numbers, MOST_TOGETHER)
     _most("contexts: pairs of individuals in one request", pairs, MOST_TOGETHER)
@@ -92,6 +107,16 @@ def check_pairs(told: dict[str, Any]) -> None:
     """
     for name in ("violations", "acceptable"):
         _most(f"{name}: pairs", _count(told.get(name)), MOST_PAIRS)
+
+
+def _shape(contexts: Any) -> tuple[int, int, int]:
+    """Return the rows, cells and columns of contexts: a list of rows, a data frame, or a dict for one row."""
+    if isinstance(contexts, dict):
+        return 1, len(contexts), len(contexts)
+    if hasattr(contexts, "shape"):
+        rows, features = contexts.shape
+        return rows, rows * features, features
+    return len(contexts), sum(map(len, contexts)), len(contexts[0])
 
 
 def _count(value: Any) -> int:

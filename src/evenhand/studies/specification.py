@@ -19,7 +19,7 @@ import numpy as np
 
 from evenhand import registry
 from evenhand.errors import ArgumentError, EvenhandError, nearest, wanted
-from evenhand.studies.limits import check_sizes
+from evenhand.studies.limits import check_encoded, check_sizes
 
 __all__ = ["build", "policy_from", "relabelled"]
 
@@ -57,7 +57,8 @@ def policy_from(spec: Any, *, bounded: bool = True) -> Any:
         object (`learner`, `inner`; `metric`, `model`) is its name or an object likewise, with `policy` or `part`. The
         `problem` of a search is {"model": {"states", "parents", "tables"}, "intervene", "sensitive", "outcome",
         "candidates", "values"}; a candidate that is null has the model's own table. Beside `shares`, `sets` lists
-        shares of sets of arms: [{"arms": ["a", "b"], "share": 0.5}].
+        shares of sets of arms: [{"arms": ["a", "b"], "share": 0.5}]. `encoder` says how a policy reads contexts with
+        text: {"columns": {"weather": ["sun", "rain"], "hour": null}}, the arguments of `eh.Encoder`.
     bounded : refuse sizes that would need much memory; keep it on for data that comes over a network.
 
     Raises
@@ -96,6 +97,7 @@ def _made(spec: Any, kind: registry.Kind, where: str, depth: int, bounded: bool)
         raise ArgumentError(wanted(where or "policy", "what plain data can describe", entry.name, f"{why}: use Python"))
     given = {name: value for name, value in spec.items() if name != kind}
     sets = given.pop("sets", None) if "shares" in given else None
+    encoder = given.pop("encoder", None) if hasattr(entry.cls, "encode_with") else None
     arguments = _arguments(entry, given, where, depth, bounded)
     if bounded:
         check_sizes(entry.name, arguments)
@@ -106,7 +108,14 @@ def _made(spec: Any, kind: registry.Kind, where: str, depth: int, bounded: bool)
             arguments[name] = relabelled(arguments[name], arguments.get(labels) or numbered)
     if sets is not None:
         arguments["shares"] = _with_sets(arguments["shares"], sets, f"{where}.sets" if where else "sets")
-    return _called(entry.name, entry.cls, arguments)
+    made = _called(entry.name, entry.cls, arguments)
+    if encoder is not None:
+        own = f"{where}.encoder" if where else "encoder"
+        described = {"part": "learners/encoder", **_parts(encoder, own, ("columns", "unseen"), optional=("unseen",))}
+        made.encode_with(_made(described, "part", own, depth, bounded))
+        if bounded:
+            check_encoded(made)
+    return made
 
 
 def _arguments(entry: registry.Entry, given: dict[str, Any], where: str, depth: int, bounded: bool) -> dict[str, Any]:

@@ -164,10 +164,27 @@ function probabilities({ probabilities: p, index }, state) {
   );
 }
 
+/** The contexts of a decision as names of columns and rows of cells: rows of numbers, a table, or one row by names. */
+function columnsOf(contexts) {
+  if (Array.isArray(contexts)) {
+    if (!contexts.every(Array.isArray)) return null;
+    return { names: (contexts[0] ?? []).map((_, k) => `x${k + 1}`), cells: contexts };
+  }
+  if (!contexts || typeof contexts !== "object") return null;
+  const columns = Object.entries(contexts.$table ?? contexts).map(([name, cells]) => [name, [cells].flat()]);
+  const cells = (columns[0]?.[1] ?? []).map((_, i) => columns.map(([, column]) => column[i]));
+  return { names: columns.map(([name]) => name), cells };
+}
+
 function given(given, state) {
-  const contexts = given?.contexts;
-  if (!Array.isArray(contexts) || !contexts.every(Array.isArray)) return null;
-  const rows = contexts.map((values, i) => ({ label: state.arms[i]?.label ?? i, values, i }));
+  const contexts = columnsOf(given?.contexts);
+  if (!contexts) return null;
+  const shared = contexts.cells.length === 1 && state.arms.length > 1;
+  const rows = contexts.cells.map((values, i) => ({
+    label: shared ? "all arms" : (state.arms[i]?.label ?? i),
+    values,
+    i,
+  }));
   return el(
     "div",
     {},
@@ -179,10 +196,10 @@ function given(given, state) {
       hidden: true,
       columns: [
         { name: "Arm", head: true, cell: ({ label }) => named(label) },
-        ...(contexts[0] ?? []).map((_, k) => ({
-          name: `x${k + 1}`,
-          number: true,
-          cell: ({ values }) => number(values[k]),
+        ...contexts.names.map((name, k) => ({
+          name,
+          number: contexts.cells.every((values) => typeof values[k] === "number"),
+          cell: ({ values }) => (typeof values[k] === "number" ? number(values[k]) : String(values[k])),
         })),
       ],
     }),
