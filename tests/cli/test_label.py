@@ -42,6 +42,18 @@ def test_a_day_at_the_shell(patients):
     assert sum(row["rejected"] for row in told["progress"]) == 1
 
 
+def test_labels_are_read_from_a_table_of_any_form(patients):
+    assert call("patients.csv", *OPTIONS, "--seed", "1", "--items", 4, "--tasks", "tasks.csv").exit_code == 0
+    labels = pd.read_csv("tasks.csv").assign(label=["low", "high", None, "low"], rejected=[None, None, "yes", None])
+    labels.to_csv("labels.csv", index=False, sep=";", encoding="utf-16")
+    read = call("patients.csv", *OPTIONS, "--read", "labels.csv")
+    assert "3 labels read, 1 items rejected, 0 left open" in read.output
+    assert call("patients.csv", *OPTIONS, "--items", 4, "--tasks", "tasks.csv").exit_code == 0
+    labels = pd.read_csv("tasks.csv").assign(label="low")
+    labels.to_parquet("labels.parquet")
+    assert "4 labels read" in call("patients.csv", *OPTIONS, "--read", "labels.parquet").output
+
+
 def test_a_day_through_files(patients):
     out = call("patients.csv", *OPTIONS, "--seed", "1", "--items", 30, "--tasks", "tasks.csv")
     assert out.exit_code == 0, out.output

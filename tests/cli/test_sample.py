@@ -8,7 +8,7 @@ import pytest
 
 import evenhand as eh
 from evenhand.errors import ArgumentError, TableError
-from tests.cli.shell import answer, refused
+from tests.cli.shell import answer, call, refused
 
 N = 120
 RNG = np.random.default_rng(0)
@@ -24,6 +24,45 @@ def sampled(tmp_path, frame, *options, budget=40):
 
 def written(tmp_path):
     return sorted(path.name for path in (tmp_path / "out").iterdir())
+
+
+HOLES = POOL.assign(job=["a", "b", None] * 40).astype({"x": float, "y": "Int64"})
+HOLES.loc[0:9, "x"], HOLES.loc[9:10, "g"], HOLES.loc[11, "y"] = np.nan, None, pd.NA
+
+
+@pytest.mark.parametrize(
+    ("how", "rows", "said"),
+    [
+        ("drop", 72, "left out 48 of 120 rows with an empty cell ('g' 2, 'y' 1, 'x' 10, 'job' 40)"),
+        (
+            "fill",
+            117,
+            "left out 3 of 120 rows with an empty cell ('g' 2, 'y' 1); filled 50 empty cells ('x' 10, 'job' 40)",
+        ),
+    ],
+)
+def test_rows_with_empty_cells_are_left_out_or_filled_as_asked(tmp_path, how, rows, said):
+    HOLES.to_csv(tmp_path / "pool.csv", index=False)
+    usual = ["--group", "g", "--label", "y", "--budget", "1000", "--seed", 1, "--out", tmp_path / "out", "--empty", how]
+    result = call("sample", tmp_path / "pool.csv", *usual)
+    assert f"Empty cells: {said}\n" in result.stderr
+    chosen = pd.read_csv(tmp_path / "out" / "rows.csv")
+    assert len(chosen) == rows
+    full = HOLES.dropna(subset=["g", "y"] if how == "fill" else None)
+    assert sorted(chosen["row"]) == full.index.tolist()
+    assert set(chosen["job"]) == ({"a", "b", "empty"} if how == "fill" else {"a", "b"})
+    assert (chosen.set_index("row")["x"].reindex(range(9)).dropna() == full["x"].median()).all()
+
+
+def test_empty_cells_are_refused_with_the_way_out(tmp_path):
+    HOLES.to_csv(tmp_path / "pool.csv", index=False)
+    usual = ["sample", tmp_path / "pool.csv", "--group", "g", "--label", "y", "--budget", 20, "--out", tmp_path / "out"]
+    refused(TableError, "column 'g', row 10: the cell is empty; fill it or drop the row, or pass --empty drop", *usual)
+    refused(ArgumentError, "--empty: wanted one of ['refuse', 'drop', 'fill'], got 'keep'", *usual, "--empty", "keep")
+    HOLES.assign(x=np.nan).to_csv(tmp_path / "pool.csv", index=False)
+    refused(TableError, "no row is left", *usual, "--empty", "drop")
+    refused(TableError, "column 'x': every cell is empty; leave it out of --features", *usual, "--empty", "fill")
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_group_of_one_row_ends_with_all_files_and_a_note(tmp_path):

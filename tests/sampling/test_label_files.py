@@ -3,9 +3,14 @@
 import csv
 import json
 
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 from evenhand import errors
+from evenhand.sampling import LabelQueue
 from tests.sampling.test_label_queue import TRUE, made
 
 
@@ -49,6 +54,44 @@ def test_rejected_and_empty_labels(tmp_path):
     lines = tmp_path / "labels.jsonl"
     lines.write_text(json.dumps({"id": two, "answer": "ignore"}) + "\n" + json.dumps({"id": two, "answer": "reject"}))
     assert queue.read_labels(lines) == {"told": 0, "rejected": 1, "left": 1}
+
+
+def test_an_item_that_one_of_two_annotators_rejects_is_rejected(tmp_path):
+    features = np.random.default_rng(0).normal(size=(20, 2))
+    queue = LabelQueue([f"item {i}" for i in range(20)], features, groups=["u", "v"] * 10, annotators=2, seed=1)
+    one, two, three = queue.ask(3, annotator="ann")
+    assert queue.ask(3, annotator="bob") == [one, two, three]
+    rows = [
+        (one, "", "ann", 1),
+        (one, "cat", "bob", ""),
+        (two, "", "ann", 1),
+        (two, "", "bob", 1),
+        (three, "cat", "ann", ""),
+    ]
+    frame = pd.DataFrame(rows, columns=["id", "label", "annotator", "rejected"])
+    frame.to_csv(tmp_path / "labels.csv", index=False)
+    assert queue.read_labels(tmp_path / "labels.csv") == {"told": 2, "rejected": 2, "left": 0}
+    assert queue.progress.sum()["rejected"] == 2
+    assert queue.annotations[["id", "annotator"]].to_numpy().tolist()[-1] == [three, "ann"]
+
+
+@pytest.mark.parametrize("labels", [["cat", "dog", "cow"], ["cat", "dog", 3], ["cat", "1"]], ids=str)
+def test_labels_that_do_not_fit_together_are_refused_and_nothing_is_told(labels):
+    queue = made()
+    rows = pd.DataFrame({"id": queue.ask(len(labels)), "label": labels})
+    with pytest.raises(errors.ArgumentError, match=r"labels (among|of one type)"):
+        queue.read_labels(rows)
+    assert queue.annotations.empty
+
+
+@pytest.mark.parametrize("convert", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_labels_come_as_a_data_frame(convert):
+    queue = made()
+    one, two, three = queue.ask(3)
+    frame = convert({"id": [one, two, three], "label": [1, 0, None], "rejected": [False, False, True]})
+    assert queue.read_labels(frame) == {"told": 2, "rejected": 1, "left": 0}
+    with pytest.raises(errors.TableError, match="labels: wanted the columns id and label"):
+        queue.read_labels(convert({"id": [one]}))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from evenhand.cli.options import JSON
+from evenhand.cli.options import EMPTY, JSON
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,9 +35,13 @@ def label(
         Path | None, typer.Option(help="Show nothing; write the next items to this .csv, .jsonl or .json file.")
     ] = None,
     read: Annotated[
-        Path | None, typer.Option(help="Show nothing; read labels from this .csv, .jsonl or .json file.")
+        Path | None,
+        typer.Option(
+            help="Show nothing; read labels from this table, or from a .jsonl or .json file of a labelling tool."
+        ),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Write all labels so far to this CSV file.")] = None,
+    empty: EMPTY = "refuse",
     seed: Annotated[int | None, typer.Option(help="The seed of a new queue; by default drawn.")] = None,
     json: JSON = False,
 ) -> None:
@@ -45,10 +49,11 @@ def label(
 
     Begin and go on with the same command: the queue is kept in --state.
     """
+    from evenhand.cli.empty_cells import without_empty_cells
     from evenhand.cli.inputs import names_of
     from evenhand.cli.label_session import Session
     from evenhand.cli.output import answer, as_json, records, say
-    from evenhand.cli.tables import read_table
+    from evenhand.cli.tables import is_table, read_table, read_texts
     from evenhand.errors import ArgumentError, wanted
     from evenhand.state import save
     from evenhand.tables import write_csv
@@ -58,6 +63,7 @@ def label(
     if len(set(allowed)) < 2:
         raise ArgumentError(wanted("--labels", "at least two labels", labels))
     frame = read_table(table, text=[name for name in (id, group) if name not in columns])
+    frame = without_empty_cells(frame, [id, group], columns, empty)
     queue = _queue(frame, id, group, columns, allowed, shown, state, choice=choice, annotators=annotators, seed=seed)
     if tasks is not None:
         while len(queue.open_items()) < items:
@@ -66,7 +72,8 @@ def label(
         written = queue.write_tasks(tasks)
         answer({"tasks": written}, f"{written} items are in {tasks}; when they are labelled: --read FILE", json)
     elif read is not None:
-        counts = queue.read_labels(read, annotator=annotator)
+        given = read_texts(read) if is_table(str(read)) and not read.name.endswith(".jsonl") else read
+        counts = queue.read_labels(given, annotator=annotator)
         save(queue, state)
         words = f"{counts['told']} labels read, {counts['rejected']} items rejected, {counts['left']} left open"
         answer(counts, words, json)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from evenhand.cli.options import JSON
+from evenhand.cli.options import EMPTY, JSON
 
 if TYPE_CHECKING:
     from evenhand.sampling import Collected, Sampler, TablePool
@@ -39,6 +39,7 @@ def sample(
     multiclass: Annotated[
         bool, typer.Option("--multiclass", help="Take more than two labels, with scikit-learn's logistic regression.")
     ] = False,
+    empty: EMPTY = "refuse",
     seed: Annotated[int | None, typer.Option(help="The seed; by default drawn and reported.")] = None,
     out: Annotated[Path, typer.Option(help="Folder for the rows, the mixture and the picture.")] = Path("out/sample"),
     json: JSON = False,
@@ -46,6 +47,7 @@ def sample(
     """Choose training rows from a pool so that the risk of the worst-off group is low."""
     from functools import partial
 
+    from evenhand.cli.empty_cells import without_empty_cells
     from evenhand.cli.inputs import named_shares, names_of
     from evenhand.cli.output import as_json, draw, folder, records, say
     from evenhand.cli.tables import read_table
@@ -56,6 +58,9 @@ def sample(
 
     columns, groups = names_of(features) or None, names_of(group)
     frame = read_table(pool, text=[name for name in groups if name not in (columns or ())])
+    needed = [*groups, label]
+    others = columns or [name for name in frame.columns if name not in needed]
+    frame = without_empty_cells(frame, needed, others, empty)
     world = TablePool(frame, group=groups, label=label, features=columns)
     _checked_groups(world)
     prices = named_shares(costs, "--costs") if costs else None

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from evenhand.errors import ArgumentError, TableError, UnknownTicketError, wanted
+from evenhand.frames import as_pandas, is_frame
 from evenhand.protocol import Label
 
 __all__ = ["LEFT_OPEN", "read_labels", "write_tasks"]
@@ -36,10 +37,10 @@ def write_tasks(path: Path, tasks: list[tuple[Label, Label, str]]) -> int:
     return len(tasks)
 
 
-def read_labels(path: Path, items: dict[str, Label]) -> list[Row]:
+def read_labels(source: Any, items: dict[str, Label]) -> list[Row]:
     """Return (id, label, annotator) of every line: None rejects the item, `LEFT_OPEN` leaves it open.
 
-    `items` finds an id by its text, as CSV files hold text alone.
+    `source` is a file or a data frame. `items` finds an id by its text, as CSV files hold text alone.
 
     Raises
     ------
@@ -48,6 +49,9 @@ def read_labels(path: Path, items: dict[str, Label]) -> list[Row]:
     UnknownTicketError
         If no item has an id.
     """
+    if is_frame(source):
+        return _of_items(_from_frame(source), "labels", items)
+    path = Path(source)
     readers = {".csv": _from_csv, ".jsonl": _from_lines, ".json": _from_label_studio}
     if path.suffix not in readers:
         raise ArgumentError(wanted("path", "a file that ends in .csv, .jsonl or .json", str(path)))
@@ -55,20 +59,33 @@ def read_labels(path: Path, items: dict[str, Label]) -> list[Row]:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise TableError(f"{path}: cannot be read: {error}") from error
+    return _of_items(readers[path.suffix](text, path), path.name, items)
+
+
+def _of_items(lines: Iterable[tuple[Any, Any, Any]], name: str, items: dict[str, Label]) -> list[Row]:
     rows: list[Row] = []
-    for place, (given, label, annotator) in enumerate(readers[path.suffix](text, path), 1):
+    for place, (given, label, annotator) in enumerate(lines, 1):
         item = items.get(str(given))
         if item is None:
-            raise UnknownTicketError(wanted(f"{path.name}, label {place}", "the id of an item of this queue", given))
+            raise UnknownTicketError(wanted(f"{name}, label {place}", "the id of an item of this queue", given))
         rows.append((item, label, str(annotator) if annotator not in (None, "") else None))
     return rows
 
 
 def _from_csv(text: str, path: Path) -> Iterable[tuple[Any, Any, Any]]:
     lines = csv.DictReader(text.splitlines())
-    missing = [name for name in ("id", "label") if name not in (lines.fieldnames or ())]
-    if missing:
-        raise TableError(wanted(path.name, "the columns id and label", list(lines.fieldnames or ())))
+    return _from_table(lines, lines.fieldnames or (), path.name)
+
+
+def _from_frame(frame: Any) -> Iterable[tuple[Any, Any, Any]]:
+    table = as_pandas(frame, "labels")
+    cells = table.astype(object).where(table.notna(), None)
+    return _from_table(cells.to_dict("records"), list(table.columns), "labels")
+
+
+def _from_table(lines: Iterable[dict[Any, Any]], columns: Sequence[Any], name: str) -> Iterable[tuple[Any, Any, Any]]:
+    if not {"id", "label"} <= set(columns):
+        raise TableError(wanted(name, "the columns id and label", list(columns)))
     for line in lines:
         rejected = str(line.get("rejected") or "").strip().lower() in ("1", "true", "yes")
         yield line["id"], None if rejected else _label(line["label"]), line.get("annotator")

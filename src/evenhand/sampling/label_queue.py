@@ -251,11 +251,12 @@ class LabelQueue(Conversation):
         return write_tasks(Path(path), [(self.ids[p], self._group(p), texts[p]) for p in positions])
 
     @locked
-    def read_labels(self, path: str | Path, *, annotator: str | None = None) -> dict[str, int]:
+    def read_labels(self, path: Any, *, annotator: str | None = None) -> dict[str, int]:
         """Tell the labels in a labelling tool's file; return how many were told, rejected and left open.
 
-        A CSV file has the columns `id`, `label`, and `annotator` if several people labelled; an empty label leaves the
-        item open, and a column `rejected` may be true. JSON lines hold `{"id", "label", "answer"}` as Prodigy writes
+        A CSV file, or a data frame in place of the path, has the columns `id`, `label`, and `annotator` if several
+        people labelled; an empty label leaves the item open, and a column `rejected` may be true. An item that one of
+        them rejects is rejected. JSON lines hold `{"id", "label", "answer"}` as Prodigy writes
         them, and a JSON file is Label Studio's export with one choice an annotation. Nothing is told if any line is
         wrong.
 
@@ -264,18 +265,20 @@ class LabelQueue(Conversation):
         ArgumentError, UnknownTicketError
             If the file has another form, names an item that is not open, or a label is outside the classes.
         """
-        rows = read_labels(Path(path), {str(one): one for one in self.ids})
+        rows = read_labels(path, {str(one): one for one in self.ids})
         told = [(one, label, who or _name(annotator)) for one, label, who in rows if label is not LEFT_OPEN]
         if len({(one, who) for one, _, who in told}) < len(told):
-            raise ArgumentError(wanted("path", "each item once for each annotator", str(path)))
-        for one, label, who in told:
+            raise ArgumentError(wanted("path", "each item once for each annotator", "an item twice"))
+        for one, _, who in told:
             self._found(one, who)
-            if label is not None:
-                self.sampler.checked_label(label)
-        for one, label, who in told:
+        labelled = [row for row in told if row[1] is not None]
+        self.sampler.checked_labels([label for _, label, _ in labelled])
+        rejected = {one: who for one, label, who in told if label is None}
+        for one, label, who in labelled:
             self.tell(one, label, annotator=who)
-        rejected = sum(label is None for _, label, _ in told)
-        return {"told": len(told) - rejected, "rejected": rejected, "left": len(rows) - len(told)}
+        for one, who in rejected.items():
+            self.tell(one, None, annotator=who)
+        return {"told": len(labelled), "rejected": len(rejected), "left": len(rows) - len(told)}
 
     @locked
     def open_items(self, *, annotator: str | None = None) -> list[Label]:

@@ -232,7 +232,11 @@ class Sampler(Drawing):
         ArgumentError
             If it is no text or whole number, or outside the classes.
         """
-        return self._trainer.examples.classes.checked([label], 1)[0]
+        return self.checked_labels([label])[0]
+
+    def checked_labels(self, labels: list[Any]) -> list[Label]:
+        """Return labels as the model keeps them, if all of them together fit its classes; see `checked_label`."""
+        return self._trainer.examples.classes.checked(labels, len(labels))
 
     @locked
     def relabel(self, part: str, row: int, label: Label) -> None:
