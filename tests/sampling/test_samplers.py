@@ -28,6 +28,7 @@ from evenhand.sampling import (
     SyntheticModel1,
     UniformSampler,
     mann_kendall,
+    rademacher_deviation,
     vc_deviation,
 )
 from evenhand.sampling.bounds import theory_bounds
@@ -82,6 +83,23 @@ def test_mann_kendall_is_its_definition(values):
     assert score == expected
     assert variance == pytest.approx(spread)
     assert z == pytest.approx(expected / spread**0.5 if spread > 0 else 0.0)
+
+
+@pytest.mark.parametrize("values", [["a"], None, [[1, 2], [3, 4]], [1.0, np.nan], "12", 3], ids=str)
+def test_a_series_without_an_order_has_no_trend(values):
+    with pytest.raises(ArgumentError, match="values: wanted a list of numbers, in the order of time"):
+        mann_kendall(values)
+
+
+def test_deviations_refuse_what_is_no_number():
+    for bad in ("x", np.array([1, 5]), np.nan, None):
+        with pytest.raises(ArgumentError, match="n: wanted a finite number, got"):
+            vc_deviation(bad, dimension=3)
+        with pytest.raises(ArgumentError, match="n: wanted a finite number, got"):
+            rademacher_deviation(bad, complexity=0.1)
+    with pytest.raises(ArgumentError, match="complexity: wanted a finite number >= 0"):
+        rademacher_deviation(10, complexity=-1)
+    assert rademacher_deviation(0.1, complexity=0.1, delta=1) == np.inf
 
 
 def test_theory_bound_is_equation_4():

@@ -117,6 +117,9 @@ class Sensitivity:
             frames.append(frame.assign(strength=strength, candidate=list(self.question.candidates)))
         return pd.concat(frames, ignore_index=True)
 
+    def __repr__(self) -> str:
+        return f"Sensitivity: {self}"
+
     def __str__(self) -> str:
         kind = f"an unobserved cause of {self.between[0]} and {self.between[1]}"
         answer = "No candidate is fair" if self.answer is None else f"The best fair candidate is {self.answer!r}"

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.arguments import as_floats
+from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels import sampling
 from evenhand.kernels.compose import entry
 from evenhand.sampling.problem import checked_number, checked_whole
@@ -32,9 +34,16 @@ def mann_kendall(values: Any) -> tuple[int, float, float]:
     >>> mann_kendall([0.5, 0.5, 0.5])
     (0, 0.0, 0.0)
 
+    Raises
+    ------
+    ArgumentError
+        If the series is no list of numbers, or holds not-a-number, which has no order.
+
     Source: Mann (1945), Kendall (1975); Shekhar, Fields, Ghavamzadeh, Javidi (2021), Section 4.
     """
-    series = np.ascontiguousarray(values, dtype=np.float64)
+    series = as_floats(values)
+    if series is None or series.ndim != 1 or np.isnan(series).any():
+        raise ArgumentError(wanted("values", "a list of numbers, in the order of time", values))
     score, variance = entry(sampling.mann_kendall)(series, len(series))
     return int(score), float(variance), score / math.sqrt(variance) if variance > 0 else 0.0
 
@@ -54,7 +63,7 @@ def vc_deviation(n: float, *, dimension: float, groups: int = 2, delta: float = 
     Raises
     ------
     ArgumentError
-        If `dimension`, `groups` or `delta` is out of range.
+        If `n` is no number, or `dimension`, `groups` or `delta` is out of range.
 
     Examples
     --------
@@ -63,7 +72,7 @@ def vc_deviation(n: float, *, dimension: float, groups: int = 2, delta: float = 
 
     Source: Shekhar, Fields, Ghavamzadeh, Javidi (2021), Lemma 1. The printed form turns imaginary where 2n < d.
     """
-    d = checked_number("dimension", dimension, 1.0)
+    n, d = checked_number("n", n, -math.inf), checked_number("dimension", dimension, 1.0)
     m = checked_whole("groups", groups, 1)
     failure = checked_number("delta", delta, 1e-300, high=1.0)
     if n <= 0 or 2 * n < d:
@@ -80,10 +89,16 @@ def rademacher_deviation(n: float, *, complexity: float, groups: int = 2, delta:
     --------
     >>> round(rademacher_deviation(1000, complexity=0.05, groups=2, delta=0.1), 3)
     0.234
+
+    Raises
+    ------
+    ArgumentError
+        If `n` is no number, or `complexity`, `groups` or `delta` is out of range.
     """
+    n, complexity = checked_number("n", n, -math.inf), checked_number("complexity", complexity, 0.0)
     m = checked_whole("groups", groups, 1)
     failure = checked_number("delta", delta, 1e-300, high=1.0)
-    return math.inf if n <= 0 else 2 * complexity + math.sqrt(math.log(n * n * math.pi**2 * m / (3 * failure)) / n)
+    return math.inf if n < 1 else 2 * complexity + math.sqrt(math.log(n * n * math.pi**2 * m / (3 * failure)) / n)
 
 
 def theory_bounds(

@@ -99,6 +99,7 @@ def checked_number(name: str, value: Any, low: float, *, high: float = math.inf,
     if low <= number <= high and math.isfinite(number):
         return number
     inside = f"a finite number >= {low:g}" if math.isinf(high) else f"a number in [{low:g}, {high:g}]"
+    inside = "a finite number" if math.isinf(low) else inside
     raise ArgumentError(wanted(name, inside, value, mend))
 
 

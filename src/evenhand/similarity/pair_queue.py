@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -12,6 +12,7 @@ from evenhand import saved
 from evenhand.arguments import array, is_whole, real, whole
 from evenhand.conversation import Conversation, locked
 from evenhand.errors import ArgumentError, ExhaustedError, UnknownTicketError, wanted
+from evenhand.frames import is_frame
 from evenhand.registry import register
 from evenhand.rng import Seed, child, draw_seed, generator
 from evenhand.similarity.auditors import checked_auditor
@@ -51,7 +52,8 @@ class PairQueue(Conversation):
     ----------
     features : what describes each person (n, d); centred and scaled, so that the longest row has length 1.
     rewards : what each person brings (n,).
-    people : what is shown of each person, a dict a person, each with the same names; by default the features.
+    people : what is shown of each person, a data frame or a dict a person, each with the same names; by default the
+        features, under their names where they are a data frame.
     individuals : how many people a round shows.
     auditors : how many auditors answer each question.
     errors : the share of answers that may be wrong; 0 trusts all until two contradict each other.
@@ -80,7 +82,7 @@ class PairQueue(Conversation):
         features: ArrayLike,
         rewards: ArrayLike,
         *,
-        people: Sequence[Mapping[str, Any]] | None = None,
+        people: Any = None,
         individuals: int = 4,
         auditors: int = 1,
         errors: float = 0.0,
@@ -92,7 +94,8 @@ class PairQueue(Conversation):
         self.rewards = array("rewards", rewards, f"{n} numbers, one a person", dimensions=1, largest=LARGEST_REWARD)
         if n < 2 or self.rewards.size != n:
             raise ArgumentError(wanted("rewards", f"{max(n, 2)} numbers, one a person", self.rewards.size))
-        self.people = checked_people(people, self.features)
+        shown = features if people is None and is_frame(features) else people
+        self.people = checked_people(shown, self.features)
         self.individuals = whole("individuals", individuals, low=2, high=n)
         self.auditors = whole("auditors", auditors, low=1)
         self.errors = real("errors", errors, low=0, below=0.5)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.errors import ArgumentError, wanted
+from evenhand.frames import as_pandas, is_frame
 
 __all__ = ["PairTask", "checked_people"]
 
@@ -45,6 +46,7 @@ def checked_people(people: Any, features: NDArray[np.float64]) -> list[dict[str,
     """Return what is shown of each person, as texts."""
     if people is None:
         return [{f"feature {a}": f"{value:g}" for a, value in enumerate(row)} for row in features]
+    people = as_pandas(people, "people").to_dict("records") if is_frame(people) else people
     told = list(people) if isinstance(people, (list, tuple)) else []
     if len(told) != len(features) or not all(isinstance(one, Mapping) and one for one in told):
         raise ArgumentError(wanted("people", f"{len(features)} dicts of what is shown, one a person", people))
