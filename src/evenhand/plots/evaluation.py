@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evenhand.plots.axes import axes_of
+from evenhand.plots.inputs import check_finding
 from evenhand.plots.style import DASHED, bars, finish, log_counts, looks, name_arms, style
 
 if TYPE_CHECKING:
@@ -24,8 +25,9 @@ def plot_evaluation(
     ax: Axes | None = None,
 ) -> Axes:
     """Draw the value and its interval over the rows of the log, of one policy or of several, and the value wanted."""
-    axes = axes_of(ax, axes)
     several = getattr(found, "evaluations", None) or {"": found}
+    check_finding("found", next(iter(several.values())), "curve", "what eh.evaluate returns")
+    axes = axes_of(ax, axes)
     first = next(iter(several.values()))
     with style():
         ceiling = 2.5 * max(max(each.high, each.value) for each in several.values())
@@ -57,6 +59,7 @@ def _from_where_something_is_known(axes: Axes, curves: list[pd.DataFrame], ceili
 
 def plot_overlap(found: Evaluation, axes: Axes | None = None, *, ax: Axes | None = None) -> Axes:
     """Draw each arm's share of the log beside its probability under the policy."""
+    check_finding("found", found, "weights", "what eh.evaluate returns for one policy")
     axes = axes_of(ax, axes)
     weights = found.weights
     with style():

@@ -9,6 +9,7 @@ import numpy as np
 
 from evenhand.labels import label_texts
 from evenhand.plots.axes import axes_of
+from evenhand.plots.inputs import check_history, checked_table
 from evenhand.plots.style import DASHED, SHADES, bars, curve, finish, looks, name_arms, plain, style
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ def plot_bias(table: pd.DataFrame, axes: Axes | None = None, *, ax: Axes | None 
     ----------
     table : what `GroupFairTopInterval.bias` returns.
     """
+    columns = ("group", "feature", "bias", "low", "high", "reference")
+    table = checked_table("table", table, columns, "what the policy's bias() returns")
     axes = axes_of(ax, axes)
     groups, features = list(dict.fromkeys(table["group"])), list(dict.fromkeys(table["feature"]))
     with style():
@@ -54,6 +57,7 @@ def plot_bias(table: pd.DataFrame, axes: Axes | None = None, *, ax: Axes | None 
 
 def plot_group_share(history: xr.Dataset, axes: Axes | None = None, *, ax: Axes | None = None) -> Axes:
     """Draw each group's share of the pulls at the end beside its share of the arms: mean over replications."""
+    check_history(history, "group_share", "arm_share")
     axes = axes_of(ax, axes)
     last = history.isel(round=-1)
     shares = {str(n): last.group_share.sel(policy=n).mean("replication").values for n in history.policy.values}

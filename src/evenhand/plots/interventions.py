@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from evenhand.arguments import real
 from evenhand.plots.axes import axes_of, panels_of
+from evenhand.plots.inputs import check_finding
 from evenhand.plots.style import DASHED, SHADES, finish, looks, place_legend, style
 
 if TYPE_CHECKING:
@@ -31,8 +33,8 @@ VERDICTS = {
 def plot_outcomes(recommendation: Recommendation, axes: Axes | None = None, *, ax: Axes | None = None) -> Axes:
     """Draw the estimated outcome of every candidate with its interval; marks tell who was certified and who was
     dropped."""
+    table = _table(recommendation)
     axes = axes_of(ax, axes)
-    table = recommendation.table
     with style():
         _marks(axes, table, table["outcome"], table["outcome_low"], table["outcome_high"], 0.0)
         _candidates(axes, recommendation)
@@ -45,8 +47,8 @@ def plot_gaps(
 ) -> Axes:
     """Draw the counterfactual gaps of every candidate with their intervals and the band of tolerance, one row a pair
     of values."""
+    table, tolerance = _table(recommendation), real("tolerance", tolerance, above=0)
     axes = axes_of(ax, axes)
-    table = recommendation.table
     gaps = [name for name in table.columns if name.startswith("gap[")]
     with style():
         axes.axvspan(-tolerance, tolerance, color="#dddddd", zorder=0)
@@ -71,7 +73,9 @@ def plot_candidates(recommendation: Recommendation, *, tolerance: float, ax: Any
     ----------
     ax : two axes to draw in; without them the picture has a figure of its own.
     """
-    outcomes, gaps = panels_of(ax, 2, width=9.5, height=1.6 + 0.28 * len(recommendation.table))
+    height = 1.6 + 0.28 * len(_table(recommendation))
+    real("tolerance", tolerance, above=0)
+    outcomes, gaps = panels_of(ax, 2, width=9.5, height=height)
     plot_outcomes(recommendation, ax=outcomes)
     plot_gaps(recommendation, tolerance=tolerance, ax=gaps)
     if (same := outcomes.get_legend()) is not None:
@@ -90,6 +94,7 @@ def plot_sensitivity(sensitivity: Sensitivity, *, ax: Any = None) -> Figure:
     ----------
     ax : two axes to draw in; without them the picture has a figure of its own.
     """
+    check_finding("sensitivity", sensitivity, "between", "what problem.sensitivity() returns")
     lead, gap = panels_of(ax, 2, width=9.5, height=4.2)
     curve = sensitivity.curve()
     names = list(dict.fromkeys(curve["candidate"]))
@@ -130,6 +135,12 @@ def plot_errors(
         highest = float(errors["error_high"].max())
         axes.set_ylim(-0.02, min(1.02, 1.1 * highest) if highest > 0 else 1.02)
         return finish(axes, title, "trials", "share of runs")
+
+
+def _table(recommendation: Any) -> pd.DataFrame:
+    check_finding("recommendation", recommendation, "table", "what recommend() or best() returns")
+    table: pd.DataFrame = recommendation.table
+    return table
 
 
 def _marks(axes: Axes, table: Any, middle: Any, low: Any, high: Any, shift: float) -> None:

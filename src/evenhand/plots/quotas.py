@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.plots.axes import axes_of, one_of
+from evenhand.plots.inputs import check_finding, check_history
 from evenhand.plots.style import (
     DASHED,
     HATCHES,
@@ -55,6 +56,7 @@ def plot_regret(
     ax: Axes | None = None,
 ) -> Axes:
     """Draw regret (or `variable="r_regret"`) over time: mean over replications, band of two standard errors."""
+    check_history(history)
     one_of("variable", variable, history.data_vars)
     axes = axes_of(ax, axes)
     with style():
@@ -72,6 +74,7 @@ def plot_regret(
 
 def plot_shares(history: xr.Dataset, axes: Axes | None = None, *, ax: Axes | None = None) -> Axes:
     """Draw each arm's share of the rounds at the end beside its promised share: bars, dots where the bars are many."""
+    check_history(history, "pulls")
     axes = axes_of(ax, axes)
     last = history.isel(round=-1)
     pulls = last.pulls.mean("replication") / float(last["round"])
@@ -91,6 +94,7 @@ def plot_shortfall(
     A dashed line stands where the promise would be broken. Of a shortfall now, each of at most 50 points is the
     largest of a stretch of rounds; how far arms are ahead is cut off.
     """
+    check_history(history, "tolerance")
     one_of("variable", variable, history.data_vars)
     axes = axes_of(ax, axes)
     with style():
@@ -118,6 +122,7 @@ def _stretched(history: xr.Dataset, variable: str) -> xr.Dataset:
 def plot_audit(finding: Audit, axes: Axes | None = None, *, ax: Axes | None = None) -> Axes:
     """Draw the shortfall of the arm furthest behind, round by round, of an audited log, and each promise's first
     breach."""
+    check_finding("finding", finding, "timeline", "what eh.quotas.audit returns")
     axes = axes_of(ax, axes)
     with style():
         axes.plot(finding.timeline["round"], finding.timeline["shortfall"], color=SHADES[0], linewidth=1.4)
@@ -174,6 +179,7 @@ def plot_cost(history: xr.Dataset, axes: Axes | None = None, *, against: Any = N
 
     Without `against` it is the loss against the best of the policies, whatever they promise.
     """
+    check_history(history, "regret")
     names = [str(name) for name in history.policy.values]
     if against is not None:
         one_of("against", against, names)

@@ -10,6 +10,7 @@ import numpy as np
 
 from evenhand.labels import label_texts
 from evenhand.plots.axes import axes_of, panels_of
+from evenhand.plots.inputs import checked_table
 from evenhand.plots.style import DASHED, HATCHES, curve, finish, looks, plain, style
 
 if TYPE_CHECKING:
@@ -112,6 +113,8 @@ def plot_collection(frame: pd.DataFrame, across: Any = None, *, ax: Any = None) 
     ----------
     ax : two axes to draw in, as `across` of older programs; without them the picture has a figure of its own.
     """
+    columns = ("round", "group", "share", "risk")
+    frame = checked_table("frame", frame, columns, "what eh.sampling.collect returns")
     left, right = panels_of(across if ax is None else ax, 2, width=9.5, height=3.6)
     shares = frame.pivot_table(index="round", columns="group", values="share", sort=False)
     risks = frame.pivot_table(index="round", columns="group", values="risk", sort=False)

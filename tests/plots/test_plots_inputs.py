@@ -1,0 +1,68 @@
+"""A picture of something else is refused by name, and nothing is drawn."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+
+import evenhand as eh
+from evenhand.errors import ArgumentError
+from tests.naming import named
+
+WORLD = eh.quotas.BernoulliArms({"a": 0.7, "b": 0.5, "c": 0.4})
+POLICY = eh.quotas.FairUCB({"a": 0.2, "b": 0.3, "c": 0.1})
+WANTED = {
+    "plot_audit": "finding: wanted what eh.quotas.audit returns, got",
+    "plot_bias": "table: wanted what the policy's bias() returns, got",
+    "plot_candidates": "recommendation: wanted what recommend() or best() returns, got",
+    "plot_collection": "frame: wanted what eh.sampling.collect returns, got",
+    "plot_cost": "history: wanted what eh.simulate returns, got",
+    "plot_evaluation": "found: wanted what eh.evaluate returns, got",
+    "plot_gaps": "recommendation: wanted what recommend() or best() returns, got",
+    "plot_group_share": "history: wanted what eh.simulate returns, got",
+    "plot_outcomes": "recommendation: wanted what recommend() or best() returns, got",
+    "plot_overlap": "found: wanted what eh.evaluate returns for one policy, got",
+    "plot_regret": "history: wanted what eh.simulate returns, got",
+    "plot_sensitivity": "sensitivity: wanted what problem.sensitivity() returns, got",
+    "plot_shares": "history: wanted what eh.simulate returns, got",
+    "plot_shortfall": "history: wanted what eh.simulate returns, got",
+}
+
+
+@pytest.fixture
+def history():
+    return eh.simulate({"fair": POLICY}, WORLD, rounds=50, replications=2, seed=1, jobs=1)
+
+
+@pytest.mark.parametrize("given", [None, 3, "x", [], pd.DataFrame({"a": [1]}), np.eye(2), POLICY], ids=named)
+@pytest.mark.parametrize("name", sorted(WANTED))
+def test_something_else_is_refused(name, given):
+    assert set(WANTED) == set(eh.plots.__all__)
+    plt.close("all")
+    more = {"tolerance": 0.1} if name in ("plot_candidates", "plot_gaps") else {}
+    with pytest.raises(ArgumentError) as refused:
+        getattr(eh.plots, name)(given, **more)
+    assert str(refused.value).startswith(WANTED[name])
+    assert not plt.get_fignums()
+
+
+@pytest.mark.parametrize("name", ["plot_regret", "plot_shares", "plot_shortfall", "plot_cost", "plot_group_share"])
+def test_a_history_without_the_dimension_of_policies_says_how_to_pick(name, history):
+    with pytest.raises(
+        ArgumentError, match=r"history: wanted the dimension 'policy', .* history\.sel\(policy=\['a'\]\)"
+    ):
+        getattr(eh.plots, name)(history.sel(policy="fair"))
+    with pytest.raises(ArgumentError, match="history: wanted the dimension 'replication'"):
+        getattr(eh.plots, name)(history.mean("replication"))
+
+
+def test_a_history_that_lacks_a_variable_is_refused(history):
+    with pytest.raises(ArgumentError, match="history: wanted a simulation that records 'group_share', got"):
+        eh.plots.plot_group_share(history)
+    with pytest.raises(ArgumentError, match="tolerance: wanted a number > 0"):
+        eh.plots.plot_gaps(_recommended(), tolerance="x")
+
+
+def _recommended():
+    problem = next(eh.interventions.SimulatedTrial.examples()).problem
+    return eh.interventions.CSR(problem, tolerance=0.1, budget=100).recommend()
