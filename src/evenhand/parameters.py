@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import nullcontext
+from functools import cache
 from typing import Any, Self
 
 from evenhand.errors import ArgumentError, wanted
@@ -34,8 +35,7 @@ class Parameters:
 
     def config(self) -> dict[str, Any]:
         """Return the constructor's arguments."""
-        names = inspect.signature(type(self).__init__).parameters
-        return {name: getattr(self, name) for name in names if name != "self"}
+        return {name: getattr(self, name) for name in _names(type(self).__init__)}
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the constructor's arguments, and those of a learner or model among them as `learner__epsilon`.
@@ -106,6 +106,12 @@ class Parameters:
                 _check_known(f"{head}__{name}", name, known, type(inner).__name__)
             config[head] = inner.set_params(**given)
         return config
+
+
+@cache
+def _names(constructor: Callable[..., None]) -> tuple[str, ...]:
+    """Return the names of the arguments of a constructor."""
+    return tuple(name for name in inspect.signature(constructor).parameters if name != "self")
 
 
 def _check_known(given: str, name: str, known: Iterable[str], owner: str) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -49,16 +49,11 @@ class Arguments:
     """The names of the arguments of a policy's `ask` and `tell`, and of the methods that change its promise."""
 
     def __init__(self, policy: Any) -> None:
-        self._takes = {
-            "ask": list(inspect.signature(policy.ask).parameters.values()),
-            "tell": list(inspect.signature(policy.tell).parameters.values())[1:],
-            "forget": [],
-        }
-        self._policy = type(policy).__name__
+        made = type(policy)
+        self._takes = {"ask": _parameters(made.ask), "tell": _parameters(made.tell)[1:], "forget": []}
+        self._policy = made.__name__
         if hasattr(policy, "change"):
-            self._takes |= {
-                kind: list(inspect.signature(getattr(policy, kind)).parameters.values()) for kind in CHANGES
-            }
+            self._takes |= {kind: _parameters(getattr(made, kind)) for kind in CHANGES}
 
     def named(self, kind: str, values: Sequence[Any]) -> dict[str, Any]:
         """Return positional arguments under their names.
@@ -123,6 +118,12 @@ def decision_text(policy: Any, decision: Any) -> str:
 def returned_text(returned: Any) -> str | None:
     """Return what a change of the promise returned, as the log keeps it."""
     return None if returned is None else to_text({"returned": plain(returned)})
+
+
+@cache
+def _parameters(method: Callable[..., Any]) -> list[inspect.Parameter]:
+    """Return the parameters of a method behind `self`."""
+    return list(inspect.signature(method).parameters.values())[1:]
 
 
 def _logged_probabilities(entry: Entry) -> Any:
