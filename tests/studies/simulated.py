@@ -1,24 +1,28 @@
-"""A study with several workers under a seeded scheduler: processes that are killed, fenced and opened again, messages
-that are lost, repeated and overtaken, clocks that jump, disks that are full.
+"""A study with several workers under a seeded scheduler: processes that are killed, fenced, slow and opened again,
+leases, messages that are lost, repeated and overtaken, clocks that jump, disks that are full, slow or unreadable.
 
 Everything runs in one thread, and every choice comes from one seed, so that a seed that fails fails again to the
 letter. What was acknowledged is written down beside the program and judged by an arithmetic of its own.
 
-    python -m tests.studies.simulated --seeds 1000 [--first 0]
+    python -m tests.studies.simulated --seeds 1000 [--first 0] [--jobs 2] [--record FILE]
+
+Most worlds are small, some are large. With a record, a run that was interrupted goes on where it stopped.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import sys
-from collections import Counter, defaultdict
+import time
+from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager
-from fractions import Fraction
-from unittest.mock import patch
-
-import numpy as np
+from contextlib import suppress
+from functools import cache
+from multiprocessing import Pool
+from pathlib import Path
+from typing import NamedTuple
 
 import evenhand as eh
 from evenhand.errors import (
@@ -27,17 +31,15 @@ from evenhand.errors import (
     ContradictionError,
     EvenhandError,
     FencedError,
-    StoreError,
     UnknownTicketError,
 )
 from evenhand.studies import Store, Study
-from evenhand.studies.log import Log
 from evenhand.studies.shared_study import SharedStudy
+from tests.studies.simulated_judge import Broken, judge
+from tests.studies.simulated_world import Killed, World
 
-__all__ = ["Broken", "run"]
+__all__ = ["Broken", "Simulation", "run"]
 
-CLOCKS = ("transaction", "worker_logs", "exchange", "membership", "study", "shared_creation", "exchanging")
-"""The modules that read the clock."""
 SETTINGS = [
     ({"a": "1/5", "b": "3/10"}, 3),
     ({"a": "1/2", "b": "1/2"}, 2),
@@ -47,15 +49,25 @@ SETTINGS = [
     ({"a": "1/10", "b": "1/20", "c": "1/4"}, 1),
 ]
 LEARNERS = [eh.learners.UCB1, eh.learners.Thompson, eh.learners.DiscountedUCB]
-STEPS = 45
+ACTS = {"ask": 8, "tell": 6, "exchange": 6, "open": 1, "lease": 1, "renew": 1, "join": 1, "leave": 1, "forget": 1}
+QUIET = {"exchange_rounds": None, "exchange_seconds": None}
+NAME = "s"
+CHUNK = 50
+"""Seeds that one process runs before it reports."""
 
 
-class Broken(AssertionError):
-    """What the judge found."""
+class Size(NamedTuple):
+    """How large a world is, and how often worlds are so."""
+
+    weight: int
+    steps: int
+    processes: int
+    workers: tuple[int, ...]
+    more: int
+    """What is added to the tolerance, so that all workers have an endowment."""
 
 
-class Killed(BaseException):
-    """The end of a process, in the middle of what it did."""
+SIZES = [Size(186, 12, 2, (2, 3), 0), Size(13, 45, 3, (2, 3), 0), Size(1, 150, 5, (5, 6), 4)]
 
 
 class Process:
@@ -66,127 +78,146 @@ class Process:
         self.worker: str | None = None
         self.owns = False
         """Whether nobody else has claimed its worker since, nor ended its work."""
+        self.busy = False
+        """Whether it waits for a disk."""
 
 
 class Simulation:
-    """One run of one seed; `log` says what happened, line by line."""
+    """One run of one seed; `log` says what happened, line by line.
 
-    def __init__(self, seed: int, store: Store) -> None:
-        self.chance, self.store, self.name = random.Random(seed), store, f"s{seed}"
+    Parameters
+    ----------
+    seed : decides everything.
+    store : where to create the study; None for a store of its own, mostly one in which it was created before.
+    """
+
+    def __init__(self, seed: int, store: Store | None = None) -> None:
+        self.chance, self.name = random.Random(seed), f"{NAME}{seed}" if store else NAME
         self.log: list[str] = []
-        self.clock, self.faults = 1_600_000_000_000_000, False
-        self.shares, self.tolerance = self.chance.choice(SETTINGS)
+        self.size = self.chance.choices(SIZES, [size.weight for size in SIZES])[0]
+        self.setting, self.learner = self.chance.randrange(len(SETTINGS)), self.chance.randrange(len(LEARNERS))
+        self.shares, tolerance = SETTINGS[self.setting]
+        self.tolerance = tolerance + self.size.more
+        self.workers = self.chance.choice(self.size.workers)
+        self.world = World(self.chance, self.log, files=self.chance.random() < 0.3)
+        self.store = store
         self.asked: dict[int, str] = {}
         self.told: dict[int, float] = {}
         self.maybe: set[int] = set()
         """Tickets of which a report was cut off: nobody knows whether it was saved."""
-        self.history: dict[str, list[dict]] = defaultdict(list)
-        self.processes = [Process() for _ in range(3)]
+        self.keyed: dict[str, set[int]] = defaultdict(set)
+        self.unsure: set[str] = set()
+        """Keys of which an ask was cut off, or two were there at the same time."""
+        self.asking: list[str] = []
+        self.processes = [Process() for _ in range(self.size.processes)]
+        self.desk = Process()
+        """Where workers join and leave."""
 
-    # ------------------------------------------------------------------ the world around it
-
-    def now(self) -> int:
-        """Return the time, which mostly goes on."""
-        self.clock += self.chance.randrange(-500_000, 2_000_000) if self.chance.random() < 0.2 else 1_000
-        return self.clock
-
-    def fault(self, where: str) -> None:
-        """Kill the process, or fill the disk, at some edges of transactions."""
-        if self.faults and self.chance.random() < 0.06:
-            kind = self.chance.choice(["killed", "killed", "full disk"])
-            self.log.append(f"  {kind} {where}")
-            if kind == "full disk":
-                raise StoreError("database or disk is full")
-            raise Killed
-
-    @contextmanager
-    def world(self) -> Iterator[None]:
-        """Have the program see this world's clock, faults, messages and secrets."""
-        append, writing, reports = Log.append, Store.writing, SharedStudy._reports
-
-        def appended(log, connection, entries, *, commit=False):
-            self.fault("before an entry is written")
-            append(log, connection, entries, commit=commit)
-            self.fault("before the transaction ends")
-
-        @contextmanager
-        def written(store, *, begin=True):
-            with writing(store, begin=begin) as connection:
-                yield connection
-            self.fault("after the transaction ended")
-
-        def delivered(study):
-            found, unheard = reports(study)
-            return {name: self.message(name, report) for name, report in found.items() if self.arrives(name)}, unheard
-
-        with (
-            patch.object(Log, "append", appended),
-            patch.object(Store, "writing", written),
-            patch.object(SharedStudy, "_reports", delivered),
-            patch.object(Study, "_rehearse", lambda *_: None),  # it only compiles
-            patch("evenhand.studies.shared_creation.new_secret", lambda: "00" * 32),
-        ):
-            patches = [patch(f"evenhand.studies.{module}.now", self.now) for module in CLOCKS]
-            for one in patches:
-                one.start()
-            try:
-                yield
-            finally:
-                for one in patches:
-                    one.stop()
-
-    def arrives(self, name: str) -> bool:
-        return self.chance.random() < 0.8
-
-    def message(self, name: str, report: dict) -> dict:
-        """Return a report, or an older one again."""
-        self.history[name].append(report)
-        return self.chance.choice(self.history[name]) if self.chance.random() < 0.3 else report
-
-    # ------------------------------------------------------------------ what happens
+    # ------------------------------------------------------------------ the whole
 
     def run(self) -> None:
         """Let things happen, and judge them."""
-        with self.world():
-            policy = eh.quotas.DeadlineLearn(self.chance.choice(LEARNERS)(), self.shares, self.tolerance, seed=7)
-            quiet = {"exchange_rounds": None, "exchange_seconds": None}
-            self.study = Study.create(self.store, policy, name=self.name, workers=self.chance.choice([2, 3]), **quiet)
-            self.faults = True
-            for _ in range(STEPS):
+        with self.world.around():
+            self.begin()
+            self.world.others = self.step
+            self.world.faults = True
+            for _ in range(self.size.steps):
                 self.step()
-            self.faults = False
-            judge(self)
+            self.world.faults = False
+            self.recover()
+            self.study: SharedStudy = Study.open(self.store, self.name)
+            judge(self, self.study, whole=self.size is not SIZES[0] or self.chance.random() < 0.25)
+
+    def begin(self) -> None:
+        """Have the study: created now, under faults, or as it was created before."""
+        if self.store is None and self.chance.random() < 0.93:
+            key = self.setting, self.tolerance, self.learner, self.workers, self.world.files
+            self.store = self.world.begin_with(created(*key))
+        else:
+            self.store = self.store or Store.at(":memory:", create=True)
+            self.world.faults = True
+            while not self.create():
+                self.log.append("create again")
+            self.world.faults = False
+        self.desk.study = Study.open(self.store, self.name)
+
+    def create(self) -> bool:
+        """Create the study, and say whether it is there; what was begun before must not stand in the way."""
+        try:
+            create(self.store, self.name, self.setting, self.tolerance, self.learner, self.workers)
+        except (Killed, EvenhandError):
+            return self.name in self.store.names()
+        return True
 
     def step(self) -> None:
-        process = self.chance.choice(self.processes)
-        acts = ["ask"] * 8 + ["tell"] * 6 + ["exchange"] * 6 + ["open", "join", "leave", "forget"]
-        act = self.chance.choice(acts)
+        """Have a process that does not wait do something."""
+        idle = [process for process in self.processes if not process.busy]
+        if not idle:
+            return
+        process = self.chance.choice(idle)
+        act = self.chance.choices([*ACTS], [*ACTS.values()])[0]
         self.log.append(act)
+        process.busy = True
         try:
             getattr(self, act)(process)
         except Killed:
             process.study, process.owns = None, False
         except EvenhandError as refusal:
             self.log.append(f"  {type(refusal).__name__}")
+        finally:
+            process.busy = False
+
+    def recover(self) -> None:
+        """When all faults are over, a worker can be opened and decides; one that left halfway leaves."""
+        left = [one.name for one in self.study_at_desk().membership().workers if one.returned is None]
+        for name in left if self.size is not SIZES[0] else left[:1]:
+            try:
+                worker = Study.open(self.store, self.name, worker=name)
+            except FencedError:
+                self.study_at_desk().leave(name)
+                continue
+            decision = worker.ask()
+            self.asked[decision.id] = decision.arm
+
+    # ------------------------------------------------------------------ what happens
+
+    def study_at_desk(self) -> SharedStudy:
+        assert self.desk.study is not None
+        return self.desk.study
 
     def names(self) -> list[str]:
-        return [one.name for one in self.study.membership().workers]
+        return [one.name for one in self.study_at_desk().membership().workers]
 
-    def open(self, process: Process) -> None:
-        name = self.chance.choice(self.names())
+    def take_over(self, process: Process, study: SharedStudy, name: str) -> None:
         for other in self.processes:
             if other.worker == name:
                 other.owns = False
-        process.study = process.worker = None
-        process.study = Study.open(self.store, self.name, worker=name)
-        process.worker, process.owns = name, True
+        process.study, process.worker, process.owns = study, name, True
+
+    def open(self, process: Process) -> None:
+        name = self.chance.choice(self.names())
+        process.study, process.worker, process.owns = None, None, False
+        self.take_over(process, Study.open(self.store, self.name, worker=name), name)
+
+    def lease(self, process: Process) -> None:
+        process.study, process.worker, process.owns = None, None, False
+        study = Study.open(self.store, self.name)
+        self.take_over(process, study, study.lease(1.0))
+
+    def renew(self, process: Process) -> None:
+        if process.study is not None:
+            process.study.renew()
+            if process.study.worker is None:
+                process.study, process.owns = None, False
 
     def ask(self, process: Process) -> None:
         if process.study is None:
             self.open(process)
+        if self.chance.random() < 0.15:
+            self.ask_with_key(process, self.chance.choice("kl"))
+            return
         fenced = not process.owns
-        count = self.chance.choice([1, 1, 3])
-        decisions = process.study.ask(count=count)
+        decisions = process.study.ask(count=self.chance.choice([1, 1, 3]))
         if fenced and any(decision.id >= 10**12 for decision in decisions):
             raise Broken(f"a process that lost {process.worker} decided")
         for decision in decisions:
@@ -195,35 +226,57 @@ class Simulation:
             self.asked[decision.id] = decision.arm
         self.log.append(f"  {[(one.id, one.arm) for one in decisions]}")
 
+    def ask_with_key(self, process: Process, key: str) -> None:
+        """Ask under a key: the same again gives the same decision, whoever asks, unless two ask at the same time."""
+        known = set(self.keyed[key])
+        if key in self.asking:
+            self.unsure.add(key)
+        self.asking.append(key)
+        try:
+            decision = process.study.ask(key=key)
+        except BaseException:
+            if not known:
+                self.unsure.add(key)
+            raise
+        finally:
+            self.asking.remove(key)
+        self.log.append(f"  {key} {decision.id} {decision.arm}")
+        if known and decision.id not in known and key not in self.unsure:
+            raise Broken(f"key {key} had decision {known}, and has now {decision.id}")
+        self.keyed[key].add(decision.id)
+        self.asked[decision.id] = decision.arm
+
     def tell(self, process: Process) -> None:
         if not self.asked:
             return
         ticket = self.chance.choice(sorted(self.asked))
-        reward = self.told.get(ticket, self.chance.choice([0.0, 0.5, 1.0]))
-        study = process.study or self.study
         known = ticket in self.told
+        reward = self.told[ticket] if known else self.chance.choice([0.0, 0.5, 1.0])
+        if process.study is None:
+            process.study = Study.open(self.store, self.name)
+        cut = ticket in self.maybe
+        self.maybe.add(ticket)
         try:
-            said = study.tell(ticket, reward)
+            said = process.study.tell(ticket, reward)
         except (ContradictionError, ClosedTicketError):
-            if ticket not in self.maybe:
+            if not cut:
                 raise Broken(f"ticket {ticket} was refused though nothing else was told of it") from None
             return
         except UnknownTicketError:
             raise Broken(f"ticket {ticket} was acknowledged and is not known") from None
-        except BaseException:
-            self.maybe.add(ticket)
-            raise
         if known and said != "already told":
             raise Broken(f"ticket {ticket} was told twice")
+        if not cut:
+            self.maybe.discard(ticket)
         self.told[ticket] = reward
         self.log.append(f"  {ticket} {reward} {said}")
 
     def forget(self, process: Process) -> None:
         waiting = sorted(set(self.asked) - set(self.told))
-        if waiting:
+        if waiting and process.study is not None:
             ticket = self.chance.choice(waiting)
             self.maybe.add(ticket)
-            (process.study or self.study).forget(ticket)
+            process.study.forget(ticket)
 
     def exchange(self, process: Process) -> None:
         if process.study is None or not process.owns:
@@ -231,112 +284,53 @@ class Simulation:
         self.log.append(f"  {process.study.exchange().taken}")
 
     def join(self, process: Process) -> None:
-        name = f"j{len(self.log)}"
-        process.study, process.owns = None, False
-        process.study = self.study.join(name)
-        process.worker, process.owns = name, True
+        """Add a worker, again under the same name if it was cut off before."""
+        taken = self.names()
+        name = next(name for name in (f"j{n}" for n in range(len(taken) + 1)) if name not in taken)
+        if not self.desk.busy:
+            process.study, process.owns = None, False
+            with self.at_desk():
+                self.take_over(process, self.study_at_desk().join(name), name)
 
     def leave(self, process: Process) -> None:
-        name = self.chance.choice(self.names())
-        for other in self.processes:
-            if other.worker == name:
-                other.owns = False
-        self.study.leave(name)
+        if not self.desk.busy:
+            name = self.chance.choice(self.names())
+            with self.at_desk():
+                self.study_at_desk().leave(name)
+            for other in self.processes:
+                if other.worker == name:
+                    other.owns = False
+
+    def at_desk(self) -> Desk:
+        return Desk(self.desk)
 
 
-# ---------------------------------------------------------------------- the judge
+class Desk:
+    """Keeps others from the desk."""
+
+    def __init__(self, desk: Process) -> None:
+        self.desk = desk
+
+    def __enter__(self) -> None:
+        self.desk.busy = True
+
+    def __exit__(self, *raised: object) -> None:
+        self.desk.busy = False
 
 
-def judge(run: Simulation) -> None:
-    """Check what was acknowledged and promised, by an arithmetic of its own."""
-    study = Study.open(run.store, run.name)
-    frame = study.frame()
-    rows = frame.set_index("ticket")
-    if not rows.index.is_unique:
-        raise Broken("a ticket was handed out twice")
-    for ticket, arm in run.asked.items():
-        if ticket not in rows.index or rows.at[ticket, "arm"] != arm:
-            raise Broken(f"decision {ticket} was acknowledged and is not there")
-    for ticket, reward in run.told.items():
-        if rows.at[ticket, "reward"] != reward and ticket not in run.maybe:
-            raise Broken(f"the reward of {ticket} was acknowledged and is not there")
-    for worker, own in frame.groupby("worker"):
-        if own["round"].tolist() != list(range(1, len(own) + 1)):
-            raise Broken(f"the order of {worker or 'the beginning'} is not its own")
-    _orders(run, frame)
-    _streams(study)
-    _totals(study)
-    problems = study.verify().problems
-    if problems:
-        raise Broken("; ".join(problems))
+def create(store: Store, name: str, setting: int, tolerance: int, learner: int, workers: int) -> None:
+    policy = eh.quotas.DeadlineLearn(LEARNERS[learner](), SETTINGS[setting][0], tolerance, seed=7)
+    Study.create(store, policy, name=name, workers=workers, **QUIET)
 
 
-def _orders(run: Simulation, frame) -> None:
-    """Every merge order keeps the promise: the least of each worker's surpluses add up to enough; and some orders."""
-    shares = {arm: Fraction(share) for arm, share in run.shares.items()}
-    logs = {worker: own["arm"].tolist() for worker, own in frame.groupby("worker")}
-    base = logs.pop("", [])
-    for arm, share in shares.items():
-        total = base.count(arm) - share * len(base)
-        for log in logs.values():
-            surplus, least = Fraction(0), Fraction(0)
-            for played in log:
-                surplus += (played == arm) - share
-                least = min(least, surplus)
-            total += least
-        if total <= -(run.tolerance + 1):
-            raise Broken(f"arm {arm} lacks {-total} pulls in some order")
-    for _ in range(2):
-        order, left = list(base), {worker: list(log) for worker, log in logs.items() if log}
-        while left:
-            worker = run.chance.choice(sorted(left))
-            order.append(left[worker].pop(0))
-            if not left[worker]:
-                del left[worker]
-        counts: Counter = Counter()
-        for t, arm in enumerate(order, 1):
-            counts[arm] += 1
-            for one, share in shares.items():
-                if counts[one] < (share * t).__floor__() - run.tolerance:
-                    raise Broken(f"arm {one} is short at round {t} of a merge order")
-
-
-def _streams(study: SharedStudy) -> None:
-    """No two workers draw from the same stream."""
-    seen: dict[str, int] = {}
-    for number, log in study._every_log().items():
-        first = next((entry.random_state for entry in log.entries() if entry.kind == "ask"), None)
-        if first is not None and seen.setdefault(first, number) != number:
-            raise Broken("two workers draw the same numbers")
-
-
-def _totals(study: SharedStudy) -> None:
-    """Each worker knows the rewards of its own log and of what it took in, each once."""
-    members = {one.name or "the serial beginning": one for one in study.membership().members.values()}
-    logs = {name: study.log_of(one) for name, one in members.items()}
-    for name, log in logs.items():
-        policy, taken, own = log.policy, {}, 0
-        for event in log.events():
-            own += event.kind == "tell"
-            for sender, report in (event.given.get("peers", {}) if event.kind == "take" else {}).items():
-                taken[sender] = max(taken.get(sender, 0), report["number"])
-        rounds = 0
-        for sender, number in taken.items():
-            if sender == name:
-                raise Broken(f"{name} learned from itself")
-            before = [event for event in logs[sender].events() if event.sequence <= number]
-            own += sum(event.kind == "tell" for event in before)
-            rounds += sum(event.kind == "ask" for event in before)
-        state = policy._learned
-        count = state.successes + state.failures if hasattr(state, "successes") else state.pulls
-        if int(count.sum()) != own:
-            raise Broken(f"{name} knows {int(count.sum())} rewards, and {own} were told to it and to those it heard")
-        if policy.pool.rounds != rounds:
-            raise Broken(f"{name} counts {policy.pool.rounds} rounds of others, and heard of {rounds}")
-        if hasattr(state, "means"):
-            seen = state.pulls > 0
-            if not np.allclose(state.means[seen], state.sums[seen] / state.pulls[seen]):
-                raise Broken(f"{name} decides by means of earlier")
+@cache
+def created(setting: int, tolerance: int, learner: int, workers: int, files: bool) -> dict[str, bytes]:
+    """Return the stores of a new study."""
+    world = World(random.Random(0), [], files=files)
+    home = Store.at(":memory:", create=True)
+    with world.around():
+        create(home, NAME, setting, tolerance, learner, workers)
+    return world.saved(home)
 
 
 def run(seed: int, store: Store | None = None) -> list[str]:
@@ -347,28 +341,66 @@ def run(seed: int, store: Store | None = None) -> list[str]:
     Broken
         If the judge finds anything.
     """
-    simulation = Simulation(seed, Store.at(":memory:", create=True) if store is None else store)
+    simulation = Simulation(seed, store)
     try:
         simulation.run()
     except (Broken, ArgumentError, FencedError) as broken:
         raise Broken(f"seed {seed}: {broken}\n" + "\n".join(simulation.log)) from broken
+    finally:
+        simulation.world.end()
     return simulation.log
 
 
+# ---------------------------------------------------------------------- many seeds
+
+
+def run_chunk(seeds: range) -> tuple[range, list[tuple[int, str]]]:
+    """Run seeds; return those that broke, and how."""
+    broken = []
+    for seed in seeds:
+        try:
+            run(seed)
+        except Exception as error:
+            broken.append((seed, f"{type(error).__name__}: {error}"))
+    return seeds, broken
+
+
+def chunks(first: int, seeds: int, record: Path | None) -> Iterator[range]:
+    """Yield the seeds that are to be run, without those that the record names."""
+    done = set() if record is None or not record.exists() else {line.split()[0] for line in record.open()}
+    for start in range(first, first + seeds, CHUNK):
+        chunk = range(start, min(start + CHUNK, first + seeds))
+        if shown(chunk) not in done:
+            yield chunk
+
+
+def shown(chunk: range) -> str:
+    return f"{chunk.start}-{chunk.stop - 1}"
+
+
 def main() -> None:
-    """Run many seeds, and stop at the first that breaks."""
+    """Run many seeds; say for each that breaks how to run it again."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=1000)
     parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--record", type=Path, help="a file of the seeds that were run; they are not run again")
     given = parser.parse_args()
-    store = Store.at(":memory:", create=True)
-    for seed in range(given.first, given.first + given.seeds):
-        run(seed, store)
-        if (seed + 1 - given.first) % 100 == 0:
-            sys.stdout.write(f"{seed + 1 - given.first} seeds\n")
+    left = list(chunks(given.first, given.seeds, given.record))
+    started, ran, failed = time.monotonic(), 0, 0
+    with Pool(given.jobs) as pool, suppress(KeyboardInterrupt):
+        for chunk, broken in pool.imap_unordered(run_chunk, left):
+            ran, failed = ran + len(chunk), failed + len(broken)
+            for seed, how in broken:
+                again = f"python -m tests.studies.simulated --seeds 1 --first {seed}"
+                sys.stdout.write(f"{how}\nseed {seed} broke; again: {again}\n")
+            if given.record is not None:
+                with given.record.open("a") as record:
+                    record.write(f"{shown(chunk)} {' '.join(str(seed) for seed, _ in broken) or 'sound'}\n")
+            seconds = time.monotonic() - started
+            sys.stdout.write(f"{ran} of {sum(map(len, left))} seeds, {failed} broke, {seconds:.0f} s\n")
             sys.stdout.flush()
-            store.close()
-            store = Store.at(":memory:", create=True)
+    sys.exit(1 if failed else 0)
 
 
 if __name__ == "__main__":

@@ -64,13 +64,14 @@ def decision_of(entry: Entry) -> tuple[int, dict[str, Any]]:
 def merged_frame(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Return the decisions of several logs in the canonical order, by the workers' names in the order of their numbers.
 
-    The table has the columns of `evenhand.studies.table.log_table`, and `worker`, "" for the serial beginning.
+    The tables are those of `evenhand.studies.table.log_table` with `clock`; the result has the column `worker` in its
+    place, "" for the serial beginning.
     """
     import pandas as pd
 
     parts = []
     for number, (name, table) in enumerate(tables.items()):
-        key = table["at"].cummax() if name else pd.Series(pd.Timestamp(0, tz="UTC"), index=table.index)
+        key = table["_at"] if name else 0
         own = pd.Series(range(len(table)), index=table.index)
         parts.append(table.assign(worker=name, _at=key, _worker=number, _own=own))
     whole = pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)

@@ -41,6 +41,7 @@ from evenhand.studies.request_keys import texts_of
 from evenhand.studies.store import Store
 from evenhand.studies.study import Study
 from evenhand.studies.subjects import Erasure
+from evenhand.studies.table import log_table
 from evenhand.studies.worker_logs import (
     Claim,
     claim,
@@ -294,8 +295,9 @@ class SharedStudy(Exchanging, Members, Study):
         logs = self._every_log()
         names = {one.number: one.name for one in self._membership.members.values()}
         # the serial beginning last, so that what follows it comes with the whole of it
-        tables = {names[number]: logs[number].frame() for number in sorted(logs, reverse=True)}
-        return merged_frame({names[number]: tables[names[number]] for number in sorted(logs)})
+        read = {number: logs[number] for number in sorted(logs, reverse=True)}
+        tables = {number: log_table(log.store, log._log, clock=True) for number, log in read.items()}
+        return merged_frame({names[number]: tables[number] for number in sorted(logs)})
 
     def snapshot(self) -> None:
         for log in self._logs.values() if self._own is None else [self._own]:

@@ -23,7 +23,7 @@ COLUMNS = [
 ]  # fmt: skip
 
 
-def log_table(store: Store, log: Log) -> pd.DataFrame:
+def log_table(store: Store, log: Log, *, clock: bool = False) -> pd.DataFrame:
     """Return the decisions, a row each, in the order in which they were taken.
 
     Columns: `ticket`, `round`, `at` (UTC), `arm` (the group of a draw, nothing for an allocation), `index`, `reason`,
@@ -35,8 +35,10 @@ def log_table(store: Store, log: Log) -> pd.DataFrame:
     import pandas as pd
 
     rows: dict[int, dict[str, Any]] = {}
+    latest = 0
     with store.reading() as connection:
         for entry in log.rows(connection):
+            latest = max(latest, entry.at)
             given, decision = shown_arguments(entry.given), from_text(entry.decision)
             if entry.kind == "ask":
                 arm = decision.get("arm", decision.get("group"))
@@ -59,6 +61,7 @@ def log_table(store: Store, log: Log) -> pd.DataFrame:
                     "key": shown_key(entry.key),
                     "actor": entry.actor,
                     "digest": entry.digest,
+                    "_at": latest,
                 }
                 if "arms" in decision:
                     rows[entry.ticket or 0]["arms"] = decision["arms"]
@@ -66,8 +69,8 @@ def log_table(store: Store, log: Log) -> pd.DataFrame:
                 rows[entry.ticket]["status"] = CLOSED[entry.kind]
                 if entry.kind == "tell":
                     rows[entry.ticket] |= {"told_at": moment(entry.at), "told": given, "reward": given.get("reward")}
-    several = ["arms"] if any("arms" in row for row in rows.values()) else []
-    table = pd.DataFrame(list(rows.values()), columns=COLUMNS + several)
+    more = ["arms"] if any("arms" in row for row in rows.values()) else []
+    table = pd.DataFrame(list(rows.values()), columns=COLUMNS + more + ["_at"] * clock)
     for name in ("at", "told_at"):
         table[name] = pd.to_datetime(table[name], utc=True)
     return table
