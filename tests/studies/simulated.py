@@ -103,6 +103,8 @@ class Simulation:
         self.store = store
         self.asked: dict[int, str] = {}
         self.told: dict[int, float] = {}
+        self.telling: dict[int, float] = {}
+        """The rewards that somebody is telling."""
         self.maybe: set[int] = set()
         """Tickets of which a report was cut off: nobody knows whether it was saved."""
         self.keyed: dict[str, set[int]] = defaultdict(set)
@@ -250,24 +252,26 @@ class Simulation:
         if not self.asked:
             return
         ticket = self.chance.choice(sorted(self.asked))
-        known = ticket in self.told
-        reward = self.told[ticket] if known else self.chance.choice([0.0, 0.5, 1.0])
         if process.study is None:
             process.study = Study.open(self.store, self.name)
-        cut = ticket in self.maybe
-        self.maybe.add(ticket)
+        known = ticket in self.told
+        rewards = {**self.told, **self.telling}
+        reward = self.telling[ticket] = rewards[ticket] if ticket in rewards else self.chance.choice([0.0, 0.5, 1.0])
         try:
             said = process.study.tell(ticket, reward)
         except (ContradictionError, ClosedTicketError):
-            if not cut:
+            if ticket not in self.maybe:
                 raise Broken(f"ticket {ticket} was refused though nothing else was told of it") from None
             return
         except UnknownTicketError:
             raise Broken(f"ticket {ticket} was acknowledged and is not known") from None
+        except BaseException:
+            self.maybe.add(ticket)
+            raise
+        finally:
+            self.telling.pop(ticket, None)
         if known and said != "already told":
             raise Broken(f"ticket {ticket} was told twice")
-        if not cut:
-            self.maybe.discard(ticket)
         self.told[ticket] = reward
         self.log.append(f"  {ticket} {reward} {said}")
 

@@ -33,7 +33,8 @@ def judge(run: Any, study: SharedStudy, *, whole: bool) -> None:
     if whole:
         frame = study.frame()
         order = [
-            (study._membership.members[name].number, round) for name, round in zip(frame["worker"], frame["round"])
+            (study._membership.members[name].number, round)
+            for name, round in zip(frame["worker"], frame["round"], strict=True)
         ]
         if order != list(_order(study)):
             raise Broken("the table is not in the canonical order")

@@ -15,7 +15,7 @@ from evenhand.errors import (
     UnknownWorkerError,
     wanted,
 )
-from evenhand.promises.workers import Balance, room
+from evenhand.promises.workers import Balance, limits, room
 from evenhand.protocol import Label
 from evenhand.studies.chain import genesis
 from evenhand.studies.codec import moment
@@ -23,7 +23,6 @@ from evenhand.studies.creation import open_store
 from evenhand.studies.exchange import taken_of
 from evenhand.studies.log import Log
 from evenhand.studies.membership import (
-    MOST,
     Member,
     Membership,
     enter,
@@ -31,6 +30,8 @@ from evenhand.studies.membership import (
     worker_name,
 )
 from evenhand.studies.merged import decision_of
+from evenhand.studies.region_reports import reports_of
+from evenhand.studies.regions import BEGINNING, known_as
 from evenhand.studies.schema import STUDIES
 from evenhand.studies.store import Store
 from evenhand.studies.study import Study
@@ -56,8 +57,6 @@ else:
     Base = object
 
 __all__ = ["BEGINNING", "Members", "begin_member", "can_exchange"]
-
-BEGINNING = "the serial beginning"
 
 
 def can_exchange(policy: Any) -> bool:
@@ -97,11 +96,16 @@ class Members(Base):
     _balances: dict[int, tuple[int, Balance]]
     _own: Study | None
     _claim: Claim | None
+    _regions: dict[str, Any]
 
     def membership(self) -> Membership:
-        """Return who works on the study now, and who did."""
+        """Return who works on the study now, and who did, with those of the regions that are read."""
         with self.store.reading() as connection:
-            return Membership(self._log.rows(connection))
+            found = Membership(self._log.rows(connection))
+        for region, part in self._regions.items():
+            members = part.membership().members.values()
+            found.members |= {f"{region}:{one.name}": one._replace(name=f"{region}:{one.name}") for one in members}
+        return found
 
     def pools(self) -> Iterator[list[Fraction]]:
         """Yield what was left for workers that join, after each entry about members."""
@@ -129,7 +133,10 @@ class Members(Base):
             If it cannot be read, or another study's log stands in its place.
         """
         found = self._logs.get(member.number)
-        if found is None:
+        region, _, name = member.name.rpartition(":")
+        if region:
+            found = self._regions[region].log_of(member._replace(name=name))
+        elif found is None:
             file = place_of(self.store, self.name, member.name)
             with open_store(self.store if file is None else file) as place:
                 found = Study(place, log_name(self.name, member.name))
@@ -138,7 +145,7 @@ class Members(Base):
                         f"{place.url}: the log there is not that of worker {member.name!r} of study {self.name!r}: "
                         "it was moved, or is another study's"
                     )
-            self._logs[member.number] = found
+        self._logs[member.number] = found
         return found
 
     def _every_log(self) -> dict[int, Study]:
@@ -165,10 +172,7 @@ class Members(Base):
                 left = membership.members[name].returned is not None
                 mend = "it has left: choose another name" if left else f"Study.open(store, name, worker={name!r})"
                 raise ArgumentError(wanted("worker", "a new name", name, mend))
-            number = max((one.number for one in membership.workers), default=0) + 1
-            if number > MOST:
-                raise ArgumentError(wanted("worker", f"at most {MOST} workers, those that left counted", name))
-            one = Member(name, number, membership.endow_next(self.promise, name), "")
+            one = Member(name, membership.next_number(name), membership.endow_next(self.promise, name), "")
             begin_member(connection, self.store, self._log, one, policy, row, policy_version(policy))
         again: Any = type(self)
         return again(self.store, self.name, name)
@@ -185,6 +189,7 @@ class Members(Base):
         FencedError
             If it has left before.
         """
+        self._check_alone("leave")
         member = self._member(name)
         log = self.log_of(member)
         if self.membership().members[name].returned is not None:
@@ -203,9 +208,15 @@ class Members(Base):
     @contextmanager
     def _changing(self) -> Iterator[Connection]:
         """Provide a transaction in which nobody else joins or leaves."""
+        self._check_alone("join")
         with self.store.writing() as connection:
             connection.execute(select(STUDIES.c.id).where(STUDIES.c.id == self._number).with_for_update())
             yield connection
+
+    def _check_alone(self, what: str) -> None:
+        if self._regions:
+            mend = "open the store in which it is to happen, without regions="
+            raise ArgumentError(wanted(what, "a study of one store", f"{self.name!r} with its regions", mend))
 
     def balance(self, number: int) -> Balance:
         """Return the rounds and pulls in a log, as far as it goes now."""
@@ -225,14 +236,19 @@ class Members(Base):
 
     def room(self) -> dict[Label, float]:
         """Return, for each arm, how many pulls more every merge order of the logs could lack before the promise is
-        broken; {} without a promise. It is kept as long as all are above 0."""
+        broken, for a region before its endowment is; {} without a promise. It is kept as long as all are above 0."""
         if self.promise is None:
             return {}
         logs = self._every_log()
         with self._turn:
             balances = {number: self.balance(number) for number in sorted(logs, reverse=True)}
         base = balances.pop(0, Balance(self.promise.shares))
-        if base.rounds < self.burn_in:
+        given = self._membership.region
+        if given is not None and given.endowment is not None:
+            zero = limits(self.promise.shares, 0)
+            lows = [sum(low) for low in zip(*(one.least() for one in balances.values()), strict=True)]
+            left = [e + 1 - z + low for e, z, low in zip(given.endowment, zero, lows, strict=True)]
+        elif base.rounds < self.burn_in:
             left = [low + self.promise.slack + 1 for low in base.least()]
         else:
             left = room(self.promise.slack, base, balances.values())
@@ -290,9 +306,10 @@ class Members(Base):
     def _lag(self, one: Member, row: Any) -> int:
         taken = taken_of(row)
         others = (other for other in self._membership.members.values() if other.number != one.number)
-        return sum(
-            max(0, self.balance(other.number).rounds - taken.get(other.name or BEGINNING, 0)) for other in others
-        )
+        rounds = {known_as(other.name or BEGINNING, one.name): self.balance(other.number).rounds for other in others}
+        if not self._regions:
+            rounds |= {sender: report["rounds"] for sender, report in reports_of(self, {}).items()}
+        return sum(max(0, count - taken.get(sender, 0)) for sender, count in rounds.items())
 
     def lease(self, seconds: float) -> str:
         """Decide as a worker that no live process holds, and return its name; `renew` it within so many seconds.
@@ -302,6 +319,7 @@ class Members(Base):
         FencedError
             If every worker is held.
         """
+        self._check_alone("lease")
         self._membership = self.membership()
         for one in self._membership.workers:
             if one.returned is None:

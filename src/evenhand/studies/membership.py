@@ -1,8 +1,9 @@
 """Who works on a study, and what each worker was given: read from the study's own log, and written to it.
 
 The log of a study with several workers holds no decisions. Its first entry, "begin", says how they begin together; each
-"join" names a worker, its number and its endowment, and each "leave" what a worker gave back. The mathematics stand at
-the head of `evenhand.promises.workers`.
+"join" names a worker, its number and its endowment, and each "leave" what a worker gave back. Each "region" says what
+the workers of another store were given together; the "begin" of that store repeats it. The mathematics stand at the
+head of `evenhand.promises.workers`.
 """
 
 from __future__ import annotations
@@ -25,12 +26,14 @@ from evenhand.studies.codec import from_text, now, to_text
 from evenhand.studies.log import Log
 from evenhand.traits import traits_of
 
-__all__ = ["SPAN", "Member", "Membership", "check_policy", "enter", "plan_of", "policy_of", "worker_name"]
+__all__ = ["SPAN", "Member", "Membership", "Region", "check_policy", "enter", "plan_of", "policy_of", "worker_name"]
 
 SPAN = 10**12
 """The tickets of worker number n begin behind n times this."""
 MOST = 9_000
 """The most workers that a study ever has: so every ticket is a whole number in JavaScript too."""
+REGION = 100
+"""The most workers that a region ever has."""
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 
 
@@ -54,6 +57,29 @@ class Member(NamedTuple):
     rounds: int | None = None
 
 
+class Region(NamedTuple):
+    """The workers of one study that decide in a store of their own, and what they were given together.
+
+    Attributes
+    ----------
+    first : the number of its first worker; the next `REGION` - 1 are kept for it.
+    workers : how many it begins with.
+    endowment : by how much D_i may be below 0 over all its logs (n_arms,), None without a promise.
+    grant : the digest of the entry that gave it.
+    """
+
+    name: str
+    first: int
+    workers: int
+    endowment: tuple[Fraction, ...] | None
+    grant: str
+
+    @classmethod
+    def read(cls, given: dict[str, Any], grant: str) -> Region:
+        """Return the region that an entry of the log speaks of."""
+        return cls(given["region"], given["first"], given["workers"], _fractions(given["endowment"]), grant)
+
+
 class Membership:
     """The members of a study, and how they began.
 
@@ -62,17 +88,25 @@ class Membership:
     members : by name, in the order in which they joined.
     rounds, pulls : the length of the serial beginning, and how often each arm must be played in it.
     settings : what "begin" says beside that.
+    regions : by name, what other stores were given.
+    region : what this store was given itself, None for the study's first store.
     sequence, digest : of the last entry that was read.
     """
 
     def __init__(self, entries: Iterable[Entry]) -> None:
         self.members: dict[str, Member] = {}
         self.settings: dict[str, Any] = {}
+        self.regions: dict[str, Region] = {}
+        self.region: Region | None = None
         self.sequence, self.digest = 0, ""
         for entry in entries:
             given = from_text(entry.given)
             if entry.kind == "begin":
                 self.settings = given
+                if "region" in given:
+                    self.region = Region.read(given["region"], given["region"]["grant"])
+            elif entry.kind == "region":
+                self.regions[given["region"]] = Region.read(given, entry.digest)
             elif entry.kind == "join":
                 one = Member(given["worker"], given["number"], _fractions(given["endowment"]), given["birth"])
                 self.members[one.name] = one
@@ -96,12 +130,33 @@ class Membership:
 
     def pool(self, promise: Any) -> list[Fraction]:
         """Return what is left for workers that join (n_arms,)."""
-        earned = zip(limits(promise.shares, promise.slack), self.pulls, promise.shares, strict=True)
-        pool = [a + n - r * self.rounds for a, n, r in earned]
+        if self.region is not None:
+            pool = list(self.region.endowment or ())
+        else:
+            earned = zip(limits(promise.shares, promise.slack), self.pulls, promise.shares, strict=True)
+            pool = [a + n - r * self.rounds for a, n, r in earned]
+        for region in self.regions.values():
+            pool = [left - e for left, e in zip(pool, region.endowment or (), strict=True)]
         for one in self.workers:
             back = one.returned or (Fraction(0),) * len(pool)
             pool = [left - e + b for left, e, b in zip(pool, one.endowment or (), back, strict=True)]
         return pool
+
+    def next_number(self, name: str) -> int:
+        """Return the number of a new worker.
+
+        Raises
+        ------
+        ArgumentError
+            If there are too many.
+        """
+        used = [one.number for one in self.workers] + [region.first + REGION - 1 for region in self.regions.values()]
+        first, most = (1, MOST) if self.region is None else (self.region.first, self.region.first + REGION - 1)
+        number = max(used, default=first - 1) + 1
+        if number > most:
+            most += 1 - first
+            raise ArgumentError(wanted("worker", f"at most {most} workers, those that left counted", name))
+        return number
 
     def endow_next(self, promise: Any, name: str) -> tuple[Fraction, ...] | None:
         """Return what a new worker is given, None where nothing is promised.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from typing import Any
 
 from sqlalchemy import insert
@@ -15,6 +16,8 @@ from evenhand.errors import (
     ArgumentError,
     wanted,
 )
+from evenhand.promises.workers import endow
+from evenhand.state import from_bytes, to_bytes
 from evenhand.studies.chain import genesis
 from evenhand.studies.codec import now
 from evenhand.studies.creation import open_store
@@ -23,11 +26,13 @@ from evenhand.studies.members import begin_member, can_exchange
 from evenhand.studies.membership import (
     MOST,
     Member,
+    Region,
     check_policy,
     enter,
     plan_of,
     worker_name,
 )
+from evenhand.studies.regions import attach, read_grant
 from evenhand.studies.schema import STUDIES
 from evenhand.studies.shared_study import SharedStudy
 from evenhand.studies.signing import new_secret
@@ -35,7 +40,7 @@ from evenhand.studies.snapshots import write_snapshot
 from evenhand.studies.store import Store
 from evenhand.studies.versions import policy_version
 
-__all__ = ["SharedStudy", "create_shared", "read_exchange"]
+__all__ = ["SharedStudy", "attach", "create_shared", "import_region", "read_exchange"]
 
 
 def read_exchange(rounds: Any, seconds: Any) -> dict[str, Any]:
@@ -62,15 +67,11 @@ def create_shared(
     exchange: dict[str, Any],
 ) -> SharedStudy:
     """Create a study with workers "w1", "w2", ...; see `Study.create`."""
-    from evenhand.state import to_bytes
-
     if workers > MOST:
         raise ArgumentError(wanted("workers", f"at most {MOST}", workers))
     promise = check_policy(policy)
     plan = plan_of(promise, workers)
-    names = [worker_name(f"w{number}", name) for number in range(1, workers + 1)]
-    at, version = now(), policy_version(policy)
-    row = {"name": name, "policy": registry.name_of(policy), "secret": new_secret(), "created_at": at}
+    row = {"name": name, "policy": registry.name_of(policy), "secret": new_secret(), "created_at": now()}
     begin = {
         "workers": workers,
         "burn_in": 0 if plan is None else plan.rounds,
@@ -79,6 +80,43 @@ def create_shared(
         "exchange": can_exchange(policy),
         **exchange,
     }
+    endowment = None if plan is None else tuple(plan.endowment)
+    names = ["", *_names(name, workers)] if begin["burn_in"] else _names(name, workers)
+    first = 0 if begin["burn_in"] else 1
+    return _begin(store, policy, row, begin, [Member(w, n, endowment, "") for n, w in enumerate(names, first)])
+
+
+def import_region(store: Store | str | os.PathLike[str], grant: bytes) -> SharedStudy:
+    """Begin a region in a store; see `Study.import_region`."""
+    given = read_grant(grant)
+    policy = from_bytes(given["state"], "grant")
+    region = Region.read(given["region"], given["region"]["grant"])
+    promise = check_policy(policy)
+    endowment = None
+    if promise is not None and region.endowment is not None:
+        each = endow(promise.shares, region.endowment, region.workers)
+        assert each is not None  # it was given for so many
+        endowment = tuple(each)
+    begin = {"workers": region.workers, "burn_in": 0, "pulls": [], **given["begin"]}
+    begin["region"] = given["region"] | {"import": secrets.token_hex(8)}
+    row = {name: given[name] for name in ("policy", "secret", "created_at")} | {"name": given["study"]}
+    names = enumerate(_names(given["study"], region.workers), region.first)
+    return _begin(store, policy, row, begin, [Member(name, number, endowment, "") for number, name in names])
+
+
+def _names(study: str, workers: int) -> list[str]:
+    return [worker_name(f"w{number}", study) for number in range(1, workers + 1)]
+
+
+def _begin(
+    store: Store | str | os.PathLike[str],
+    policy: Any,
+    row: dict[str, Any],
+    begin: dict[str, Any],
+    members: list[Member],
+) -> SharedStudy:
+    """Write a study with these members to a store, which is created if missing."""
+    name, version = row["name"], policy_version(policy)
     with open_store(store, create=True) as place:
         place.upgrade()
         with place.writing() as connection:
@@ -88,10 +126,8 @@ def create_shared(
                 raise ArgumentError(f"{place.url}: study {name!r} already exists; choose another name") from error
             assert number is not None
             birth, log = genesis(row), Log(place, number)
-            write_snapshot(connection, number, 0, birth, at, version, to_bytes(policy))
+            write_snapshot(connection, number, 0, birth, row["created_at"], version, to_bytes(policy))
             enter(connection, log, "begin", begin, version, birth)
-            endowment = None if plan is None else tuple(plan.endowment)
-            for position, worker in enumerate(["", *names] if begin["burn_in"] else names):
-                given = Member(worker, position + (not begin["burn_in"]), endowment if worker else None, "")
-                begin_member(connection, place, log, given, policy, row, version)
+            for member in members:
+                begin_member(connection, place, log, member, policy, row, version)
         return SharedStudy(place, name, None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import orjson
@@ -14,11 +14,13 @@ from evenhand.studies.codec import arguments_of, from_text, plain, to_text
 from evenhand.studies.mark import Count
 from evenhand.studies.membership import Member, Membership, policy_of
 from evenhand.studies.operations import replay_entry
+from evenhand.studies.regions import BEGINNING, known_as
 from evenhand.studies.study import Study
 from evenhand.studies.verify import Verification
 
 __all__ = ["verify_shared"]
 
+MEMBERS = "the members"
 WHAT = "the mark of an earlier verification, as bytes"
 
 
@@ -30,9 +32,12 @@ def verify_shared(study: Any, *, known: str | None, since: Verification | bytes 
     before the serial beginning was over; and no merge order of the logs breaks the promise.
     """
     marks = _marks(since)
-    plain = Study(study.store, study.name)
-    found = {"": plain.verify(since=marks.get("the members"), progress=False)}
-    problems: list[str] = [f"members: {problem}" for problem in found[""].problems]
+    parts = {"": study} | {f"{region}: ": part for region, part in study._regions.items()}
+    lists = {f"{region}the members": Study(part.store, part.name) for region, part in parts.items()}
+    found = {name: plain.verify(since=marks.get(name), progress=False) for name, plain in lists.items()}
+    problems = [
+        f"{name.replace(MEMBERS, 'members')}: {problem}" for name, one in found.items() for problem in one.problems
+    ]
     logs: dict[Member, Study] = {}
     membership = study.membership()
     for member in membership.members.values():
@@ -47,7 +52,8 @@ def verify_shared(study: Any, *, known: str | None, since: Verification | bytes 
             problems.append(f"{name}: its log cannot be read: {error}")
     balances = {member: study.balance(member.number) for member in logs if study.promise is not None}
     problems += _promises(study, membership, logs, balances)
-    problems += _forged({shown(member): log for member, log in logs.items()})
+    problems += _granted(membership, study._regions)
+    problems += _forged({member.name: log for member, log in logs.items()})
     whole = _counted(study, found) if len(logs) == len(membership.members) else Count(study.first_policy)
     left = study.room() if balances and len(logs) == len(membership.members) else None
     for arm, room in (left or {}).items():
@@ -65,7 +71,7 @@ def verify_shared(study: Any, *, known: str | None, since: Verification | bytes 
     digests = " ".join(one.digest for one in found.values() if one.digest)
     there = set(digests.split())
     for digest in (known or "").split():
-        if digest not in there and not any(log.has_digest(digest) for log in (plain, *logs.values())):
+        if digest not in there and not any(log.has_digest(digest) for log in (*lists.values(), *logs.values())):
             problems.append(f"no entry has the digest {digest}: entries were cut off, or written anew")
     kept = whole.check.kept and (left is None or min(left.values(), default=1.0) > 0)
     return Verification(
@@ -77,8 +83,11 @@ def verify_shared(study: Any, *, known: str | None, since: Verification | bytes 
         **whole.check.worst_case(),
         first_violation=whole.check.first_violation,
         problems=tuple(problems),
-        notes=tuple(f"{name or 'members'}: {note}" for name, one in found.items() for note in one.notes),
-        mark=None if problems else _mark({name or "the members": one for name, one in found.items()}),
+        notes=(
+            *(f"{name.replace(MEMBERS, 'members')}: {note}" for name, one in found.items() for note in one.notes),
+            *_unread(study, membership, logs.values()),
+        ),
+        mark=None if problems else _mark(found),
         room=left,
     )
 
@@ -88,7 +97,7 @@ SUMS = ("entries", "replayed", "decisions", "told", "forgotten", "open", "since"
 
 def shown(member: Member) -> str:
     """Return how a member is named in words."""
-    return member.name or "the serial beginning"
+    return member.name or BEGINNING
 
 
 def _promises(
@@ -102,8 +111,9 @@ def _promises(
             yield f"{shown(member)}: it did not begin with the policy that its endowment says"
     if study.promise is None:
         return
-    if any(left < 0 for step in study.pools() for left in step):
-        yield "members: more of the tolerance was given away than there is"
+    for region, part in {"": study, **study._regions}.items():
+        if any(left < 0 for step in part.pools() for left in step):
+            yield f"{region and region + ': '}members: more of the tolerance was given away than there is"
     base = next((balance for member, balance in balances.items() if not member.number), None)
     decided = any(balance.rounds for member, balance in balances.items() if member.number)
     if membership.rounds and (
@@ -121,19 +131,37 @@ def _promises(
             yield f"{shown(member)}: it left after {member.rounds} rounds, and its log has {balance.rounds}"
 
 
+def _granted(membership: Membership, regions: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the regions that are not as the study's first store granted them."""
+    for name, part in regions.items():
+        if membership.regions.get(name) != part.membership().region:
+            yield f"{name}: its endowment and its workers' numbers are not what the study's first store gave it"
+
+
+def _unread(study: Any, membership: Membership, logs: Collection[Study]) -> Iterator[str]:
+    """Yield notes on the regions whose stores are not read here."""
+    for name in sorted(set(membership.regions) - set(study._regions)):
+        yield f"region {name!r} was not read: the promise holds whatever it decides within its endowment"
+    if membership.region is not None:
+        yield f"these are the logs of region {membership.region.name!r} alone, within its endowment"
+
+
 def _forged(logs: dict[str, Study]) -> Iterator[str]:
-    """Yield the reports that workers took in and that the logs of their senders do not lead to."""
+    """Yield the reports that workers took in and that the logs of their senders do not lead to; those of regions that
+    are not read here are passed over."""
     taken: dict[str, dict[int, list[tuple[str, Any]]]] = defaultdict(lambda: defaultdict(list))
     for taker, log in logs.items():
+        senders = {known_as(name or BEGINNING, taker): name for name in logs}
         for entry in log.entries():
             if entry.kind == "take":
                 for sender, report in from_text(entry.given)["peers"].items():
-                    taken[sender][report["number"]].append((taker, report))
-    for sender, reports in taken.items():
-        if sender not in logs:
-            yield f"reports of {sender} were taken in, whose log is not there"
-            continue
-        for number, own in _reported(logs[sender], reports):
+                    if sender in senders:
+                        taken[senders[sender]][report["number"]].append((taker or BEGINNING, report))
+                    elif ":" not in sender:
+                        yield f"reports of {sender} were taken in, whose log is not there"
+    for name, reports in taken.items():
+        sender = name or BEGINNING
+        for number, own in _reported(logs[name], reports):
             for taker, report in reports[number]:
                 if to_text({**own, "number": number}) != to_text({name: report.get(name) for name in (*own, "number")}):
                     yield f"{taker}: what it took in as report {number} of {sender} is not what {sender} had learned"
