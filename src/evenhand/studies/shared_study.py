@@ -182,10 +182,16 @@ class SharedStudy(Exchanging, Members, Study):
         return number
 
     def _number_with_key(self, operation: Operation) -> int:
-        """Return the number of the worker that decided under this key before, -1 where none did."""
+        """Return the number of the worker that decided under this key before, -1 where none did.
+
+        Raises
+        ------
+        StoreError
+            If a log cannot be read: it may hold the decision.
+        """
         if operation.key is None or not isinstance(operation.key, str):
             return -1
-        with suppress(EvenhandError):
+        with suppress(ArgumentError):  # the transaction refuses it by name
             texts = texts_of(operation.key, operation.number)
             for number, log in self._every_log().items():
                 with log.store.reading() as connection:
