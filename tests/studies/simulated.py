@@ -31,6 +31,7 @@ from evenhand.errors import (
     ContradictionError,
     EvenhandError,
     FencedError,
+    SharesError,
     UnknownTicketError,
 )
 from evenhand.studies import Store, Study
@@ -111,6 +112,8 @@ class Simulation:
         self.unsure: set[str] = set()
         """Keys of which an ask was cut off, or two were there at the same time."""
         self.asking: list[str] = []
+        self.joining: set[str] = set()
+        """The names under which somebody tried to join."""
         self.processes = [Process() for _ in range(self.size.processes)]
         self.desk = Process()
         """Where workers join and leave."""
@@ -138,8 +141,12 @@ class Simulation:
         else:
             self.store = self.store or Store.at(":memory:", create=True)
             self.world.faults = True
+            tried = 0
             while not self.create():
                 self.log.append("create again")
+                tried += 1
+                if tried > 50:
+                    raise Broken("the study cannot be created any more")
             self.world.faults = False
         self.desk.study = Study.open(self.store, self.name)
 
@@ -170,7 +177,8 @@ class Simulation:
             process.busy = False
 
     def recover(self) -> None:
-        """When all faults are over, a worker can be opened and decides; one that left halfway leaves."""
+        """When all faults are over, a worker can be opened and decides; one that left halfway leaves, and one that
+        joined halfway joins."""
         left = [one.name for one in self.study_at_desk().membership().workers if one.returned is None]
         for name in left if self.size is not SIZES[0] else left[:1]:
             try:
@@ -180,6 +188,9 @@ class Simulation:
                 continue
             decision = worker.ask()
             self.asked[decision.id] = decision.arm
+        for name in sorted(self.joining - set(self.names())):
+            with suppress(SharesError):
+                self.study_at_desk().join(name)
 
     # ------------------------------------------------------------------ what happens
 
@@ -293,6 +304,7 @@ class Simulation:
         name = next(name for name in (f"j{n}" for n in range(len(taken) + 1)) if name not in taken)
         if not self.desk.busy:
             process.study, process.owns = None, False
+            self.joining.add(name)
             with self.at_desk():
                 self.take_over(process, self.study_at_desk().join(name), name)
 

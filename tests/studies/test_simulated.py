@@ -1,14 +1,15 @@
 """The whole of a study with several workers under a seeded scheduler, and bugs that are planted to be found by it."""
 
 import os
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from fractions import Fraction
 from unittest.mock import patch
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import select, update
 
 from evenhand import pooling
+from evenhand.errors import StoreError
 from evenhand.learners import UCB1
 from evenhand.policy import KernelPolicy
 from evenhand.promises import workers as theory
@@ -16,10 +17,10 @@ from evenhand.quotas import under_quota
 from evenhand.quotas.under_quota import UnderQuota
 from evenhand.studies import Store, members, membership, merged, shared_study, worker_logs
 from evenhand.studies.membership import Membership
-from evenhand.studies.schema import WORKERS
+from evenhand.studies.schema import STUDIES, WORKERS
 from evenhand.studies.shared_study import SharedStudy
 from evenhand.studies.transaction import Transaction
-from tests.studies.simulated import Broken, Simulation, run
+from tests.studies.simulated import Broken, Simulation, created, run
 
 SEEDS = int(os.environ.get("EVENHAND_SEEDS", "6"))
 MOST = 10_000
@@ -175,6 +176,77 @@ def reports_forget_open_tickets():
     return patch.object(KernelPolicy, "report", report)
 
 
+def a_table_by_the_clocks_of_decisions_alone():
+    """A clock that goes back between a decision and its report puts the table in another order than the log."""
+    honest = merged.merged_frame
+
+    def frame(tables):
+        return honest({name: table.assign(_at=table["at"].astype("int64").cummax()) for name, table in tables.items()})
+
+    return patch.object(shared_study, "merged_frame", frame)
+
+
+def a_log_that_cannot_be_read_has_no_key():
+    honest = SharedStudy._number_with_key
+
+    def number(self, operation):
+        try:
+            return honest(self, operation)
+        except StoreError:
+            return -1
+
+    return patch.object(SharedStudy, "_number_with_key", number)
+
+
+def keys_are_looked_for_in_the_own_log_alone():
+    return patch.object(SharedStudy, "_number_with_key", lambda self, operation: -1)
+
+
+def a_log_is_closed_after_it_was_counted():
+    """The worker may decide in between, while the transaction of the one that ends it waits for its disk."""
+    honest, enter, open_ = members.close_log, members.enter, []
+
+    def entered(connection, log, kind, given, version, birth):
+        enter(connection, log, kind, given, version, birth)
+        while kind == "leave" and open_:
+            honest(*open_.pop())
+
+    return patch.multiple(members, close_log=lambda store, log: open_.append((store, log)), enter=entered)
+
+
+def a_log_that_was_begun_stands_in_the_way():
+    """A process that was killed after it had begun a log, and before it joined, leaves the log behind."""
+    honest = members.begin_log
+
+    def begin(connection, store, name, policy, secret, expire_after):
+        if connection.scalar(select(STUDIES.c.id).where(STUDIES.c.name == name)) is not None:
+            raise StoreError("there is such a log")
+        return honest(connection, store, name, policy, secret, expire_after)
+
+    return patch.object(members, "begin_log", begin)
+
+
+def a_full_disk_is_not_noticed():
+    honest = Transaction.commit
+
+    def commit(self):
+        with suppress(StoreError):
+            honest(self)
+
+    return patch.object(Transaction, "commit", commit)
+
+
+def a_fence_that_is_looked_at_once():
+    honest, seen = worker_logs.Claim.check, set()
+
+    def check(self, connection, replay, operations):
+        if self not in seen:
+            honest(self, connection, replay, operations)
+        seen.add(self)
+
+    return patch.object(worker_logs.Claim, "check", check)
+
+
 PLANTED = [
     whole_tolerance_to_each,
     endowment_given_twice,
@@ -194,22 +266,33 @@ PLANTED = [
     acknowledged_before_it_is_saved,
     sorted_by_the_raw_clock,
     reports_forget_open_tickets,
+    a_table_by_the_clocks_of_decisions_alone,
+    a_log_that_cannot_be_read_has_no_key,
+    keys_are_looked_for_in_the_own_log_alone,
+    a_log_is_closed_after_it_was_counted,
+    a_log_that_was_begun_stands_in_the_way,
+    a_full_disk_is_not_noticed,
+    a_fence_that_is_looked_at_once,
 ]
 
 
 @contextmanager
 def planted(bug):
-    with bug():
-        yield
+    """Have a bug, in studies that were created with it as well."""
+    created.cache_clear()
+    try:
+        with bug():
+            yield
+    finally:
+        created.cache_clear()
 
 
 def first_seed(bug):
     """The first seed that finds a planted bug, None where none does."""
-    store = Store.at(":memory:", create=True)
     with planted(bug):
         for seed in range(MOST):
             try:
-                run(seed, store)
+                run(seed)
             except Broken:
                 return seed
             except Exception:  # the program stumbles over the bug by itself

@@ -27,6 +27,10 @@ def verify(
             "Keep it where those who can write to the store cannot change it."
         ),
     ] = None,
+    region: Annotated[
+        list[str] | None,
+        typer.Option(help="The store of a region of the study, to verify with it; give it again for several."),
+    ] = None,
     json: JSON = False,
 ) -> None:
     """Replay a study from its start and check the promise at every round; exit code 1 if something is wrong."""
@@ -34,7 +38,7 @@ def verify(
     from evenhand.state import write
     from evenhand.studies import Study
 
-    with Study.open(store, study) as running:
+    with Study.open(store, study, regions=region or ()) as running:
         try:
             since = mark.read_bytes() if mark is not None and mark.exists() else None
             found = running.verify(known=known, since=since, progress=not json and sys.stdout.isatty())
