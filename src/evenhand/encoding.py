@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 
 from evenhand.arguments import as_floats, one_of
-from evenhand.errors import ArgumentError, TableError, wanted
+from evenhand.errors import ArgumentError, TableError, nearest, wanted
 from evenhand.features import factorized
 from evenhand.frames import as_pandas, row_frame
 from evenhand.kernels.arrays import Floats
@@ -97,6 +97,11 @@ class Encoder:
             If a column is missing, a cell is empty or no number where one is wanted, or a value is unseen.
         """
         table = row_frame(frame) if isinstance(frame, Mapping) else as_pandas(frame)
+        missing = [name for name in self.columns if name not in table.columns]
+        if missing:
+            near = nearest(missing[0], table.columns)
+            mend = f"is the column {near[0]!r} meant?" if near else f"{missing[0]!r} is missing"
+            raise TableError(wanted("table", f"the columns {list(self.columns)}", list(table.columns), mend))
         parts = [
             numbers(table, name)[:, None] if kinds is None else self._coded(table, name, kinds)
             for name, kinds in self.columns.items()

@@ -128,10 +128,11 @@ def test_contexts_are_objects_where_a_policy_has_an_encoder(serving):
         ([{"weather": "rain", "hour": 1}, {"hour": 1}], "ContextError", "row 2: wanted the columns"),
         ([{"weather": "rain", "hour": 1}, [0, 1, 0.5]], "ContextError", "rows of numbers, or of objects"),
         ({"weather": "snow", "hour": 1}, "TableError", "wanted one of the categories ['sun', 'rain'], got 'snow'"),
-        ({"weather": "rain"}, "TableError", "wanted one of ['weather'], got 'hour'"),
+        ({"weather": "rain"}, "TableError", "['weather', 'hour'], got ['weather']; 'hour' is missing"),
+        ({"wether": "rain", "hour": 1}, "TableError", "is the column 'wether' meant?"),
         ({"weather": "rain", "hour": None}, "ContextError", "rows of numbers, or of objects"),
         ([{"weather": "rain", "hour": 1}], "ContextError", "wanted 2 rows"),
-        ([{}, {}], "TableError", "wanted one of"),
+        ([{}, {}], "TableError", "wanted the columns ['weather', 'hour'], got []"),
     ],
     ids=str,
 )
@@ -143,6 +144,18 @@ def test_contexts_by_name_that_do_not_fit_are_refused(serving, contexts, name, w
     error = answer.json()["error"]
     assert error["name"] == name
     assert words in error["message"]
+
+
+def test_a_row_of_a_batch_that_lost_the_other_arms_is_refused_alone(serving):
+    served = serving()
+    served.create("bar", DRINKS)
+    row = {"weather": "rain", "hour": 1}
+    rows = [row, [[0, 1, 0.5]], [row], [row, {"hour": 1}], [[0, 1, 0.5]] * 2]
+    answer = served.ask("bar", json={"batch": [{"contexts": one} for one in rows]}).json()["decisions"]
+    assert [one.get("id") for one in answer] == [1, None, None, None, 2]
+    refused = [one["error"]["message"] for one in answer if "error" in one]
+    assert refused[:2] == ["contexts: wanted 2 rows of numbers, one for each arm, got 'one row'"] * 2
+    assert refused[2].startswith("contexts, row 2: wanted the columns")
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ async def ask(
     operations = await off_loop(
         len(rows) > MANY, lambda: _operations(session.study, rows, headers.key, actor, state.max_batch)
     )
-    outcomes = await session.writer.perform(operations)
+    outcomes = await _performed(session, operations)
     good = sum(not isinstance(outcome, EvenhandError) for outcome in outcomes)
     if outcomes and not good:
         raise outcomes[0]
@@ -105,9 +105,7 @@ async def tell(request: Request, session: Session, body: TellBody | TellBatch) -
         len(body.batch) > MANY,
         lambda: [_report(session, row, f"batch[{i}]", actor) for i, row in enumerate(body.batch)],
     )
-    operations = [report for report in reports if isinstance(report, Operation)]
-    done = iter(await session.writer.perform(operations) if operations else [])
-    outcomes = [next(done) if isinstance(report, Operation) else report for report in reports]
+    outcomes = await _performed(session, reports)
     state.metrics.count("tell", session.study.name, outcomes.count("told"))
     results = [
         {"ticket": row.get("ticket")}
@@ -188,9 +186,18 @@ def _create(sessions: Sessions, body: CreateBody) -> Any:
     return state_of(session)
 
 
-def _operations(study: Study, rows: Sequence[AskBody], key: str | None, actor: str, most: int) -> list[Operation]:
-    """Return an operation for each decision; the i-th has the number i under the request's key."""
-    operations: list[Operation] = []
+async def _performed(session: Session, operations: Sequence[Operation | EvenhandError]) -> list[Any]:
+    """Perform operations in one transaction; return their outcomes, a refusal as it is."""
+    sound = [operation for operation in operations if isinstance(operation, Operation)]
+    done = iter(await session.writer.perform(sound) if sound else [])
+    return [next(done) if isinstance(operation, Operation) else operation for operation in operations]
+
+
+def _operations(
+    study: Study, rows: Sequence[AskBody], key: str | None, actor: str, most: int
+) -> list[Operation | EvenhandError]:
+    """Return an operation for each decision, or what refuses it; the i-th has the number i under the request's key."""
+    operations: list[Operation | EvenhandError] = []
     for row in rows:
         count, own = row.count or 1, row.key if isinstance(row, AskRow) else None
         if count > most:
@@ -198,14 +205,17 @@ def _operations(study: Study, rows: Sequence[AskBody], key: str | None, actor: s
         if count > 1 and own:
             raise ArgumentError(wanted("key", "one for each decision", f"one for {count}"))
         _check_size(len(operations) + count, most)
-        shown = row.shown()
-        if not isinstance(row, AskRow):
+        try:
+            shown = row.shown()
             _check_rows(study, row.contexts)
+        except ContextError as error:
+            operations += [error] * count
+            continue
         operations += [
             Operation("ask", None, dict(shown), own or key, actor, 0 if own else i, row.subject)
             for i in range(len(operations), len(operations) + count)
         ]
-    check_shown(study.policy_name, (operation.given for operation in operations))
+    check_shown(study.policy_name, (operation.given for operation in operations if isinstance(operation, Operation)))
     return operations
 
 
