@@ -103,12 +103,12 @@ class Pictures:
 
 
 class Embeddings:
-    """A world of rows of length 1 with d features, an eighth of which tell the classes apart."""
+    """A world of rows with d features, an eighth of which tell the classes apart: of length 1, or not scaled."""
 
     groups = ("u", "v")
 
-    def __init__(self, d: int) -> None:
-        self.d = d
+    def __init__(self, d: int, *, scaled: bool = True) -> None:
+        self.d, self.scaled = d, scaled
 
     def reset(self, seed: int) -> None:
         """Start anew."""
@@ -120,26 +120,47 @@ class Embeddings:
         X = self.rng.normal(size=(draw.count, self.d))
         telling = max(1, self.d // 8)
         X[:, :telling] += (2 * y - 1)[:, None] * 0.7 / np.sqrt(telling)
-        return X / np.linalg.norm(X, axis=1, keepdims=True), y
+        return X / np.linalg.norm(X, axis=1, keepdims=True) if self.scaled else X, y
 
 
 def embeddings(quick: bool) -> None:
-    """Print the cost of a round with many features, beside a cold fit of the same rows by scikit-learn."""
-    print("\nA round of embeddings, ours and LogisticRegression() on the same rows, ms:")
-    for d in (128, 768) if quick else (2, 32, 128, 200, 400, 768, 1200, 2000):
-        world, cells = Embeddings(d), []
+    """Print the cost of a round with many features, beside scikit-learn's fits of the same rows, cold and warm."""
+    print("\nA round of embeddings: ours, LogisticRegression() cold, and with warm_start=True after each round, ms;")
+    print("how far the coefficients are off, ours and the warm ones:")
+    widths = (128, 768) if quick else (2, 32, 128, 200, 400, 768, 1200, 2000)
+    for d, scaled in [*((d, True) for d in widths), (768, False), (2000, False)]:
+        world = Embeddings(d, scaled=scaled)
         world.reset(d)
         sampler = UniformSampler(world.groups, classes=[0, 1], seed=1)
         for rounds in (100, 300) if quick else (100, 300, 1000):
             while sampler.rounds < rounds - 20:
                 draw = sampler.ask()
                 sampler.tell(draw, *world.respond(draw))
-            ours, _ = _next_rounds(sampler, world, 20)
-            rows, started = sampler.training, time.process_time()
-            for _ in range(3):
-                LogisticRegression().fit(rows.X[: rows.count], rows.y[: rows.count])
-            cells.append(f"{50 * ours:6.2f} {1e3 * (time.process_time() - started) / 3:6.2f} at {rounds}")
-        print(f"{d:>5} features  " + "   ".join(cells))
+            ours, cold, warm, off = _beside(sampler, world)
+            print(
+                f"{d:>5} features{'' if scaled else ', unscaled'} at {rounds:>4} "
+                f"{ours:8.2f} {cold:8.2f} {warm:8.2f}   {error(sampler):.0e} {off:.0e}"
+            )
+
+
+def _beside(sampler: Any, world: Any) -> tuple[float, float, float, float]:
+    """Return the milliseconds of a round of ours, a cold and a warm fit over the next 20 rounds, and how far the warm
+    one's coefficients are off.
+    """
+    ours = cold = warm = 0.0
+    kept, rows = LogisticRegression(warm_start=True), sampler.training
+    kept.fit(rows.X[: rows.count], rows.y[: rows.count])
+    for _ in range(20):
+        ours += _next_rounds(sampler, world, 1)[0]
+        X, y = rows.X[: rows.count], rows.y[: rows.count]
+        started = time.process_time()
+        LogisticRegression().fit(X, y)
+        middle = time.process_time()
+        kept.fit(X, y)
+        cold, warm = cold + middle - started, warm + time.process_time() - middle
+    exact = LogisticRegression(solver="newton-cholesky", tol=1e-12, max_iter=1000).fit(X, y)
+    off = float(max(np.abs(exact.coef_ - kept.coef_).max(), abs(exact.intercept_ - kept.intercept_)[0]))
+    return 50 * ours, 50 * cold, 50 * warm, off
 
 
 def main(quick: bool) -> None:

@@ -6,6 +6,8 @@ from sklearn.linear_model import LogisticRegression
 
 from evenhand.errors import StateFileError
 from evenhand.sampling import LogisticModel, UniformSampler
+from evenhand.sampling.curvature import Curvature
+from evenhand.sampling.gram import GramFactor
 from evenhand.sampling.rows import Rows
 from evenhand.state import from_bytes, to_bytes
 
@@ -147,3 +149,85 @@ def test_files_from_before_are_taken_up():
     rows.append(X, y.tolist(), 0)
     model.update(rows, first)
     assert np.abs(model.coefficients - exact(rows.X[: rows.count], rows.y[: rows.count])).max() < 1e-6
+
+
+@pytest.mark.parametrize(("batch", "rounds"), [(1, 130), (3, 40), (9, 6), (9, 14), (40, 3)])
+def test_saved_before_rows_outnumber_features_it_goes_on_exactly(batch, rounds):
+    first = UniformSampler(["u", "v"], batch=batch, classes=[0, 1], seed=1)
+    talk(first, np.random.default_rng(0), rounds)
+    second = from_bytes(to_bytes(first))
+    for one in (first, second):
+        talk(one, np.random.default_rng(1), 12)
+    assert to_bytes(first) == to_bytes(second)
+    count = first.training.count
+    assert np.abs(first.model.coefficients - exact(first.training.X[:count], first.training.y[:count])).max() < 1e-6
+
+
+@pytest.mark.parametrize("rounds", [10, 170])
+def test_files_with_an_earlier_curvature_are_taken_up(rounds):
+    sampler = UniformSampler(["u", "v"], batch=1, classes=[0, 1], seed=1)
+    talk(sampler, np.random.default_rng(0), rounds)
+    saved = sampler.model.snapshot()
+    saved["wide"] = [saved["coefficients"].copy(), 5, 2]  # center, rows, excess: what files once held
+    sampler._trainer.model = LogisticModel.restored(saved).resumed(sampler.training)
+    assert sampler.model.coef_.shape == (1, 140)
+    talk(sampler, np.random.default_rng(1), 1)
+    rows = sampler.training
+    assert np.abs(sampler.model.coefficients - exact(rows.X[: rows.count], rows.y[: rows.count])).max() < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (0, np.full(24, -1.0)),
+        (0, np.full(24, np.inf)),
+        (3, np.zeros(7)),
+        (3, np.full(24, np.nan)),
+        (4, np.array([4, 4, 24])),
+        (4, np.array([4, 25])),
+        (4, np.zeros(0, np.int64)),
+        (4, [24]),
+    ],
+    ids=str,
+)
+def test_edited_coordinates_are_refused(place, value):
+    sampler = UniformSampler(["u", "v"], batch=4, classes=[0, 1], seed=1)
+    talk(sampler, np.random.default_rng(0), 6)
+    saved = sampler.model.snapshot()
+    saved["wide"][place] = value
+    with pytest.raises(StateFileError, match="saved "):
+        LogisticModel.restored(saved).resumed(sampler.training)
+
+
+@pytest.mark.parametrize("parts", [[1, 2, 3, 30], [20, 30], [5, 25, 26, 30], [1, 12, 13, 30]])
+def test_a_gram_factor_has_the_products_of_all_rows_and_no_direction_for_dependent_ones(parts):
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(30, 50))
+    X[[3, 11, 12]] = X[[1, 2, 2]] * [[2.0], [1.0], [-1.0]]
+    X[20] = 0.0
+    gram = GramFactor()
+    for count in parts:
+        gram.extend(X[:count])
+    L = gram.factor
+    assert np.abs(L @ L.T - X @ X.T).max() < 1e-12
+    assert (np.triu(L, 1) == 0).all()
+    assert (L.diagonal() == 0).sum() == 4
+    coef = rng.normal(size=30) @ X
+    place = gram.coordinates(X @ coef)
+    assert np.abs(L @ place - X @ coef).max() < 1e-9
+    assert np.abs(gram.shares(place) @ X - coef).max() < 1e-9
+
+
+def test_a_curvature_that_takes_in_rows_is_that_of_all_rows():
+    rng = np.random.default_rng(8)
+    Z, bend = np.tril(rng.normal(size=(40, 40))), rng.uniform(0, 0.25, 40)
+    whole, grown = Curvature(Z, bend), Curvature(Z[:15, :15], bend[:15])
+    grown.invert()
+    for i in range(15, 40):
+        grown.absorb(Z[i, : i + 1], float(bend[i]))
+    assert grown.absorbed == 25
+    gradient = rng.normal(size=41)
+    A = np.column_stack([np.ones(40), Z])
+    hessian = A.T @ (A * bend[:, None]) + np.diag(np.append(0.0, np.ones(40)))
+    for curvature in (whole, grown):
+        assert np.abs(hessian @ curvature.solve(gradient) - gradient).max() < 1e-8

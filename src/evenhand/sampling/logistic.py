@@ -23,7 +23,7 @@ from evenhand.sampling.classifier import Classifier
 from evenhand.sampling.labels import checked_labels
 from evenhand.sampling.problem import MOST, checked_number, checked_rows
 from evenhand.sampling.rows import Rows
-from evenhand.sampling.wide_logistic import Curvature, WideFit
+from evenhand.sampling.wide_logistic import WideFit, checked_fit
 from evenhand.saved import fill, item, real, refused, whole
 
 __all__ = ["LogisticModel"]
@@ -70,7 +70,7 @@ class LogisticModel(Classifier):
         self._gradient, self._step, self._trial = np.zeros(d + 1), np.zeros(d + 1), np.zeros(d + 1)
         self._factor = np.zeros((d + 1, d + 1) if d <= WIDE else (0, 0))
         self._wide = WideFit()
-        self._saved_wide: tuple[NDArray[np.float64], int, int] | None = None
+        self._saved_wide: list[Any] | None = None
         self._weight = np.ones(64)
         self._patience = 1e5 if d <= FEW_FEATURES else 1e3
 
@@ -199,11 +199,10 @@ class LogisticModel(Classifier):
     def resumed(self, rows: Rows) -> Self:
         """Return the model that continues after loading: this one, with its curvature factored again."""
         if self._saved_wide is not None:
-            center, count, excess = self._saved_wide
-            if count > rows.count or rows.X.shape[1:] != (len(center) - 1,):
-                raise refused("center", f"the coefficients of {rows.X.shape[1:]} features", center)
-            table = rows.X[:count].astype(np.float64, copy=False)
-            self._wide, self._saved_wide = WideFit(Curvature(table, np.full(count, self.C), center), excess), None
+            if self._known > rows.count or rows.X.shape[1:] != (len(self.coefficients) - 1,):
+                raise refused("wide", f"the curvature of {rows.count} rows", self._known)
+            table = rows.X[: self._known].astype(np.float64, copy=False)
+            self._wide, self._saved_wide = WideFit.resumed(self._saved_wide, table), None
         return self
 
     def learned_codes(self, X: Any) -> NDArray[np.int64]:
@@ -254,15 +253,9 @@ class LogisticModel(Classifier):
         """Return everything that `restored` needs."""
         return {
             "C": self.C, "classes": list(self.classes), "constant": self.constant, "known": self._known,
-            "coefficients": self.coefficients, "factor": self._factor, "wide": self._saved_curvature(),
+            "coefficients": self.coefficients, "factor": self._factor,
+            "wide": self._wide.saved() or self._saved_wide,
         }  # fmt: skip
-
-    def _saved_curvature(self) -> list[Any] | None:
-        """Return where the curvature belongs to; the rows that it was computed of are saved by the sampler."""
-        kept = self._wide.curvature
-        if kept is None:
-            return None if self._saved_wide is None else list(self._saved_wide)
-        return [kept.center, kept.rows, self._wide.excess]
 
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:
@@ -282,10 +275,7 @@ class LogisticModel(Classifier):
             raise refused("constant", "the code of a class, or none", constant)
         model.classes, model.constant, model._known = tuple(classes), constant, whole(snapshot, "known", 0)
         if snapshot.get("wide") is not None:
-            wide = dict(zip(("center", "rows", "excess"), snapshot["wide"], strict=True))
-            center = np.zeros(len(coefficients))
-            fill(center, item(wide, "center"), "center")
-            model._saved_wide = center, whole(wide, "rows", 1), whole(wide, "excess", 0)
+            model._saved_wide = checked_fit(snapshot["wide"], model._known, len(coefficients) - 1)
         return model
 
     def __repr__(self) -> str:
