@@ -186,7 +186,7 @@ class LogisticModel(Classifier):
         if self._known == 0:
             self._wide = WideFit()
         table, strength = X.astype(np.float64, copy=False), self.C * self._weight[: len(X)]
-        self._wide.refit(table, y, strength, self.coefficients)
+        self._wide.refit(table, y, strength, self.coefficients, self._known > 0)
         self._known = len(X)
 
     def final(self, rows: Rows, first: int) -> Self:

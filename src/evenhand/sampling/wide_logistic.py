@@ -41,6 +41,8 @@ TOLERANCE = 5e-7
 """The largest entry of the last step, after which the coefficients are off by less."""
 FORESEEN = 1e-7
 """The largest entry of the next step, by the ratio of the last two, that is not worth a sweep."""
+PLAIN = 40
+"""Steps without a curvature, each a twentieth of its cost or less, before one is computed."""
 LIMIT = 500
 
 
@@ -69,8 +71,17 @@ class WideFit:
         twin.curvature = None if self.curvature is None else self.curvature.copy()
         return twin
 
-    def refit(self, X: NDArray[np.float64], y: NDArray[np.int64], strength: Vector, coef: Vector) -> None:
-        """Move `coef` (d + 1,), the intercept last, to the optimum over rows X (n, d) with codes y (n,)."""
+    def refit(self, X: NDArray[np.float64], y: NDArray[np.int64], strength: Vector, coef: Vector, warm: bool) -> None:
+        """Move `coef` (d + 1,), the intercept last, to the optimum over rows X (n, d) with codes y (n,).
+
+        Only a warm start, from an optimum over some of the rows, is worth a curvature before `PLAIN` steps have failed.
+        """
+        if self.curvature is None and not warm:
+            theta = np.append(coef[-1], coef[:-1])
+            steps = self._descend(X, y, strength, theta, 0, limit=PLAIN)
+            coef[-1], coef[:-1] = theta[0], theta[1:]
+            if steps < PLAIN:
+                return
         (count, d), known = X.shape, len(self.bends)
         table, place = X, coef[:-1]
         if count <= d:
@@ -82,7 +93,12 @@ class WideFit:
             self.gram, self.curvature, self.place = GramFactor(), None, np.zeros(0)
         self.bends = np.append(self.bends, np.zeros(count - known))
         theta = np.append(coef[-1], place)
-        steps = self._descend(table, y, strength, theta, known if self.curvature is not None else 0)
+        if self.curvature is None:
+            self._factor(table, strength, theta)
+            known = 0
+        else:
+            self.curvature.invert()
+        steps = self._descend(table, y, strength, theta, known)
         self._keep(X, theta, coef)
         self.excess += max(0, steps - EXPECTED)
         assert self.curvature is not None
@@ -111,12 +127,9 @@ class WideFit:
         chance = _chances(new @ theta[1:] + theta[0])
         pull = strength[known:] * (chance - y[known:])
         gradient = np.append(pull.sum(), pull @ new)
-        if self.curvature is None or known == 0:
+        if known == 0:
             gradient[1:] += theta[1:]
-            self._factor(table, strength, theta)
-            return gradient
-        self.curvature.invert()
-        if len(new) <= FEW:
+        elif len(new) <= FEW:
             self.bends[known:] = strength[known:] * chance * (1.0 - chance)
             self._absorb(table, known)
         return gradient
@@ -128,14 +141,15 @@ class WideFit:
                 self.curvature.absorb(table[i, : i + 1] if self.gram.rows else table[i], float(self.bends[i]))
 
     def _descend(
-        self, table: NDArray[np.float64], y: NDArray[np.int64], strength: Vector, theta: Vector, known: int
-    ) -> int:
+        self, table: NDArray[np.float64], y: NDArray[np.int64], strength: Vector, theta: Vector, known: int,
+        *, limit: int = LIMIT,
+    ) -> int:  # fmt: skip
         """Descend by L-BFGS and return the number of steps."""
         pairs = deque[Pair](maxlen=PAIRS)
         gradient = self._begin(table, y, strength, theta, known)
         before = 0.0
-        for steps in range(1, LIMIT):
-            if steps % (4 * PAIRS) == 0:
+        for steps in range(1, limit):
+            if self.curvature is not None and steps % (4 * PAIRS) == 0:
                 self._factor(table, strength, theta)
                 pairs.clear()
             step = -self._newton(pairs, gradient)
@@ -158,16 +172,18 @@ class WideFit:
             turned, gradient, before = after - gradient, after, largest
             if (bent := float(turned @ step)) > 0.0:
                 pairs.append((step, turned, bent))
-        return LIMIT
+        return limit
 
     def _newton(self, pairs: deque[Pair], gradient: Vector) -> Vector:
         """Return the inverse Hessian, as the pairs of steps correct the curvature, times the gradient."""
-        assert self.curvature is not None
         rest, along = gradient.copy(), []
         for went, turned, bent in reversed(pairs):
             along.append(float(went @ rest) / bent)
             rest -= along[-1] * turned
-        found = self.curvature.solve(rest)
+        if self.curvature is not None:
+            found = self.curvature.solve(rest)
+        else:
+            found = rest * (pairs[-1][2] / float(pairs[-1][1] @ pairs[-1][1]) if pairs else 1.0)
         for (went, turned, bent), share in zip(pairs, reversed(along), strict=True):
             found += (share - float(turned @ found) / bent) * went
         return found
