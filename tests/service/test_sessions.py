@@ -10,6 +10,7 @@ from sqlalchemy import select
 
 from evenhand.errors import UnknownStudyError
 from evenhand.groups import LinearThompson
+from evenhand.kernels.compose import Gradual
 from evenhand.quotas import FairUCB
 from evenhand.service.read_routes import SERIES, gauges_of, series_of
 from evenhand.service.sessions import Session, Sessions, warm_up
@@ -34,6 +35,14 @@ def test_a_rehearsal_decides_and_reports_and_changes_nothing(store, monkeypatch)
     warm_up(study)
     assert told == [("a", 1.0)]
     assert (study.sequence, study.open_tickets) == (0, [])
+
+
+def test_the_first_request_finds_the_decisions_compiled(store):
+    study = Study.create(store, FairUCB({"a": 0.2, "b": 0.3}, seed=1), name="ads")
+    assert isinstance(study._now().policy._ask_kernel, Gradual)
+    warm_up(study)
+    assert not isinstance(study._replay.policy._ask_kernel, Gradual)
+    assert study.ask().round == 1
 
 
 def test_what_cannot_be_rehearsed_is_asked_all_the_same(store):

@@ -11,9 +11,9 @@ import orjson
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Send
 
-__all__ = ["JSON", "LARGE", "as_json", "compress"]
+__all__ = ["JSON", "LARGE", "as_json", "compress", "send_json"]
 
 JSON = "application/json"
 OPTIONS = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS
@@ -24,6 +24,18 @@ LARGE = 2**16
 def as_json(body: Any, headers: Mapping[str, str] | None = None, *, status: int = 200) -> Response:
     """Return a response in JSON; numbers that are not finite become null."""
     return Response(orjson.dumps(body, option=OPTIONS), status, headers, JSON)
+
+
+async def send_json(send: Send, body: Any, status: int) -> None:
+    """Send a response in JSON that no cache may keep."""
+    content = orjson.dumps(body, option=OPTIONS)
+    headers = [
+        (b"cache-control", b"no-store"),
+        (b"content-length", str(len(content)).encode()),
+        (b"content-type", JSON.encode()),
+    ]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": content})
 
 
 async def compress(response: Response, request: Request) -> ASGIApp:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar, get_args, get_type_hints
@@ -20,17 +20,17 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from evenhand.errors import ArgumentError, UnknownStudyError, wanted
 from evenhand.service import arrow
 from evenhand.service.errors import Refusal, from_validation
 from evenhand.service.limits import header, read_body
 from evenhand.service.request_schemas import StudyPath
-from evenhand.service.responses import JSON, LARGE, as_json, compress
+from evenhand.service.responses import JSON, LARGE, as_json, compress, send_json
 from evenhand.studies.keys import Key, Role
 
-__all__ = ["Endpoint", "off_loop", "parse", "unlimited"]
+__all__ = ["Endpoint", "Router", "off_loop", "parse", "unlimited"]
 
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
@@ -78,6 +78,7 @@ class Endpoint:
         body = inspect.signature(self.handler).parameters.get("body")
         self.default_body = None if body is None or body.default is body.empty else body.default
         self._caching = {"Cache-Control": "no-cache" if self.method == "GET" else "no-store"}
+        self._no_headers = self.models["headers"][0]() if "headers" in self.models else None
         blocking = not inspect.iscoroutinefunction(self.handler)
         self._call = partial(run_in_threadpool, self.handler) if blocking else self.handler
 
@@ -89,6 +90,9 @@ class Endpoint:
         request = Request(scope, receive)
         await request.app.state.admission.admit(scope, self.role, limited=self.limited)
         answer = await self._call(request, **await self._arguments(request))
+        if self.method != "GET" and not isinstance(answer, Response):
+            await send_json(send, answer, self.status)
+            return
         response = answer if isinstance(answer, Response) else as_json(answer, self._caching, status=self.status)
         await (await compress(response, request) if self.method == "GET" else response)(scope, receive, send)
 
@@ -106,7 +110,8 @@ class Endpoint:
                 found[kind] = await asyncio.to_thread(read) if len(content) > LARGE else read()
             else:
                 model = self.models[kind][0]
-                found[kind] = parse(model, _texts(request, kind, model))
+                texts = _texts(request, kind, model)
+                found[kind] = parse(model, texts) if texts or kind != "headers" else self._no_headers
         return found
 
     def _body(self, request: Request, content: bytes) -> BaseModel:
@@ -127,6 +132,27 @@ class Endpoint:
         if not isinstance(raw, dict):
             raise ArgumentError(wanted("body", "a JSON object", raw))
         return parse(models[-1] if "batch" in raw else models[0], raw)
+
+
+class Router:
+    """Finds the endpoint of a path such as /studies/NAME/ask by its last part; a slower router finds all others."""
+
+    def __init__(self, others: ASGIApp, endpoints: Sequence[Endpoint]) -> None:
+        self._others = others
+        prefix = "/studies/{name}/"
+        self._last = {one.path.removeprefix(prefix): one for one in endpoints if one.method == "POST"}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] == "http" and scope["method"] == "POST" and not scope.get("root_path"):
+            before, _, last = scope["path"].rpartition("/")
+            start, _, name = before.rpartition("/")
+            endpoint = self._last.get(last)
+            if endpoint is not None and start == "/studies" and name:
+                scope["endpoint"], scope["path_params"] = endpoint, {"name": name}
+                await endpoint(scope, receive, send)
+                return
+        await self._others(scope, receive, send)
 
 
 async def _reach(request: Request) -> Any:

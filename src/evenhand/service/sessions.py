@@ -76,6 +76,7 @@ def warm_up(study: Study) -> None:
         if isinstance(policy, KernelPolicy):
             policy.compile()
         policy.tell(policy.ask(), 1.0)
+        study.compile()
 
 
 class Sessions:

@@ -80,11 +80,12 @@ def check_shown(name: str, asks: Iterable[dict[str, Any]]) -> None:
     ArgumentError
         If the contexts of one decision, or of all together, are too large.
     """
+    given = (shown.get("contexts") for shown in asks)
+    every = [contexts for contexts in given if contexts is not None and len(contexts)]
+    if not every:
+        return
     work, numbers, pairs = traits_of(registry.get(name).cls).work, 0, 0
-    for shown in asks:
-        contexts = shown.get("contexts")
-        if contexts is None or not len(contexts):
-            continue
+    for contexts in every:
         rows, own, features = _shape(contexts)
         _most("contexts: numbers in one decision", own, MOST_SHOWN)
         if work == "pairs":

@@ -16,6 +16,7 @@ from evenhand.studies.chain import Entry
 from evenhand.studies.codec import Event, from_text, moment, shown_arguments
 from evenhand.studies.request_keys import shown_key
 from evenhand.studies.schema import EVENTS
+from evenhand.studies.server import execute, literals
 from evenhand.studies.store import Store
 from evenhand.studies.subjects import opened
 
@@ -26,8 +27,13 @@ CLOSED = {"tell": "told", "forget": "forgotten", "expire": "expired"}
 
 APPEND = f"INSERT INTO events (study, {', '.join(Entry._fields)}) VALUES "
 LAST = "SELECT sequence, digest FROM events WHERE study = {0} ORDER BY sequence DESC LIMIT 1"
-LOCK = "BEGIN; SELECT FROM studies WHERE id = {0} FOR UPDATE; " + LAST
-"""Begins a transaction on a server; the last statement sees entries that were written during the wait for the lock."""
+CLAIMED = (
+    f"SELECT sequence, digest, claim, holder, left_at FROM (SELECT 1) one LEFT JOIN ({LAST}) last ON TRUE "
+    "LEFT JOIN workers ON study = {0}"
+)
+"""The last entry, and who may decide."""
+LOCK = "BEGIN; SELECT FROM studies WHERE id = {0} FOR UPDATE; "
+"""Begins a transaction on a server; a statement behind it sees entries that were written during the wait for it."""
 PAGE = 1_000
 """Entries that are read at a time."""
 
@@ -56,25 +62,39 @@ class Record(NamedTuple):
 
 
 class Log:
-    """The log of the study with this number."""
+    """The log of the study with this number.
+
+    Attributes
+    ----------
+    claim : of a worker's log: the number of the last claim, who has it, and when the worker left, as they were at the
+        beginning of the last transaction that wrote.
+    """
 
     def __init__(self, store: Store, study: int) -> None:
         self._store, self.study = store, study
         self._mine = mine = EVENTS.c.study == study
         self._last, self._lock = LAST.format(int(study)), LOCK.format(int(study))
+        self._first = self._last
+        """What a transaction that writes reads first."""
+        self.claim: tuple[int | None, str | None, int | None] = (None, None, None)
         self._all = select(*(EVENTS.c[name] for name in Entry._fields)).where(mine)
+
+    def read_claims(self) -> None:
+        """Read at the beginning of each transaction who may decide in this log, a worker's."""
+        self._first = CLAIMED.format(int(self.study))
 
     @contextmanager
     def writing(self) -> Iterator[tuple[Connection, int]]:
         """Give a transaction that keeps out every other writer of this study, and the last entry's position."""
         with self._store.writing(begin=self._store.serial) as connection:
-            if self._store.serial:
-                yield connection, self.last(connection)[0]
-            else:
-                results = _driver(connection).execute(self._lock)
-                while results.nextset():
-                    pass
-                yield connection, (results.fetchone() or (0, ""))[0]
+            driver = _driver(connection)
+            serial = self._store.serial
+            row = driver.execute(self._first).fetchone() if serial else execute(driver, self._lock + self._first)
+            last, _, *claim = row or (0, "")
+            if claim:
+                number, holder, left = claim
+                self.claim = None if number is None else int(number), holder, None if left is None else int(left)
+            yield connection, int(last or 0)
 
     def last(self, connection: Connection) -> tuple[int, str]:
         """Return the last entry's position and digest, (0, "") for an empty log."""
@@ -103,15 +123,13 @@ class Log:
         """
         if not entries:
             return
-        rows = [(self.study, *entry) for entry in entries]
+        driver = _driver(connection)
         if self._store.serial:
-            _driver(connection).executemany(f"{APPEND} (?{', ?' * len(Entry._fields)})", rows)
+            row = f"(?{', ?' * len(Entry._fields)})"
+            driver.executemany(APPEND + row, [(self.study, *entry) for entry in entries])
         else:
-            import psycopg
-
-            row = f"(%s{', %s' * len(Entry._fields)})"
-            statement = APPEND + ", ".join([row] * len(rows)) + ("; COMMIT" if commit else "")
-            psycopg.ClientCursor(_driver(connection)).execute(statement, [value for row in rows for value in row])
+            rows = ", ".join(f"({literals(driver, (self.study, *entry))})" for entry in entries)
+            execute(driver, APPEND + rows + ("; COMMIT" if commit else ""))
 
     def pages(self, connection: Connection, after: int = 0, up_to: int | None = None) -> Iterator[list[Entry]]:
         """Yield the entries after the one numbered `after`, in pages."""

@@ -327,6 +327,7 @@ class Members(Base):
                 with suppress(FencedError):
                     self._claim = claim(own.store, own._number, one.name, lease=seconds)
                     own._admit = self._claim.check
+                    own._log.read_claims()
                     self._own, self.worker = own, one.name
                     return one.name
         raise FencedError(

@@ -54,6 +54,11 @@ class Arguments:
         self._policy = made.__name__
         if hasattr(policy, "change"):
             self._takes |= {kind: _parameters(getattr(made, kind)) for kind in CHANGES}
+        self._defaults = {kind: {one.name: one.default for one in takes} for kind, takes in self._takes.items()}
+        self._needed = {
+            kind: [name for name, default in defaults.items() if default is inspect.Parameter.empty]
+            for kind, defaults in self._defaults.items()
+        }
 
     def named(self, kind: str, values: Sequence[Any]) -> dict[str, Any]:
         """Return positional arguments under their names.
@@ -82,16 +87,18 @@ class Arguments:
             raise ArgumentError(wanted(kind, "a policy whose promise can change", self._policy, mend))
         if kind not in self._takes:
             raise ArgumentError(wanted("kind", f"one of {', '.join(self._takes)}", kind))
-        takes = {parameter.name: parameter.default for parameter in self._takes[kind]}
+        takes = self._defaults[kind]
+        if not given and not self._needed[kind]:
+            return {}
         unknown = [name for name in given if name not in takes]
         if unknown:
             raise ArgumentError(wanted(kind, f"{', '.join(takes) or 'nothing more'}", unknown[0]))
-        missing = [name for name, default in takes.items() if default is inspect.Parameter.empty and name not in given]
+        needed = self._needed[kind]
+        missing = [name for name in needed if name not in given]
         if missing:
             raise ArgumentError(wanted(missing[0], f"a value, {kind} needs it", "nothing"))
         kept = {name: plain(value, name) for name, value in given.items()}
-        silent = {name for name, default in takes.items() if default is not inspect.Parameter.empty}
-        return {name: v for name, v in kept.items() if name not in silent or v != plain(takes[name], name)}
+        return {name: v for name, v in kept.items() if name in needed or v != plain(takes[name], name)}
 
 
 def apply(policy: Any, kind: str, ticket: Any, arguments: dict[str, Any]) -> Any:

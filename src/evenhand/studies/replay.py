@@ -32,13 +32,14 @@ class Replay:
 
     Attributes
     ----------
+    log : that it follows.
     version : of the policy's code; `writer` is that of the last entry, `origin` that of the snapshot it began with.
     tickets : the open tickets, which the log holds.
     expire_after : for how many microseconds a ticket may be open, None for ever.
     """
 
     def __init__(self, policy: Any, log: Log, sequence: int, digest: str, writer: str, *, floor: int = 0) -> None:
-        self.policy, self._log, self.sequence, self.digest, self.writer = policy, log, sequence, digest, writer
+        self.policy, self.log, self.sequence, self.digest, self.writer = policy, log, sequence, digest, writer
         self.origin = writer
         self.version = policy_version(policy)
         self.arguments = Arguments(policy)
@@ -108,7 +109,7 @@ class Replay:
             with contextlib.suppress(EvenhandError):
                 number = getattr(operation.ticket, "id", operation.ticket)
                 if kind != "ask" and type(number) is int:
-                    OpenTickets(copy, self._log, 0).fetch(connection, [number], self.sequence)
+                    OpenTickets(copy, self.log, 0).fetch(connection, [number], self.sequence)
                 apply(copy, kind, operation.ticket, revive(self.arguments.checked(kind, operation.given)))
         self._rehearsed.update(operations)
 
@@ -125,7 +126,7 @@ class Replay:
         """Return an independent copy of the policy, with all open tickets."""
         copy = self.copy()
         if getattr(copy, "apart", False):
-            for ask in self._log.open_asks(connection, self.tickets.floor, LAST, at=self.sequence):
+            for ask in self.log.open_asks(connection, self.tickets.floor, LAST, at=self.sequence):
                 if not copy.remembers(ask.ticket):
                     take_up(copy, ask)
         return copy

@@ -104,6 +104,7 @@ class SharedStudy(Exchanging, Members, Study):
             self._own = own = self.log_of(self._member(worker))
             self._claim = claim(own.store, own._number, worker)
             own._admit = self._claim.check
+            own._log.read_claims()
 
     # ------------------------------------------------------------------ the conversation
 
@@ -355,6 +356,10 @@ class SharedStudy(Exchanging, Members, Study):
         read = {number: logs[number] for number in sorted(logs, reverse=True)}
         tables = {number: log_table(log.store, log._log, clock=True) for number, log in read.items()}
         return merged_frame({names[number]: tables[number] for number in sorted(logs)})
+
+    def compile(self) -> None:
+        if self._own is not None:
+            self._own.compile()
 
     def snapshot(self) -> None:
         for log in self._logs.values() if self._own is None else [self._own]:

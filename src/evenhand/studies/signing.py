@@ -7,7 +7,6 @@ as Standard Webhooks (https://www.standardwebhooks.com) says, so that receivers 
 from __future__ import annotations
 
 import base64
-import hashlib
 import hmac
 import re
 import secrets
@@ -54,7 +53,7 @@ def number_of(study: str, secret: str, ticket: object) -> int:
 
 
 def _mark(study: str, secret: str, number: int) -> str:
-    return hmac.new(bytes.fromhex(secret), f"{study}.{number}".encode(), hashlib.sha256).hexdigest()[:16]
+    return hmac.digest(bytes.fromhex(secret), f"{study}.{number}".encode(), "sha256").hex()[:16]
 
 
 def webhook_secret(secret: str, monitor: int) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+import sqlite3
 import threading
 import time
 from collections.abc import Iterator
@@ -23,6 +24,7 @@ from sqlalchemy.pool import StaticPool
 
 from evenhand.errors import ArgumentError, StoreError, wanted
 from evenhand.extras import optional
+from evenhand.studies.connections import BEGIN, USED, Connections
 from evenhand.studies.schema import KEYS, REVISION, REVISIONS, STUDIES, USABLE
 from evenhand.studies.turns import wait_turn
 
@@ -38,7 +40,7 @@ DRIVERS = {
     "postgresql": "postgresql+psycopg",
     "postgresql+psycopg": "postgresql+psycopg",
 }
-BEGIN = {
+BEGINNINGS = {
     "sqlite": ("BEGIN", "BEGIN IMMEDIATE"),
     "postgresql": ("BEGIN ISOLATION LEVEL REPEATABLE READ", "BEGIN"),
 }
@@ -63,11 +65,10 @@ class Store:
     """
 
     def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        reading, writing = BEGIN[engine.dialect.name]
-        self._reader = engine.execution_options(evenhand_begin=reading)
-        self._writer = engine.execution_options(evenhand_begin=writing)
-        self._idle = engine.execution_options(evenhand_begin=None)
+        self._engine, self._connections = engine, Connections(engine)
+        self._idle = engine
+        """Its connections begin no transaction by themselves."""
+        self._begin_reading, self._begin_writing = BEGINNINGS[engine.dialect.name]
         self.url = _shown(engine.url)
         self.in_memory = engine.dialect.name == "sqlite" and engine.url.database in MEMORY
         self._turn: AbstractContextManager[Any] = threading.RLock() if self.in_memory else nullcontext()
@@ -110,7 +111,7 @@ class Store:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """Provide a connection that sees one state of the store."""
-        with self._reached(), self._turn, self._reader.connect() as connection:
+        with self._reached(), self._turn, self._connections.take(self._begin_reading, IDLE) as connection:
             yield connection
 
     @contextmanager
@@ -122,8 +123,8 @@ class Store:
         begin : False if the block executes BEGIN itself, together with its first statement.
         """
         queue = nullcontext() if self._file is None else wait_turn(self._file, PATIENCE)
-        engine = self._writer if begin else self._idle
-        with self._reached(), self._turn, queue, engine.begin() as connection:
+        taken = self._connections.take(self._begin_writing if begin else None, IDLE)
+        with self._reached(), self._turn, queue, taken as connection, connection.begin():
             yield connection
 
     @cached_property
@@ -349,25 +350,23 @@ def _engine(url: URL) -> Engine:
 
 
 def _begin_by_hand(engine: Engine) -> None:
-    """Begin transactions with the statement of the engine's options, which is faster than the drivers' own way."""
+    """Begin transactions with the statement of a connection's use, which is faster than the drivers' own way."""
 
     @event.listens_for(engine, "begin")
     def _begun(connection: Connection) -> None:
-        statement = connection.get_execution_options().get("evenhand_begin")
-        if statement is not None:
+        statement, driver = connection.info.get(BEGIN), connection.connection.driver_connection
+        if statement is not None and isinstance(driver, sqlite3.Connection):
+            driver.execute(statement)
+        elif statement is not None:
             connection.exec_driver_sql(statement)
 
 
 def _ping_idle(engine: Engine) -> None:
     """Test connections that were idle before they are used again."""
 
-    @event.listens_for(engine, "checkin")
-    def _returned(connection: Any, record: Any) -> None:
-        record.info["returned"] = time.monotonic()
-
     @event.listens_for(engine, "checkout")
     def _taken(connection: Any, record: Any, proxy: Any) -> None:
-        if time.monotonic() - record.info.get("returned", math.inf) > IDLE:
+        if time.monotonic() - record.info.get(USED, math.inf) > IDLE:
             try:
                 engine.dialect.do_ping(connection)
             except engine.dialect.loaded_dbapi.Error as error:

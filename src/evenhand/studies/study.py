@@ -32,6 +32,7 @@ from evenhand.errors import (
     wanted,
 )
 from evenhand.html import Card
+from evenhand.policy import KernelPolicy
 from evenhand.protocol import Label
 from evenhand.studies.chain import Entry, genesis
 from evenhand.studies.codec import Event, moment, now
@@ -423,6 +424,13 @@ class Study:
             self._added = False
             transaction.commit()
         return Erasure(len(set(found.values())), forgotten, self.store.purge(SUBJECTS, SNAPSHOTS))
+
+    def compile(self) -> None:
+        """Compile the policy's decisions now, where it can be; by itself it is compiled after some thousand calls."""
+        with self._turn:
+            policy = self._now_or_earlier().policy
+            if isinstance(policy, KernelPolicy):
+                policy.compile()
 
     def snapshot(self) -> None:
         """Save the state as it is now, so that earlier entries are not replayed when the study is opened.

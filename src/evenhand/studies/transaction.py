@@ -146,7 +146,8 @@ class Transaction:
         drawn_from, text = random_state(replay.policy), to_text(given)
         started = time.perf_counter()
         try:
-            decided = apply(replay.policy, kind, ticket if hasattr(ticket, "id") else number, revive(given))
+            told = revive(given) if "$" in text else given
+            decided = apply(replay.policy, kind, ticket if hasattr(ticket, "id") else number, told)
         except ClosedTicketError as closed:
             assert number is not None
             return self._closed_before(closed, kind, number, given)

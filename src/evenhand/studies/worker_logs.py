@@ -163,14 +163,9 @@ class Claim(NamedTuple):
         """
         if all(operation.kind != "ask" for operation in operations):
             return
-        cursor = connection.connection.driver_connection.execute(CLAIMED.format(self.log))  # type: ignore[union-attr]
-        number, holder, left = cursor.fetchone() or (None, "nobody", None)
+        number, holder, left = replay.log.claim
         if number != self.number:
             gone = left is not None
-            why = "it has left" if gone else f"it was opened again by {holder}"
+            why = "it has left" if gone else f"it was opened again by {holder or 'nobody'}"
             mend = "join a new one" if gone else "let each process open a worker of its own"
             raise FencedError(f"worker {self.worker!r} is not this process's any more: {why}; {mend}")
-
-
-CLAIMED = "SELECT claim, holder, left_at FROM workers WHERE study = {0:d}"
-"""Read with the driver's own cursor, as it is read before every decision."""

@@ -1,0 +1,55 @@
+"""Statements on a PostgreSQL server that need no cursor: several in one round trip, sent as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import psycopg
+
+__all__ = ["execute", "literals"]
+
+
+def execute(connection: psycopg.Connection[Any], statements: str) -> Sequence[str | None]:
+    """Execute statements, and return the first row of the last one, as text; () if it has none.
+
+    Raises
+    ------
+    psycopg.Error
+        If one fails; the later ones are not executed.
+    """
+    from psycopg import errors, pq
+
+    encoding = connection.info.encoding
+    result = connection.pgconn.exec_(statements.encode(encoding))
+    if result.status not in (pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK):
+        state = result.error_field(pq.DiagnosticField.SQLSTATE)
+        kind = errors.OperationalError if state is None else errors.lookup(state.decode())
+        raise kind(pq.error_message(result, encoding))
+    if not result.ntuples:
+        return ()
+    row = (result.get_value(0, column) for column in range(result.nfields))
+    return [None if value is None else value.decode(encoding) for value in row]
+
+
+def literals(connection: psycopg.Connection[Any], values: Iterable[str | int | None]) -> str:
+    """Return texts and whole numbers as they stand in a statement, separated by commas.
+
+    Raises
+    ------
+    psycopg.DataError
+        If a text has a zero byte, which PostgreSQL cannot keep.
+    """
+    from psycopg import errors, pq
+
+    encoding, escape = connection.info.encoding, pq.Escaping(connection.pgconn).escape_literal
+    written = []
+    for value in values:
+        if value is None or isinstance(value, int):
+            written.append("NULL" if value is None else str(value))
+        elif "\0" in value:
+            raise errors.DataError("PostgreSQL text fields cannot contain NUL (0x00) bytes")
+        else:
+            written.append(bytes(escape(value.encode(encoding))).decode(encoding))
+    return ", ".join(written)

@@ -1,0 +1,89 @@
+"""Connections are kept between two uses, and no statement takes a round trip of its own that need not."""
+
+import psycopg
+import pytest
+from sqlalchemy import event
+
+import evenhand as eh
+from evenhand.studies import Store, Study
+from evenhand.studies.server import execute, literals
+
+SHARES = {"a": 0.2, "b": 0.3}
+
+
+def driver(store):
+    with store.writing() as connection:
+        return connection.connection.driver_connection
+
+
+def test_writers_and_readers_use_a_kept_connection(tmp_path):
+    store = Store.at(tmp_path / "ads.evenhand", create=True)
+    taken = []
+    event.listen(store._engine, "checkout", lambda *given: taken.append(given))
+    first = driver(store)
+    with store.reading() as connection:
+        assert connection.connection.driver_connection is first
+    assert driver(store) is first
+    assert len(taken) == 1
+    store.close()
+    assert driver(store) is not first
+    store.close()
+
+
+def test_a_connection_whose_block_raised_goes_back_to_the_pool(tmp_path):
+    store = Store.at(tmp_path / "ads.evenhand", create=True)
+    taken = []
+    event.listen(store._engine, "checkout", lambda *given: taken.append(given))
+    with pytest.raises(RuntimeError, match="in between"), store.writing():
+        raise RuntimeError("in between")
+    assert driver(store).in_transaction is False
+    assert len(taken) == 2
+    store.close()
+
+
+def test_no_more_than_a_few_connections_are_kept(tmp_path):
+    store = Store.at(tmp_path / "ads.evenhand", create=True)
+    opened = [store.reading() for _ in range(6)]
+    for one in opened:
+        one.__enter__()
+    for one in opened:
+        one.__exit__(None, None, None)
+    assert len(store._connections._kept) == 4
+    store.close()
+    assert store._connections._kept == []
+
+
+def test_a_worker_makes_two_round_trips_to_a_server(database, monkeypatch, tmp_path):
+    policy = eh.quotas.DeadlineLearn(eh.learners.UCB1(), SHARES, 8)
+    Study.create(database, policy, name="ads", workers=2, exchange_rounds=None, exchange_seconds=None).close()
+    study = Study.open(database, "ads", worker="w1")
+    study.tell(study.ask(), 1.0)
+    monkeypatch.setattr("evenhand.studies.store.IDLE", 3600.0)
+    server, path, trips = driver(study._own.store).pgconn, tmp_path / "trace", []
+    ticket = study.ask().id
+    for call in (study.ask, lambda: study.tell(ticket, 1.0)):
+        with open(path, "w") as trace:
+            server.trace(trace.fileno())
+            call()
+            server.untrace()
+        trips.append(path.read_text().count("ReadyForQuery"))
+    assert trips == [2, 2]
+    study.close()
+
+
+def test_values_of_statements_arrive_as_they_are(database):
+    values = [None, -3, 2**62, "it's", 'a "b"', "\\ back", "ä€😀", "", "$1; --"]
+    with psycopg.connect(database) as connection:
+        row = execute(connection, f"SELECT 1; SELECT {literals(connection, values)}")
+        assert row == [None, "-3", str(2**62), *values[3:]]
+        assert execute(connection, "SELECT 1 WHERE false") == ()
+        with pytest.raises(psycopg.DataError, match="NUL"):
+            literals(connection, ["a\0b"])
+
+
+def test_a_statement_that_fails_says_why(database):
+    with psycopg.connect(database, autocommit=True) as connection:
+        with pytest.raises(psycopg.errors.DivisionByZero, match=r"^division by zero"):
+            execute(connection, "BEGIN; SELECT 1/0; SELECT 2")
+        execute(connection, "ROLLBACK")
+        assert execute(connection, "SELECT 2") == ["2"]
