@@ -124,7 +124,8 @@ def update(params: LinearParams, state: LinearState, contexts: Floats, index: in
 class DiscountedLinUCB(KernelPolicy):
     """Play the arm whose discounted linear prediction plus confidence width is largest; contextual.
 
-    The arms share one coefficient vector, which may drift. The discount goes by rewards, as for `DiscountedUCB`; a
+    The arms share one coefficient vector, which may drift; arms with equal contexts cannot be told apart, and the first
+    of them is played: give each a row that says which arm it is about. The discount goes by rewards, as for `DiscountedUCB`; a
     reward that comes late is learned with the contexts of its own decision.
 
     Parameters
