@@ -45,6 +45,33 @@ def test_edges_are_text_or_pairs_and_counts_stand_for_rows():
     assert fitted(counted).counts["sex"].sum() == 400
 
 
+def test_columns_of_truth_values_and_fractions_are_those_of_whole_numbers():
+    frame = FRAME.assign(cured=FRAME["cured"].astype(bool), weight=FRAME["weight"].astype(float))
+    candidates = {"now": None, "high": "high", "low": "low"}
+    plain, other = (Problem(fitted(each), **ASKED, candidates=candidates) for each in (FRAME, frame))
+    assert other.model.states["cured"] == ("False", "True")
+    assert np.allclose(plain.outcomes, other.outcomes)
+    assert np.allclose(plain.gaps["f", "m"], other.gaps["f", "m"])
+    trial, told = SimulatedTrial(plain), []
+    trial.reset(1)
+    searches = [CSR(problem, tolerance=0.2, budget=300) for problem in (plain, other)]
+    asked = [search.ask() for search in searches]
+    seen, *rest = trial.respond(asked[0])
+    as_read = seen.assign(cured=seen["cured"].astype(bool), weight=seen["weight"].astype(float))
+    for search, allocation, rows in zip(searches, asked, (seen, as_read), strict=True):
+        search.tell(allocation, rows, *rest)
+        told.append(search.recommend().table["outcome"])
+    assert np.allclose(*told, equal_nan=True)
+
+
+def test_an_outcome_of_words_is_refused_with_an_example():
+    frame = FRAME.assign(cured=np.where(FRAME["cured"] == 1, "yes", "no"))
+    with pytest.raises(ArgumentError, match=r"\['no', 'yes'\], got None; such as \{'no': 0, 'yes': 1\}"):
+        Problem(fitted(frame), **ASKED, candidates=[None, "high"])
+    with pytest.raises(ArgumentError, match="intervene: wanted a node of the model, got 'dos'; did you mean 'dose'"):
+        Problem(fitted(), **(ASKED | {"intervene": "dos"}), candidates=[None, "high"])
+
+
 def test_states_are_whole_numbers_or_texts_in_natural_order():
     frame = pd.DataFrame({"a": ["10", "9", "x"], "b": [2, 10, 2], "c": [True, False, True], "d": [0.5, 1.5, 0.5]})
     frame["e"] = pd.Categorical(["u", "u", "v"], categories=["u", "v", "w"])

@@ -71,6 +71,11 @@ def _flat(model: CausalModel, samples: Any, nodes: tuple[str, ...]) -> Ints:
     return number
 
 
+def _text(value: Any) -> str:
+    """Return the text by which a fitted model knows a state that is no whole number; "" for a gap."""
+    return "" if value != value else str(value)
+
+
 def coded(samples: Any, column: str, states: tuple[Any, ...]) -> Ints:
     """Return the positions among `states` of the values in a column."""
     import pandas as pd
@@ -81,7 +86,7 @@ def coded(samples: Any, column: str, states: tuple[Any, ...]) -> Ints:
     known = places(states)
     for row in np.flatnonzero(codes < 0):
         value = samples[column].iloc[row]
-        position = find_label(value, known) if isinstance(value, str) else None
+        position = find_label(_text(value), known) if isinstance(value, (str, bool, float, np.bool_)) else None
         if position is None:
             break
         codes[row] = position

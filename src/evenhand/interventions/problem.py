@@ -57,7 +57,7 @@ class Problem(Question):
         shaped as V's own table in the model; None, the table of a fitted model; or a rule: a function of a dict
         parent -> state, a mapping by the states of V's parents, or one state for everybody. A rule gives a state of V,
         or a dict state -> probability; what it does not name it never gives.
-    values : state of Y -> number; may be left out where the states are numbers.
+    values : state of Y -> number; may be left out where the states are numbers, or True and False.
     log : data frame of trials of the deployed candidate, S as it came, with the columns of S and of every node of
         `nodes`; then the law of what the candidates do not change is its frequencies, and nothing is exact. A column
         `candidate` says of which candidate each was.

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.arguments import as_float
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, nearest, wanted
 from evenhand.interventions.inference import eliminate, placed
 from evenhand.interventions.model import CausalModel, checked_table
 from evenhand.interventions.rules import is_rule, rule_table
@@ -29,6 +29,9 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
+
+TRUTH = {"False": 0.0, "True": 1.0}
+"""The states of a column of truth values, as numbers."""
 
 
 class Structure(NamedTuple):
@@ -57,7 +60,8 @@ def checked_structure(model: CausalModel, intervene: str, sensitive: str | Seque
     attributes = tuple(sensitive) if isinstance(sensitive, (list, tuple)) else (sensitive,)
     for name, node in (("intervene", intervene), ("outcome", outcome), *(("sensitive", a) for a in attributes)):
         if not isinstance(node, str) or node not in model.states:
-            raise ArgumentError(wanted(name, "a node of the model", node))
+            near = nearest(node, model.states)
+            raise ArgumentError(wanted(name, "a node of the model", node, f"did you mean {near[0]!r}?" if near else ""))
     if not attributes or len(set(attributes)) < len(attributes):
         raise ArgumentError(wanted("sensitive", "one node or several distinct ones", sensitive))
     for attribute in attributes:
@@ -153,7 +157,7 @@ def checked_scores(model: CausalModel, outcome: str, values: Mapping[Any, float]
     """Return the outcome's numbers scaled to [0, 1], and the lowest and the highest number."""
     states = model.states[outcome]
     what = f"a number for each state of {outcome!r}: {list(states)}"
-    mend = f"such as {{{states[0]!r}: 1.0, ...}}"
+    mend = f"such as {{{', '.join(f'{state!r}: {number}' for number, state in enumerate(states[:3]))}}}"
     given: Any = {state: _read(state) for state in states} if values is None else by_label(values, "values", what)
     if not isinstance(given, dict) or set(given) - set(states):
         raise ArgumentError(wanted("values", what, values, mend))
@@ -168,9 +172,9 @@ def checked_scores(model: CausalModel, outcome: str, values: Mapping[Any, float]
 
 
 def _read(state: Any) -> Any:
-    """Return the number that a state is written as: in files, states are texts."""
+    """Return the number that a state is written as: in files, states are texts, and True is 1."""
     try:
-        return float(state) if isinstance(state, str) else state
+        return float(TRUTH.get(state, state)) if isinstance(state, str) else state
     except ValueError:
         return state
 

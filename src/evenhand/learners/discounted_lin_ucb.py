@@ -125,8 +125,8 @@ class DiscountedLinUCB(KernelPolicy):
     """Play the arm whose discounted linear prediction plus confidence width is largest; contextual.
 
     The arms share one coefficient vector, which may drift; arms with equal contexts cannot be told apart, and the first
-    of them is played: give each a row that says which arm it is about. The discount goes by rewards, as for `DiscountedUCB`; a
-    reward that comes late is learned with the contexts of its own decision.
+    of them is played: give each a row that says which arm it is about. The discount goes by rewards, as for
+    `DiscountedUCB`; a reward that comes late is learned with the contexts of its own decision.
 
     Parameters
     ----------
