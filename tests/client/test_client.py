@@ -10,8 +10,12 @@ import sys
 
 import httpx
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
+import evenhand as eh
 from evenhand import errors
 from evenhand.client import AsyncClient, AsyncRemoteStudy, Client, Decision, RemoteStudy
 from evenhand.errors import (
@@ -91,6 +95,18 @@ def test_contexts_and_probabilities(client):
     assert study.tell(decision, 0.5, violations=[]) == "told"
     with pytest.raises(errors.ContextError):
         study.ask(contexts=[[0.1]])
+
+
+@pytest.mark.parametrize("convert", [list, pd.DataFrame, pl.DataFrame, pa.Table.from_pylist])
+def test_contexts_are_rows_by_name(client, convert):
+    encoder = {"columns": {"weather": ["sun", "rain"], "hour": None}}
+    study = client.create(
+        "bar", {"policy": "learners/discounted-lin-ucb", "arms": ["tea", "coffee"], "seed": 1, "encoder": encoder}
+    )
+    rows = convert([{"weather": "sun", "hour": 0.5}, {"weather": "rain", "hour": 2.0}])
+    mine = eh.learners.DiscountedLinUCB(arms=["tea", "coffee"], seed=1).ask([[1, 0, 0.5], [0, 1, 2.0]])
+    assert study.ask(contexts=rows).arm == mine.arm == "coffee"
+    assert [decision.arm for decision in study.ask_many([{"contexts": rows}] * 2)] == ["coffee"] * 2
 
 
 def test_whom_contexts_are_about_can_be_erased(served, client):

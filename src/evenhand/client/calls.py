@@ -69,7 +69,15 @@ def shown(
 ) -> dict[str, Any]:
     """Return what a round shows, and whom it is about, without what is None."""
     about = {"annotator": annotator, "subject": subject}
-    return _given({"contexts": contexts, "groups": groups, "available": available, "segment": segment, **about})
+    return _given({"contexts": _rows(contexts), "groups": groups, "available": available, "segment": segment, **about})
+
+
+def _rows(contexts: Any) -> Any:
+    """Return a data frame of pandas, polars or pyarrow as a list of dicts, and anything else as it is."""
+    for method, arguments in (("to_dicts", ()), ("to_pylist", ()), ("to_dict", ("records",))):
+        if hasattr(contexts, "columns") and hasattr(contexts, method):
+            return getattr(contexts, method)(*arguments)
+    return contexts
 
 
 def ask(study: str, shown: Mapping[str, Any], key: str | None) -> Call[Decision]:
@@ -82,7 +90,8 @@ def ask_many(
 ) -> Call[list[Decision | EvenhandError]]:
     """Return the request for several decisions."""
     if isinstance(rounds, Sequence) and all(isinstance(row, Mapping) for row in rounds):
-        body: dict[str, Any] = {"batch": [_given(row) for row in rounds]}
+        rows = [{**row, "contexts": _rows(row.get("contexts"))} for row in rounds]
+        body: dict[str, Any] = {"batch": [_given(row) for row in rows]}
     elif isinstance(rounds, int) and not isinstance(rounds, bool):
         body = {"count": rounds}
     else:
