@@ -469,3 +469,27 @@ def test_the_log_of_a_lottery_can_be_evaluated():
     assert found.low < truth < found.high
     assert found.value == pytest.approx(truth, abs=0.1)  # four standard errors
     assert found.effective_rounds > 400
+
+
+@pytest.mark.parametrize("estimator", ["ips", "snips", "dr"])
+@pytest.mark.parametrize(
+    "others", [{"a": 0.0, "b": 0.1, "c": 0.9}, {"a": 1.0, "b": 0.0, "c": 0.0}], ids=["much alike", "never the same arm"]
+)
+def test_the_normal_interval_of_a_difference_is_of_the_same_rows(estimator, others):
+    log, base = drawn(600, seed=4), {"a": 0.0, "b": 0.0, "c": 1.0}
+    model = {"a": 0.3, "b": 0.4, "c": 0.6}
+    settings = {"estimator": estimator, "anytime": False} | ({"model": model} if estimator == "dr" else {})
+    found = eh.evaluate(log, {"base": base, "other": others}, **COLUMNS, **settings).differences.iloc[0]
+    influence = []
+    for policy in (others, base):
+        weights = (log["arm"].map(policy) / log["p"]).to_numpy()
+        paid = weights * log["reward"]
+        if estimator == "snips":
+            influence.append((paid - weights * paid.sum() / weights.sum()) / weights.mean())
+        elif estimator == "dr":
+            step = sum(policy[arm] * model[arm] for arm in policy) + paid - weights * log["arm"].map(model)
+            influence.append(step - step.mean())
+        else:
+            influence.append(paid - paid.mean())
+    error = (influence[0] - influence[1]).std(ddof=0) / math.sqrt(600)
+    assert found.high - found.low == pytest.approx(2 * 1.959964 * error, rel=1e-6)

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from evenhand.evaluation.course import Course, look_rounds
 from evenhand.evaluation.diagnosis import notes_on, weights_of
 from evenhand.evaluation.findings import Comparison, Evaluation
 from evenhand.evaluation.sequences import Steps, lower_bound
+from evenhand.kernels.arrays import Floats
 from evenhand.progress import ProgressBar
 
 __all__ = ["compared", "follow"]
@@ -42,9 +45,9 @@ def follow(courses: Mapping[str, Course], bar: ProgressBar, *, level: float, any
     for look in look_rounds(len(base.logged.codes)):
         while base.rounds < look:
             for course in courses.values():
-                course.take(look, bounded=anytime)
+                course.take(look, bounded=anytime, by_row=bool(pairs))
             for pair in pairs.values():
-                pair.take()
+                pair.take(bounded=anytime)
             bar.advance(base.rounds - bar.done)
         for name, course in courses.items():
             bounds[name] = course.interval(1 - level, *bounds[name]) if anytime else course.normal(level)
@@ -69,9 +72,15 @@ class Pair:
     def __init__(self, one: Course, other: Course) -> None:
         self.one, self.other = one, other
         self._below, self._above = Steps(), Steps()
+        self._products: Floats = np.zeros(4)
 
-    def take(self) -> None:
-        """Take in the rows that both have just weighed."""
+    def take(self, bounded: bool) -> None:
+        """Take in the rows that both have just weighed; `bounded` keeps what an interval for every row needs."""
+        if not bounded:
+            (x, y), (their_x, their_y) = self.one.terms, self.other.terms
+            pairs = (x, their_x), (x, their_y), (y, their_x), (y, their_y)
+            self._products += [(mine * theirs).sum() for mine, theirs in pairs]
+            return
         (mine, least, most), (theirs, their_least, their_most) = self.one.last, self.other.last
         self._below.add(mine - theirs, least + their_most)
         self._above.add(theirs - mine, most + their_least)
@@ -90,11 +99,18 @@ class Pair:
         return lower_bound([self._below], error / 2, -1.0, 1.0), -lower_bound([self._above], error / 2, -1.0, 1.0)
 
     def normal(self, level: float) -> Interval:
-        """Return the normal interval, from the standard errors of both as if they were of different rows."""
-        difference = self.one.value - self.other.value
-        low, high = self.one.normal(level), self.other.normal(level)
-        wide = (((low[1] - low[0]) / 2) ** 2 + ((high[1] - high[0]) / 2) ** 2) ** 0.5
-        return difference - wide, difference + wide
+        """Return the normal interval, for this row alone and many rows. Both values are of the same rows: what these
+        do to both alike, or to each the other way, belongs to the error of the difference."""
+        from scipy.stats import norm
+
+        mine, error, weight = self.one.found()
+        theirs, their_error, their_weight = self.other.found()
+        xx, xy, yx, yy = self._products.tolist()
+        products = xx - theirs * xy - mine * yx + mine * theirs * yy
+        together = products / (weight * their_weight) if weight * their_weight > 0 else 0.0
+        variance = max(error**2 + their_error**2 - 2 * together, 0.0)
+        wide = float(norm.isf((1 - level) / 2)) * variance**0.5
+        return mine - theirs - wide, mine - theirs + wide
 
 
 def _evaluation(course: Course, curve: list[tuple[float, ...]], level: float, anytime: bool) -> Evaluation:

@@ -44,6 +44,7 @@ class Course:
     ----------
     rounds, weight, squares, most : the rows so far, the sums of w and w^2, and the largest w.
     last : the steps of the rows that were weighed last, and by how much each may be below and above 0 at most.
+    terms : the x and y of these rows, of which the value is sum x / sum y.
     """
 
     def __init__(
@@ -64,12 +65,13 @@ class Course:
         self.weight = self.squares = 0.0
         self._sums: Floats = np.zeros(5)
         self.last: tuple[Floats, Floats, Floats] = np.zeros(0), np.zeros(0), np.zeros(0)
+        self.terms: tuple[Floats, Floats] = np.zeros(0), np.zeros(0)
 
-    def take(self, until: int, bounded: bool = True) -> None:
-        """Weigh rows up to `until`, or as many as fit in a chunk; `bounded` keeps what an interval needs."""
-        if not bounded and (
-            self.estimator in ("ips", "snips") or (self.estimator == "dr" and self.estimates is not None)
-        ):
+    def take(self, until: int, bounded: bool = True, by_row: bool = False) -> None:
+        """Weigh rows up to `until`, or as many as fit in a chunk; `bounded` keeps what an interval needs, `by_row` the
+        terms of each row."""
+        alone = self.estimator in ("ips", "snips") or (self.estimator == "dr" and self.estimates is not None)
+        if alone and not bounded and not by_row:
             self._add_up(until)
             return
         start, until = self.rounds, min(until, self.rounds + CHUNK)
@@ -94,7 +96,7 @@ class Course:
     @property
     def value(self) -> float:
         """The value so far."""
-        return self._found()[0]
+        return self.found()[0]
 
     @property
     def effective_rounds(self) -> float:
@@ -110,7 +112,7 @@ class Course:
         """Return the normal interval, for this row alone and many rows."""
         from scipy.stats import norm
 
-        value, error = self._found()
+        value, error, _ = self.found()
         wide = float(norm.isf((1 - level) / 2)) * error
         return value - wide, value + wide
 
@@ -164,12 +166,13 @@ class Course:
             x, y = (steps, ones) if stakes is None else (steps * stakes, stakes)
         else:
             x, y = (steps, ones) if self.estimator == "dr" else (paid, weights if self.estimator == "snips" else ones)
+        self.terms = x, y
         self._sums += x.sum(), y.sum(), (x * x).sum(), (x * y).sum(), (y * y).sum()  # BLAS would start threads for this
 
-    def _found(self) -> tuple[float, float]:
-        """Return sum x / sum y and its standard error."""
+    def found(self) -> tuple[float, float, float]:
+        """Return sum x / sum y, its standard error, and sum y."""
         x, y, xx, xy, yy = self._sums.tolist()
         if y == 0:
-            return float("nan"), float("inf")
+            return float("nan"), float("inf"), 0.0
         value = x / y
-        return value, max(0.0, xx - 2 * value * xy + value**2 * yy) ** 0.5 / y
+        return value, max(0.0, xx - 2 * value * xy + value**2 * yy) ** 0.5 / y, y
