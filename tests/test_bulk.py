@@ -151,6 +151,8 @@ def test_all_rewards_are_refused_where_one_is():
         ([first, second], [0.5], ArgumentError, "rewards: wanted 2, one for each decision"),
         (first.id, [0.5], ArgumentError, "decisions: wanted a list"),
         ([first], 0.5, ArgumentError, "rewards: wanted a list"),
+        ([first], np.array(0.5), ArgumentError, "rewards: wanted a list"),
+        (np.array(first.id), [0.5], ArgumentError, "decisions: wanted a list"),
     ]:
         with pytest.raises(error, match=message):
             policy.tell_all(decisions, rewards)

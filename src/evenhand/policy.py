@@ -753,6 +753,9 @@ class KernelPolicy(Conversation):
         """Return the positions of the arms that are on offer."""
         known = places(self.arms or ())
         given = [available] if isinstance(available, (str, int)) else available
+        if isinstance(available, Mapping):
+            mend = "keep those that are: [arm for arm, here in available.items() if here]"
+            raise ArgumentError(wanted("available", "a list of the arms on offer", available, mend))
         found: list[int | None]
         try:
             found = [find_label(label, known) for label in given]
@@ -884,7 +887,7 @@ class KernelPolicy(Conversation):
 
 
 def _listed(name: str, given: Any) -> list[Any]:
-    if isinstance(given, (str, bytes, Mapping)) or not hasattr(given, "__iter__"):
+    if isinstance(given, (str, bytes, Mapping)) or not hasattr(given, "__iter__") or getattr(given, "ndim", 1) == 0:
         raise ArgumentError(wanted(name, "a list, one for each decision", given))
     return list(given)
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
+    "LEAST_CHANCE",
     "cells",
     "chances",
     "column",
@@ -228,18 +229,24 @@ def numbers(frame: pd.DataFrame, name: str, low: float = -np.inf, high: float = 
     return read
 
 
+LEAST_CHANCE = 1e-100
+"""Squares of 1 / p are added up, which must stay finite."""
+
+
 def chances(frame: pd.DataFrame, name: str) -> Floats:
     """Return a column of propensities (n_rows,), the chances of the decisions that the rows hold.
 
     Raises
     ------
     TableError
-        As `numbers` does, and if one is not above 0 and at most 1.
+        As `numbers` does, and if one is not above 0 and at most 1, or so small that no row can be weighed by it.
     """
     read = numbers(frame, name)
-    bad = np.flatnonzero(~((read > 0) & (read <= 1)))
+    bad = np.flatnonzero(~((read >= LEAST_CHANCE) & (read <= 1)))
     if bad.size:
         where, mend = f"column {name!r}, row {bad[0] + 1}", "it is the chance of the arm that the row has"
+        if 0 < read[bad[0]] < LEAST_CHANCE:
+            mend = f"a row cannot be weighed by a chance below {LEAST_CHANCE:g}"
         raise TableError(wanted(where, "a propensity above 0 and at most 1", read[bad[0]], mend))
     return read
 

@@ -1,8 +1,10 @@
 """The command line: exit codes that scripts can trust, JSON that parses, files where they are promised."""
 
 import json
+import os
 import subprocess
 import sys
+import threading
 
 import pandas as pd
 import pytest
@@ -219,6 +221,42 @@ def test_an_audit_checks_caps_windows_segments_and_what_was_on_offer(tmp_path):
     assert json.loads(call("audit", slates, "--shares", "a=1", "--round", "r", "--json").output)["rounds"] == 2
     changing = written(tmp_path / "changing.csv", "from,arm,share\n1,a,0.5\n1,b,0\n3,b,1/3\n")
     assert call("audit", log, "--shares", changing).exit_code == 0
+
+
+def test_an_audit_checks_every_promise_that_is_named_where_an_option_is_repeated(tmp_path):
+    log = written(tmp_path / "log.csv", "arm\na\nb\na\na\nc\n")
+    once = call("audit", log, "--shares", "a=0.4,b=0.4", "--cap", "a=0.5,c=0.1", "--window", "a=2,b=3", "--json")
+    several = ["--shares", "a=0.4", "--shares", "b=0.4", "--cap", "a=0.5", "--cap", "c=0.1"]
+    again = call("audit", log, *several, "--window", "a=2", "--window", "b=3", "--json")
+    assert json.loads(again.output) == json.loads(once.output)
+    assert len(json.loads(once.output)["promises"]) == 7
+    nothing_owed = call("audit", log, "--window", "a=3").output
+    assert "no arm was ever behind a share" in " ".join(nothing_owed.split())
+
+
+def test_an_audit_reads_the_slates_of_an_export(tmp_path):
+    store = tmp_path / "slates.evenhand"
+    study = eh.Study.create(store, eh.quotas.DeadlineLearn(eh.learners.UCB1(), {"a": 0.5, "b": 0.5, "c": 0}, plays=2))
+    for _ in range(6):
+        study.ask()
+    study.close()
+    for name in ("log.csv", "log.parquet"):
+        assert call("export", store, "--out", tmp_path / name).exit_code == 0
+        result = call("audit", tmp_path / name, "--arm", "arms", "--shares", "a=0.5,b=0.5,c=0", "--json")
+        found = json.loads(result.output)
+        assert found["kept"]
+        assert found["rounds"] == 6
+        assert sum(row["pulls"] for row in found["arms"]) == 12
+    refused("is a store of studies", "audit", store, "--shares", "0.1")
+
+
+def test_a_table_is_read_from_a_pipe(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    writer = threading.Thread(target=(tmp_path / "pipe").write_text, args=("arm\na\nb\n",))
+    writer.start()
+    result = call("audit", tmp_path / "pipe", "--shares", "0.5", "--json")
+    writer.join()
+    assert json.loads(result.output)["rounds"] == 2
 
 
 @pytest.mark.parametrize("text", ["b=x", "b=2/y", "7", "b=/"])

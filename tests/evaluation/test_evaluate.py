@@ -493,3 +493,10 @@ def test_the_normal_interval_of_a_difference_is_of_the_same_rows(estimator, othe
             influence.append(paid - paid.mean())
     error = (influence[0] - influence[1]).std(ddof=0) / math.sqrt(600)
     assert found.high - found.low == pytest.approx(2 * 1.959964 * error, rel=1e-6)
+
+
+@pytest.mark.parametrize("propensity", ["p", {"a": "a", "b": "b"}])
+def test_a_propensity_by_which_no_row_can_be_weighed_is_refused(propensity):
+    log = pd.DataFrame({"arm": ["a", "b"], "reward": [1, 0], "a": [1e-320, 0.5], "b": [1.0, 0.5], "p": [1e-320, 0.5]})
+    with pytest.raises(TableError, match="row 1: wanted a propensity above 0"):
+        eh.evaluate(log, {"a": 0.5, "b": 0.5}, arm="arm", reward="reward", propensity=propensity)

@@ -1,5 +1,6 @@
 """Audits of caps, windows, sets, segments, slates, arms on offer and shares that change, against a count by hand."""
 
+import json
 import random
 from fractions import Fraction as F
 
@@ -164,6 +165,15 @@ def test_an_arm_that_comes_later_is_owed_from_its_own_date():
     ]
     with pytest.raises(SharesError, match=r"from 6: shares: they sum to 1\.1"):
         audit(log, arm="who", shares={1: {"a": 0.5, "b": 0.3, "c": 0}, 6: {"c": 0.3}})
+
+
+def test_lists_may_be_written_as_json_and_labels_that_look_like_lists_stay_labels():
+    rounds = [["a", "b"], ["b", "c"], ["a", "c"]]
+    lists, texts = pd.DataFrame({"arm": rounds}), pd.DataFrame({"arm": [json.dumps(one) for one in rounds]})
+    shares = {"a": 0.5, "b": 0.5, "c": 0.5}
+    assert audit(texts, arm="arm", shares=shares).arms.equals(audit(lists, arm="arm", shares=shares).arms)
+    groups = pd.DataFrame({"group": ['["F", "M"]', "F & M", '["F", "M"]']})
+    assert audit(groups, arm="group", shares={'["F", "M"]': 0.5, "F & M": 0.2}).rounds == 3
 
 
 def test_the_logs_of_policies_pass():

@@ -202,6 +202,7 @@ def refusals():
         (lambda: made().ask(available=["a", "a"]), ArgumentError, "named once"),
         (lambda: made().ask(available=["a", "z"]), ArgumentError, "labels of the arms"),
         (lambda: made().ask(available=3), ArgumentError, "labels of the arms"),
+        (lambda: made().ask(available={"a": True, "b": False}), ArgumentError, "a list of the arms on offer"),
         (lambda: made(caps=0.5).ask(available=["a"]), ArgumentError, "beside caps"),
         (lambda: FairUCB([0.1, 0.1]).ask(available=[0]), ArgumentError, "every arm"),
         (lambda: gone.retire("b"), ArgumentError, "retired before"),

@@ -20,21 +20,29 @@ def audit(
             help="The log, one row per decision: CSV, Parquet, Arrow or JSON lines, or -; or 'logs/*.parquet'."
         ),
     ],
-    shares: Annotated[
-        str,
+    share_texts: Annotated[
+        list[str] | None,
         typer.Option(
+            "--shares",
             help="Promised share of each arm: 0.02, or a=0.2,b=1/3, or a CSV with columns arm, share; for shares that "
-            "change, also a column named from: a round, or a time in the column of --order."
+            "change, also a column named from: a round, or a time in the column of --order.",
         ),
-    ] = "",
-    arm: Annotated[str, typer.Option(help="The column with the arm of each decision.")] = "arm",
+    ] = None,
+    arm: Annotated[
+        str, typer.Option(help="The column with the arm of each decision, or the list of a round's arms.")
+    ] = "arm",
     tolerance: Annotated[float, typer.Option(help="By how many pulls an arm may be behind its share.")] = 0.0,
     order: Annotated[str, typer.Option(help="A column to sort by first, such as a timestamp.")] = "",
-    cap: Annotated[str, typer.Option(help="The most that an arm may have: 0.5, or a=0.5,b=1/3.")] = "",
+    cap_texts: Annotated[
+        list[str] | None, typer.Option("--cap", help="The most that an arm may have: 0.5, or a=0.5,b=1/3.")
+    ] = None,
     cap_tolerance: Annotated[float, typer.Option(help="By how many pulls an arm may be ahead of its cap.")] = 0.0,
-    window: Annotated[
-        str, typer.Option(help="Least plays in any consecutive rounds: a=2/25,b=10 is twice in any 25, once in any 10.")
-    ] = "",
+    window_texts: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--window", help="Least plays in any consecutive rounds: a=2/25,b=10 is twice in any 25, once in any 10."
+        ),
+    ] = None,
     segment: Annotated[str, typer.Option(help="A column; promises are checked inside each of its values.")] = "",
     available: Annotated[str, typer.Option(help="A column with the arms on offer, separated by commas.")] = "",
     round: Annotated[str, typer.Option(help="A column whose equal values mark the rows of one round.")] = "",
@@ -42,23 +50,25 @@ def audit(
     json: JSON = False,
 ) -> None:
     """Check a decision log against promised shares, caps and windows; exit code 1 when one was broken."""
+    shares, cap, window = (",".join(texts or ()) for texts in (share_texts, cap_texts, window_texts))
     from evenhand import quotas
     from evenhand.cli.inputs import changing_shares, named_shares, shares_of, windows_of
     from evenhand.cli.output import as_json, draw, folder, records, say
     from evenhand.cli.tables import read_table
+    from evenhand.quotas.decision_log import read_plays
     from evenhand.quotas.file_audit import labels_in_files
-    from evenhand.tables import levels, write_csv
+    from evenhand.tables import write_csv
 
+    owed: Any = changing_shares(shares)
+    named = named_shares(shares) if owed is None and shares else None
     frame: Any = str(log)
     if glob.has_magic(frame) and not log.exists():
         known = {str(label): label for label in labels_in_files(frame, arm)}
     else:
         frame = read_table(log, text=[name for name in (arm, available) if name])
-        known = {str(label): label for label in levels(frame, arm)}
-    owed: Any = changing_shares(shares)
+        known = {str(label): label for label in read_plays(frame, arm, named).kinds}
     if owed is None and shares:
-        arms = [*known.values(), *(name for name in named_shares(shares) or {} if name not in known)]
-        owed = shares_of(shares, arms)
+        owed = shares_of(shares, [*known.values(), *(name for name in named or {} if name not in known)])
     caps = named_shares(cap, "--cap") if "=" in cap else cap or None
     finding = quotas.audit(
         frame,
@@ -101,9 +111,10 @@ def audit(
             say(f"ATTENTION: arm {name} is promised a share and never appears in the log.")
         if several:
             records("Promises", finding.promises.to_dict("records"), empty=False)
-        when = (
-            f"worst shortfall {finding.worst_shortfall:.4g}, arm {finding.worst_arm}, after row {finding.worst_round}"
-        )
+        when = "no arm was ever behind a share"
+        if finding.worst_round:
+            behind = f"worst shortfall {finding.worst_shortfall:.4g}, arm {finding.worst_arm}"
+            when = f"{behind}, after row {finding.worst_round}"
         if finding.first_violation is None:
             say(f"The promise was kept after every row; {when}.")
         else:

@@ -59,7 +59,7 @@ def is_table(text: str) -> bool:
 
 
 def read_table(path: str | Path, *, text: Container[str] = ()) -> pd.DataFrame:
-    """Return the table in a file, or on standard input (`-`).
+    """Return the table in a file or a pipe, such as <(zcat log.csv.gz), or on standard input (`-`).
 
     Parameters
     ----------
@@ -70,16 +70,18 @@ def read_table(path: str | Path, *, text: Container[str] = ()) -> pd.DataFrame:
     TableError
         If it cannot be read; a column that cannot be read alone is refused where it is wanted.
     """
-    if str(path) != "-":
+    pipe = Path(path).is_fifo()
+    if str(path) != "-" and not pipe:
         return _read(Path(path), path, text)
-    content = sys.stdin.buffer.read()
+    content = Path(path).read_bytes() if pipe else sys.stdin.buffer.read()
+    name = str(path) if pipe else "standard input"
     with TemporaryDirectory() as folder:
         file = Path(folder) / ("table.gz" if content.startswith(b"\x1f\x8b") else "table")
         file.write_bytes(content)
         try:
-            return _read(file, "standard input", text)
+            return _read(file, name, text)
         except TableError as error:
-            raise TableError(str(error).replace(str(file), "standard input")) from error
+            raise TableError(str(error).replace(str(file), name)) from error
 
 
 def read_texts(path: str | Path) -> pd.DataFrame:
@@ -128,6 +130,9 @@ def _format(file: Path) -> str:
             return kind
     with opened(file) as stream:
         head = stream.read(64)
+    if head.startswith(b"SQLite format 3"):
+        mend = f"check it with `evenhand verify {file}`, or write its log to a table with `evenhand export`"
+        raise TableError(f"{file}: is a store of studies, not a table; {mend}")
     if head.startswith(b"PAR1"):
         return "parquet"
     if head.startswith((b"ARROW1", b"\xff\xff\xff\xff")):

@@ -15,8 +15,8 @@ from evenhand.frames import as_pandas, frame_or_value
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.labels import by_label
 from evenhand.protocol import Label, composed
+from evenhand.tables import LEAST_CHANCE, column, in_natural_order, numbers
 from evenhand.tables import chances as read_chances
-from evenhand.tables import column, in_natural_order, numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -174,10 +174,11 @@ def _all_chances(frame: pd.DataFrame, given: Mapping[Label, str], arms: Sequence
     if off.size:
         got = float(every[off[0]].sum())
         raise TableError(wanted(f"propensity, row {off[0] + 1}", "chances of all arms that sum to 1", got))
-    none = np.flatnonzero(every[np.arange(len(codes)), codes] == 0)
+    none = np.flatnonzero(every[np.arange(len(codes)), codes] < LEAST_CHANCE)
     if none.size:
         where = f"column {columns[arms[codes[none[0]]]]!r}, row {none[0] + 1}"
-        raise TableError(wanted(where, "a propensity above 0, as the row has this arm", 0.0))
+        got = float(every[none[0], codes[none[0]]])
+        raise TableError(wanted(where, "a propensity above 0, as the row has this arm", got))
     return every
 
 

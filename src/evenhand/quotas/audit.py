@@ -49,8 +49,8 @@ def audit(
     frame : the log, a row a decision, in the order in which they were taken. Or the name of Parquet files, such as
         "logs/*.parquet", whose rows follow one another in the order of the files' names: they are checked against
         shares of single arms row group by row group, on all cores and in little memory, with the same finding.
-    arm : name of the column that says for whom each decision was; its cells may be lists, where several arms are played
-        in a round.
+    arm : name of the column that says for whom each decision was; its cells may be lists, also as JSON, where several
+        arms are played in a round.
     shares : the share owed to each arm: a dict or Series arm -> share, or one number for every arm of the log and every
         level that a categorical column declares. Keys may be tuples of arms, which are owed their share together.
         Shares that change are a data frame with the columns `from`, `arm` and `share`, or a dict from -> (arm ->
@@ -96,7 +96,7 @@ def audit(
                 raise ArgumentError(wanted(name, "None where files are audited", given, mend))
         return audit_files(os.fspath(frame), arm, shares, tolerance, jobs)
     frame, shares = as_pandas(frame), frame_or_value(shares, "shares")
-    plays, rounds = read_plays(frame, arm), read_rounds(frame, order, round)
+    plays, rounds = read_plays(frame, arm, shares), read_rounds(frame, order, round)
     most = 1 if len(rounds.first_row) == len(plays.rows) else int(np.bincount(rounds.of_row[plays.rows]).max())
     owed = read_audited(
         plays.kinds,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -69,8 +70,9 @@ class DecisionLog:
     rounds_in: list[Ints]
 
 
-def read_plays(frame: pd.DataFrame, arm: str) -> Plays:
-    """Return the arms of a column of labels, or of lists of labels.
+def read_plays(frame: pd.DataFrame, arm: str, owed: Any = None) -> Plays:
+    """Return the arms of a column of labels, or of lists of labels, which may be written as JSON. Text that `owed`
+    promises a share to is a label.
 
     Raises
     ------
@@ -78,6 +80,7 @@ def read_plays(frame: pd.DataFrame, arm: str) -> Plays:
         If there is no such column, or a cell is empty, neither an arm nor a list of arms, or names an arm twice.
     """
     given = cells(frame, arm)
+    given = _lists_in(given, owed if isinstance(owed, Mapping) else {})
     if not isinstance(given.iloc[0], SEVERAL):
         labels = column(frame, arm)
         return Plays(labels, np.arange(len(labels)), levels(frame, arm))
@@ -96,6 +99,21 @@ def read_plays(frame: pd.DataFrame, arm: str) -> Plays:
     labels = np.empty(len(flat), dtype=object)
     labels[:] = flat
     return Plays(labels, np.repeat(np.arange(len(given)), sizes), in_natural_order(flat))
+
+
+def _lists_in(given: pd.Series[Any], labels: Container[Any] = ()) -> pd.Series[Any]:
+    """Return a column of lists as JSON, as exports hold them, as one of lists; another column, such as one of these
+    labels, as it is."""
+    import pandas as pd
+
+    first = given.iloc[0]
+    if not (isinstance(first, str) and first.startswith("[")) or first in labels:
+        return given
+    try:
+        found = [json.loads(cell) for cell in given]
+    except (ValueError, TypeError, RecursionError):
+        return given
+    return pd.Series(found) if all(isinstance(cell, list) for cell in found) else given
 
 
 def read_rounds(frame: pd.DataFrame, order: str | None, round: str | None) -> Rounds:
@@ -234,7 +252,7 @@ def _offers(frame: pd.DataFrame, name: str, positions: dict[Label, int]) -> NDAr
     by_text = {str(label): place for label, place in positions.items()}
     known: dict[Any, NDArray[np.bool_]] = {}
     offers = np.empty((len(frame), len(positions)), np.bool_)
-    for row, cell in enumerate(cells(frame, name)):
+    for row, cell in enumerate(_lists_in(cells(frame, name))):
         key = tuple(cell) if isinstance(cell, SEVERAL) else cell
         if key not in known:
             parts = key if isinstance(key, tuple) else [part.strip() for part in str(key).split(",")]
