@@ -51,6 +51,10 @@ SETTINGS = [
 ]
 LEARNERS = [eh.learners.UCB1, eh.learners.Thompson, eh.learners.DiscountedUCB]
 ACTS = {"ask": 8, "tell": 6, "exchange": 6, "open": 1, "lease": 1, "renew": 1, "join": 1, "leave": 1, "forget": 1}
+BETWEEN = {"region": 4, "mail": 5}
+"""What happens beside that in worlds with regions."""
+REGIONAL = 0.1
+"""How many worlds have regions."""
 QUIET = {"exchange_rounds": None, "exchange_seconds": None}
 NAME = "s"
 CHUNK = 50
@@ -72,15 +76,37 @@ SIZES = [Size(186, 12, 2, (2, 3), 0), Size(13, 45, 3, (2, 3), 0), Size(1, 150, 5
 
 
 class Process:
-    """A process that reads and tells, and decides if it has a worker."""
+    """A process that reads and tells, and decides if it has a worker; `site` is where its store is."""
 
-    def __init__(self) -> None:
+    def __init__(self, site: Site | None = None) -> None:
+        self.site = site
         self.study: SharedStudy | None = None
         self.worker: str | None = None
         self.owns = False
         """Whether nobody else has claimed its worker since, nor ended its work."""
         self.busy = False
         """Whether it waits for a disk."""
+
+
+class Site:
+    """A store of the study: its home, or a region; workers join and leave at its desk."""
+
+    def __init__(self, region: str, store: Store) -> None:
+        self.region, self.store, self.desk = region, store, Process(self)
+
+    @property
+    def study(self) -> SharedStudy:
+        assert self.desk.study is not None
+        return self.desk.study
+
+    def names(self) -> list[str]:
+        return [one.name for one in self.study.membership().workers]
+
+    def __enter__(self) -> None:
+        self.desk.busy = True
+
+    def __exit__(self, *raised: object) -> None:
+        self.desk.busy = False
 
 
 class Simulation:
@@ -98,7 +124,8 @@ class Simulation:
         self.size = self.chance.choices(SIZES, [size.weight for size in SIZES])[0]
         self.setting, self.learner = self.chance.randrange(len(SETTINGS)), self.chance.randrange(len(LEARNERS))
         self.shares, tolerance = SETTINGS[self.setting]
-        self.tolerance = tolerance + self.size.more
+        self.regional = random.Random(f"regions {seed}").random() < REGIONAL
+        self.tolerance = tolerance + self.size.more + 6 * self.regional
         self.workers = self.chance.choice(self.size.workers)
         self.world = World(self.chance, self.log, files=self.chance.random() < 0.3)
         self.store = store
@@ -108,15 +135,17 @@ class Simulation:
         """The rewards that somebody is telling."""
         self.maybe: set[int] = set()
         """Tickets of which a report was cut off: nobody knows whether it was saved."""
-        self.keyed: dict[str, set[int]] = defaultdict(set)
-        self.unsure: set[str] = set()
+        self.keyed: dict[tuple[str, str], set[int]] = defaultdict(set)
+        """The decisions that were acknowledged under a key, in a region."""
+        self.unsure: set[tuple[str, str]] = set()
         """Keys of which an ask was cut off, or two were there at the same time."""
-        self.asking: list[str] = []
-        self.joining: set[str] = set()
+        self.asking: list[tuple[str, str]] = []
+        self.joining: set[tuple[Site, str]] = set()
         """The names under which somebody tried to join."""
+        self.letters: dict[str, list[bytes]] = defaultdict(list)
+        """What each region has reported to others."""
         self.processes = [Process() for _ in range(self.size.processes)]
-        self.desk = Process()
-        """Where workers join and leave."""
+        self.sites: list[Site] = []
 
     # ------------------------------------------------------------------ the whole
 
@@ -130,7 +159,7 @@ class Simulation:
                 self.step()
             self.world.faults = False
             self.recover()
-            self.study: SharedStudy = Study.open(self.store, self.name)
+            self.study: SharedStudy = self.everything()
             judge(self, self.study, whole=self.size is not SIZES[0] or self.chance.random() < 0.25)
 
     def begin(self) -> None:
@@ -148,7 +177,8 @@ class Simulation:
                 if tried > 50:
                     raise Broken("the study cannot be created any more")
             self.world.faults = False
-        self.desk.study = Study.open(self.store, self.name)
+        self.sites.append(Site("", self.store))
+        self.sites[0].desk.study = Study.open(self.store, self.name)
 
     def create(self) -> bool:
         """Create the study, and say whether it is there; what was begun before must not stand in the way."""
@@ -164,7 +194,8 @@ class Simulation:
         if not idle:
             return
         process = self.chance.choice(idle)
-        act = self.chance.choices([*ACTS], [*ACTS.values()])[0]
+        acts = {**ACTS, **BETWEEN} if self.regional else ACTS
+        act = self.chance.choices([*acts], [*acts.values()])[0]
         self.log.append(act)
         process.busy = True
         try:
@@ -179,43 +210,50 @@ class Simulation:
     def recover(self) -> None:
         """When all faults are over, a worker can be opened and decides; one that left halfway leaves, and one that
         joined halfway joins."""
-        left = [one.name for one in self.study_at_desk().membership().workers if one.returned is None]
-        for name in left if self.size is not SIZES[0] else left[:1]:
-            try:
-                worker = Study.open(self.store, self.name, worker=name)
-            except FencedError:
-                self.study_at_desk().leave(name)
-                continue
-            decision = worker.ask()
-            self.asked[decision.id] = decision.arm
-        for name in sorted(self.joining - set(self.names())):
-            with suppress(SharesError):
-                self.study_at_desk().join(name)
+        for site in self.sites:
+            left = [one.name for one in site.study.membership().workers if one.returned is None]
+            for name in left if self.size is not SIZES[0] else left[:1]:
+                try:
+                    worker = Study.open(site.store, self.name, worker=name)
+                except FencedError:
+                    site.study.leave(name)
+                    continue
+                decision = worker.ask()
+                self.asked[decision.id] = decision.arm
+        for site, name in sorted(self.joining, key=lambda one: (one[0].region, one[1])):
+            if name not in site.names():
+                with suppress(SharesError):
+                    site.study.join(name)
 
     # ------------------------------------------------------------------ what happens
 
-    def study_at_desk(self) -> SharedStudy:
-        assert self.desk.study is not None
-        return self.desk.study
+    def everything(self) -> SharedStudy:
+        """Return the study with all its stores, to read and tell."""
+        return Study.open(self.store, self.name, regions=[site.store for site in self.sites[1:]])
 
-    def names(self) -> list[str]:
-        return [one.name for one in self.study_at_desk().membership().workers]
+    def some_site(self) -> Site:
+        return self.sites[0] if len(self.sites) == 1 else self.chance.choice(self.sites)
 
-    def take_over(self, process: Process, study: SharedStudy, name: str) -> None:
+    def take_over(self, process: Process, site: Site, study: SharedStudy, name: str) -> None:
+        process.study, process.site, worker = study, site, f"{site.region}:{name}"
+        self.lose(worker)
+        process.worker, process.owns = worker, True
+
+    def lose(self, worker: str) -> None:
         for other in self.processes:
-            if other.worker == name:
+            if other.worker == worker:
                 other.owns = False
-        process.study, process.worker, process.owns = study, name, True
 
     def open(self, process: Process) -> None:
-        name = self.chance.choice(self.names())
+        site, name = self.chance.choice([(site, name) for site in self.sites for name in site.names()])
         process.study, process.worker, process.owns = None, None, False
-        self.take_over(process, Study.open(self.store, self.name, worker=name), name)
+        self.take_over(process, site, Study.open(site.store, self.name, worker=name), name)
 
     def lease(self, process: Process) -> None:
         process.study, process.worker, process.owns = None, None, False
-        study = Study.open(self.store, self.name)
-        self.take_over(process, study, study.lease(1.0))
+        site = self.some_site()
+        study = Study.open(site.store, self.name)
+        self.take_over(process, site, study, study.lease(1.0))
 
     def renew(self, process: Process) -> None:
         if process.study is not None:
@@ -241,35 +279,35 @@ class Simulation:
 
     def ask_with_key(self, process: Process, key: str) -> None:
         """Ask under a key: the same again gives the same decision, whoever asks, unless two ask at the same time."""
-        known = set(self.keyed[key])
-        if key in self.asking:
-            self.unsure.add(key)
-        self.asking.append(key)
+        here = "" if process.site is None else process.site.region, key
+        known = set(self.keyed[here])
+        if here in self.asking:
+            self.unsure.add(here)
+        self.asking.append(here)
         try:
             decision = process.study.ask(key=key)
         except BaseException:
             if not known:
-                self.unsure.add(key)
+                self.unsure.add(here)
             raise
         finally:
-            self.asking.remove(key)
+            self.asking.remove(here)
         self.log.append(f"  {key} {decision.id} {decision.arm}")
-        if known and decision.id not in known and key not in self.unsure:
+        if known and decision.id not in known and here not in self.unsure:
             raise Broken(f"key {key} had decision {known}, and has now {decision.id}")
-        self.keyed[key].add(decision.id)
+        self.keyed[here].add(decision.id)
         self.asked[decision.id] = decision.arm
 
     def tell(self, process: Process) -> None:
         if not self.asked:
             return
         ticket = self.chance.choice(sorted(self.asked))
-        if process.study is None:
-            process.study = Study.open(self.store, self.name)
+        study = self.who_tells(process, ticket)
         known = ticket in self.told
         rewards = {**self.told, **self.telling}
         reward = self.telling[ticket] = rewards[ticket] if ticket in rewards else self.chance.choice([0.0, 0.5, 1.0])
         try:
-            said = process.study.tell(ticket, reward)
+            said = study.tell(ticket, reward)
         except (ContradictionError, ClosedTicketError):
             if ticket not in self.maybe:
                 raise Broken(f"ticket {ticket} was refused though nothing else was told of it") from None
@@ -291,7 +329,17 @@ class Simulation:
         if waiting and process.study is not None:
             ticket = self.chance.choice(waiting)
             self.maybe.add(ticket)
-            process.study.forget(ticket)
+            self.who_tells(process, ticket).forget(ticket)
+
+    def who_tells(self, process: Process, ticket: int) -> SharedStudy:
+        """Return the study of a process, or one that reads all stores where the ticket is another region's."""
+        if process.study is None:
+            process.study, process.site = Study.open(self.store, self.name), self.sites[0]
+        if len(self.sites) > 1:
+            first = self.sites[0].study.membership().regions[self.sites[1].region].first
+            if (ticket // 10**12 >= first) != (process.site is not self.sites[0]):
+                return self.everything()
+        return process.study
 
     def exchange(self, process: Process) -> None:
         if process.study is None or not process.owns:
@@ -300,38 +348,45 @@ class Simulation:
 
     def join(self, process: Process) -> None:
         """Add a worker, again under the same name if it was cut off before."""
-        taken = self.names()
+        site = self.some_site()
+        taken = site.names()
         name = next(name for name in (f"j{n}" for n in range(len(taken) + 1)) if name not in taken)
-        if not self.desk.busy:
+        if not site.desk.busy:
             process.study, process.owns = None, False
-            self.joining.add(name)
-            with self.at_desk():
-                self.take_over(process, self.study_at_desk().join(name), name)
+            self.joining.add((site, name))
+            with site:
+                self.take_over(process, site, site.study.join(name), name)
 
     def leave(self, process: Process) -> None:
-        if not self.desk.busy:
-            name = self.chance.choice(self.names())
-            with self.at_desk():
-                self.study_at_desk().leave(name)
-            for other in self.processes:
-                if other.worker == name:
-                    other.owns = False
+        site = self.some_site()
+        if not site.desk.busy:
+            name = self.chance.choice(site.names())
+            with site:
+                site.study.leave(name)
+            self.lose(f"{site.region}:{name}")
 
-    def at_desk(self) -> Desk:
-        return Desk(self.desk)
+    # ------------------------------------------------------------------ regions
 
+    def region(self, process: Process) -> None:
+        """Begin a region in a store of its own, with the same grant if it was cut off before."""
+        if len(self.sites) == 1 and not self.sites[0].desk.busy:
+            with self.sites[0]:
+                grant = self.sites[0].study.export_region("asia", workers=2)
+                with suppress(ArgumentError):  # it was imported, and then cut off
+                    Study.import_region("worlds/asia", grant)
+                site = Site("asia", Store.at("worlds/asia"))
+                site.desk.study = Study.open(site.store, self.name)
+                self.sites.append(site)
 
-class Desk:
-    """Keeps others from the desk."""
-
-    def __init__(self, desk: Process) -> None:
-        self.desk = desk
-
-    def __enter__(self) -> None:
-        self.desk.busy = True
-
-    def __exit__(self, *raised: object) -> None:
-        self.desk.busy = False
+    def mail(self, process: Process) -> None:
+        """Carry the reports of a region to another one, or older ones."""
+        if len(self.sites) > 1 and not any(site.desk.busy for site in self.sites):
+            sender, receiver = self.chance.sample(self.sites, 2)
+            with sender, receiver:
+                letters = self.letters[sender.region]
+                letters.append(sender.study.export_reports())
+                letter = self.chance.choice(letters) if self.chance.random() < 0.4 else letters[-1]
+                self.log.append(f"  {receiver.region or 'home'} {receiver.study.import_reports(letter)}")
 
 
 def create(store: Store, name: str, setting: int, tolerance: int, learner: int, workers: int) -> None:

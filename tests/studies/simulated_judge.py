@@ -101,7 +101,10 @@ def _totals(logs: dict[str, Any], events: dict[str, list[Any]]) -> None:
         policy, taken = log._now().policy, dict[str, int]()
         own = sum(event.kind == "tell" for event in events[name])
         for event in events[name]:
-            for sender, report in (event.given.get("peers", {}) if event.kind == "take" else {}).items():
+            for peer, report in (event.given.get("peers", {}) if event.kind == "take" else {}).items():
+                region, _, bare = peer.rpartition(":")
+                region = region or name.rpartition(":")[0] or "home"
+                sender = bare if region == "home" else f"{region}:{bare}"
                 taken[sender] = max(taken.get(sender, 0), report["number"])
         rounds = 0
         for sender, number in taken.items():

@@ -24,7 +24,16 @@ from evenhand.studies.store import _engine, _url
 
 __all__ = ["Killed", "World"]
 
-CLOCKS = ("transaction", "worker_logs", "exchange", "membership", "study", "shared_creation", "exchanging")
+CLOCKS = (
+    "transaction",
+    "worker_logs",
+    "exchange",
+    "membership",
+    "study",
+    "shared_creation",
+    "exchanging",
+    "region_reports",
+)
 """The modules that read the clock."""
 FAULTY = 0.03
 """How often a process is killed or a disk is full, at each edge of each transaction."""
@@ -149,7 +158,8 @@ class World:
         return self.chance.choice(self._history[name]) if self.chance.random() < 0.3 else report
 
     def _place_of(self, store: Store, study: str, worker: str) -> str | None:
-        return f"worlds/{study}.{worker}" if self.files and worker else None
+        region = "asia." if store is self.places.get("worlds/asia") else ""
+        return f"worlds/{region}{study}.{worker}" if self.files and worker else None
 
     def _at(self, honest: Callable[..., Store]) -> Callable[..., Store]:
         def at(where: Any, *, create: bool = False, older: bool = False) -> Store:

@@ -108,6 +108,7 @@ def test_regions_learn_from_each_other_by_files(stores):
     assert here.exchange().taken == {}
     assert home.regions.drop(columns="heard").values.tolist() == [["asia", "heard", 20]]
     both = together(home, asia)
+    assert both.membership().members.keys() == both._membership.members.keys()
     assert both.verify().problems == ()
     assert both.regions["state"].tolist() == ["read"]
     assert both.workers.set_index("worker")["lag"].to_dict() == {"w1": 0, "w2": 50, "asia:w1": 50, "asia:w2": 0}

@@ -15,8 +15,8 @@ from evenhand.policy import KernelPolicy
 from evenhand.promises import workers as theory
 from evenhand.quotas import under_quota
 from evenhand.quotas.under_quota import UnderQuota
-from evenhand.studies import Store, members, membership, merged, shared_study, worker_logs
-from evenhand.studies.membership import Membership
+from evenhand.studies import Store, exchanging, members, membership, merged, shared_study, worker_logs
+from evenhand.studies.membership import Membership, Region
 from evenhand.studies.schema import STUDIES, WORKERS
 from evenhand.studies.shared_study import SharedStudy
 from evenhand.studies.transaction import Transaction
@@ -247,6 +247,38 @@ def a_fence_that_is_looked_at_once():
     return patch.object(worker_logs.Claim, "check", check)
 
 
+def a_region_is_given_for_nothing():
+    """What a region was given is not taken from the pool."""
+    honest = Membership.pool
+
+    def pool(self, promise):
+        kept, self.regions = self.regions, {}
+        try:
+            return honest(self, promise)
+        finally:
+            self.regions = kept
+
+    return patch.object(Membership, "pool", pool)
+
+
+def a_region_numbers_its_workers_anew():
+    honest = Region.read
+
+    def read(given, grant):
+        return honest(given, grant)._replace(first=1)
+
+    return patch.object(Region, "read", read)
+
+
+def workers_of_a_region_are_taken_for_others():
+    honest = exchanging.reports_of
+
+    def reports(study, unheard):
+        return {name.rpartition(":")[2]: report for name, report in honest(study, unheard).items()}
+
+    return patch.object(exchanging, "reports_of", reports)
+
+
 PLANTED = [
     whole_tolerance_to_each,
     endowment_given_twice,
@@ -273,6 +305,9 @@ PLANTED = [
     a_log_that_was_begun_stands_in_the_way,
     a_full_disk_is_not_noticed,
     a_fence_that_is_looked_at_once,
+    a_region_is_given_for_nothing,
+    a_region_numbers_its_workers_anew,
+    workers_of_a_region_are_taken_for_others,
 ]
 
 

@@ -199,6 +199,7 @@ def attach(study: Any, places: Iterable[Store | str | os.PathLike[str]], open_st
                     "spend the same endowment, so the promise is not kept over both; let the workers of one leave"
                 )
             study._regions[part.region] = part
+        study._membership = study.membership()
     except EvenhandError:
         study.close()
         raise
