@@ -72,7 +72,7 @@ class Size(NamedTuple):
     """What is added to the tolerance, so that all workers have an endowment."""
 
 
-SIZES = [Size(186, 12, 2, (2, 3), 0), Size(13, 45, 3, (2, 3), 0), Size(1, 150, 5, (5, 6), 4)]
+SIZES = [Size(176, 12, 2, (2, 3), 0), Size(22, 45, 3, (2, 3), 0), Size(2, 150, 5, (5, 6), 4)]
 
 
 class Process:

@@ -155,7 +155,7 @@ class World:
     def _message(self, name: str, report: dict[str, Any]) -> dict[str, Any]:
         """Return a report, or an older one again."""
         self._history[name].append(report)
-        return self.chance.choice(self._history[name]) if self.chance.random() < 0.3 else report
+        return self.chance.choice(self._history[name]) if self.chance.random() < 0.5 else report
 
     def _place_of(self, store: Store, study: str, worker: str) -> str | None:
         region = "asia." if store is self.places.get("worlds/asia") else ""
