@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from numba import int64
+from numba.core.codegen import JITCodeLibrary
 from scipy import stats
 
 from evenhand.kernels.compose import OPEN, Gradual, bind, entry, fingerprint, kernel
@@ -66,6 +68,14 @@ def test_only_an_entry_is_compiled_to_be_called_from_python():
     }
     assert wrappers == {"of the entry": True, "inside": False}
     assert "5cfunc" not in str(compiled.inspect_llvm())
+
+
+def test_code_is_optimised_once_however_deep_it_is_called(monkeypatch):
+    optimise, optimised = JITCodeLibrary._optimize_final_module, []
+    monkeypatch.setattr(JITCodeLibrary, "_optimize_final_module", lambda self: (optimised.append(self), optimise(self)))
+    deep = bind(template, inner=bind(template, inner=bind(template, inner=twice)), OFFSET=11)
+    assert entry(template, inner=deep, OFFSET=1).compiled.compile((int64,)) is not None
+    assert len(optimised) == 1
 
 
 def words(seed):

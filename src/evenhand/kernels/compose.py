@@ -227,12 +227,34 @@ def _compiled(uncompiled: Kernel, cached: bool = False) -> Any:
     source = uncompiled.function
     reached = {name: source.__globals__.get(name) for name in _names(source)}
     called = {name: _compiled(value) for name, value in reached.items() if isinstance(value, Kernel)}
-    options = {**OPTIONS, "forceinline": uncompiled.inline and not cached, "no_cpython_wrapper": not cached}
+    options = dict(OPTIONS)
+    if not cached:
+        options |= {"forceinline": uncompiled.inline, "no_cpython_wrapper": True, "pipeline_class": _part_compiler()}
     compiled = njit(**options)(_clone(source, called))
     if cached:
         with suppress(RuntimeError):  # a kernel typed into a shell has no file
             compiled.enable_caching()
     return compiled
+
+
+@functools.cache
+def _part_compiler() -> type[Any]:
+    """Return numba's compiler for kernels that are parts of others: their code is optimised once, as part of an entry.
+
+    numba would optimise it at each level of calls anew, together with all code that it calls.
+    """
+    from numba.core.codegen import JITCodeLibrary
+    from numba.core.compiler import Compiler
+
+    class Part(JITCodeLibrary):
+        def _optimize_final_module(self) -> None:
+            pass
+
+    class PartCompiler(Compiler):
+        def __init__(self, typing: Any, target: Any, library: Any, *more: Any) -> None:
+            super().__init__(typing, target, Part(target.codegen(), "part") if library is None else library, *more)
+
+    return PartCompiler
 
 
 def fingerprint(function: Any) -> str:
