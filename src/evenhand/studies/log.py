@@ -16,7 +16,7 @@ from evenhand.studies.chain import Entry
 from evenhand.studies.codec import Event, from_text, moment, shown_arguments
 from evenhand.studies.request_keys import shown_key
 from evenhand.studies.schema import EVENTS
-from evenhand.studies.server import execute, literals
+from evenhand.studies.server import driver_of, execute, literals
 from evenhand.studies.store import Store
 from evenhand.studies.subjects import opened
 
@@ -87,7 +87,7 @@ class Log:
     def writing(self) -> Iterator[tuple[Connection, int]]:
         """Give a transaction that keeps out every other writer of this study, and the last entry's position."""
         with self._store.writing(begin=self._store.serial) as connection:
-            driver = _driver(connection)
+            driver = driver_of(connection)
             serial = self._store.serial
             row = driver.execute(self._first).fetchone() if serial else execute(driver, self._lock + self._first)
             last, _, *claim = row or (0, "")
@@ -98,7 +98,7 @@ class Log:
 
     def last(self, connection: Connection) -> tuple[int, str]:
         """Return the last entry's position and digest, (0, "") for an empty log."""
-        return _driver(connection).execute(self._last).fetchone() or (0, "")
+        return driver_of(connection).execute(self._last).fetchone() or (0, "")
 
     def shared(self, connection: Connection) -> bool:
         """Say whether this log says who works on a study with several workers, and holds no decisions."""
@@ -123,7 +123,7 @@ class Log:
         """
         if not entries:
             return
-        driver = _driver(connection)
+        driver = driver_of(connection)
         if self._store.serial:
             row = f"(?{', ?' * len(Entry._fields)})"
             driver.executemany(APPEND + row, [(self.study, *entry) for entry in entries])
@@ -226,10 +226,6 @@ class Log:
     def _entries(self, connection: Connection, query: Select[Any]) -> list[Entry]:
         """Return the entries that a query finds, decrypted as far as their keys are there."""
         return opened(connection, list(map(Entry._make, connection.execute(query))))
-
-
-def _driver(connection: Connection) -> Any:
-    return connection.connection.driver_connection
 
 
 def as_event(entry: Entry) -> Event:

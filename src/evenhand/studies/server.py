@@ -7,8 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import psycopg
+    from sqlalchemy import Connection
 
-__all__ = ["execute", "literals"]
+__all__ = ["driver_of", "execute", "literals"]
+
+
+def driver_of(connection: Connection) -> Any:
+    """Return the driver's own connection."""
+    return connection.connection.driver_connection
 
 
 def execute(connection: psycopg.Connection[Any], statements: str) -> Sequence[str | None]:

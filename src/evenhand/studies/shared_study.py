@@ -24,11 +24,12 @@ from evenhand.errors import (
     wanted,
 )
 from evenhand.promises.workers import Balance
-from evenhand.protocol import Label
+from evenhand.protocol import Label, composed
 from evenhand.studies.chain import Entry
 from evenhand.studies.codec import Event, moment
 from evenhand.studies.exchange import Exchange
 from evenhand.studies.exchanging import Exchanging
+from evenhand.studies.exclusion import excluding
 from evenhand.studies.log import Record, as_event
 from evenhand.studies.members import Members
 from evenhand.studies.membership import (
@@ -122,6 +123,15 @@ class SharedStudy(Exchanging, Members, Study):
         return ArgumentError(wanted(kind, "a study with one worker: several cannot change a promise", self.name, mend))
 
     def _perform_all(self, operations: Sequence[Operation], *, whole: bool = False) -> list[Any]:
+        """Perform operations; of workers that are asked with one key at the same moment, one decides."""
+        keys = {one.key for one in operations if one.kind == "ask" and isinstance(one.key, str)}
+        if not keys:
+            return self._perform_parts(operations, whole)
+        with excluding(self.store, (f"{self.name}\t{composed(key)}" for key in keys)):
+            return self._perform_parts(operations, whole)
+
+    def _perform_parts(self, operations: Sequence[Operation], whole: bool) -> list[Any]:
+        """Perform the operations for each worker in a transaction of its own."""
         outcomes: list[Any] = [None] * len(operations)
         parts: dict[int, list[tuple[int, Operation]]] = {}
         for i, operation in enumerate(operations):

@@ -74,6 +74,8 @@ class Store:
         self._turn: AbstractContextManager[Any] = threading.RLock() if self.in_memory else nullcontext()
         self._file = os.path.abspath(str(engine.url.database)) if self.serial and not self.in_memory else None
         self._there: set[str] = set()
+        self.named_turn = threading.Lock()
+        """Held by the thread that excludes others from some names; see `excluding`."""
 
     @classmethod
     def at(cls, where: Store | str | os.PathLike[str], *, create: bool = False, older: bool = False) -> Store:
@@ -111,7 +113,7 @@ class Store:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """Provide a connection that sees one state of the store."""
-        with self._reached(), self._turn, self._connections.take(self._begin_reading, IDLE) as connection:
+        with self.reached(), self._turn, self._connections.take(self._begin_reading, IDLE) as connection:
             yield connection
 
     @contextmanager
@@ -124,7 +126,7 @@ class Store:
         """
         queue = nullcontext() if self._file is None else wait_turn(self._file, PATIENCE)
         taken = self._connections.take(self._begin_writing if begin else None, IDLE)
-        with self._reached(), self._turn, queue, taken as connection, connection.begin():
+        with self.reached(), self._turn, queue, taken as connection, connection.begin():
             yield connection
 
     @cached_property
@@ -201,7 +203,7 @@ class Store:
         An SQLite file overwrites what is deleted with zeros, and its write-ahead log is emptied here. A PostgreSQL
         server writes the tables anew. Neither waits long for those who read: others would wait behind it.
         """
-        with self._reached(), self._turn, self._idle.connect() as connection:
+        with self.reached(), self._turn, self._idle.connect() as connection:
             run = connection.exec_driver_sql
             if self.serial:
                 run(f"PRAGMA busy_timeout = {BRIEF}")
@@ -227,10 +229,9 @@ class Store:
     def __repr__(self) -> str:
         return f"Store({self.url!r})"
 
-    # ------------------------------------------------------------------ inside
-
     @contextmanager
-    def _reached(self) -> Iterator[None]:
+    def reached(self) -> Iterator[None]:
+        """Raise errors of the database in the block as a StoreError."""
         try:
             yield
         except IntegrityError:
@@ -241,6 +242,8 @@ class Store:
             raise StoreError(f"{self.url}: the store did not do it: {_first_line(error)}") from error
         except UnicodeDecodeError as error:  # from a message of SQLite about a damaged name
             raise StoreError(f"{self.url}: the database is damaged: it holds text that cannot be read") from error
+
+    # ------------------------------------------------------------------ inside
 
     def _settle(self, create: bool, older: bool) -> None:
         with self.reading() as connection:
@@ -312,12 +315,12 @@ def _check_file(database: str | None, create: bool) -> None:
                 if file.read(16) != b"SQLite format 3\x00":
                     raise StoreError(f"{path}: no store of evenhand; name another file")
         if not path.exists():
-            _begin_file(path)
+            begin_file(path)
     except (OSError, ValueError) as error:
         raise StoreError(f"{str(path)[:200]!r}: cannot be reached: {getattr(error, 'strerror', error)}") from error
 
 
-def _begin_file(path: Path) -> None:
+def begin_file(path: Path) -> None:
     """Create an empty file that only its owner may read; SQLite gives the files beside it the same mode."""
     with suppress(OSError):  # SQLite says what is wrong
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
