@@ -90,6 +90,24 @@ def test_all_merge_orders_keep_the_promise_even_if_every_worker_falls_as_far_beh
     assert found.room == pytest.approx({arm: float(low + 21) for arm, low in least.items()})
 
 
+def test_a_region_may_be_a_server_and_another_a_file(database, tmp_path):
+    home = home_at(database)
+    asia = Study.import_region(tmp_path / "asia.evenhand", home.export_region("asia", workers=1))
+    with pytest.raises(ArgumentError, match="already exists"):
+        Study.import_region(database, home.export_region("europe", workers=1))
+    here, there = Study.open(database, worker="w1"), Study.open(asia.store.file, worker="w1")
+    converse([here, there], 20)
+    for one in (here, there):
+        one.exchange()
+    letters = [home.export_reports(), asia.export_reports()]
+    assert [home.import_reports(letters[1]) for _ in range(2)] == [True, False]
+    assert asia.import_reports(letters[0])
+    assert here.exchange().taken.keys() == {"asia:w1"}
+    assert there.exchange().taken.keys() == {"home:w1"}
+    found = Study.open(database, regions=[asia.store.file]).verify()
+    assert (found.problems, found.decisions) == ((), 20)
+
+
 def test_regions_learn_from_each_other_by_files(stores):
     home, asia = stores
     (here,), (there,) = workers_of(home, "w1"), workers_of(asia, "w2")

@@ -499,6 +499,43 @@ def test_a_file_that_is_missing_or_another_workers_is_named(tmp_path):
     assert again.verify().ok
 
 
+def test_a_key_is_not_decided_again_while_a_log_that_may_hold_it_cannot_be_read(tmp_path):
+    where = tmp_path / "ads.evenhand"
+    created(where)[0].close()
+    second = Study.open(where, "ads", worker="w2")
+    before = second.ask(key="visit 7")
+    second.close()
+    log, gone = Path(f"{where}.ads.w2"), tmp_path / "gone"
+    log.rename(gone)
+    (first,) = opened(where, "w1")
+    with pytest.raises(StoreError, match="no store is there"):
+        first.ask(key="visit 7")
+    with pytest.raises(ArgumentError, match="key: wanted"):
+        first.ask(key=7)
+    gone.rename(log)
+    assert first.ask(key="visit 7") == before
+
+
+def test_the_table_keeps_the_canonical_order_where_a_clock_goes_back(monkeypatch):
+    """w1 decides at 1, is told at 50 and decides at 2; w2 decides at 40: the second decision of w1 comes last."""
+    clock = [0]
+    monkeypatch.setattr("evenhand.studies.transaction.now", lambda: clock[0])
+    study, where = created(":memory:")
+    first, second = opened(where, "w1", "w2")
+    clock[0] = 1
+    decision = first.ask()
+    clock[0] = 50
+    first.tell(decision, 1.0)
+    clock[0] = 2
+    first.ask()
+    clock[0] = 40
+    second.ask()
+    order = [(entry.ticket // 10**12, entry.ticket % 10**12) for entry in study.canonical() if entry.kind == "ask"]
+    assert order == [(1, 1), (2, 1), (1, 2)]
+    assert study.frame()["ticket"].tolist() == [worker * 10**12 + round for worker, round in order]
+    assert "_at" not in study.frame()
+
+
 def test_a_worker_goes_on_while_the_log_of_another_cannot_be_reached(tmp_path):
     where = tmp_path / "ads.evenhand"
     study, _ = created(where)
