@@ -7,6 +7,7 @@ import pytest
 from sklearn.datasets import load_diabetes
 from typer.testing import CliRunner
 
+import evenhand as eh
 from evenhand.cli import app
 
 OPTIONS = ("--id", "patient", "--group", "sex", "--features", "age,bmi,s5", "--labels", "low,high")
@@ -40,6 +41,25 @@ def test_a_day_at_the_shell(patients):
     told = json.loads(call("patients.csv", *OPTIONS, "--items", 0, "--json").stdout)
     assert sum(row["labelled"] for row in told["progress"]) == 3
     assert sum(row["rejected"] for row in told["progress"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("labels", "answers", "told", "prompt"),
+    [
+        ("0,1", "1\n0\n2\n1\nq\n", [1, 0, 1], "[0]  [1]  [r]eject [s]kip [c]orrect [q]uit"),
+        ("2,1", "1\n2\nq\n", [1, 2], "[2]  [1]  [r]eject"),
+        ("1,2", "1\n2\nq\n", [1, 2], "[1]  [2]  [r]eject"),
+        ("10,20", "1\n2\n10\nq\n", [10, 20, 10], "[1] 10  [2] 20  [r]eject"),
+        ("r,ok", "r\nreject\n2\nq\n", ["r", "ok"], "[1] r  [2] ok  reject [s]kip [c]orrect [q]uit"),
+    ],
+)
+def test_what_is_typed_is_the_label_that_the_prompt_names(patients, labels, answers, told, prompt):
+    options = ["patients.csv", *OPTIONS[:-1], labels, "--seed", 1, "--choice", "uniform", "--out", "l.csv"]
+    result = call(*options, answers=answers)
+    assert result.exit_code == 0, result.output
+    assert prompt in result.output
+    queue = eh.load("labels.evenhand")
+    assert queue.annotations.sort_index()["label"].tolist() == told
 
 
 def test_labels_are_read_from_a_table_of_any_form(patients):

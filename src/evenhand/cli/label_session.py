@@ -49,6 +49,11 @@ class Session:
             column(frame, name)
         self._queue, self._frame, self._columns = queue, frame, columns
         self._labels, self._annotator, self._state = labels, annotator, state
+        texts, numbers = [str(label) for label in labels], [str(number) for number in range(1, len(labels) + 1)]
+        confused = any(text in numbers and text != number for text, number in zip(texts, numbers, strict=True))
+        self._keys = texts if confused else numbers
+        """What is typed for each label: its number, or its own text where that would be the number of another."""
+        self._shown = " ".join(word if key in texts else f"[{key}]{word[1:]}" for word, key in WORDS.items())
         self._last: Label | None = None
 
     def converse(self, items: int) -> None:
@@ -114,14 +119,16 @@ class Session:
         say(f"{self._last} is {label} now.")
 
     def _prompt(self) -> str:
-        choices = "  ".join(f"[{number}] {label}" for number, label in enumerate(self._labels, 1))
-        answer: str = typer.prompt(f"{choices}  [r]eject [s]kip [c]orrect [q]uit", default="", show_default=False)
+        choices = "  ".join(
+            f"[{key}]" if key == str(label) else f"[{key}] {label}"
+            for key, label in zip(self._keys, self._labels, strict=True)
+        )
+        answer: str = typer.prompt(f"{choices}  {self._shown}", default="", show_default=False)
         return answer.strip()
 
     def _named(self, given: str) -> Any:
         """Return the label that a person means: its own text, else its number."""
-        texts = [str(label) for label in self._labels]
-        if given in texts:
-            return self._labels[texts.index(given)]
-        number = int(given) if given.isascii() and given.isdigit() else 0
-        return self._labels[number - 1] if 1 <= number <= len(texts) else None
+        for names in ([str(label) for label in self._labels], self._keys):
+            if given in names:
+                return self._labels[names.index(given)]
+        return None

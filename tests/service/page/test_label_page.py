@@ -65,6 +65,17 @@ def annotator(chromium, tmp_path):
     served.stop()
 
 
+def test_a_key_is_the_label_that_reads_as_it(annotator):
+    sampler = OptimisticSampler(["easy", "hard"], classes=[0, 1], seed=1)
+    queue = LabelQueue(WORLD.ids, WORLD.features, groups=WORLD.groups, sampler=sampler, seed=1)
+    Study.create(annotator.served.store.url, queue, name="digits").close()
+    annotator.begin("digits")
+    for key in ("1", "0", "1"):
+        annotator.press(key)
+    with Study.open(annotator.served.store.url, "digits") as study:
+        assert study.policy.annotations["label"].tolist() == [1, 0, 1]
+
+
 def test_items_are_labelled_rejected_and_left_by_keys(annotator):
     annotator.begin()
     first = annotator.item()

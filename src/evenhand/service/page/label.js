@@ -25,9 +25,8 @@ const tell = (label) =>
 function show() {
   session.say(done, "labelled");
   const shown = PICTURE.test(task.content) ? el("img", { src: task.content, alt: `item ${task.item}` }) : task.content;
-  const choices = task.choices.map((label, index) =>
-    button(label, index < 9 ? String(index + 1) : null, () => tell(label)),
-  );
+  const keys = keysOf(task.choices);
+  const choices = task.choices.map((label, index) => button(label, keys[index], () => tell(label)));
   session.content.replaceChildren(
     el("section", { class: "item", id: "item", "data-item": task.item }, shown),
     choices.length ? el("div", { class: "choices" }, choices) : typed(),
@@ -38,6 +37,14 @@ function show() {
       button("skip: leave it open", "s", () => session.next()),
     ),
   );
+}
+
+/** The key of each label: its number, or its own digit where labels such as 0 and 1 would be taken for numbers. */
+function keysOf(choices) {
+  const numbers = choices.map((_, index) => (index < 9 ? String(index + 1) : null));
+  const texts = choices.map(String);
+  const confused = texts.some((text, index) => numbers.includes(text) && text !== numbers[index]);
+  return confused ? texts.map((text) => (/^\d$/.test(text) ? text : null)) : numbers;
 }
 
 function typed() {
@@ -53,8 +60,8 @@ function typed() {
 
 onKey((key) => {
   if (!task) return;
-  const number = Number(key);
-  if (number >= 1 && number <= task.choices.length) tell(task.choices[number - 1]);
+  const index = keysOf(task.choices).indexOf(key);
+  if (index >= 0) tell(task.choices[index]);
   else if (key === "r") tell(null);
   else if (key === "s") session.next();
 });
