@@ -35,6 +35,7 @@ from evenhand.errors import (
     UnknownTicketError,
 )
 from evenhand.studies import Store, Study
+from evenhand.studies.membership import REGION
 from evenhand.studies.shared_study import SharedStudy
 from tests.studies.simulated_judge import Broken, judge
 from tests.studies.simulated_world import Killed, World
@@ -337,7 +338,7 @@ class Simulation:
             process.study, process.site = Study.open(self.store, self.name), self.sites[0]
         if len(self.sites) > 1:
             first = self.sites[0].study.membership().regions[self.sites[1].region].first
-            if (ticket // 10**12 >= first) != (process.site is not self.sites[0]):
+            if (first <= ticket // 10**12 < first + REGION) != (process.site is not self.sites[0]):
                 return self.everything()
         return process.study
 

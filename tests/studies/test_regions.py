@@ -202,6 +202,9 @@ def test_a_grant_is_given_once_and_comes_from_the_first_store(stores, tmp_path):
         home.export_region("asia", workers=3)
     with pytest.raises(ArgumentError, match="export it from the study's first store"):
         asia.export_region("europe", workers=1)
+    for name in ("", "a:b", None, "x" * 41):
+        with pytest.raises(ArgumentError, match="region: wanted up to 40 letters"):
+            home.export_region(name)
     with pytest.raises(ArgumentError, match="which is this store's"):
         home.export_region("home")
     with pytest.raises(ArgumentError, match="1 to 100 workers"):
@@ -280,6 +283,8 @@ def test_what_several_regions_at_once_cannot_do(stores, tmp_path):
         together(home, home)
     with pytest.raises(ArgumentError, match="the store of a region of 'ads'"):
         together(asia, asia)
+    with pytest.raises(ArgumentError, match="regions: wanted a list of stores"):
+        Study.open(home.store.file, regions=asia.store.file)
     with pytest.raises(ArgumentError, match="to read several regions"):
         Study.open(home.store.file, worker="w1", regions=[asia.store.file])
     home_at(tmp_path / "other.evenhand").close()

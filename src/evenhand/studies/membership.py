@@ -34,6 +34,8 @@ MOST = 9_000
 """The most workers that a study ever has: so every ticket is a whole number in JavaScript too."""
 REGION = 100
 """The most workers that a region ever has."""
+BEHIND = {"worker": "/", "region": "/:"}
+"""What stands between the study's name and that of a worker or a region, in the names of rows."""
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 
 
@@ -190,8 +192,8 @@ def enter(connection: Connection, log: Log, kind: str, given: dict[str, Any], ve
     log.append(connection, [entry._replace(digest=digest_of(digest if sequence else birth, entry))])
 
 
-def worker_name(name: Any, study: str) -> str:
-    """Return the name of a worker.
+def worker_name(name: Any, study: str, what: str = "worker") -> str:
+    """Return the name of a worker, or of a region.
 
     Raises
     ------
@@ -199,9 +201,9 @@ def worker_name(name: Any, study: str) -> str:
         If it is not a valid name.
     """
     if not isinstance(name, str) or NAME.fullmatch(name) is None:
-        raise ArgumentError(wanted("worker", "up to 40 letters, digits, - and _, a letter or digit first", name))
-    if len(study) + 1 + len(name) > 100:
-        raise ArgumentError(wanted("worker", "a name that has 100 characters with the study's", name, "shorten one"))
+        raise ArgumentError(wanted(what, "up to 40 letters, digits, - and _, a letter or digit first", name))
+    if len(study) + len(BEHIND[what]) + len(name) > 100:
+        raise ArgumentError(wanted(what, "a name that has 100 characters with the study's", name, "shorten one"))
     return name
 
 

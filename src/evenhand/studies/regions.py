@@ -52,7 +52,7 @@ def known_as(other: str, reader: str) -> str:
 
 def grant_region(study: Any, name: str, workers: int) -> bytes:
     """Give a region its part of the tolerance, and return the grant; see `SharedStudy.export_region`."""
-    worker_name(name, study.name)
+    worker_name(name, study.name, "region")
     if name == HOME:
         raise ArgumentError(wanted("region", f"a name other than {HOME!r}, which is this store's", name))
     if not 1 <= workers <= REGION:
@@ -185,6 +185,8 @@ def attach(study: Any, places: Iterable[Store | str | os.PathLike[str]], open_st
             raise study._alone("regions")
         if study.worker is not None:
             raise ArgumentError(wanted("worker", "None, to read several regions", study.worker))
+        if isinstance(places, (str, os.PathLike, Store)):
+            raise ArgumentError(wanted("regions", "a list of stores", str(places)))
         for place in places:
             part = open_study(place, study.name)
             if part.region is None or part._secret != study._secret or study.region is not None:
