@@ -536,6 +536,30 @@ def test_the_table_keeps_the_canonical_order_where_a_clock_goes_back(monkeypatch
     assert "_at" not in study.frame()
 
 
+def test_the_workers_are_shown_while_a_log_is_lost(tmp_path):
+    where = tmp_path / "ads.evenhand"
+    study, _ = created(where)
+    workers = opened(where, "w1", "w2")
+    converse(workers, 30)
+    for worker in workers:
+        worker.close()
+    endowment = study.membership().members["w2"].endowment
+    study.close()
+    with Study.open(where, "ads") as whole:
+        known = whole.room()
+    Path(f"{where}.ads.w2").rename(tmp_path / "gone")
+    with Study.open(where, "ads") as rest:
+        table = rest.workers.set_index("worker")
+        assert table["state"].to_dict() == {"w1": "working", "w2": "lost", "w3": "new", "w4": "new"}
+        assert table.at["w1", "rounds"] > 0
+        worst = rest.room()
+        assert all(0 < worst[arm] <= known[arm] for arm in SHARES)
+        assert any(worst[arm] > known[arm] - float(e) - 1 for arm, e in zip(SHARES, endowment, strict=True))
+        assert [one["state"] for one in rest.team()["workers"]] == ["working", "lost", "new", "new"]
+        with pytest.raises(StoreError, match="no store is there with the log of worker 'w2' of study 'ads'"):
+            rest.frame()
+
+
 def test_a_worker_goes_on_while_the_log_of_another_cannot_be_reached(tmp_path):
     where = tmp_path / "ads.evenhand"
     study, _ = created(where)

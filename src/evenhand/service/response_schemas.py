@@ -350,9 +350,9 @@ class WorkerOut(BaseModel):
     """A worker of a study that several decide for."""
 
     worker: str
-    state: Literal["new", "working", "left"]
+    state: Literal["new", "working", "left", "lost"]
     holder: str | None = Field(description="The machine and process that decides as this worker.")
-    rounds: int
+    rounds: int | None
     surplus: float | None = Field(description="By how many pulls its arm nearest to the limit may still fall behind.")
     heard: datetime | None
     exchanged: datetime | None

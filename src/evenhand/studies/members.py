@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from fractions import Fraction
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, select
@@ -12,6 +13,7 @@ from sqlalchemy import Connection, select
 from evenhand.errors import (
     ArgumentError,
     FencedError,
+    StoreError,
     UnknownWorkerError,
     wanted,
 )
@@ -138,14 +140,34 @@ class Members(Base):
             found = self._regions[region].log_of(member._replace(name=name))
         elif found is None:
             file = place_of(self.store, self.name, member.name)
-            with open_store(self.store if file is None else file) as place:
-                found = Study(place, log_name(self.name, member.name))
-                if found.birth != member.birth:
-                    raise UnknownWorkerError(
-                        f"{place.url}: the log there is not that of worker {member.name!r} of study {self.name!r}: "
-                        "it was moved, or is another study's"
-                    )
+            try:
+                with open_store(self.store if file is None else file) as place:
+                    found = Study(place, log_name(self.name, member.name))
+                    if found.birth != member.birth:
+                        raise UnknownWorkerError(
+                            f"{place.url}: the log there is not that of worker {member.name!r} of study {self.name!r}: "
+                            "it was moved, or is another study's"
+                        )
+            except StoreError as error:
+                if file is None or Path(file).exists():
+                    raise
+                mend = "put the file back, or restore it from a backup; the other workers may go on"
+                missing = (
+                    f"{file}: no store is there with the log of worker {member.name!r} of study {self.name!r}; {mend}"
+                )
+                raise StoreError(missing) from error
         self._logs[member.number] = found
+        return found
+
+    def _lost(self) -> dict[int, Member]:
+        """Return the members whose logs cannot be read now, by their numbers."""
+        self._membership = self.membership()
+        found = {}
+        for one in self._membership.members.values():
+            try:
+                self.log_of(one)
+            except (StoreError, UnknownWorkerError):
+                found[one.number] = one
         return found
 
     def _every_log(self) -> dict[int, Study]:
@@ -236,10 +258,14 @@ class Members(Base):
 
     def room(self) -> dict[Label, float]:
         """Return, for each arm, how many pulls more every merge order of the logs could lack before the promise is
-        broken, for a region before its endowment is; {} without a promise. It is kept as long as all are above 0."""
+        broken, for a region before its endowment is; {} without a promise. It is kept as long as all are above 0.
+
+        Of a worker whose log is lost the worst is taken: that it has used up all that it may fall behind.
+        """
         if self.promise is None:
             return {}
-        logs = self._every_log()
+        lost = self._lost()
+        logs = {one.number: one for one in self._membership.members.values() if one.number not in lost}
         with self._turn:
             balances = {number: self.balance(number) for number in sorted(logs, reverse=True)}
         base = balances.pop(0, Balance(self.promise.shares))
@@ -252,23 +278,30 @@ class Members(Base):
             left = [low + self.promise.slack + 1 for low in base.least()]
         else:
             left = room(self.promise.slack, base, balances.values())
+        for one in lost.values():
+            used = zip(one.endowment or (), one.returned or [Fraction(0)] * len(left), strict=True)
+            left = [before - (e - back) for before, (e, back) in zip(left, used, strict=True)]
         return {arm: float(one) for arm, one in zip(self.promise.arms, left, strict=True)}
 
     @property
     def workers(self) -> pd.DataFrame:
         """The workers, a row each.
 
-        Columns: `worker`; `state`: "new" (nobody has opened it), "working" or "left"; `holder`, the machine and process
-        that opened it last; `rounds` that it has decided; `surplus`: by how many pulls the arm that is nearest to its
+        Columns: `worker`; `state`: "new" (nobody has opened it), "working", "left", or "lost" (its log cannot be read,
+        and nothing else is known of it); `holder`, the machine and process that opened it last; `rounds` that it has
+        decided; `surplus`: by how many pulls the arm that is nearest to its
         limit may still fall behind in its log (None without a promise); `heard`, when its log or its claim last
         changed, UTC; `exchanged`, when it last reported to the others; `lag`, how many rounds of the others it has not
         been told of.
         """
         import pandas as pd
 
-        logs = self._every_log()
+        lost = self._lost()
         with self._turn:
-            rows = [self._worker_row(one, logs[one.number]) for one in self._membership.workers]
+            rows = [
+                {"worker": one.name, "state": "lost"} if one.number in lost else self._worker_row(one, set(lost))
+                for one in self._membership.workers
+            ]
         table = pd.DataFrame(rows, columns=WORKER_COLUMNS)
         for name in ("heard", "exchanged"):
             table[name] = pd.to_datetime(table[name], utc=True)
@@ -282,8 +315,8 @@ class Members(Base):
                 row[name] = None if row[name] is None else row[name].to_pydatetime()
         return {"workers": rows, "room": [{"label": arm, "pulls": left} for arm, left in self.room().items()]}
 
-    def _worker_row(self, one: Member, log: Study) -> dict[str, Any]:
-        balance = self.balance(one.number)
+    def _worker_row(self, one: Member, lost: set[int]) -> dict[str, Any]:
+        log, balance = self.log_of(one), self.balance(one.number)
         with log.store.reading() as connection:
             row = row_of(connection, log._number)
             last = next(iter(log._log.pages(connection, self._balances[one.number][0] - 1)), [])
@@ -300,12 +333,12 @@ class Members(Base):
             "surplus": surplus,
             "heard": moment(max(times)) if max(times) else None,
             "exchanged": None if row.reported_at is None else moment(row.reported_at),
-            "lag": self._lag(one, row) if self._membership.settings["exchange"] and not left else None,
+            "lag": self._lag(one, row, lost) if self._membership.settings["exchange"] and not left else None,
         }
 
-    def _lag(self, one: Member, row: Any) -> int:
-        taken = taken_of(row)
-        others = (other for other in self._membership.members.values() if other.number != one.number)
+    def _lag(self, one: Member, row: Any, lost: set[int]) -> int:
+        taken, known = taken_of(row), self._membership.members.values()
+        others = (other for other in known if other.number != one.number and other.number not in lost)
         rounds = {known_as(other.name or BEGINNING, one.name): self.balance(other.number).rounds for other in others}
         if not self._regions:
             rounds |= {sender: report["rounds"] for sender, report in reports_of(self, {}).items()}
