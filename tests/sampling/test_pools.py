@@ -1,6 +1,7 @@
 """Pools and worlds go on exactly after a resume, and refuse tables that cannot be meant."""
 
 import copy
+import datetime
 
 import numpy as np
 import pandas as pd
@@ -237,3 +238,15 @@ def test_tables_that_cannot_be_meant_are_refused(frame, arguments, match):
 def test_whole_numbers_written_as_fractions_are_whole_numbers():
     pool = TablePool(FRAME.assign(hired=FRAME["hired"].astype(float)), group="sex", label="hired")
     assert pool.y.tolist() == FRAME["hired"].tolist()
+
+
+@pytest.mark.parametrize(
+    "times", [pd.date_range("2020", periods=6), pd.to_timedelta(range(6), unit="D"), [datetime.date(2020, 1, 1)] * 6]
+)
+def test_dates_are_no_categories(times):
+    frame = pd.DataFrame({"g": ["a", "b"] * 3, "y": [0, 1, 1] * 2, "when": times})
+    with pytest.raises(
+        TableError, match=r"column 'when': wanted numbers or categories, .* or leave it out of features="
+    ):
+        TablePool(frame, group="g", label="y")
+    assert TablePool(frame.assign(x=1), group="g", label="y", features=["x"]).X.shape == (6, 1)

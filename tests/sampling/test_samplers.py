@@ -1,10 +1,12 @@
 """The conversation: tickets, rows, labels, budgets, pools that run dry, and the rule of each scheme."""
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.linear_model import SGDClassifier
+from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
@@ -13,6 +15,7 @@ from evenhand.errors import (
     ClosedTicketError,
     ContextError,
     ExhaustedError,
+    ModelError,
     SharesError,
     TicketError,
     UnknownArmError,
@@ -32,7 +35,7 @@ from evenhand.sampling import (
     vc_deviation,
 )
 from evenhand.sampling.bounds import theory_bounds
-from evenhand.state import from_bytes, to_bytes
+from evenhand.state import from_bytes, load, save, to_bytes
 from tests.fuzzing import many
 from tests.reference import sampling as slow
 
@@ -100,6 +103,36 @@ def test_deviations_refuse_what_is_no_number():
     with pytest.raises(ArgumentError, match="complexity: wanted a finite number >= 0"):
         rademacher_deviation(10, complexity=-1)
     assert rademacher_deviation(0.1, complexity=0.1, delta=1) == np.inf
+
+
+@pytest.mark.parametrize("model", [None, LogisticRegression()], ids=["ours", "scikit-learn's"])
+def test_a_model_reads_a_data_frame_by_the_names_of_its_columns(model, tmp_path):
+    draws, sampler = np.random.default_rng(0), OptimisticSampler(["u", "v"], model, seed=1)
+    with pytest.raises(ModelError, match="the model has seen no labels yet; tell a draw first"):
+        sampler.model.predict([[1.0, 2.0]])
+    for _ in range(30):
+        a, b = draws.normal(size=2), 100 * draws.normal(size=2)
+        sampler.tell(sampler.ask(), pd.DataFrame({"a": a, "b": b}), (a > 0).astype(int))
+    rows = pd.DataFrame({"a": draws.normal(size=9), "b": 100 * draws.normal(size=9)})
+    save(sampler.finish().model, tmp_path / "model.eh")
+    save(sampler, tmp_path / "sampler.eh")
+    for each in (
+        sampler.model,
+        sampler.finish().model,
+        load(tmp_path / "model.eh"),
+        load(tmp_path / "sampler.eh").model,
+    ):
+        right = each.predict(rows.to_numpy())
+        assert len(set(right)) == 2
+        assert (each.predict(rows[["b", "a"]]) == right).all()
+        assert np.allclose(each.predict_proba(pl.from_pandas(rows[["b", "a"]])), each.predict_proba(rows.to_numpy()))
+        with pytest.raises(ContextError, match=r"X: wanted the columns \['a', 'b'\], as before, got .*'c'"):
+            each.predict(rows.rename(columns={"b": "c"}))
+        for bad in (np.ones((2, 3)), np.ones(2), [["a", "b"]], [[np.nan, 1.0]], None):
+            with pytest.raises(ArgumentError):
+                each.predict(bad)
+            with pytest.raises(ArgumentError):
+                each.predict_proba(bad)
 
 
 def test_theory_bound_is_equation_4():

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.errors import EvenhandError, ModelError
 from evenhand.frames import frame_or_value
+from evenhand.labels import in_columns
 from evenhand.parameters import Parameters
 from evenhand.protocol import Label
 from evenhand.sampling.rows import Rows
+from evenhand.saved import refused
 
 __all__ = ["Classifier"]
 
@@ -23,7 +27,10 @@ class Classifier(Parameters, ABC):
     ----------
     classes : the labels, sorted.
     constant : the class code that is predicted while all rows have one label, else None.
+    columns : the columns in their order, where the rows came as data frames, else None.
     """
+
+    columns: list[str] | None = None
 
     def __init__(self) -> None:
         self.classes: tuple[Label, ...] = ()
@@ -63,12 +70,41 @@ class Classifier(Parameters, ABC):
         return np.eye(max(2, len(self.classes)))[np.full(len(X), self.constant)]
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the predicted labels (n,)."""
-        return np.array(self.classes)[self.codes(self.table(X))]
+        """Return the predicted labels (n,); of a data frame the column names decide.
+
+        Raises
+        ------
+        ContextError, ModelError
+            If the model has seen no labels, or the rows are not as those before.
+        """
+        return np.array(self.classes)[self._answered(self.codes, X)]
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the probabilities (n, k) of the sorted labels."""
-        return self.probabilities(self.table(X))
+        """Return the probabilities (n, k) of the sorted labels; it reads and refuses rows as `predict` does."""
+        return self._answered(self.probabilities, X)
+
+    def _answered(self, answer: Callable[[Any], NDArray[Any]], X: Any) -> NDArray[Any]:
+        if not self.classes:
+            raise ModelError("the model has seen no labels yet; tell a draw first")
+        rows, _ = in_columns(frame_or_value(X, "X"), self.columns, "X")
+        try:
+            return answer(self.table(rows))
+        except (TypeError, ValueError) as error:
+            if isinstance(error, EvenhandError):
+                raise
+            raise ModelError(f"{type(self).__name__} cannot predict for these rows: {error}") from error
+
+    @property
+    def names(self) -> dict[str, Any]:
+        """The columns as a part of a snapshot, which has none where they are not known."""
+        return {} if self.columns is None else {"columns": self.columns}
+
+    def take_names(self, snapshot: dict[str, Any]) -> None:
+        """Take over the columns of a snapshot."""
+        columns = snapshot.get("columns")
+        if columns is not None and not (isinstance(columns, list) and all(isinstance(one, str) for one in columns)):
+            raise refused("columns", "a list of names", columns)
+        self.columns = columns
 
     @property
     def classes_(self) -> NDArray[Any]:

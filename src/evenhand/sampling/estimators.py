@@ -195,7 +195,7 @@ class EstimatorModel(Classifier):
         """
         return {
             "estimator": recipe(self._untrained, "model"), "refit": self.refit, "classes": list(self.classes),
-            "ends": self._ends, "rows": None if self._own is None else self._own.snapshot(),
+            "ends": self._ends, "rows": None if self._own is None else self._own.snapshot(), **self.names,
         }  # fmt: skip
 
     @classmethod
@@ -208,6 +208,7 @@ class EstimatorModel(Classifier):
         model = cls(estimator, refit=snapshot["refit"])
         model.begin(tuple(snapshot["classes"]))
         model._ends = list(snapshot["ends"])
+        model.take_names(snapshot)
         if snapshot.get("rows") is not None:
             model._own = Rows.restored(snapshot["rows"])
             model.resumed(model._own)

@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.errors import ArgumentError, wanted
+from evenhand.sampling.classifier import Classifier
 from evenhand.sampling.logistic import LogisticModel
 from evenhand.sampling.models import raise_named
 from evenhand.sampling.reweighting import minimax_reweighting
 from evenhand.sampling.trainer import Trainer
 
-__all__ = ["Collected", "final_classifier"]
+__all__ = ["Collected", "final_classifier", "named_columns"]
 
 
 class Collected(NamedTuple):
@@ -34,6 +35,13 @@ class Collected(NamedTuple):
     rounds: int
     labels: int
     cost: float
+
+
+def named_columns(model: Any, trainer: Trainer) -> Any:
+    """Return a model that reads data frames by the names of the columns that its rows had."""
+    if isinstance(model, Classifier):
+        model.columns = trainer.examples.columns or None
+    return model
 
 
 def final_classifier(trainer: Trainer, final_refit: bool, reweighted: bool) -> Any:

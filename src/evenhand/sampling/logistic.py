@@ -254,7 +254,7 @@ class LogisticModel(Classifier):
         return {
             "C": self.C, "classes": list(self.classes), "constant": self.constant, "known": self._known,
             "coefficients": self.coefficients, "factor": self._factor,
-            "wide": self._wide.saved() or self._saved_wide,
+            "wide": self._wide.saved() or self._saved_wide, **self.names,
         }  # fmt: skip
 
     @classmethod
@@ -274,6 +274,7 @@ class LogisticModel(Classifier):
         if constant is not None and (type(constant) is not int or not 0 <= constant < max(1, len(classes))):
             raise refused("constant", "the code of a class, or none", constant)
         model.classes, model.constant, model._known = tuple(classes), constant, whole(snapshot, "known", 0)
+        model.take_names(snapshot)
         if snapshot.get("wide") is not None:
             model._saved_wide = checked_fit(snapshot["wide"], model._known, len(coefficients) - 1)
         return model

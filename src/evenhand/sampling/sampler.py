@@ -24,7 +24,7 @@ from evenhand.protocol import Label, arm_labels, find_label
 from evenhand.rng import Seed, child, draw_seed, stream
 from evenhand.sampling.certification import Certification
 from evenhand.sampling.drawing import Drawing
-from evenhand.sampling.final import Collected, final_classifier
+from evenhand.sampling.final import Collected, final_classifier, named_columns
 from evenhand.sampling.losses import Loss
 from evenhand.sampling.measures import risk_table
 from evenhand.sampling.models import raise_named
@@ -305,7 +305,7 @@ class Sampler(Drawing):
         ArgumentError
             If nothing was told yet, or `reweighted` is asked of another model.
         """
-        model = final_classifier(self._trainer, final_refit, reweighted)
+        model = named_columns(final_classifier(self._trainer, final_refit, reweighted), self._trainer)
         return Collected(model, self.mixture, self.rounds, self.labels, self.spent - self._reserved())
 
     @locked
@@ -330,7 +330,7 @@ class Sampler(Drawing):
     @property
     def model(self) -> Any:
         """The current classifier, with `predict` and `predict_proba`."""
-        return self._trainer.model
+        return named_columns(self._trainer.model, self._trainer)
 
     @property
     def known_classes(self) -> tuple[Label, ...]:

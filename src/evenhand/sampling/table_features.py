@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from evenhand.errors import TableError, wanted
 from evenhand.features import factorized
 from evenhand.frames import as_pandas
-from evenhand.tables import cells, column, numbers
+from evenhand.tables import cells, column, holds_times, numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,7 +34,8 @@ class TableFeatures:
     Raises
     ------
     TableError
-        If a column is missing, a cell is empty, or text differs in most rows, as names and numbers of files do.
+        If a column is missing, a cell is empty, it holds dates, or text differs in most rows, as names and numbers of
+        files do.
     """
 
     def __init__(self, frame: pd.DataFrame, columns: Sequence[str]) -> None:
@@ -87,6 +88,10 @@ class TableFeatures:
 
 def _categories(frame: pd.DataFrame, name: str) -> NDArray[np.str_]:
     """Return the different values of a column as sorted texts."""
+    values = cells(frame, name)
+    if holds_times(values):
+        mend = "turn it into a number, such as days since a date, or leave it out of features="
+        raise TableError(wanted(f"column {name!r}", "numbers or categories", values.iloc[0], mend))
     found = np.unique(factorized(frame, name)[1].astype(str))
     if len(found) > MANY:
         what = f"at most {MANY} categories, as each becomes a feature of 0 and 1"

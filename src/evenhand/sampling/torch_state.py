@@ -52,7 +52,7 @@ def state_of(model: Any) -> dict[str, Any]:
         "initial": arrays_of(model.untrained), **memory_of(model.optimizer),
         "progress": None if model.schedule is None else model.schedule.state_dict(),
         "classes": list(model.classes), "constant": model.constant, "rounds": model.rounds, "seed": model.seed,
-        "takes_whole": model.takes_whole,
+        "takes_whole": model.takes_whole, **model.names,
     }  # fmt: skip
 
 
@@ -77,4 +77,5 @@ def restored_model(cls: Any, snapshot: dict[str, Any]) -> Any:
         raise refused("constant", "the code of a class, or none", model.constant)
     model.rounds, model.seed = whole(snapshot, "rounds", 0), whole(snapshot, "seed", 0)
     model.takes_whole = bool(snapshot.get("takes_whole", False))
+    model.take_names(snapshot)
     return model
