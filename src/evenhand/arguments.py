@@ -25,7 +25,7 @@ _Word = TypeVar("_Word", bound=str)
 
 def is_whole(value: Any) -> TypeGuard[int]:
     """Say whether a value is a whole number of Python or numpy: neither True nor a duration."""
-    return isinstance(value, Integral) and not isinstance(value, (bool, np.timedelta64))
+    return type(value) is int or (isinstance(value, Integral) and not isinstance(value, (bool, np.timedelta64)))
 
 
 def as_float(value: Any) -> float:

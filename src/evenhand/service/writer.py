@@ -64,7 +64,8 @@ class Writer:
         Refusal
             503 if too many operations wait, or the service is stopping.
         """
-        self.start()
+        if self._thread.ident is None:
+            self.start()
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[list[Any]] = loop.create_future()
         with self._change:

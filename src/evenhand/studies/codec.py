@@ -335,7 +335,7 @@ def random_state(policy: Any) -> str | None:
     while held:
         one = held.pop()
         if isinstance(one, np.ndarray):
-            if one.dtype == np.uint64 and one.size == 4:
+            if one.size == 4 and one.dtype == np.uint64:
                 words.append(one.tobytes().hex())
         elif isinstance(one, (list, tuple)):
             held.extend(one)
