@@ -139,8 +139,9 @@ class Simulation:
         self.keyed: dict[tuple[str, str], set[int]] = defaultdict(set)
         """The decisions that were acknowledged under a key, in a region."""
         self.unsure: set[tuple[str, str]] = set()
-        """Keys of which an ask was cut off, or two were there at the same time."""
-        self.asking: list[tuple[str, str]] = []
+        """Keys of which an ask was cut off."""
+        self.asking = False
+        """Whether somebody asks under a key."""
         self.joining: set[tuple[Site, str]] = set()
         """The names under which somebody tried to join."""
         self.letters: dict[str, list[bytes]] = defaultdict(list)
@@ -279,12 +280,12 @@ class Simulation:
         self.log.append(f"  {[(one.id, one.arm) for one in decisions]}")
 
     def ask_with_key(self, process: Process, key: str) -> None:
-        """Ask under a key: the same again gives the same decision, whoever asks, unless two ask at the same time."""
+        """Ask under a key: the same again gives the same decision, whoever asks; one who asks meanwhile would wait."""
+        if self.asking:
+            return
         here = "" if process.site is None else process.site.region, key
         known = set(self.keyed[here])
-        if here in self.asking:
-            self.unsure.add(here)
-        self.asking.append(here)
+        self.asking = True
         try:
             decision = process.study.ask(key=key)
         except BaseException:
@@ -292,7 +293,7 @@ class Simulation:
                 self.unsure.add(here)
             raise
         finally:
-            self.asking.remove(here)
+            self.asking = False
         self.log.append(f"  {key} {decision.id} {decision.arm}")
         if known and decision.id not in known and here not in self.unsure:
             raise Broken(f"key {key} had decision {known}, and has now {decision.id}")
