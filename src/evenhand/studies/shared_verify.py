@@ -73,7 +73,9 @@ def verify_shared(study: Any, *, known: str | None, since: Verification | bytes 
     for digest in (known or "").split():
         if digest not in there and not any(log.has_digest(digest) for log in (*lists.values(), *logs.values())):
             problems.append(f"no entry has the digest {digest}: entries were cut off, or written anew")
-    kept = whole.check.kept and (left is None or min(left.values(), default=1.0) > 0)
+    kept = None  # unknown, where a log is lost
+    if len(logs) == len(membership.members):
+        kept = whole.check.kept and (left is None or min(left.values(), default=1.0) > 0)
     return Verification(
         **{name: sum(getattr(one, name) for one in found.values()) for name in SUMS},
         digest=digests,

@@ -49,7 +49,7 @@ class Verification(Shown):
     replayed : how many of the other entries this version of the code replayed; if not all, `notes` say why.
     versions : the versions of the policy's code that wrote the log.
     promise : when the policy keeps its promise, None if it makes none that a log can show.
-    promise_kept : whether it was kept; None if there is none, or it is not due yet.
+    promise_kept : whether it was kept; None if there is none, it is not due yet, or the log of a worker is lost.
     worst_shortfall, worst_arm, worst_round : the largest r_i t - N_i(t) with its arm and round; None without one.
     rounds_in_violation, first_violation : the number of rounds in which it was broken, and the first (round, arm).
     room : of a study with several workers, for each arm how many pulls more every merge order of their logs could lack
