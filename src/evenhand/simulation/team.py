@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, Self
 
-from evenhand.errors import ArgumentError, SharesError, wanted
+from evenhand.errors import ArgumentError, wanted
 from evenhand.policy import KernelPolicy
-from evenhand.promises.workers import Plan, least_tolerance, plan
+from evenhand.promises.workers import Plan, plan
 from evenhand.protocol import Decision, Label
 from evenhand.rng import Seed, child, draw_seed
+from evenhand.simulation.refusals import tolerance_too_small
 from evenhand.traits import traits_of
 
 __all__ = ["Team"]
@@ -131,9 +132,5 @@ def _plan_of(policy: Any, workers: int) -> Plan | None:
         raise ArgumentError(wanted("policies", what, name))
     found = plan(promise.shares, promise.slack, workers)
     if found is None:
-        least = least_tolerance(promise.shares, workers)
-        raise SharesError(
-            f"workers: {workers} workers that decide at the same time cannot keep these shares with a tolerance of "
-            f"{promise.tolerance:g}; a tolerance of {least} is enough"
-        )
+        raise tolerance_too_small(promise, workers)
     return found

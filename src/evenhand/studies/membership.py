@@ -18,9 +18,10 @@ from sqlalchemy import Connection
 
 from evenhand.errors import ArgumentError, SharesError, wanted
 from evenhand.policy import KernelPolicy
-from evenhand.promises.workers import LONGEST, Plan, burn_in, endow, least_tolerance, limits, plan
+from evenhand.promises.workers import Plan, endow, limits, plan
 from evenhand.quotas import DeadlineLearn
 from evenhand.rng import child
+from evenhand.simulation.refusals import tolerance_too_small
 from evenhand.studies.chain import Entry, digest_of
 from evenhand.studies.codec import from_text, now, to_text
 from evenhand.studies.log import Log
@@ -246,17 +247,7 @@ def plan_of(promise: Any, workers: int) -> Plan | None:
         return None
     found = plan(promise.shares, promise.slack, workers)
     if found is None:
-        least = least_tolerance(promise.shares, workers)
-        total = sum(promise.shares)
-        why = "the shares sum to one, so no arm can get ahead first"
-        if total < 1:
-            length = burn_in(promise.shares, promise.slack, workers)
-            size = f"{length} rounds" if length is not None else f"more than {LONGEST} rounds"
-            why = f"without one they would have to begin with {size} one after another"
-        raise SharesError(
-            f"workers: {workers} workers that decide at the same time cannot keep these shares with a tolerance of "
-            f"{promise.tolerance:g}: {why}; a tolerance of {least} is enough"
-        )
+        raise tolerance_too_small(promise, workers)
     return found
 
 
