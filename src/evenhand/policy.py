@@ -113,6 +113,8 @@ class KernelPolicy(Conversation):
     """Whether it was told anything without a ticket."""
     additive: tuple[str, ...] = ()
     """The fields of the state whose sums over workers are what one learner would have that was told all rewards."""
+    derive_kernel: Any = None
+    """What `derive` does, as a kernel of the state; a simulation of several workers is compiled only with it."""
     encoder: Encoder | Transformer | None = None
     """What turns tables and dicts of contexts into numbers; `encode_with` sets it."""
     pool: Pool | None = None

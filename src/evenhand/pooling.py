@@ -58,6 +58,13 @@ class Pool:
             self._own = {name: getattr(state, name).copy() for name in self.fields}
             self._add_up(state)
 
+    def beside(self, state: Any) -> Any:
+        """Return the last fields of the state with what was learned here alone, where these learn every reward as well;
+        None where the fields add."""
+
+    def keep_in(self, arrays: tuple[Any, ...]) -> None:
+        """Keep in these arrays what `beside` returns."""
+
     def statistics(self, state: Any) -> dict[str, Any]:
         """Return what was learned here alone, as plain data."""
         return {name: (self._own.get(name, getattr(state, name))).tolist() for name in self.fields}

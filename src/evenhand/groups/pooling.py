@@ -40,13 +40,24 @@ class RegressionPool(Pool):
 
     def learn(self, state: Any, update: Callable[[Any], None], arrays: tuple[Any, ...]) -> None:
         """Have `update` change the total, and the worker's own regressions as well."""
-        mine = {id(total): own for total, own in zip(state.fit, self._own_fit(state), strict=True)}
+        mine = {id(total): own for total, own in zip(state.fit, self.beside(state), strict=True)}
         update(arrays)
         update(tuple(mine.get(id(array), array) for array in arrays))
 
+    def beside(self, state: Any) -> Regressions:
+        """Return the regressions of what was learned here alone."""
+        if self._fit is None:
+            fit = state.fit
+            self._fit = regressions(len(fit.ranks), _features(fit), intercept=bool(intercept(fit)))
+        return self._fit
+
+    def keep_in(self, arrays: tuple[Any, ...]) -> None:
+        """Keep these regressions in the place of those that `beside` returned."""
+        self._fit = Regressions(*arrays)
+
     def statistics(self, state: Any) -> dict[str, Any]:
         """Return what was learned here alone, as plain data: rows with their answers, squared residuals, samples."""
-        fit = self._own_fit(state)
+        fit = self.beside(state)
         rows = [np.column_stack([root, root @ beta]) for root, beta in zip(_roots(fit), fit.coefficients, strict=True)]
         return {
             "dimension": _features(fit),
@@ -94,12 +105,6 @@ class RegressionPool(Pool):
         if not sound:
             raise ArgumentError(wanted("peers", what, given))
         return read
-
-    def _own_fit(self, state: Any) -> Regressions:
-        if self._fit is None:
-            fit = state.fit
-            self._fit = regressions(len(fit.ranks), _features(fit), intercept=bool(intercept(fit)))
-        return self._fit
 
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restore` needs."""

@@ -266,10 +266,10 @@ def fingerprint(function: Any) -> str:
 
 def _digest(source: FunctionType, digest: Any, seen: set[int]) -> None:
     code = source.__code__
-    if id(code) in seen:
+    if id(source) in seen:
         digest.update(source.__name__.encode())
         return
-    seen.add(id(code))
+    seen.add(id(source))  # not of its code, which a template shares with all that are bound from it
     digest.update(source.__module__.encode())  # machine code on disk names the modules that it came from
     digest.update(code.co_code + repr((code.co_consts, code.co_names, code.co_varnames)).encode())
     for name in sorted(_names(source)):

@@ -28,6 +28,7 @@ from evenhand.simulation.delay import (
     tell_due,
     wait,
 )
+from evenhand.simulation.team import Team
 from evenhand.simulation.world import KernelWorld
 from evenhand.traits import traits_of
 
@@ -219,7 +220,7 @@ def replicate(
 
 def runs_compiled(policy: Any, world: Any) -> bool:
     """Say whether policy and world both have kernels."""
-    return isinstance(policy, KernelPolicy) and isinstance(world, KernelWorld) and traits_of(policy).compiled
+    return isinstance(policy, (KernelPolicy, Team)) and isinstance(world, KernelWorld) and traits_of(policy).compiled
 
 
 def foreign_learner(policy: Any) -> Any:
@@ -230,7 +231,7 @@ def foreign_learner(policy: Any) -> Any:
 
 
 def _play(
-    policy: KernelPolicy,
+    policy: KernelPolicy | Team,
     world: KernelWorld,
     pending: Pending | None,
     books: Tally,
@@ -255,6 +256,8 @@ def _play(
     row, first, final = 0, 1, int(checkpoints[-1])
     while first <= final:
         last = min(final, first + ROUNDS_A_CALL - 1)
+        if isinstance(policy, Team):
+            last = min(last, policy.prepare(first))
         row = function(*fixed, first, last, row)
         if row == NO_SUCH_ARM:
             raise ContractError(

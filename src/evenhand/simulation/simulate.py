@@ -34,6 +34,9 @@ MOST = {"rounds": 2**53, "replications": 10**7, "checkpoints": 10**7, "jobs": 10
 """The largest numbers that are taken."""
 ROUNDS_A_TASK = 1_000_000
 """Short replications are handed out together, long ones alone, so that an interruption loses little."""
+STEPPED_ROUNDS = 20_000
+"""Fewer rounds of several workers in all are stepped in Python: compiling them takes longer. The numbers are the
+same."""
 
 
 def simulate(
@@ -130,7 +133,8 @@ def simulate(
     if is_whole(workers) and workers == 1:
         played = named
     else:
-        played = {name: _team(policy, world, workers, exchange_rounds) for name, policy in named.items()}
+        compiled = rounds * replications >= STEPPED_ROUNDS
+        played = {name: _team(policy, world, workers, exchange_rounds, compiled) for name, policy in named.items()}
     named = played
     kept = _checkpoints(checkpoints, spacing, int(rounds))
     _warn_of_shared_randomness(named, world, int(replications))
@@ -218,14 +222,15 @@ def simulate(
     return assembled()
 
 
-def _team(policy: Any, world: Any, workers: Any, exchange_rounds: Any) -> Team:
+def _team(policy: Any, world: Any, workers: Any, exchange_rounds: Any, compiled: bool) -> Team:
     if not is_whole(workers) or not 1 <= workers <= MOST_WORKERS:
         raise ArgumentError(wanted("workers", f"a whole number from 1 to {MOST_WORKERS}", workers))
     if exchange_rounds is not None and (not is_whole(exchange_rounds) or exchange_rounds < 1):
         raise ArgumentError(wanted("exchange_rounds", "a whole number >= 1, or None for never", exchange_rounds))
     if hasattr(world, "replicate"):
         raise ArgumentError(wanted("workers", "1 in this world, which plays rounds of its own", workers))
-    return Team(policy, int(workers), None if exchange_rounds is None else int(exchange_rounds))
+    every = None if exchange_rounds is None else int(exchange_rounds)
+    return Team(policy, int(workers), every, compiled=compiled)
 
 
 def _named(policies: Any) -> dict[str, Any]:

@@ -1,0 +1,5 @@
+"""What several workers of one study cost."""
+
+from evenhand.experiments.workers.staleness import staleness
+
+__all__ = ["staleness"]
