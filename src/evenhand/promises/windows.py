@@ -23,12 +23,14 @@ these tokens take every round for ever, and with token i the sum of 1 / b passes
 in which token i comes every b_i <= a_i rounds, first within left_i. (With left_i in the place of c_i a class would take
 rounds before its first play, which an other token may need.) QED.
 
-So an arm may be played if G >= 0 after it, which allows more than the schedule itself. A play lowers G by one at most,
-so `spare`, the least G over the rounds in which anything is due, is how many rounds need no further look. After round s
-a token is due once every b_i rounds, and once more at most, so that G falls below G(s) by the number of tokens at most,
-which ends a look where that is not below the least so far. Where no wish
-may be played, the token of the schedule's first slot is served. Serving whoever has the least time left is wrong here:
-with windows (2, 4, 4) it fails after three rounds, because an early service is wasted.
+So an arm may be played if G >= 0 after it, which allows more than the schedule itself. One look decides for all arms:
+where G is that after a round that serves nobody, serving a token adds one at the rounds s by which one play fewer of it
+is then due. So where G(s) = -1 only arms with such a token may be played, and where G(s) < -1 none. A play lowers G by
+one at most, so `spare`, the least G over the rounds in which anything is due, is how many rounds need no further look.
+After round s a token is due once every b_i rounds, and once more at most, so that G falls below G(s) by the number of
+tokens at most, which ends a look where that is not below the least so far. Where no wish may be played, the token of
+the schedule's first slot is served. Serving whoever has the least time left is wrong here: with windows (2, 4, 4) it
+fails after three rounds, because an early service is wasted.
 
 Source: the chains are those of single-integer reduction, M. Y. Chan, F. Y. L. Chin, "General Schedulers for the
 Pinwheel Problem Based on Double-Integer Reduction", IEEE Transactions on Computers 41 (1992); that every density up to
@@ -110,36 +112,71 @@ def pass_round(params: Any, left: Ints, served: int) -> None:
         left[served] = params.windows[served]
 
 
-@routine
-def spare_after(params: Any, state: Any, served: int) -> int:
-    """Return how many rounds are spare if a token is served next; below 0, it may not be."""
-    left = state.ahead
+@kernel
+def in_table(params: Any, state: Any, served: int) -> bool:
+    """Say whether the table allows that a token is served next."""
+    left, place = state.ahead, 0
     for token in range(left.size):
         left[token] = state.left[token]
     pass_round(params, left, served)
-    if params.safe.size > 0:
-        place = 0
-        for token in range(left.size):
-            if left[token] < 1:
-                return -1
-            place = place * params.windows[token] + left[token] - 1
-        return 0 if params.safe[place] else -1
-    end, least = 0, 1 << 60
     for token in range(left.size):
         if left[token] < 1:
-            return -1
-        left[token] = min(left[token], params.periods[token])
-        end = max(end, left[token])
-    due = 0
-    for s in range(1, end + params.periods[params.periods.size - 1] + 1):
-        for token in range(left.size):
-            if left[token] == s:
+            return False
+        place = place * params.windows[token] + left[token] - 1
+    return bool(params.safe[place])
+
+
+@kernel
+def keep_helpful(params: Any, state: Any, s: int) -> None:
+    """Take from the ranking, in a look ahead that has come to `s`, all arms whose play now is none that is due by
+    `s`."""
+    for arm in range(state.scores.size):
+        token = soonest(params, state, arm)
+        if token < 0 or state.ahead[token] - min(state.left[token] - 1, params.periods[token]) <= s:
+            state.scores[arm] = -np.inf
+
+
+@routine
+def spare_after(params: Any, state: Any, served: int) -> int:
+    """Return how many rounds are spare if a token (-1: none) is served next; below 0, it may not be.
+
+    Where it may not and there is no table, no arm that may not be played either is left in the ranking, and `spare` is
+    a lower bound for those that are left.
+    """
+    if params.safe.size > 0:
+        return 0 if in_table(params, state, served) else -1
+    coming, size, s, end = state.ahead, state.left.size, 1 << 60, 0
+    for token in range(size):
+        coming[token] = min(state.left[token] - 1, params.periods[token])
+        s, end = min(s, coming[token]), max(end, coming[token])
+    end += params.periods[params.periods.size - 1]
+    start, period = coming[max(served, 0)], params.periods[max(served, 0)]
+    due, least, spare, again, urgent = 0, 1 << 60, 1 << 60, period, 0
+    while s <= end:
+        following = 1 << 60
+        for token in range(size):
+            if coming[token] == s:
+                coming[token] += params.periods[token]
                 due += 1
-                left[token] += params.periods[token]
-        if due > 0:
-            least = min(least, s - due)
-            if least < 0 or s - due - left.size >= least:
-                return least
+            following = min(following, coming[token])
+        if s == again:  # the play after the one that is served now
+            again += period
+        left = s - due
+        if left < -1:
+            state.scores[:] = -np.inf
+        elif left < 0:
+            keep_helpful(params, state, s)
+        helps = served >= 0 and coming[served] - start > s
+        if due > helps:
+            least = min(least, left + helps)
+        if s == 0:  # those that are left in the ranking must be played now, and help at every s
+            urgent = 1
+        if due > urgent:
+            spare = min(spare, max(left + urgent, 0))
+        state.spare[0] = spare
+        if left < -1 or (left + helps - size >= least >= 0) or (least < 0 and left + urgent - size >= spare):
+            break
+        s = min(following, again)
     return least
 
 
@@ -150,7 +187,7 @@ def first_slot(params: Any, state: Any) -> int:
         best = -1
         for token in range(state.left.size):
             sooner = best < 0 or state.left[token] < state.left[best]
-            if sooner and spare_after(params, state, token) >= 0:
+            if sooner and in_table(params, state, token):
                 best = token
         return best
     slots, first = state.ahead, -1
@@ -167,6 +204,16 @@ def first_slot(params: Any, state: Any) -> int:
         if (slots[token] - 1) % params.periods[token] == 0:
             first = token
     return first
+
+
+@kernel
+def best_ranked(state: Any) -> int:
+    """Return the arm that is first in the ranking, -1 where there is none."""
+    best = -1
+    for arm in range(state.scores.size):
+        if state.scores[arm] > -np.inf and (best < 0 or state.scores[arm] > state.scores[best]):
+            best = arm
+    return best
 
 
 @kernel
@@ -191,26 +238,24 @@ def grant(params: Any, state: Any, now: int, wish: int) -> bool:
 def pick(params: Any, state: Any, now: int) -> bool:
     """Choose the arm of the next round down the ranking in `scores` and enter its play; return whether an arm of higher
     rank had to give way."""
-    gave_way, arm, served = False, -1, -1
-    while True:
-        arm = -1
-        for other in range(state.scores.size):
-            if state.scores[other] > -np.inf and (arm < 0 or state.scores[other] > state.scores[arm]):
-                arm = other
-        if arm < 0:
-            gave_way, served = True, first_slot(params, state)
-            arm = params.owners[max(served, 0)]
-            state.spare[0] = 0
-            break
-        served = soonest(params, state, arm)
-        if state.spare[0] > 0:
-            state.spare[0] -= 1
-            break
-        least = spare_after(params, state, served)
+    wish = best_ranked(state)
+    arm = wish
+    if state.spare[0] > 0:
+        state.spare[0] -= 1
+    elif params.safe.size > 0:
+        while arm >= 0 and not in_table(params, state, soonest(params, state, arm)):
+            state.scores[arm] = -np.inf
+            arm = best_ranked(state)
+    else:
+        least = spare_after(params, state, soonest(params, state, wish))
         if least >= 0:
             state.spare[0] = least
-            break
-        state.scores[arm] = -np.inf
-        gave_way = True
+        else:
+            arm = best_ranked(state)
+    if arm >= 0:
+        served = soonest(params, state, arm)
+    else:
+        served = first_slot(params, state)
+        arm, state.spare[0] = params.owners[max(served, 0)], 0
     enter(params, state, arm, served)
-    return gave_way
+    return arm != wish
