@@ -19,8 +19,8 @@ that was served before, and then G(s) grows with s. QED.
 
 So an arm may be played iff G >= 0 after it. G falls only at deadlines of owners; the look ahead walks them in order and
 keeps, of each owner, how many of its own plays are due and how many its children need. It ends where G passes the least
-so far by the number of owners, as need_Q falls short of its real-valued counterpart by less than the number of owners
-in Q, and that counterpart never outgrows the rounds.
+so far by more than all rounding: need_Q falls short of its real-valued counterpart by less than one or, if that is
+more, than its children together do, and that counterpart never outgrows the rounds.
 
 A play of an arm takes one from what the roots need by round s iff it lies in an owner (or is one) whose own plays due
 by s are more than its children need. No play makes that difference larger, and G(s) never grows. So an arm that may not
@@ -89,50 +89,92 @@ def refuse(params: Any, state: Any, s: int) -> None:
             state.refused[arm] = s
 
 
-@routine
-def left_over(params: Any, state: Any, now: int, arm: int) -> int:
-    """Return the least G over the rounds after the next if `arm` is played in it, or less; below 0, it may not be."""
-    whole, rest, owners = state.ahead_whole, state.ahead_rest, state.ahead_whole.size
-    s, end, active = EVER, now, 0
+@kernel
+def refuse_for_urgent(params: Any, state: Any, now: int) -> None:
+    """Refuse, where a play must come in the round after `now`, all arms that are not it."""
+    needed = 0
+    for owner in range(state.whole.size):
+        state.below[owner] = 0
+    for owner in range(state.whole.size):  # children stand before their parents
+        state.due[owner] = deadline(state.whole, state.rest, owner) <= now + 1
+        need, parent = max(state.due[owner], state.below[owner]), params.parents[owner]
+        if parent >= 0:
+            state.below[parent] += need
+        else:
+            needed += need
+    if needed > 0:
+        refuse(params, state, now + 1)
+
+
+@kernel
+def begin_look(params: Any, state: Any, arm: int) -> int:
+    """Put the positions after a play of `arm` ahead, as deadlines and what is left of a round before them, and return
+    by how much G may fall short of its real-valued counterpart."""
+    whole, rest, owners, short = state.ahead_whole, state.ahead_rest, state.ahead_whole.size, 0
     for owner in range(owners):
         whole[owner], rest[owner] = state.whole[owner], state.rest[owner]
         state.due[owner] = state.below[owner] = 0
     play(params, whole, rest, arm)
     for owner in range(owners):
-        if whole[owner] < NEVER:
-            active += 1
-            s, end = min(s, deadline(whole, rest, owner)), max(end, whole[owner] + 1)
+        lacks, parent = max(int(whole[owner] < NEVER), state.below[owner]), params.parents[owner]
+        if parent >= 0:
+            state.below[parent] += lacks
+        else:
+            short += lacks
+        if rest[owner] > 0:
+            whole[owner] += 1
+            rest[owner] -= params.numerators[owner]
+    for owner in range(owners):
+        state.below[owner] = 0
+    return max(0, short - 1)
+
+
+@kernel
+def fall_due(params: Any, state: Any, owner: int) -> int:
+    """Enter that another play of an owner is due in a look ahead; return by how many the roots need more."""
+    whole, rest, inside = state.ahead_whole, state.ahead_rest, owner
+    whole[owner] += params.steps[owner]
+    rest[owner] += params.remainders[owner]
+    if rest[owner] > 0:
+        rest[owner] -= params.numerators[owner]
+        whole[owner] += 1
+    state.due[owner] += 1
+    if state.due[owner] <= state.below[owner]:
+        return 0
+    while params.parents[inside] >= 0:
+        inside = params.parents[inside]
+        state.below[inside] += 1
+        if state.below[inside] <= state.due[inside]:
+            return 0
+    return 1
+
+
+@routine
+def left_over(params: Any, state: Any, now: int, arm: int) -> int:
+    """Return the least G over the rounds after the next if `arm` is played in it, or less; below 0, it may not be."""
+    coming, short = state.ahead_whole, begin_look(params, state, arm)
+    s, end = EVER, now
+    for owner in range(coming.size):
+        s = min(s, coming[owner])
+        if coming[owner] < NEVER:
+            end = max(end, coming[owner])
     needed, least = 0, NEVER
     for _ in range(PATIENCE):
         if s > end + params.denominator:
             return least
-        following = EVER
-        for owner in range(owners):
-            if deadline(whole, rest, owner) == s:
-                more, inside = 1, owner
-                state.due[owner] += 1
-                if state.due[owner] <= state.below[owner]:
-                    more = 0
-                while more > 0:
-                    inside = params.parents[inside]
-                    if inside < 0:
-                        needed += 1
-                        more = 0
-                    else:
-                        state.below[inside] += 1
-                        if state.below[inside] <= state.due[inside]:
-                            more = 0
-                advance(params.numerators, params.steps, params.remainders, whole, rest, owner)
-            if whole[owner] < NEVER:
-                following = min(following, deadline(whole, rest, owner))
+        for owner in range(coming.size):
+            if coming[owner] == s:
+                needed += fall_due(params, state, owner)
         left = s - now - 1 - needed
         least = min(least, left)
         if left < 0:
             refuse(params, state, s)
             return left
-        if left - active >= min(least, active):
-            return min(least, left - active)
-        s = following
+        if left - short >= min(least, short):
+            return min(least, left - short)
+        s = EVER
+        for owner in range(coming.size):
+            s = min(s, coming[owner])
     return -1
 
 
@@ -175,29 +217,36 @@ def grant(params: Any, state: Any, now: int, wish: int) -> bool:
 
 
 @kernel
-def pick(params: Any, state: Any, now: int) -> bool:
-    """Choose the arm of the round after `now` down the ranking in `scores` and enter its play; return whether an arm of
-    higher rank had to give way."""
-    gave_way, arm = False, -1
+def best_kept(params: Any, state: Any, now: int) -> int:
+    """Return the arm that is first in the ranking among those that may be played in the round after `now`."""
     while True:
         arm = -1
         for other in range(state.scores.size):
-            if state.scores[other] > -np.inf and (arm < 0 or state.scores[other] > state.scores[arm]):
+            kept = state.scores[other] > -np.inf and state.refused[other] <= now
+            if kept and (arm < 0 or state.scores[other] > state.scores[arm]):
                 arm = other
         if arm < 0:
-            arm = needed_first(params, state)
-            gave_way = True
-            state.spare[0] = max(0, state.spare[0] - 1)
-            break
-        if state.spare[0] > 0:
-            state.spare[0] -= 1
-            break
-        if state.refused[arm] <= now:
-            least = left_over(params, state, now, arm)
-            if least >= 0:
-                state.spare[0] = least
-                break
+            return needed_first(params, state)
+        least = left_over(params, state, now, arm)
+        if least >= 0:
+            state.spare[0] = least
+            return arm
         state.scores[arm] = -np.inf
-        gave_way = True
+
+
+@kernel
+def pick(params: Any, state: Any, now: int) -> bool:
+    """Choose the arm of the round after `now` down the ranking in `scores` and enter its play; return whether an arm of
+    higher rank had to give way."""
+    wish = -1
+    for arm in range(state.scores.size):
+        if state.scores[arm] > -np.inf and (wish < 0 or state.scores[arm] > state.scores[wish]):
+            wish = arm
+    if state.spare[0] > 0:
+        state.spare[0] -= 1
+        arm = wish if wish >= 0 else needed_first(params, state)
+    else:
+        refuse_for_urgent(params, state, now)
+        arm = best_kept(params, state, now)
     enter(params, state, arm)
-    return gave_way
+    return arm != wish
