@@ -11,7 +11,7 @@ import evenhand as eh
 from evenhand.errors import ArgumentError, SharesError
 from evenhand.kernels.compose import interpreted
 from evenhand.learners import UCB1, Thompson
-from evenhand.promises.nested import grant, pick
+from evenhand.promises.nested import grant, left_over, pick, refuse_for_urgent
 from evenhand.quotas import BernoulliArms, DeadlineLearn
 from evenhand.quotas.nested import nested_parameters, nested_state
 from evenhand.quotas.sets import read_sets
@@ -57,6 +57,29 @@ def test_the_arm_is_the_best_that_keeps_every_set(shape, tolerance):
             now = game.after(now, best)
         tried += 1
     assert tried >= 5
+
+
+def test_where_a_play_must_come_now_the_arms_that_are_not_it_are_seen_without_a_look():
+    look, refuse = interpreted(left_over), interpreted(refuse_for_urgent)
+    promise = read_sets({0: F(1, 9), 3: F(1, 8), (0, 1): F(1, 3), (0, 1, 2): F(2, 5)}, 0, 5)
+    params, state = nested_parameters(promise, ()), nested_state(promise, ())
+    rng, urgent = random.Random(2), 0
+    for now in range(200):
+        state.refused[:] = 0
+        refuse(params, state, now)
+        refused = {arm for arm in range(5) if state.refused[arm] > now}
+        if refused:
+            urgent += 1
+            late = set()
+            for arm in range(5):
+                state.refused[:] = 0
+                if look(params, state, now, arm) < 0 and state.refused[arm] == now + 1:
+                    late.add(arm)
+            assert refused == late
+        state.scores[:] = [rng.random() + (arm == 4) for arm in range(5)]
+        state.refused[:] = state.spare[0] = 0
+        run(params, state, now)
+    assert urgent > 40
 
 
 def test_what_clashes_is_refused_exactly_where_no_rule_could_keep_it():

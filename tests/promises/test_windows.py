@@ -95,6 +95,31 @@ def test_a_look_that_ends_early_finds_what_is_spare_in_all_rounds():
         assert found == spare or (spare < 0 and found < 0), (windows, left, served)
 
 
+def test_a_look_for_one_wish_leaves_exactly_the_arms_that_may_be_played():
+    rng, refused, left_over = random.Random(6), 0, 0
+    for _ in range(40):
+        policy = by_chain([rng.randint(10, 40) for _ in range(rng.randint(3, 6))])
+        if policy is None:
+            continue
+        params, state = policy.quota_parameters(()), policy.quota_memory(())
+        tokens = {arm: token for token, arm in enumerate(params.owners.tolist())}
+        for round in range(100):
+            state.scores[:] = [rng.random() for _ in state.scores]
+            wish, arms = int(state.scores.argmax()), range(len(state.scores))
+            if look(params, state, tokens.get(wish, -1)) < 0:
+                kept = {arm for arm in arms if state.scores[arm] > -np.inf}
+                noted = int(state.spare[0])
+                spare = {arm: look(params, state, tokens.get(arm, -1)) for arm in arms}
+                assert kept == {arm for arm in arms if spare[arm] >= 0}, (params.windows, state.left)
+                assert all(noted <= spare[arm] for arm in kept)
+                refused, left_over = refused + 1, left_over + len(kept)
+            state.scores[:] = [rng.random() for _ in state.scores]
+            state.spare[0] = 0
+            run(params, state, round)
+    assert refused > 50
+    assert left_over > 50
+
+
 @pytest.mark.parametrize("learner", [UCB1(), Thompson()])
 def test_long_windows_with_several_plays_are_kept_by_the_compiled_loop(learner):
     windows = {"a": (2, 25), "b": (3, 40), "c": 60, "d": (1, 70), "e": (5, 31)}

@@ -14,7 +14,7 @@ import numpy as np
 from evenhand.kernels.arrays import Ints
 from evenhand.kernels.compose import kernel
 
-__all__ = ["NEVER", "Pace", "Position", "advance", "position"]
+__all__ = ["NEVER", "Pace", "Position", "advance", "fall_due", "position", "round_up"]
 
 NEVER = 1 << 61
 """Stands for a time that no conversation reaches."""
@@ -58,3 +58,21 @@ def advance(numerators: Ints, steps: Ints, remainders: Ints, whole: Ints, rest: 
         if rest[arm] >= numerators[arm]:
             rest[arm] -= numerators[arm]
             whole[arm] += 1
+
+
+@kernel
+def round_up(numerators: Ints, whole: Ints, rest: Ints, arm: int) -> None:
+    """Make the arm's position a deadline: `whole` rounded up, and rest/R <= 0 what it was rounded by."""
+    if rest[arm] > 0:
+        whole[arm] += 1
+        rest[arm] -= numerators[arm]
+
+
+@kernel
+def fall_due(numerators: Ints, steps: Ints, remainders: Ints, whole: Ints, rest: Ints, arm: int) -> None:
+    """Move a position that `round_up` has made a deadline by one pull."""
+    whole[arm] += steps[arm]
+    rest[arm] += remainders[arm]
+    if rest[arm] > 0:
+        rest[arm] -= numerators[arm]
+        whole[arm] += 1

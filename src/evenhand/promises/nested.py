@@ -37,7 +37,7 @@ import numpy as np
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import kernel, routine
 from evenhand.kernels.deadlines import PATIENCE, deadline
-from evenhand.kernels.due_times import NEVER, advance
+from evenhand.kernels.due_times import NEVER, advance, fall_due, round_up
 from evenhand.promises.slates import EVER
 
 __all__ = ["Forest", "forest", "grant", "pick"]
@@ -121,23 +121,17 @@ def begin_look(params: Any, state: Any, arm: int) -> int:
             state.below[parent] += lacks
         else:
             short += lacks
-        if rest[owner] > 0:
-            whole[owner] += 1
-            rest[owner] -= params.numerators[owner]
+        round_up(params.numerators, whole, rest, owner)
     for owner in range(owners):
         state.below[owner] = 0
     return max(0, short - 1)
 
 
 @kernel
-def fall_due(params: Any, state: Any, owner: int) -> int:
+def need_one_more(params: Any, state: Any, owner: int) -> int:
     """Enter that another play of an owner is due in a look ahead; return by how many the roots need more."""
-    whole, rest, inside = state.ahead_whole, state.ahead_rest, owner
-    whole[owner] += params.steps[owner]
-    rest[owner] += params.remainders[owner]
-    if rest[owner] > 0:
-        rest[owner] -= params.numerators[owner]
-        whole[owner] += 1
+    inside = owner
+    fall_due(params.numerators, params.steps, params.remainders, state.ahead_whole, state.ahead_rest, owner)
     state.due[owner] += 1
     if state.due[owner] <= state.below[owner]:
         return 0
@@ -164,7 +158,7 @@ def left_over(params: Any, state: Any, now: int, arm: int) -> int:
             return least
         for owner in range(coming.size):
             if coming[owner] == s:
-                needed += fall_due(params, state, owner)
+                needed += need_one_more(params, state, owner)
         left = s - now - 1 - needed
         least = min(least, left)
         if left < 0:
