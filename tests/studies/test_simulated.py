@@ -247,20 +247,6 @@ def a_fence_that_is_looked_at_once():
     return patch.object(worker_logs.Claim, "check", check)
 
 
-def a_region_is_given_for_nothing():
-    """What a region was given is not taken from the pool."""
-    honest = Membership.pool
-
-    def pool(self, promise):
-        kept, self.regions = self.regions, {}
-        try:
-            return honest(self, promise)
-        finally:
-            self.regions = kept
-
-    return patch.object(Membership, "pool", pool)
-
-
 def a_region_numbers_its_workers_anew():
     honest = Region.read
 
@@ -305,7 +291,6 @@ PLANTED = [
     a_log_that_was_begun_stands_in_the_way,
     a_full_disk_is_not_noticed,
     a_fence_that_is_looked_at_once,
-    a_region_is_given_for_nothing,
     a_region_numbers_its_workers_anew,
     workers_of_a_region_are_taken_for_others,
 ]
