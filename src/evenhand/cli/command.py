@@ -38,6 +38,7 @@ OF_STUDIES = {
     "serve": "serve",
     "keys": "keys",
     "snapshot": "stores:snapshot",
+    "archive": "archive",
     "erase": "stores:erase",
     "upgrade": "stores:upgrade",
 }

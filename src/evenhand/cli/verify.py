@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from evenhand.cli.options import JSON, STORE, STUDY
+from evenhand.cli.options import JSON, SEGMENTS, STORE, STUDY
 from evenhand.errors import ArgumentError
 
 __all__ = ["verify"]
@@ -31,6 +31,7 @@ def verify(
         list[str] | None,
         typer.Option(help="The store of a region of the study, to verify with it; give it again for several."),
     ] = None,
+    segments: SEGMENTS = None,
     json: JSON = False,
 ) -> None:
     """Replay a study from its start and check the promise at every round; exit code 1 if something is wrong."""
@@ -38,7 +39,7 @@ def verify(
     from evenhand.state import write
     from evenhand.studies import Study
 
-    with Study.open(store, study, regions=region or ()) as running:
+    with Study.open(store, study, regions=region or (), segments=segments) as running:
         try:
             since = mark.read_bytes() if mark is not None and mark.exists() else None
             found = running.verify(known=known, since=since, progress=not json and sys.stdout.isatty())

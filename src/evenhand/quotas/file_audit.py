@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import glob
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,10 +33,10 @@ MOST_WHOLE = 1 << 12
 
 
 class Stretch(NamedTuple):
-    """A row group of a file, and its first row in the file."""
+    """Row groups of a file that follow one another, and the rows of the file before them."""
 
     path: str
-    group: int
+    groups: list[int]
     rows: int
     before: int
 
@@ -109,7 +109,7 @@ def _parallel(jobs: int, calls: list[tuple[Any, ...]]) -> list[Any]:
 
 def _stretches(pattern: str, arm: str) -> list[Stretch]:
     pa, pq = optional("pyarrow", "a Parquet file"), optional("pyarrow.parquet", "a Parquet file")
-    found = []
+    found: list[Stretch] = []
     for path in files_named(pattern):
         try:
             file = pq.ParquetFile(path)
@@ -118,14 +118,23 @@ def _stretches(pattern: str, arm: str) -> list[Stretch]:
         with file:
             if arm not in file.schema_arrow.names:
                 raise TableError(wanted_one_of(f"{path}: column", file.schema_arrow.names, arm))
-            before = 0
-            for group in range(file.num_row_groups):
-                rows = file.metadata.row_group(group).num_rows
-                found.append(Stretch(path, group, rows, before))
-                before += rows
+            sizes = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
+            found += _of_file(path, sizes)
     if not sum(one.rows for one in found):
         raise TableError(f"{pattern}: no rows")
     return [one for one in found if one.rows]
+
+
+def _of_file(path: str, sizes: Sequence[int]) -> Iterator[Stretch]:
+    """Yield the stretches of a file: as many row groups as a batch has room for, at least one."""
+    start, before = 0, 0
+    while start < len(sizes):
+        end, rows = start + 1, sizes[start]
+        while end < len(sizes) and rows + sizes[end] <= BATCH:
+            rows += sizes[end]
+            end += 1
+        yield Stretch(path, list(range(start, end)), rows, before)
+        start, before = end, before + rows
 
 
 def _batches(stretch: Stretch, arm: str) -> Iterator[tuple[NDArray[Any], list[Label]]]:
@@ -134,7 +143,7 @@ def _batches(stretch: Stretch, arm: str) -> Iterator[tuple[NDArray[Any], list[La
     row = stretch.before
     with pq.ParquetFile(stretch.path, read_dictionary=[arm]) as file:
         declared = pa.types.is_dictionary(file.schema_arrow.field(arm).type)
-        for batch in file.iter_batches(BATCH, row_groups=[stretch.group], columns=[arm], use_threads=False):
+        for batch in file.iter_batches(BATCH, row_groups=stretch.groups, columns=[arm], use_threads=False):
             values = batch.column(0)
             if values.null_count:
                 empty = row + int(np.argmax(values.is_null().to_numpy(zero_copy_only=False))) + 1

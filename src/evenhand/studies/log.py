@@ -1,4 +1,7 @@
-"""The log of one study in its store: append, read on, look up. Nothing here ever changes an entry."""
+"""The log of one study: append, read on, look up. Nothing here ever changes an entry.
+
+Its first entries may have left the store, see `evenhand.studies.segments`: they are read where they are asked for.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ from evenhand.studies.chain import Entry
 from evenhand.studies.codec import Event, from_text, moment, shown_arguments
 from evenhand.studies.request_keys import shown_key
 from evenhand.studies.schema import EVENTS
+from evenhand.studies.segments import Segments
 from evenhand.studies.server import driver_of, execute, literals
 from evenhand.studies.store import Store
 from evenhand.studies.subjects import opened
@@ -68,10 +72,12 @@ class Log:
     ----------
     claim : of a worker's log: the number of the last claim, who has it, and when the worker left, as they were at the
         beginning of the last transaction that wrote.
+    segments : its parts that left the store.
     """
 
-    def __init__(self, store: Store, study: int) -> None:
+    def __init__(self, store: Store, study: int, folder: str | None = None) -> None:
         self._store, self.study = store, study
+        self.segments = Segments(store, study, folder)
         self._mine = mine = EVENTS.c.study == study
         self._last, self._lock = LAST.format(int(study)), LOCK.format(int(study))
         self._first = self._last
@@ -107,12 +113,16 @@ class Log:
 
     def digest(self, connection: Connection, sequence: int) -> str | None:
         """Return the digest of an entry, None where there is no such entry."""
-        return connection.scalar(select(EVENTS.c.digest).where(self._mine, EVENTS.c.sequence == sequence))
+        found = connection.scalar(select(EVENTS.c.digest).where(self._mine, EVENTS.c.sequence == sequence))
+        moved = [] if found is not None else self.segments.page(connection, sequence - 1, sequence)
+        return moved[0].digest if moved else found
 
     def has_digest(self, connection: Connection, digest: str) -> bool:
         """Say whether an entry has this digest."""
         there = select(EVENTS.c.sequence).where(self._mine, EVENTS.c.digest == digest).limit(1)
-        return connection.scalar(there) is not None
+        return connection.scalar(there) is not None or any(
+            entry.digest == digest for entry in self.segments.entries(connection)
+        )
 
     def append(self, connection: Connection, entries: Sequence[Entry], *, commit: bool = False) -> None:
         """Write entries at the end.
@@ -131,18 +141,30 @@ class Log:
             rows = ", ".join(f"({literals(driver, (self.study, *entry))})" for entry in entries)
             execute(driver, APPEND + rows + ("; COMMIT" if commit else ""))
 
-    def pages(self, connection: Connection, after: int = 0, up_to: int | None = None) -> Iterator[list[Entry]]:
-        """Yield the entries after the one numbered `after`, in pages."""
+    def pages(
+        self, connection: Connection, after: int = 0, up_to: int | None = None, *, moved: bool = True
+    ) -> Iterator[list[Entry]]:
+        """Yield the entries after the one numbered `after`, in pages; `moved` says whether to read those that left the
+        store."""
+        for page in self.stored(connection, after, up_to, moved=moved):
+            yield opened(connection, page)
+
+    def stored(
+        self, connection: Connection, after: int = 0, up_to: int | None = None, *, moved: bool = True
+    ) -> Iterator[list[Entry]]:
+        """Yield the pages of `pages`, with contexts encrypted as they are stored."""
         while True:
             page = self._all.where(EVENTS.c.sequence > after).order_by(EVENTS.c.sequence).limit(PAGE)
             if up_to is not None:
                 page = page.where(EVENTS.c.sequence <= up_to)
-            rows = opened(connection, list(map(Entry._make, connection.execute(page).cursor.fetchall())))
-            if rows:
-                yield rows
-            if len(rows) < PAGE:
+            rows = list(map(Entry._make, connection.execute(page).cursor.fetchall()))
+            gap = rows[0].sequence > after + 1 if rows else up_to is not None and after < up_to
+            left = self.segments.page(connection, after, up_to) if gap and moved else []
+            if left or rows:
+                yield left or rows
+            if not left and len(rows) < PAGE:
                 return
-            after = rows[-1].sequence
+            after = (left or rows)[-1].sequence
 
     def rows(self, connection: Connection, after: int = 0, up_to: int | None = None) -> Iterator[Entry]:
         """Yield the entries after the one numbered `after`, read a page at a time."""
@@ -150,7 +172,11 @@ class Log:
 
     def of_ticket(self, connection: Connection, ticket: int) -> list[Event]:
         """Return the entries about a ticket."""
-        return self._found(connection, EVENTS.c.ticket == ticket)
+        found = self._entries(connection, self._all.where(EVENTS.c.ticket == ticket).order_by(EVENTS.c.sequence))
+        if not found or found[0].kind != "ask":
+            left = {entry.sequence: entry for entry in [*self.segments.of_ticket(connection, ticket), *found]}
+            found = opened(connection, list(left.values()))
+        return list(map(as_event, found))
 
     def of_tickets(self, connection: Connection, tickets: Sequence[int], up_to: int) -> dict[int, list[Entry]]:
         """Return the entries about these tickets up to the one numbered `up_to`, by ticket, the asks first."""
@@ -160,6 +186,11 @@ class Log:
             for entry in self._entries(connection, self._all.where(*about).order_by(EVENTS.c.sequence)):
                 found[entry.ticket or 0].append(entry)
         return found
+
+    def closings(self, connection: Connection, low: int, high: int) -> dict[int, Entry]:
+        """Return the entries in the store that closed the tickets from one number to another, by ticket."""
+        about = EVENTS.c.ticket.between(low, high), EVENTS.c.kind.in_(CLOSED)
+        return {entry.ticket or 0: entry for entry in self._entries(connection, self._all.where(*about))}
 
     def open_asks(
         self, connection: Connection, after: int, up_to: int, most: int | None = None, *, at: int | None = None
@@ -174,7 +205,8 @@ class Log:
         """
         still = EVENTS.c.kind == "ask", EVENTS.c.ticket > after, EVENTS.c.ticket <= up_to, ~self._closed(at)
         asks = self._all if at is None else self._all.where(EVENTS.c.sequence <= at)
-        return self._entries(connection, asks.where(*still).order_by(EVENTS.c.ticket).limit(most))
+        left = [] if at is None else opened(connection, self.segments.asks_open_at(connection, after, at))
+        return left + self._entries(connection, asks.where(*still).order_by(EVENTS.c.ticket).limit(most))
 
     def open_tickets(self, connection: Connection, after: int) -> list[int]:
         """Return the numbers of all open tickets behind `after`."""
@@ -205,23 +237,27 @@ class Log:
     def last_tickets(self, connection: Connection, most: int = 1) -> list[int]:
         """Return the numbers of the last tickets, newest first."""
         asks = select(EVENTS.c.ticket).where(self._mine, EVENTS.c.kind == "ask")
-        return list(connection.scalars(asks.order_by(EVENTS.c.ticket.desc()).limit(most)))
+        found = list(connection.scalars(asks.order_by(EVENTS.c.ticket.desc()).limit(most)))
+        return found if len(found) >= most else found + self.segments.last_tickets(connection, most - len(found))
 
     def setting(self, connection: Connection, up_to: int) -> dict[str, Any]:
         """Return the last setting up to the entry numbered `up_to`, an empty dict if there is none."""
+        return dict(from_text(self.setting_text(connection, up_to) or "{}"))
+
+    def setting_text(self, connection: Connection, up_to: int) -> str | None:
+        """Return the same as the log keeps it, None if there is none."""
         every = self._mine, EVENTS.c.ticket.is_(None), EVENTS.c.kind == "set"
         rows = connection.execute(select(EVENTS.c.sequence, EVENTS.c.given).where(*every))
-        _, text = max(((sequence, given) for sequence, given in rows if sequence <= up_to), default=(0, "{}"))
-        return dict(from_text(text))
+        _, text = max(((sequence, given) for sequence, given in rows if sequence <= up_to), default=(0, None))
+        return text or self.segments.setting(connection)
 
-    def of_keys(self, connection: Connection, keys: Sequence[str]) -> dict[str, Event]:
-        """Return the entries of the asks with these keys, by key."""
+    def of_keys(self, connection: Connection, keys: Sequence[str], *, moved: bool = True) -> dict[str, Event]:
+        """Return the entries of the asks with these keys, by key; `moved` says whether some may have left the store."""
         pages = (keys[start : start + PAGE] for start in range(0, len(keys), PAGE))
-        found = (self._entries(connection, self._all.where(EVENTS.c.key.in_(page))) for page in pages)
-        return {str(entry.key): as_event(entry) for entries in found for entry in entries}
-
-    def _found(self, connection: Connection, condition: ColumnElement[bool]) -> list[Event]:
-        return list(map(as_event, self._entries(connection, self._all.where(condition).order_by(EVENTS.c.sequence))))
+        queries = (self._all.where(EVENTS.c.key.in_(page)) for page in pages)
+        found = {entry.key: entry for query in queries for entry in self._entries(connection, query)}
+        left = self.segments.of_keys(connection, [key for key in keys if key not in found]) if moved else []
+        return {str(entry.key): as_event(entry) for entry in [*found.values(), *opened(connection, left)]}
 
     def _entries(self, connection: Connection, query: Select[Any]) -> list[Entry]:
         """Return the entries that a query finds, decrypted as far as their keys are there."""

@@ -142,7 +142,7 @@ class Members(Base):
             file = place_of(self.store, self.name, member.name)
             try:
                 with open_store(self.store if file is None else file) as place:
-                    found = Study(place, log_name(self.name, member.name))
+                    found = Study(place, log_name(self.name, member.name), segments=self._segments)
                     if found.birth != member.birth:
                         raise UnknownWorkerError(
                             f"{place.url}: the log there is not that of worker {member.name!r} of study {self.name!r}: "
@@ -197,7 +197,7 @@ class Members(Base):
             one = Member(name, membership.next_number(name), membership.endow_next(self.promise, name), "")
             begin_member(connection, self.store, self._log, one, policy, row, policy_version(policy))
         again: Any = type(self)
-        return again(self.store, self.name, name)
+        return again(self.store, self.name, name, segments=self._segments)
 
     def leave(self, name: str) -> None:
         """End the work of a worker, also of one that was killed; what its log never touched goes back to the others.

@@ -67,9 +67,13 @@ class OpenTickets:
         missing = [number for number in numbers if 0 < number < LARGEST and not self._policy.remembers(number)]
         found = self._log.of_tickets(connection, missing, sequence)
         for entries in found.values():
-            if len(entries) == 1:
+            if len(entries) == 1 and entries[0].kind == "ask":
                 take_up(self._policy, entries[0])
         return found
+
+    def lacks(self, numbers: Iterable[int]) -> bool:
+        """Say whether the policy would not know one of these open tickets."""
+        return self._apart and not all(map(self._policy.remembers, numbers))
 
     def asked(self, count: int) -> None:
         """Note that so many tickets were handed out; of many, the policy drops the oldest, which the log holds."""

@@ -18,13 +18,17 @@ from evenhand.studies.open_tickets import OpenTickets, alone, take_up
 from evenhand.studies.operations import Arguments, Operation, apply, replay_entry
 from evenhand.studies.versions import policy_version
 
-__all__ = ["Replay"]
+__all__ = ["MovedError", "Replay"]
 
 ENTRIES = 1_000
 SECONDS = 0.5
 LEAST = 10
 """A snapshot is due after ENTRIES entries, or after LEAST entries that took SECONDS to apply."""
 LAST = 2**63 - 1
+
+
+class MovedError(ReplayError):
+    """Entries that a replay needs left the store; one from the last snapshot does not need them."""
 
 
 class Replay:
@@ -36,6 +40,7 @@ class Replay:
     version : of the policy's code; `writer` is that of the last entry, `origin` that of the snapshot it began with.
     tickets : the open tickets, which the log holds.
     expire_after : for how many microseconds a ticket may be open, None for ever.
+    moved : whether entries of the log have left the store.
     """
 
     def __init__(self, policy: Any, log: Log, sequence: int, digest: str, writer: str, *, floor: int = 0) -> None:
@@ -45,6 +50,7 @@ class Replay:
         self.arguments = Arguments(policy)
         self.tickets = OpenTickets(policy, log, floor)
         self.expire_after: int | None = None
+        self.moved = False
         self._rehearsed: set[str] = set()
         self.reset_work()
 
@@ -58,7 +64,11 @@ class Replay:
         """
         asked = {entry.ticket for entry in entries if entry.kind == "ask"}
         closed = {entry.ticket for entry in entries if entry.kind != "ask" and entry.ticket} - asked
-        self.tickets.fetch(connection, [number for number in closed if number], self.sequence)
+        numbers = [number for number in closed if number]
+        self.tickets.fetch(connection, numbers, self.sequence)
+        gap = entries[0].sequence > self.sequence + 1 or self.tickets.lacks(numbers)
+        if gap and self.log.segments.last(connection):
+            raise MovedError(f"entries that follow entry {self.sequence}, or their decisions, are missing from the log")
         for entry in entries:
             check_link(self.sequence, self.digest, entry)
             self._follow(entry)
@@ -75,6 +85,7 @@ class Replay:
             raise ReplayError(f"{error}; this is version {self.version}: {mend}") from error
         if entry.kind == "set":
             self.settle(from_text(entry.given))
+        self.moved = self.moved or entry.kind == "move"
         self.advance_to(entry, started)
 
     def advance_to(self, entry: Entry, started: float) -> None:

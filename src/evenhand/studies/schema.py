@@ -10,11 +10,13 @@
     key_limits  the end of a key, and the studies that it is limited to
     acknowledgements  who saw an alert, and when
     subjects    the people whose contexts are encrypted, each with a key for every day
+    segments    the Parquet files that hold what left `events`: always its first entries, segment after segment
+    moved_keys  a hash of each request key that left `events`, so that no request is decided twice
 
 A study with several workers has a log of its own, which says who works on it, and one for each worker: rows of
 `studies` whose names are the study's, a slash, and the worker's.
 
-Everything but `events`, `subjects` and a study's first snapshot can be rebuilt.
+Everything but `events`, `segments`, `subjects` and a study's first snapshot can be rebuilt.
 """
 
 from __future__ import annotations
@@ -41,19 +43,21 @@ __all__ = [
     "KEY_LIMITS",
     "METADATA",
     "MONITORS",
+    "MOVED_KEYS",
     "REVISION",
     "REVISIONS",
+    "SEGMENTS",
     "SNAPSHOTS",
     "STUDIES",
     "SUBJECTS",
     "WORKERS",
 ]
 
-REVISION = "0003"
+REVISION = "0004"
 """The migration that makes these tables."""
 WITHOUT_WORKERS = "0001"
 """The tables that lack `workers`: they are enough for studies with one worker."""
-USABLE = (WITHOUT_WORKERS, "0002", REVISION)
+USABLE = (WITHOUT_WORKERS, "0002", "0003", REVISION)
 """What a store may have: later tables are empty where they are missing, and made when they are first written to."""
 REVISIONS = "evenhand_revision"
 """The table that says which migration a store has; other programs call theirs alembic_version."""
@@ -189,4 +193,31 @@ SUBJECTS = Table(
     Column("day", Integer, nullable=False),
     Column("secret", String(64), nullable=False),
     UniqueConstraint("study", "name", "day"),
+)
+
+SEGMENTS = Table(
+    "segments",
+    METADATA,
+    _of_study(primary_key=True),
+    Column("first", BigInteger, primary_key=True, autoincrement=False),
+    Column("last", BigInteger, nullable=False),
+    Column("first_ticket", BigInteger, nullable=False),
+    Column("last_ticket", BigInteger, nullable=False),
+    Column("closed_by", BigInteger, nullable=False),
+    Column("path", Text, nullable=False),
+    Column("sha256", String(64), nullable=False),
+    Column("before", String(64), nullable=False),
+    Column("digest", String(64), nullable=False),
+    Column("setting", Text),
+)
+"""`closed_by` is the last entry that closed one of its tickets, `before` the digest before its first entry, and
+`setting` the study's last setting up to its end."""
+
+MOVED_KEYS = Table(
+    "moved_keys",
+    METADATA,
+    _of_study(primary_key=True),
+    Column("hash", BigInteger, primary_key=True, autoincrement=False),
+    Column("sequence", BigInteger, primary_key=True, autoincrement=False),
+    sqlite_with_rowid=False,
 )

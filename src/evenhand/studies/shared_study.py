@@ -7,6 +7,7 @@ off or killed; the mathematics stand at the head of `evenhand.promises.workers`.
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -42,6 +43,7 @@ from evenhand.studies.region_reports import list_regions
 from evenhand.studies.regions import grant_region
 from evenhand.studies.replay import Replay
 from evenhand.studies.request_keys import texts_of
+from evenhand.studies.segments import Segment
 from evenhand.studies.store import Store
 from evenhand.studies.study import Study
 from evenhand.studies.subjects import Erasure
@@ -84,8 +86,10 @@ class SharedStudy(Exchanging, Members, Study):
     True
     """
 
-    def __init__(self, store: Store, name: str, worker: str | None = None) -> None:
-        super().__init__(store, name)
+    def __init__(
+        self, store: Store, name: str, worker: str | None = None, *, segments: str | os.PathLike[str] | None = None
+    ) -> None:
+        super().__init__(store, name, segments=segments)
         self.worker = worker
         self._logs: dict[int, Study] = {}
         self._balances: dict[int, tuple[int, Balance]] = {}
@@ -370,6 +374,22 @@ class SharedStudy(Exchanging, Members, Study):
     def compile(self) -> None:
         if self._own is not None:
             self._own.compile()
+
+    def archive(
+        self,
+        to: str | os.PathLike[str],
+        *,
+        up_to: int | None = None,
+        older_than: float | str | timedelta | None = None,
+    ) -> list[Segment]:
+        logs = self._every_log()
+        parts = (logs[number].archive(to, up_to=up_to, older_than=older_than) for number in sorted(logs))
+        return [segment for part in parts for segment in part]
+
+    @property
+    def segments(self) -> list[Segment]:
+        logs = self._every_log()
+        return [segment for number in sorted(logs) for segment in logs[number].segments]
 
     def snapshot(self) -> None:
         for log in self._logs.values() if self._own is None else [self._own]:

@@ -43,7 +43,13 @@ def verify_shared(study: Any, *, known: str | None, since: Verification | bytes 
     for member in membership.members.values():
         name = shown(member)
         try:
-            logs[member] = log = study.log_of(member)
+            log = study.log_of(member)
+            with log.store.reading() as connection:
+                damages = log._log.segments.damages(connection)
+            if damages:
+                problems += [f"{name}: {damage}" for damage in damages]
+                continue
+            logs[member] = log
             found[name] = log.verify(since=marks.get(name), progress=progress)
             problems += [f"{name}: {problem}" for problem in found[name].problems]
         except ArgumentError:

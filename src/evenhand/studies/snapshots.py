@@ -104,6 +104,7 @@ def latest_replay(connection: Connection, log: Log) -> Replay:
     newest = select(SNAPSHOTS).where(SNAPSHOTS.c.study == log.study).order_by(*last).limit(1)
     replay = replay_at(log, connection.execute(newest).first())
     replay.settle(log.setting(connection, replay.sequence))
+    replay.moved = log.segments.last(connection) > 0
     return replay
 
 

@@ -222,6 +222,18 @@ class Store:
                 run("RESET lock_timeout")
         return True
 
+    def shrink(self, table: Table) -> None:
+        """Give the space of rows that were deleted from a table back, as far as that can be done now: a file that is
+        more than half empty is written anew; a server uses the space for new rows."""
+        queue = nullcontext() if self._file is None else wait_turn(self._file, PATIENCE)
+        with suppress(StoreError), self.reached(), self._turn, queue, self._idle.connect() as connection:
+            run = connection.exec_driver_sql
+            if not self.serial:
+                run(f"VACUUM {table.name}")
+            elif 2 * run("PRAGMA freelist_count").scalar_one() > run("PRAGMA page_count").scalar_one():
+                run("VACUUM")
+                run("PRAGMA wal_checkpoint(TRUNCATE)")
+
     def close(self) -> None:
         """Close all connections."""
         self._engine.dispose()

@@ -40,8 +40,9 @@ from evenhand.studies.creation import name_of_new, open_store, state_of_new
 from evenhand.studies.expiry import read_expiry
 from evenhand.studies.log import Log, Record, as_event, record_of
 from evenhand.studies.operations import Arguments, Operation
-from evenhand.studies.replay import Replay
+from evenhand.studies.replay import MovedError, Replay
 from evenhand.studies.schema import SNAPSHOTS, STUDIES, SUBJECTS
+from evenhand.studies.segments import Segment, folder_named
 from evenhand.studies.signing import new_secret, number_of, sign_ticket
 from evenhand.studies.snapshots import (
     first_replay,
@@ -92,7 +93,7 @@ class Study:
     )
     """Returns the module of studies with several workers, which builds on this one."""
 
-    def __init__(self, store: Store, name: str | None) -> None:
+    def __init__(self, store: Store, name: str | None, *, segments: str | os.PathLike[str] | None = None) -> None:
         with store.reading() as connection:
             row = connection.execute(select(STUDIES).where(STUDIES.c.name == name)).first()
         if row is None:
@@ -101,7 +102,8 @@ class Study:
         self.store, self.name, self.policy_name = store, str(row.name), str(row.policy)
         self._number, self._secret, self._created = int(row.id), row.secret, int(row.created_at)
         self.birth = genesis(row)
-        self._log = Log(store, self._number)
+        self._segments = folder_named("segments", segments)
+        self._log = Log(store, self._number, self._segments)
         self._turn = threading.RLock()
         self._replay: Replay | None = None
         self._admit: Callable[[Connection, Replay, Sequence[Operation]], None] | None = None
@@ -197,6 +199,7 @@ class Study:
         *,
         worker: str | None = None,
         regions: Sequence[Store | str | os.PathLike[str]] = (),
+        segments: str | os.PathLike[str] | None = None,
     ) -> Study:
         """Open a study; without a name, the only one in the store.
 
@@ -205,6 +208,8 @@ class Study:
         regions : the stores of the study's regions, to read and verify all of them together.
         worker : which worker this process is, of a study with several. The process that opens a worker last is the one
             that decides; an earlier one is refused from then on. Without it the study can be read, told and verified.
+        segments : the folder where the files of `archive` are now, if they were moved. They are needed to read what is
+            in them, not to ask and tell.
 
         Raises
         ------
@@ -227,7 +232,7 @@ class Study:
             if isinstance(name, str) and "/" in name:
                 study, _, own = name.partition("/")
                 raise UnknownStudyError(f"{name!r} is the log of a worker; open study {study!r} with worker={own!r}")
-            opened = cls(place, name)._with_workers(worker)
+            opened = cls(place, name, segments=segments)._with_workers(worker)
             if regions:
                 cls.several().attach(opened, regions, cls.open)
             return opened
@@ -237,7 +242,7 @@ class Study:
         with self.store.reading() as connection:
             shared = self._log.shared(connection)
         if shared:
-            opened: Study = type(self).several().SharedStudy(self.store, self.name, worker)
+            opened: Study = type(self).several().SharedStudy(self.store, self.name, worker, segments=self._segments)
             return opened
         if worker is not None:
             raise UnknownWorkerError(
@@ -431,6 +436,42 @@ class Study:
             policy = self._now_or_earlier().policy
             if isinstance(policy, KernelPolicy):
                 policy.compile()
+
+    def archive(
+        self,
+        to: str | os.PathLike[str],
+        *,
+        up_to: int | None = None,
+        older_than: float | str | timedelta | None = None,
+    ) -> list[Segment]:
+        """Move the oldest entries of the log to a Parquet file, a row a decision; return the files, [] if none is due.
+
+        Moved are the entries before the first open ticket, but for those since the last decision. A file is on disk and
+        was read back before its entries leave the store. If this is interrupted, call it again. Whatever reads the log
+        reads the files as well: `verify`, `frame`, `record`, `statistics`; to ask and tell they are not needed.
+
+        Parameters
+        ----------
+        to : the folder, made if it is missing. Files of this study that were moved there are found there from then on.
+        up_to : the last round to move.
+        older_than : move only entries that are older: a timedelta, seconds, or a text such as "90d".
+
+        Raises
+        ------
+        ArgumentError
+            If the folder cannot be written to, or holds a file with entries that this store lacks.
+        ReplayError
+            If an entry was changed after it was written; nothing has changed.
+        """
+        from evenhand.studies.archive import archive
+
+        return archive(self, folder_named("to", to), up_to, read_expiry(older_than, "older_than"))
+
+    @property
+    def segments(self) -> list[Segment]:
+        """The files that `archive` moved entries to, in the order of the log."""
+        with self.store.reading() as connection:
+            return self._log.segments.rows(connection)
 
     def snapshot(self) -> None:
         """Save the state as it is now, so that earlier entries are not replayed when the study is opened.
@@ -742,14 +783,14 @@ class Study:
         replay = self._replay or latest_replay(connection, self._log)
         try:
             self._take_in(replay, connection)
-        except ErasedError:  # by another process, which took a snapshot behind what it erased
+        except (ErasedError, MovedError):  # by another process, which took a snapshot behind what it erased or moved
             replay = latest_replay(connection, self._log)
             self._take_in(replay, connection)
         self._replay = replay
         return replay
 
     def _take_in(self, replay: Replay, connection: Connection) -> None:
-        for page in self._log.pages(connection, replay.sequence):
+        for page in self._log.pages(connection, replay.sequence, moved=False):
             replay.take_in(connection, page)
 
     def _ticket(self, ticket: Any) -> int:

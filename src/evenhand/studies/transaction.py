@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from evenhand.arguments import whole
-from evenhand.errors import ArgumentError, ClosedTicketError, ContradictionError, EvenhandError, wanted
+from evenhand.errors import ArgumentError, ClosedTicketError, ContradictionError, EvenhandError, StoreError, wanted
 from evenhand.protocol import composed
 from evenhand.studies.chain import Entry, digest_of
 from evenhand.studies.codec import (
@@ -90,6 +90,11 @@ class Transaction:
         self._subjects.drop(ids)
         return len(numbers)
 
+    def move(self, given: dict[str, Any]) -> None:
+        """Write to the log which entries left the store, and for which file."""
+        self._enter("move", None, to_text(given), time.perf_counter())
+        self._replay.moved = True
+
     def take_in(self, peers: dict[str, Any]) -> None:
         """Have the policy learn from the reports of other workers, and write them to the log as they are."""
         given = to_text({"peers": peers})
@@ -106,7 +111,7 @@ class Transaction:
                 texts += self._texts(operation)
                 if operation.kind != "ask" and operation.ticket is not None:
                     numbers.append(self._number_of(operation.ticket))
-        for text, event in self._log.of_keys(self._connection, texts).items():
+        for text, event in self._log.of_keys(self._connection, texts, moved=self._replay.moved).items():
             self._named[text] = event.given, decision_from(event.decision or {})
         replay, at = self._replay, now()
         replay.tickets.fetch(self._connection, numbers, replay.sequence)
@@ -206,7 +211,12 @@ class Transaction:
     def _closed_before(self, closed: ClosedTicketError, kind: str, number: int, given: dict[str, Any]) -> str:
         """Return that the same was told before, or refuse another report."""
         self._flush()
-        events = self._log.of_ticket(self._connection, number)
+        try:
+            events = self._log.of_ticket(self._connection, number)
+        except StoreError as error:
+            raise ClosedTicketError(
+                f"ticket {number} was closed before, and its entries cannot be read: {error}"
+            ) from error
         if not events:
             raise ClosedTicketError(f"ticket {number} was told or forgotten before the study began") from closed
         record = record_of(events)

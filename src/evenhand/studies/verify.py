@@ -145,6 +145,7 @@ def verify(
     try:
         with store.reading() as connection:
             problems += [*damages(connection), *_duplicate_keys(connection, log.study)]
+            left = log.segments.damages(connection, 0 if mark is None else mark.sequence)
             if known is not None and not log.has_digest(connection, known):
                 problems.append(f"no entry has the digest {known}: entries were cut off, or written anew")
             try:
@@ -152,12 +153,14 @@ def verify(
                 count = verifier.count
             except EvenhandError as error:
                 problems.append(str(error))
+            problems += left
             last, _ = log.last(connection)
-            entries = log.rows(connection, count.sequence, up_to=last)
-            seen = tracked(entries, "replaying", last - count.sequence, shown=progress, stderr=False)
-            problems += _follow(seen, verifier, count)
-            problems += _missing(connection, log.study, last, count.sequence)
-            problems += [] if verifier is None else verifier.unexplained()
+            if not left:
+                entries = log.rows(connection, count.sequence, up_to=last)
+                seen = tracked(entries, "replaying", last - count.sequence, shown=progress, stderr=False)
+                problems += _follow(seen, verifier, count)
+                problems += _missing(connection, log, last, count.sequence)
+                problems += [] if verifier is None else verifier.unexplained()
     except StoreError as error:
         problems.append(str(error))
     if verifier is not None:
@@ -210,10 +213,10 @@ def _duplicate_keys(connection: Connection, study: int) -> Iterator[str]:
         yield f"{times} decisions stand under the key {shown_key(key)!r}"
 
 
-def _missing(connection: Connection, study: int, last: int, reached: int) -> Iterator[str]:
+def _missing(connection: Connection, log: Log, last: int, reached: int) -> Iterator[str]:
     """Yield a problem if the number of entries is not the number of the last one."""
     counted = select(func.count()).select_from(EVENTS).with_hint(EVENTS, "NOT INDEXED", "sqlite")
-    there = connection.scalar(counted.where(EVENTS.c.study == study)) or 0
+    there = (connection.scalar(counted.where(EVENTS.c.study == log.study)) or 0) + log.segments.last(connection)
     if not last == reached == there:
         read = f"the last that can be read in order has the number {reached}"
         yield f"the last entry has the number {last}, there are {there} entries, {read}"
@@ -235,6 +238,9 @@ class _Verifier:
         self._connection, self._log, self._notes = connection, log, notes
         self.replayed = self._reworded = 0
         self._erased = False
+        self._moved: dict[int, Any] = {}
+        """By the first of the entries that left the store: what the log says of them."""
+        self._since = 0 if mark is None else mark.sequence
         self._unreadable: dict[str, int] = {}
         """By the id of a subject's key that is not there: the first entry that needs it."""
         self._policy: Any = begun.policy
@@ -312,11 +318,18 @@ class _Verifier:
                 self._unreadable.pop(id, None)
         elif isinstance(entry.given, Sealed) and entry.given.plain is None:
             self._unreadable.setdefault(sealed_under(entry) or "", entry.sequence)
+        if entry.kind == "move":
+            given = from_text(entry.given)
+            self._moved[given["first"]] = given["last"], given["sha256"]
 
     def unexplained(self) -> Iterator[str]:
-        """Yield problems: contexts that cannot be read though the log does not say that they were erased."""
+        """Yield problems: contexts that cannot be read, and files of entries, of which the log says something else."""
         for sequence in self._unreadable.values():
             yield f"the contexts of entry {sequence} cannot be read, and no later entry says that they were erased"
+        for one in self._log.segments.rows(self._connection):
+            said = self._moved.get(one.first, None if not self._since else (one.last, one.sha256))
+            if said != (one.last, one.sha256):
+                yield f"{one.path}: the log names another file for entries {one.first} to {one.last}, or none"
 
     def note_words(self) -> None:
         """Note which reasons have other words in the log."""
