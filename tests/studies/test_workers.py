@@ -24,6 +24,7 @@ from evenhand.errors import (
 )
 from evenhand.studies import Operation, Store, Study
 from evenhand.studies.schema import EVENTS, REVISION, REVISIONS, WITHOUT_WORKERS, WORKERS
+from tests.cli.shell import call
 
 SHARES = {"ads": 0.2, "news": 0.3, "sports": 0.1}
 
@@ -559,6 +560,9 @@ def test_the_workers_are_shown_while_a_log_is_lost(tmp_path):
         assert [one["state"] for one in rest.team()["workers"]] == ["working", "lost", "new", "new"]
         with pytest.raises(StoreError, match="no store is there with the log of worker 'w2' of study 'ads'"):
             rest.frame()
+        found = rest.verify()
+        assert "at every round: unknown" in found._repr_html_()
+    assert "Whether the promise was kept is unknown: see the problems above." in call("verify", where).output
 
 
 def test_a_worker_goes_on_while_the_log_of_another_cannot_be_reached(tmp_path):

@@ -90,11 +90,14 @@ class Verification(Shown):
             "decisions": self.decisions,
             "told": self.told,
             "open": self.open,
-            "promise": "none" if self.promise is None else f"{self.promise}: {KEPT[self.promise_kept]}",
+            "promise": "none" if self.promise is None else f"{self.promise}: {self._kept()}",
             "digest": self.digest,
         }
         said = {f"problem {number}": words for number, words in enumerate(self.problems, 1)}
         return Card("Verification", facts | said | {f"note {n}": words for n, words in enumerate(self.notes, 1)})
+
+    def _kept(self) -> str:
+        return "unknown" if self.promise_kept is None and self.problems else KEPT[self.promise_kept]
 
     def as_dict(self) -> dict[str, Any]:
         """Return the result as plain data: `ok` and every attribute but `mark`."""
