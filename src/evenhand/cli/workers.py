@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
@@ -23,7 +24,8 @@ def workers(store: STORE, study: STUDY = None, json: JSON = False) -> None:
         elif not found:
             say(f"{running.name}: one log, which any number of processes share; evenhand new --workers 4 makes several")
         else:
-            records(f"{running.name}: workers", found["workers"])
+            shown = [one | {name: _ago(one[name]) for name in ("heard", "exchanged")} for one in found["workers"]]
+            records(f"{running.name}: workers", shown)
             for one in found["room"]:
                 say(f"{one['label']}: in any order of the decisions {one['pulls']:.4g} pulls are left")
 
@@ -56,3 +58,13 @@ def leave(
     with Study.open(store, study) as running:
         running.leave(worker)
         answer({"status": "left", "worker": worker}, f"{worker} left", json)
+
+
+def _ago(then: datetime | None) -> str | None:
+    if then is None:
+        return None
+    seconds = max(0.0, (datetime.now(UTC) - then).total_seconds())
+    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= size:
+            return f"{seconds // size:.0f} {unit} ago"
+    return f"{seconds:.0f} s ago"
