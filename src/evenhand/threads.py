@@ -16,6 +16,8 @@ PATIENCE = 600.0
 """Seconds after which threads that have not come to an end wait for one another."""
 SWITCHES = 400
 """After how many lines of a thread another may go on; what comes later runs at full speed."""
+TRACING = threading.Lock()
+"""Python installs one trace function at a time, and raises where audit hooks let two threads do it at once."""
 
 
 def run_together(calls: Sequence[Callable[[], Any]], packages: Collection[str] = ("evenhand",)) -> list[Any]:
@@ -49,12 +51,14 @@ def run_together(calls: Sequence[Callable[[], Any]], packages: Collection[str] =
 
         try:
             start.wait(PATIENCE)
-            sys.settrace(give_way)
+            with TRACING:
+                sys.settrace(give_way)
             results[number] = call()
         except BaseException as error:
             errors.append(error)
         finally:
-            sys.settrace(None)
+            with TRACING:
+                sys.settrace(None)
 
     threads = [threading.Thread(target=run, args=one, daemon=True) for one in enumerate(calls)]
     interval = sys.getswitchinterval()

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numba import int64
+from numba.core.caching import NullCache
 from numba.core.codegen import JITCodeLibrary
 from scipy import stats
 
@@ -58,9 +59,19 @@ def test_a_cached_entry_carries_its_fingerprint_in_its_name():
     assert one.function.__qualname__ == f"template_{fingerprint(one)}"
 
 
+def compiled_anew(compiled):
+    """A kernel and those inside it, outermost first, none of which reads machine code from the disk."""
+    found = [compiled]
+    while hasattr(inner := found[-1].py_func.__globals__.get("inner"), "py_func"):
+        found.append(inner)
+    for one in found:
+        one._cache = NullCache()
+    return found
+
+
 def test_only_an_entry_is_compiled_to_be_called_from_python():
     compiled = entry(template, inner=twice).compiled
-    inside = compiled.py_func.__globals__["inner"]
+    _, inside = compiled_anew(compiled)
     compiled(5)
     wrappers = {
         "of the entry": "7cpython" in str(compiled.inspect_llvm()),
@@ -74,7 +85,9 @@ def test_code_is_optimised_once_however_deep_it_is_called(monkeypatch):
     optimise, optimised = JITCodeLibrary._optimize_final_module, []
     monkeypatch.setattr(JITCodeLibrary, "_optimize_final_module", lambda self: (optimised.append(self), optimise(self)))
     deep = bind(template, inner=bind(template, inner=bind(template, inner=twice)), OFFSET=11)
-    assert entry(template, inner=deep, OFFSET=1).compiled.compile((int64,)) is not None
+    compiled = entry(template, inner=deep, OFFSET=1).compiled
+    assert len(compiled_anew(compiled)) == 5
+    assert compiled.compile((int64,)) is not None
     assert len(optimised) == 1
 
 
