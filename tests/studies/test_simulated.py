@@ -25,6 +25,26 @@ from tests.studies.simulated import Broken, Simulation, created, run
 SEEDS = int(os.environ.get("EVENHAND_SEEDS", "6"))
 MOST = 10_000
 """The most seeds within which a planted bug must be found."""
+FOUND = {
+    "a_tolerance_is_a_whole_pull": 13,
+    "a_full_disk_is_not_noticed": 16,
+    "sorted_by_the_raw_clock": 20,
+    "a_region_numbers_its_workers_anew": 21,
+    "promises_clock_counts_others": 22,
+    "every_report_is_added": 22,
+    "a_worker_that_left_goes_on": 23,
+    "endowment_given_twice": 40,
+    "keys_are_looked_for_in_the_own_log_alone": 46,
+    "a_log_that_was_begun_stands_in_the_way": 51,
+    "a_table_by_the_clocks_of_decisions_alone": 65,
+    "left_with_what_is_left_now": 124,
+    "left_with_everything": 124,
+    "workers_of_a_region_are_taken_for_others": 142,
+    "old_report_over_new": 153,
+    "a_log_is_closed_after_it_was_counted": 874,
+    "a_log_that_cannot_be_read_has_no_key": 925,
+}
+"""Seeds that found a bug before (2026-11-22): the search begins there, so that it is short until the worlds change."""
 
 
 def test_seeds_break_nothing():
@@ -307,10 +327,10 @@ def planted(bug):
         created.cache_clear()
 
 
-def first_seed(bug):
-    """The first seed that finds a planted bug, None where none does."""
+def first_seed(bug, start=0):
+    """The first seed from a start on, and from 0 on after the last, that finds a planted bug; None where none does."""
     with planted(bug):
-        for seed in range(MOST):
+        for seed in (*range(start, MOST), *range(start)):
             try:
                 run(seed)
             except Broken:
@@ -323,7 +343,7 @@ def first_seed(bug):
 @pytest.mark.slow
 @pytest.mark.parametrize("bug", PLANTED, ids=lambda bug: bug.__name__)
 def test_a_planted_bug_is_found(bug):
-    assert first_seed(bug) is not None
+    assert first_seed(bug, FOUND.get(bug.__name__, 0)) is not None
 
 
 def test_the_program_is_whole_again():
