@@ -43,6 +43,23 @@ def test_workers_are_created_asked_listed_added_and_ended(tmp_path):
     refused(UnknownWorkerError, "is named 'w9'", "leave", store, "w9")
 
 
+def test_a_store_in_a_folder_with_spaces_and_how_often_its_workers_exchange(tmp_path):
+    store = tmp_path / "a folder" / "ads.evenhand"
+    store.parent.mkdir()
+    answer("new", store, *NEW, "--workers", "2", "--exchange-rounds", "3", "--exchange-seconds", "3600")
+    assert f"evenhand ask '{store}' --worker w3" in answer("join", store, "w3")
+    for worker in ("w1", "w2"):
+        asked(store, "--worker", worker, "--count", "4")
+    rows = {row["worker"]: row for row in json.loads(answer("workers", store, "--json"))["workers"]}
+    assert [rows[worker]["lag"] for worker in ("w1", "w2", "w3")] == [4, 0, 8]
+    said = answer("verify", store)
+    assert "In any order of the workers' decisions it was kept too; arm b is nearest to the limit" in said
+    bad = ["new", tmp_path / "bad.evenhand", *NEW, "--exchange-rounds", "0"]
+    refused(ArgumentError, "exchange_rounds: wanted", *bad, "--workers", "2")
+    refused(ArgumentError, "--exchange-rounds: wanted --workers 2 or more beside it, got 0", *bad)
+    assert not (tmp_path / "bad.evenhand").exists()
+
+
 def test_a_region_is_exported_imported_heard_and_verified(tmp_path):
     home, asia, grant, folder = (tmp_path / name for name in ("ads.evenhand", "asia.evenhand", "asia.grant", "letters"))
     folder.mkdir()

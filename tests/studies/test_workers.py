@@ -324,6 +324,19 @@ def test_a_serial_beginning_earns_what_the_workers_need(place):
     assert study.verify().problems == ()
 
 
+def test_a_worker_that_another_process_opened_or_ended_decides_no_more_in_the_serial_beginning(place):
+    study, where = created(place, policy(0.0, {"a": "1/2", "b": "1/4"}), 4)
+    first, left = opened(where, "w1", "w2")
+    decision = first.ask()
+    opened(where, "w1")[0].ask()
+    study.leave("w2")
+    for worker, why in ((first, "it was opened again by"), (left, "it has left")):
+        with pytest.raises(FencedError, match=why):
+            worker.ask()
+    assert first.tell(decision, 1.0) == "told"
+    assert study.sequence == 3 + len(study.membership().members) + 2
+
+
 def test_a_batch_that_is_longer_than_what_is_left_of_the_beginning_goes_on_behind_it(file):
     _, where = created(file, policy(0.0, {"a": "1/2", "b": "1/4"}), 4)
     (first,) = opened(where, "w1")
@@ -493,6 +506,14 @@ def test_a_file_that_is_missing_or_another_workers_is_named(tmp_path):
     other.close()
     Path(f"{tmp_path}/other.evenhand.ads.w2").rename(files[1])
     with pytest.raises(UnknownWorkerError, match="the log there is not that of worker 'w2' of study 'ads'"):
+        Study.open(where, "ads", worker="w2")
+    more = Study.create(where, policy(), name="more", workers=2)
+    more.close()
+    Path(f"{where}.more.w2").rename(files[1])
+    with pytest.raises(UnknownWorkerError, match="the log there is not that of worker 'w2' of study 'ads'"):
+        Study.open(where, "ads", worker="w2")
+    files[1].write_bytes(b"")
+    with pytest.raises(StoreError, match=r"no store is there with the log of worker 'w2' .*; put the file back"):
         Study.open(where, "ads", worker="w2")
     files[1].unlink()
     moved.rename(files[1])

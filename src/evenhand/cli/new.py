@@ -46,6 +46,12 @@ def new(
     workers: Annotated[
         int, typer.Option(help="How many workers decide at the same time, w1, w2, ..., without waiting.", min=1)
     ] = 1,
+    exchange_rounds: Annotated[
+        int | None, typer.Option(help="Workers learn from one another after so many own rounds; by default 100.")
+    ] = None,
+    exchange_seconds: Annotated[
+        float | None, typer.Option(help="They do so after so many seconds too; by default 10.")
+    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", help="Another argument of the policy, horizon=1000; may be repeated."),
@@ -90,7 +96,13 @@ def new(
             put(described, option, value)
     described |= _settings(settings or [])
     after = read_expiry(expire_after, "--expire-after")
-    study = Study.create(store, policy_from(described, bounded=False), name=name, expire_after=after, workers=workers)
+    made = policy_from(described, bounded=False)
+    often = {"exchange_rounds": exchange_rounds, "exchange_seconds": exchange_seconds}
+    chosen: dict[str, Any] = {option: value for option, value in often.items() if value is not None}
+    if chosen and workers == 1:
+        option, value = next(iter(chosen.items()))
+        raise ArgumentError(wanted(f"--{option.replace('_', '-')}", "--workers 2 or more beside it", value))
+    study = Study.create(store, made, name=name, expire_after=after, workers=workers, **chosen)
     with study:
         made = study.bare_policy
         labels = list(traits_of(made).labels)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -49,14 +50,16 @@ def region(
         raise ArgumentError(wanted("WHAT", WHAT.get(action, "nothing"), what or None))
     if action == "import":
         with Study.import_region(store, _read(what)) as began:
-            words = f"Region {began.region!r} of study {began.name!r} begins in {store}: evenhand workers {store}"
+            words = f"Region {began.region!r} of study {began.name!r} begins in {store}"
+            words += f": evenhand workers {shlex.quote(store)}"
             answer({"status": "imported", "region": began.region, "study": began.name}, words, json)
         return
     with Study.open(store, study) as running:
         if action == "export":
             file = output or Path(f"{what}.grant")
             _write(file, lambda: running.export_region(what, workers=workers))
-            words = f"Wrote {file}: evenhand region STORE import {file}, at one place only; then delete it"
+            place = shlex.quote(str(file))
+            words = f"Wrote {file}: evenhand region STORE import {place}, at one place only; then delete it"
             answer({"status": "exported", "region": what, "file": str(file)}, words, json)
         elif action == "exchange":
             _exchange(running, what, every, json)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -42,7 +43,8 @@ def join(
 
     with Study.open(store, study) as running:
         running.join(worker).close()
-        answer({"status": "joined", "worker": worker}, f"{worker} joined: evenhand ask {store} --worker {worker}", json)
+        words = f"{worker} joined: evenhand ask {shlex.quote(store)} --worker {worker}"
+        answer({"status": "joined", "worker": worker}, words, json)
 
 
 def leave(

@@ -14,6 +14,7 @@ from evenhand.errors import (
     ArgumentError,
     FencedError,
     StoreError,
+    UnknownStudyError,
     UnknownWorkerError,
     wanted,
 )
@@ -142,14 +143,15 @@ class Members(Base):
             file = place_of(self.store, self.name, member.name)
             try:
                 with open_store(self.store if file is None else file) as place:
-                    found = Study(place, log_name(self.name, member.name), segments=self._segments)
-                    if found.birth != member.birth:
+                    with suppress(UnknownStudyError):
+                        found = Study(place, log_name(self.name, member.name), segments=self._segments)
+                    if found is None or found.birth != member.birth:
                         raise UnknownWorkerError(
                             f"{place.url}: the log there is not that of worker {member.name!r} of study {self.name!r}: "
                             "it was moved, or is another study's"
                         )
             except StoreError as error:
-                if file is None or Path(file).exists():
+                if file is None or (Path(file).exists() and Path(file).stat().st_size):
                     raise
                 mend = "put the file back, or restore it from a backup; the other workers may go on"
                 missing = (

@@ -51,6 +51,7 @@ from evenhand.studies.table import REGION_COLUMNS, log_table
 from evenhand.studies.worker_logs import (
     Claim,
     claim,
+    row_of,
 )
 
 if TYPE_CHECKING:
@@ -219,11 +220,19 @@ class SharedStudy(Exchanging, Members, Study):
         own = self._deciding()
         outcomes: list[Any] = []
         while not self._begun and len(outcomes) < len(operations):
+            self._check_claim(own)
             outcomes += self._in_turn(operations[len(outcomes) :], whole)
         rest = operations[len(outcomes) :]
         outcomes += own._perform_all(rest, whole=whole) if rest else []
         self._exchange_in_passing(len(rest))
         return outcomes
+
+    def _check_claim(self, own: Study) -> None:
+        """Refuse decisions in the serial beginning, whose log is not this worker's, where its claim is lost."""
+        assert self._claim is not None
+        with own.store.reading() as connection:
+            row = row_of(connection, own._number)
+        self._claim.compare(row.claim, row.holder, row.left_at)
 
     def _in_turn(self, operations: Sequence[Operation], whole: bool) -> list[Any]:
         """Decide in the serial beginning as often as it still lasts; note when it is over."""

@@ -161,9 +161,11 @@ class Claim(NamedTuple):
         FencedError
             If another process has claimed the worker since, or it has left.
         """
-        if all(operation.kind != "ask" for operation in operations):
-            return
-        number, holder, left = replay.log.claim
+        if any(operation.kind == "ask" for operation in operations):
+            self.compare(*replay.log.claim)
+
+    def compare(self, number: int | None, holder: str | None, left: int | None) -> None:
+        """Refuse where the claim that stands now, with its holder, is another one, or the worker has left."""
         if number != self.number:
             gone = left is not None
             why = "it has left" if gone else f"it was opened again by {holder or 'nobody'}"
