@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from evenhand.errors import ReplayError
 
-__all__ = ["Entry", "check_link", "digest_of", "genesis"]
+__all__ = ["BIRTH", "Entry", "check_link", "digest_of", "genesis"]
 
 BIRTH = ("name", "policy", "secret", "created_at")
 """The fields that the digest before the first entry covers."""

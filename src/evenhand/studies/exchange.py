@@ -12,11 +12,9 @@ import hashlib
 import hmac
 from typing import Any, NamedTuple
 
-from sqlalchemy import update
-
 from evenhand.errors import ForeignTicketError, StoreError
 from evenhand.studies.codec import from_text, now, to_text
-from evenhand.studies.schema import WORKERS
+from evenhand.studies.statements import change
 from evenhand.studies.store import Store
 
 __all__ = ["Exchange", "keep_report", "read_report", "taken_of"]
@@ -41,10 +39,9 @@ def keep_report(
     """Keep a worker's report beside its log, in the place of an older one."""
     body = {"report": report, "taken": taken}
     text = to_text({**body, "mark": _mark(secret, worker, body)})
-    older = WORKERS.c.study == log, WORKERS.c.reported <= report["number"]
+    kept = "UPDATE workers SET reported = ?, reported_at = ?, report = ? WHERE study = ? AND reported <= ?"
     with store.writing() as connection:
-        changed = {"reported": report["number"], "reported_at": now(), "report": text}
-        connection.execute(update(WORKERS).where(*older).values(changed))
+        change(connection, kept, report["number"], now(), text, log, report["number"])
 
 
 def read_report(row: Any, worker: str, secret: str) -> dict[str, Any] | None:

@@ -21,6 +21,7 @@ from evenhand.studies.request_keys import shown_key
 from evenhand.studies.schema import EVENTS
 from evenhand.studies.segments import Segments
 from evenhand.studies.server import driver_of, execute, literals
+from evenhand.studies.statements import marks, read
 from evenhand.studies.store import Store
 from evenhand.studies.subjects import opened
 
@@ -29,6 +30,8 @@ __all__ = ["CLOSED", "Log", "Record"]
 CLOSED = {"tell": "told", "forget": "forgotten", "expire": "expired"}
 """The status of a ticket that an entry of this kind closed."""
 
+ALL = select(*(EVENTS.c[name] for name in Entry._fields))
+FOUND = f"SELECT {', '.join(Entry._fields)} FROM events WHERE study = ? AND "
 APPEND = f"INSERT INTO events (study, {', '.join(Entry._fields)}) VALUES "
 LAST = "SELECT sequence, digest FROM events WHERE study = {0} ORDER BY sequence DESC LIMIT 1"
 CLAIMED = (
@@ -40,6 +43,7 @@ LOCK = "BEGIN; SELECT FROM studies WHERE id = {0} FOR UPDATE; "
 """Begins a transaction on a server; a statement behind it sees entries that were written during the wait for it."""
 PAGE = 1_000
 """Entries that are read at a time."""
+LARGEST = 2**63 - 1
 
 
 class Record(NamedTuple):
@@ -78,12 +82,10 @@ class Log:
     def __init__(self, store: Store, study: int, folder: str | None = None) -> None:
         self._store, self.study = store, study
         self.segments = Segments(store, study, folder)
-        self._mine = mine = EVENTS.c.study == study
         self._last, self._lock = LAST.format(int(study)), LOCK.format(int(study))
         self._first = self._last
         """What a transaction that writes reads first."""
         self.claim: tuple[int | None, str | None, int | None] = (None, None, None)
-        self._all = select(*(EVENTS.c[name] for name in Entry._fields)).where(mine)
 
     def read_claims(self) -> None:
         """Read at the beginning of each transaction who may decide in this log, a worker's."""
@@ -108,19 +110,18 @@ class Log:
 
     def shared(self, connection: Connection) -> bool:
         """Say whether this log says who works on a study with several workers, and holds no decisions."""
-        first = EVENTS.c.sequence == 1, EVENTS.c.kind == "begin"
-        return connection.scalar(select(EVENTS.c.kind).where(self._mine, *first)) is not None
+        first = "SELECT kind FROM events WHERE study = ? AND sequence = 1"
+        return read(connection, first, self.study) == [("begin",)]
 
     def digest(self, connection: Connection, sequence: int) -> str | None:
         """Return the digest of an entry, None where there is no such entry."""
-        found = connection.scalar(select(EVENTS.c.digest).where(self._mine, EVENTS.c.sequence == sequence))
-        moved = [] if found is not None else self.segments.page(connection, sequence - 1, sequence)
-        return moved[0].digest if moved else found
+        found = self._stored(connection, "sequence = ?", sequence)
+        found = found or self.segments.page(connection, sequence - 1, sequence)
+        return found[0].digest if found else None
 
     def has_digest(self, connection: Connection, digest: str) -> bool:
         """Say whether an entry has this digest."""
-        there = select(EVENTS.c.sequence).where(self._mine, EVENTS.c.digest == digest).limit(1)
-        return connection.scalar(there) is not None or any(
+        return bool(self._stored(connection, "digest = CAST(? AS VARCHAR) LIMIT 1", digest)) or any(
             entry.digest == digest for entry in self.segments.entries(connection)
         )
 
@@ -154,10 +155,9 @@ class Log:
     ) -> Iterator[list[Entry]]:
         """Yield the pages of `pages`, with contexts encrypted as they are stored."""
         while True:
-            page = self._all.where(EVENTS.c.sequence > after).order_by(EVENTS.c.sequence).limit(PAGE)
-            if up_to is not None:
-                page = page.where(EVENTS.c.sequence <= up_to)
-            rows = list(map(Entry._make, connection.execute(page).cursor.fetchall()))
+            last = LARGEST if up_to is None else up_to
+            page = f"sequence > ? AND sequence <= ? ORDER BY sequence LIMIT {PAGE}"
+            rows = self._stored(connection, page, after, last)
             gap = rows[0].sequence > after + 1 if rows else up_to is not None and after < up_to
             left = self.segments.page(connection, after, up_to) if gap and moved else []
             if left or rows:
@@ -172,7 +172,7 @@ class Log:
 
     def of_ticket(self, connection: Connection, ticket: int) -> list[Event]:
         """Return the entries about a ticket."""
-        found = self._entries(connection, self._all.where(EVENTS.c.ticket == ticket).order_by(EVENTS.c.sequence))
+        found = opened(connection, self._stored(connection, "ticket = ? ORDER BY sequence", ticket))
         if not found or found[0].kind != "ask":
             left = {entry.sequence: entry for entry in [*self.segments.of_ticket(connection, ticket), *found]}
             found = opened(connection, list(left.values()))
@@ -182,15 +182,17 @@ class Log:
         """Return the entries about these tickets up to the one numbered `up_to`, by ticket, the asks first."""
         found: dict[int, list[Entry]] = defaultdict(list)
         for start in range(0, len(tickets), PAGE):
-            about = EVENTS.c.ticket.in_(tickets[start : start + PAGE]), EVENTS.c.sequence <= up_to
-            for entry in self._entries(connection, self._all.where(*about).order_by(EVENTS.c.sequence)):
+            some = tickets[start : start + PAGE]
+            about = f"ticket IN ({marks(some)}) AND sequence <= ? ORDER BY sequence"
+            for entry in opened(connection, self._stored(connection, about, *some, up_to)):
                 found[entry.ticket or 0].append(entry)
         return found
 
     def closings(self, connection: Connection, low: int, high: int) -> dict[int, Entry]:
         """Return the entries in the store that closed the tickets from one number to another, by ticket."""
-        about = EVENTS.c.ticket.between(low, high), EVENTS.c.kind.in_(CLOSED)
-        return {entry.ticket or 0: entry for entry in self._entries(connection, self._all.where(*about))}
+        about = f"ticket BETWEEN ? AND ? AND kind IN ({marks(CLOSED)})"
+        found = self._stored(connection, about, low, high, *CLOSED)
+        return {entry.ticket or 0: entry for entry in opened(connection, found)}
 
     def open_asks(
         self, connection: Connection, after: int, up_to: int, most: int | None = None, *, at: int | None = None
@@ -204,13 +206,14 @@ class Log:
         at : the entry after which they were open; the last where it is None.
         """
         still = EVENTS.c.kind == "ask", EVENTS.c.ticket > after, EVENTS.c.ticket <= up_to, ~self._closed(at)
-        asks = self._all if at is None else self._all.where(EVENTS.c.sequence <= at)
+        asks = ALL if at is None else ALL.where(EVENTS.c.sequence <= at)
         left = [] if at is None else opened(connection, self.segments.asks_open_at(connection, after, at))
         return left + self._entries(connection, asks.where(*still).order_by(EVENTS.c.ticket).limit(most))
 
     def open_tickets(self, connection: Connection, after: int) -> list[int]:
         """Return the numbers of all open tickets behind `after`."""
-        still = self._mine, EVENTS.c.kind == "ask", EVENTS.c.ticket > after, ~self._closed(None)
+        mine = EVENTS.c.study == self.study
+        still = mine, EVENTS.c.kind == "ask", EVENTS.c.ticket > after, ~self._closed(None)
         return list(connection.scalars(select(EVENTS.c.ticket).where(*still).order_by(EVENTS.c.ticket)))
 
     def _closed(self, at: int | None) -> ColumnElement[bool]:
@@ -231,13 +234,13 @@ class Log:
         found: list[Entry] = []
         for start in range(0, len(tickets), PAGE):
             mine = EVENTS.c.ticket.in_(tickets[start : start + PAGE]), EVENTS.c.kind == "ask", EVENTS.c.at <= before
-            found += self._entries(connection, self._all.where(*mine, ~self._closed(None)))
+            found += self._entries(connection, ALL.where(*mine, ~self._closed(None)))
         return found
 
     def last_tickets(self, connection: Connection, most: int = 1) -> list[int]:
         """Return the numbers of the last tickets, newest first."""
-        asks = select(EVENTS.c.ticket).where(self._mine, EVENTS.c.kind == "ask")
-        found = list(connection.scalars(asks.order_by(EVENTS.c.ticket.desc()).limit(most)))
+        asks = "SELECT ticket FROM events WHERE study = ? AND kind = 'ask' ORDER BY ticket DESC LIMIT ?"
+        found = [ticket for (ticket,) in read(connection, asks, self.study, most)]
         return found if len(found) >= most else found + self.segments.last_tickets(connection, most - len(found))
 
     def setting(self, connection: Connection, up_to: int) -> dict[str, Any]:
@@ -246,22 +249,27 @@ class Log:
 
     def setting_text(self, connection: Connection, up_to: int) -> str | None:
         """Return the same as the log keeps it, None if there is none."""
-        every = self._mine, EVENTS.c.ticket.is_(None), EVENTS.c.kind == "set"
-        rows = connection.execute(select(EVENTS.c.sequence, EVENTS.c.given).where(*every))
+        every = "SELECT sequence, given FROM events WHERE study = ? AND ticket IS NULL AND kind = 'set'"
+        rows = read(connection, every, self.study)
         _, text = max(((sequence, given) for sequence, given in rows if sequence <= up_to), default=(0, None))
-        return text or self.segments.setting(connection)
+        return text or self.segments.end(connection)[1]
 
     def of_keys(self, connection: Connection, keys: Sequence[str], *, moved: bool = True) -> dict[str, Event]:
         """Return the entries of the asks with these keys, by key; `moved` says whether some may have left the store."""
         pages = (keys[start : start + PAGE] for start in range(0, len(keys), PAGE))
-        queries = (self._all.where(EVENTS.c.key.in_(page)) for page in pages)
-        found = {entry.key: entry for query in queries for entry in self._entries(connection, query)}
+        stored = (self._stored(connection, f"key IN ({marks(page)})", *page) for page in pages)
+        found = {entry.key: entry for entries in stored for entry in opened(connection, entries)}
         left = self.segments.of_keys(connection, [key for key in keys if key not in found]) if moved else []
         return {str(entry.key): as_event(entry) for entry in [*found.values(), *opened(connection, left)]}
 
+    def _stored(self, connection: Connection, condition: str, *values: Any) -> list[Entry]:
+        """Return the entries of which a condition is true, as they are stored."""
+        return list(map(Entry._make, read(connection, FOUND + condition, self.study, *values)))
+
     def _entries(self, connection: Connection, query: Select[Any]) -> list[Entry]:
-        """Return the entries that a query finds, decrypted as far as their keys are there."""
-        return opened(connection, list(map(Entry._make, connection.execute(query))))
+        """Return the entries of this log that a query finds, decrypted as far as their keys are there."""
+        found = connection.execute(query.where(EVENTS.c.study == self.study))
+        return opened(connection, list(map(Entry._make, found)))
 
 
 def as_event(entry: Entry) -> Event:

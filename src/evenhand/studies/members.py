@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
 from evenhand.errors import (
     ArgumentError,
@@ -35,7 +35,7 @@ from evenhand.studies.membership import (
 from evenhand.studies.merged import decision_of
 from evenhand.studies.region_reports import reports_of
 from evenhand.studies.regions import BEGINNING, known_as
-from evenhand.studies.schema import STUDIES
+from evenhand.studies.statements import lock_study
 from evenhand.studies.store import Store
 from evenhand.studies.study import Study
 from evenhand.studies.table import WORKER_COLUMNS
@@ -234,7 +234,7 @@ class Members(Base):
         """Provide a transaction in which nobody else joins or leaves."""
         self._check_alone("join")
         with self.store.writing() as connection:
-            connection.execute(select(STUDIES.c.id).where(STUDIES.c.id == self._number).with_for_update())
+            lock_study(connection, self._number)
             yield connection
 
     def _check_alone(self, what: str) -> None:

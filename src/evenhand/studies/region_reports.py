@@ -20,10 +20,15 @@ from evenhand.studies.codec import now
 from evenhand.studies.exchange import read_report
 from evenhand.studies.regions import BEGINNING, HOME, read_signed, signed
 from evenhand.studies.schema import STUDIES, WORKERS
+from evenhand.studies.statements import read
 from evenhand.studies.worker_logs import log_name, row_of
 
 __all__ = ["Mail", "exchange_reports", "export_reports", "import_reports", "list_regions", "mail", "reports_of"]
 
+MAIL = (
+    "SELECT name, reported, holder, reported_at, report FROM studies JOIN workers ON workers.study = studies.id "
+    "WHERE substr(name, 1, ?) = ?"
+)
 WHAT = "the reports of a region, as study.export_reports returned them"
 
 
@@ -99,9 +104,7 @@ def _keep(connection: Connection, study: Any, region: str, mail: Mail, new: bool
 def mail(connection: Connection, study: str) -> dict[str, Mail]:
     """Return the last reports of each other region."""
     box = _box(study, "")
-    fields = STUDIES.c.name, WORKERS.c.reported, WORKERS.c.holder, WORKERS.c.reported_at, WORKERS.c.report
-    rows = select(*fields).join(WORKERS, WORKERS.c.study == STUDIES.c.id)
-    found = connection.execute(rows.where(STUDIES.c.name.startswith(box, autoescape=True)))
+    found = read(connection, MAIL, len(box), box)
     return {name.removeprefix(box): Mail(number, origin or "", at, text) for name, number, origin, at, text in found}
 
 

@@ -8,12 +8,13 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection
 
 from evenhand.errors import ArgumentError, StoreError, wanted
 from evenhand.studies.chain import Entry
 from evenhand.studies.schema import MOVED_KEYS, SEGMENTS
 from evenhand.studies.segment_files import Contents, Group, contents_of, read_group
+from evenhand.studies.statements import read
 from evenhand.studies.store import Store
 
 __all__ = ["Segment", "Segments", "folder_named", "hash_of", "recorded_path", "sha256_of"]
@@ -48,6 +49,11 @@ class Segment(NamedTuple):
     closed_by: int
 
 
+ROWS = f"SELECT {', '.join(Segment._fields)} FROM segments WHERE study = ? AND last > ? ORDER BY first"
+END = "SELECT last, setting FROM segments WHERE study = ? ORDER BY last DESC LIMIT 1"
+KEYS = "SELECT sequence FROM moved_keys WHERE study = ? AND hash IN "
+
+
 class Segments:
     """The segments of a log, read as far as they are needed.
 
@@ -57,9 +63,7 @@ class Segments:
     """
 
     def __init__(self, store: Store, study: int, folder: str | None = None) -> None:
-        self._store, self._folder = store, folder
-        self._mine = SEGMENTS.c.study == study
-        self._key = f"SELECT sequence FROM {MOVED_KEYS.name} WHERE study = {int(study)} AND hash IN "
+        self._store, self._study, self._folder = store, study, folder
         self._contents: dict[str, Contents] = {}
         self._groups: dict[tuple[str, int], Group] = {}
 
@@ -67,16 +71,17 @@ class Segments:
         """Return the segments that hold an entry after the one numbered `after`, in order, with their present paths."""
         if not self._store.has(connection, SEGMENTS):
             return []
-        mine = select(*(SEGMENTS.c[name] for name in Segment._fields)).where(self._mine, SEGMENTS.c.last > after)
-        return [
-            Segment._make((self._path(path), *rest))
-            for path, *rest in connection.execute(mine.order_by(SEGMENTS.c.first))
-        ]
+        found = read(connection, ROWS, self._study, after)
+        return [Segment._make((self._path(path), *rest)) for path, *rest in found]
 
     def last(self, connection: Connection) -> int:
         """Return the number of the last entry that left the store, 0 where none did."""
+        return self.end(connection)[0]
+
+    def end(self, connection: Connection) -> tuple[int, str | None]:
+        """Return the number of the last entry that left the store, 0 where none did, and the last setting that did."""
         there = self._store.has(connection, SEGMENTS)
-        return (connection.scalar(select(func.max(SEGMENTS.c.last)).where(self._mine)) or 0) if there else 0
+        return next(iter(read(connection, END, self._study)), (0, None)) if there else (0, None)
 
     def page(self, connection: Connection, after: int, up_to: int | None = None) -> list[Entry]:
         """Return the first entries after the one numbered `after`, up to the one numbered `up_to`; none where they are
@@ -113,7 +118,7 @@ class Segments:
             return []
         hashes = [str(hash_of(key)) for key in keys]
         pages = (hashes[start : start + MANY] for start in range(0, len(hashes), MANY))
-        there = [at for page in pages for (at,) in connection.exec_driver_sql(f"{self._key}({', '.join(page)})")]
+        there = [at for page in pages for (at,) in read(connection, f"{KEYS}({', '.join(page)})", self._study)]
         found = [one for at in sorted(there) for one in self.page(connection, at - 1, at)]
         return [one for one in found if one.key in keys]
 
@@ -138,11 +143,6 @@ class Segments:
                     return found[:most]
                 found += sorted(self._group(segment, number).closed, reverse=True)
         return found[:most]
-
-    def setting(self, connection: Connection) -> str | None:
-        """Return the last setting that left the store."""
-        found = self.rows(connection, after=self.last(connection) - 1)
-        return found[0].setting if found else None
 
     def damages(self, connection: Connection, after: int = 0) -> list[str]:
         """Return what is wrong with the files of entries after the one numbered `after`, in words."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Self
 
-from sqlalchemy import Connection, Row, delete, func, insert, select
+from sqlalchemy import Connection
 
 from evenhand.errors import EvenhandError, StateFileError
 from evenhand.registry import register
@@ -12,21 +13,42 @@ from evenhand.state import from_bytes, to_bytes
 from evenhand.studies.log import Log
 from evenhand.studies.open_tickets import alone
 from evenhand.studies.replay import Replay
-from evenhand.studies.schema import SNAPSHOTS
+from evenhand.studies.statements import change, read
 
 __all__ = [
+    "Snapshot",
     "first_replay",
     "latest_replay",
     "mark_version",
     "only_snapshot",
     "replay_at",
     "same_state",
+    "snapshots",
     "take_snapshot",
     "write_snapshot",
 ]
 
 KEPT = 2
 """How many recent snapshots are kept beside the first of each version."""
+
+
+class Snapshot(NamedTuple):
+    """A stored state: after which entry it was taken, by which version of the policy's code, and when."""
+
+    sequence: int
+    version: str
+    at: int
+    digest: str
+    state: bytes
+
+
+FOUND = f"SELECT {', '.join(Snapshot._fields)} FROM snapshots WHERE study = ? "
+WRITE = f"INSERT INTO snapshots ({', '.join(Snapshot._fields)}, study) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+DROP = (
+    "DELETE FROM snapshots WHERE study = ? AND sequence NOT IN "
+    "(SELECT MIN(sequence) FROM snapshots WHERE study = ? GROUP BY version) AND sequence NOT IN "
+    f"(SELECT sequence FROM snapshots WHERE study = ? ORDER BY sequence DESC LIMIT {KEPT})"
+)
 
 
 @register("studies/state", kind="part")
@@ -70,8 +92,7 @@ def take_snapshot(replay: Replay, connection: Connection, study: int, at: int) -
 def mark_version(replay: Replay, connection: Connection, study: int, at: int) -> None:
     """Take a snapshot if other code wrote the last entry: the first state of this code."""
     if replay.writer != replay.version:
-        mine = SNAPSHOTS.c.study == study, SNAPSHOTS.c.version == replay.version
-        if connection.scalar(select(SNAPSHOTS.c.sequence).where(*mine).limit(1)) is None:
+        if not read(connection, "SELECT 1 FROM snapshots WHERE study = ? AND version = ?", study, replay.version):
             take_snapshot(replay, connection, study, at)
         replay.writer = replay.version
 
@@ -79,30 +100,26 @@ def mark_version(replay: Replay, connection: Connection, study: int, at: int) ->
 def only_snapshot(replay: Replay, connection: Connection, study: int, at: int) -> None:
     """Take a snapshot, and delete all others but the first: they may hold the contexts of open tickets."""
     take_snapshot(replay, connection, study, at)
-    others = SNAPSHOTS.c.sequence > 0, SNAPSHOTS.c.sequence != replay.sequence
-    connection.execute(delete(SNAPSHOTS).where(SNAPSHOTS.c.study == study, *others))
+    others = "DELETE FROM snapshots WHERE study = ? AND sequence > 0 AND sequence != ?"
+    change(connection, others, study, replay.sequence)
 
 
 def write_snapshot(
     connection: Connection, study: int, sequence: int, digest: str, now: int, version: str, state: bytes
 ) -> None:
     """Store a state; of earlier ones, keep each version's first and the last few."""
-    row = {"study": study, "sequence": sequence, "at": now, "version": version, "digest": digest, "state": state}
-    mine = SNAPSHOTS.c.study == study
-    same = mine, SNAPSHOTS.c.sequence == sequence, SNAPSHOTS.c.version == version
-    if connection.scalar(select(SNAPSHOTS.c.sequence).where(*same)) is None:
-        connection.execute(insert(SNAPSHOTS).values(row))
-    begun = select(func.min(SNAPSHOTS.c.sequence)).where(mine).group_by(SNAPSHOTS.c.version)
-    last = select(SNAPSHOTS.c.sequence).where(mine).order_by(SNAPSHOTS.c.sequence.desc()).limit(KEPT)
-    kept = [*connection.scalars(begun), *connection.scalars(last)]
-    connection.execute(delete(SNAPSHOTS).where(mine, SNAPSHOTS.c.sequence.not_in(kept)))
+    change(connection, WRITE, sequence, version, now, digest, state, study)
+    change(connection, DROP, study, study, study)
+
+
+def snapshots(connection: Connection, log: Log, rest: str, *values: Any) -> list[Snapshot]:
+    """Return snapshots of a log; the rest of the statement says which, and in which order."""
+    return list(map(Snapshot._make, read(connection, FOUND + rest, log.study, *values)))
 
 
 def latest_replay(connection: Connection, log: Log) -> Replay:
     """Return the replay at the last snapshot."""
-    last = SNAPSHOTS.c.sequence.desc(), SNAPSHOTS.c.at.desc()
-    newest = select(SNAPSHOTS).where(SNAPSHOTS.c.study == log.study).order_by(*last).limit(1)
-    replay = replay_at(log, connection.execute(newest).first())
+    replay = replay_at(log, snapshots(connection, log, "ORDER BY sequence DESC, at DESC LIMIT 1"))
     replay.settle(log.setting(connection, replay.sequence))
     replay.moved = log.segments.last(connection) > 0
     return replay
@@ -110,20 +127,20 @@ def latest_replay(connection: Connection, log: Log) -> Replay:
 
 def first_replay(connection: Connection, log: Log) -> Replay:
     """Return the replay before the first entry."""
-    oldest = select(SNAPSHOTS).where(SNAPSHOTS.c.study == log.study).order_by(SNAPSHOTS.c.sequence, SNAPSHOTS.c.at)
-    return replay_at(log, connection.execute(oldest.limit(1)).first())
+    return replay_at(log, snapshots(connection, log, "ORDER BY sequence, at LIMIT 1"))
 
 
-def replay_at(log: Log, snapshot: Row[Any] | None) -> Replay:
-    """Return the replay that begins at a stored snapshot.
+def replay_at(log: Log, found: Sequence[Snapshot]) -> Replay:
+    """Return the replay that begins at the first of these snapshots.
 
     Raises
     ------
     StateFileError
         If it is damaged.
     """
-    if snapshot is None:
+    if not found:
         raise StateFileError("the study has no snapshot left, not even its first: the store was tampered with")
+    snapshot = found[0]
     state = State.read(snapshot.state, f"snapshot {snapshot.sequence}")
     return Replay(state.policy, log, int(snapshot.sequence), snapshot.digest, snapshot.version, floor=state.floor)
 

@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, insert
 from sqlalchemy.exc import IntegrityError
 
 from evenhand import registry
@@ -34,7 +34,7 @@ from evenhand.errors import (
 from evenhand.html import Card
 from evenhand.policy import KernelPolicy
 from evenhand.protocol import Label
-from evenhand.studies.chain import Entry, genesis
+from evenhand.studies.chain import BIRTH, Entry, genesis
 from evenhand.studies.codec import Event, moment, now
 from evenhand.studies.creation import name_of_new, open_store, state_of_new
 from evenhand.studies.expiry import read_expiry
@@ -52,6 +52,7 @@ from evenhand.studies.snapshots import (
     take_snapshot,
     write_snapshot,
 )
+from evenhand.studies.statements import read
 from evenhand.studies.store import Store
 from evenhand.studies.subjects import Erasure, Subjects
 from evenhand.studies.table import REGION_COLUMNS, WORKER_COLUMNS
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Study"]
 
+FOUND = f"SELECT id, {', '.join(BIRTH)} FROM studies WHERE name = CAST(? AS VARCHAR)"
 SMALL = 2**20
 """The largest state, in bytes, that closing a study saves."""
 
@@ -95,13 +97,13 @@ class Study:
 
     def __init__(self, store: Store, name: str | None, *, segments: str | os.PathLike[str] | None = None) -> None:
         with store.reading() as connection:
-            row = connection.execute(select(STUDIES).where(STUDIES.c.name == name)).first()
-        if row is None:
+            found = read(connection, FOUND, name)
+        if not found:
             there = ", ".join(store.names()[:12]) or "it has none"
             raise UnknownStudyError(f"{store.url}: no study is named {name!r}; there: {there}")
-        self.store, self.name, self.policy_name = store, str(row.name), str(row.policy)
-        self._number, self._secret, self._created = int(row.id), row.secret, int(row.created_at)
-        self.birth = genesis(row)
+        self._number, *born = found[0]
+        self.store, (self.name, self.policy_name, self._secret, self._created) = store, born
+        self.birth = genesis(dict(zip(BIRTH, born, strict=True)))
         self._segments = folder_named("segments", segments)
         self._log = Log(store, self._number, self._segments)
         self._turn = threading.RLock()

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, select
+from sqlalchemy import Connection, func, select
 
 from evenhand.errors import ErasedError, EvenhandError, ReplayError, StoreError
 from evenhand.html import Card, Shown
@@ -24,8 +24,8 @@ from evenhand.studies.mark import Count, Mark
 from evenhand.studies.operations import replay_entry
 from evenhand.studies.replay import Replay
 from evenhand.studies.request_keys import shown_key
-from evenhand.studies.schema import EVENTS, SNAPSHOTS, STUDIES
-from evenhand.studies.snapshots import first_replay, replay_at, same_state
+from evenhand.studies.schema import EVENTS, STUDIES
+from evenhand.studies.snapshots import Snapshot, first_replay, replay_at, same_state, snapshots
 from evenhand.studies.store import Store
 from evenhand.studies.subjects import sealed_under
 
@@ -254,12 +254,11 @@ class _Verifier:
             if mark.sequence and log.digest(connection, mark.sequence) != mark.digest:
                 raise ReplayError(f"entry {mark.sequence} is not the one that the earlier verification ended with")
             notes.append(f"entries 1 to {mark.sequence} were not read: an earlier verification found them sound")
-        later = SNAPSHOTS.c.study == log.study, SNAPSHOTS.c.sequence >= self.count.sequence
-        self._kept: dict[int, list[Row[Any]]] = defaultdict(list)
-        for row in connection.execute(select(SNAPSHOTS).where(*later)):
-            self._kept[row.sequence].append(row)
-        own = SNAPSHOTS.c.study == log.study, SNAPSHOTS.c.version == self._version
-        self._began = connection.scalar(select(func.min(SNAPSHOTS.c.sequence)).where(*own)) or 0
+        self._kept: dict[int, list[Snapshot]] = defaultdict(list)
+        for one in snapshots(connection, log, "AND sequence >= ?", self.count.sequence):
+            self._kept[one.sequence].append(one)
+        own = snapshots(connection, log, "AND version = ? ORDER BY sequence LIMIT 1", self._version)
+        self._began = own[0].sequence if own else 0
         last, _ = log.last(connection)
         if self._kept and max(self._kept) > last:
             after = max(self._kept)
@@ -297,7 +296,7 @@ class _Verifier:
             for kept in self._kept[entry.sequence]:
                 self._met(kept, entry.digest)
 
-    def _met(self, kept: Row[Any], digest: str) -> None:
+    def _met(self, kept: Snapshot, digest: str) -> None:
         """Compare the state with a snapshot that was taken here, or continue the replay from it.
 
         The states of other versions may have another form; their snapshots need only belong to this entry.
@@ -308,7 +307,7 @@ class _Verifier:
         if digest != kept.digest or (own and not same and not (began or self._policy is None)):
             raise ReplayError(f"the snapshot after entry {kept.sequence} is not the state that replay comes to")
         if own and not same:
-            self._policy = replay_at(self._log, kept).whole_copy(self._connection)
+            self._policy = replay_at(self._log, [kept]).whole_copy(self._connection)
             why = f"version {self._version} began" if not self._erased else "the state was saved"
             taken = ", taking that state as it is" if self._erased else ""
             self._notes.append(f"{why} after entry {kept.sequence}: replayed from there{taken}")

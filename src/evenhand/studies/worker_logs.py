@@ -12,7 +12,7 @@ import socket
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, insert
 
 from evenhand import registry
 from evenhand.errors import ArgumentError, FencedError, StoreError
@@ -22,13 +22,29 @@ from evenhand.studies.codec import now
 from evenhand.studies.log import Log
 from evenhand.studies.operations import Operation
 from evenhand.studies.replay import Replay
-from evenhand.studies.schema import EVENTS, SNAPSHOTS, STUDIES, WORKERS
+from evenhand.studies.schema import STUDIES, WORKERS
 from evenhand.studies.snapshots import State, latest_replay, write_snapshot
+from evenhand.studies.statements import change, lock_study, read
 from evenhand.studies.store import Store
 from evenhand.studies.transaction import Transaction
 from evenhand.studies.versions import policy_version
 
 __all__ = ["Claim", "begin_log", "claim", "close_log", "log_name", "place_of", "release", "renew", "row_of"]
+
+
+class WorkerRow(NamedTuple):
+    """The row of `workers` for a log; see `evenhand.studies.schema`."""
+
+    claim: int
+    holder: str | None
+    claimed_at: int | None
+    left_at: int | None
+    reported: int
+    reported_at: int | None
+    report: str | None
+
+
+ROW = f"SELECT {', '.join(WorkerRow._fields)} FROM workers WHERE study = ?"
 
 
 def log_name(study: str, worker: str) -> str:
@@ -52,14 +68,12 @@ def begin_log(connection: Connection, store: Store, name: str, policy: Any, secr
         If there is a log of that name, and it holds decisions.
     """
     at = now()
-    number = connection.scalar(select(STUDIES.c.id).where(STUDIES.c.name == name))
-    if number is not None:
-        mine = EVENTS.c.study == number
-        if connection.scalar(select(EVENTS.c.sequence).where(mine, EVENTS.c.kind == "ask").limit(1)) is not None:
+    for (before,) in read(connection, "SELECT id FROM studies WHERE name = ?", name):
+        if read(connection, "SELECT 1 FROM events WHERE study = ? AND kind = 'ask' LIMIT 1", before):
             raise ArgumentError(f"{store.url}: there is a log {name!r} with decisions of another study; move it away")
-        for table in (EVENTS, SNAPSHOTS, WORKERS):
-            connection.execute(delete(table).where(table.c.study == number))
-        connection.execute(delete(STUDIES).where(STUDIES.c.id == number))
+        for table in ("events", "snapshots", "workers"):
+            change(connection, f"DELETE FROM {table} WHERE study = ?", before)
+        change(connection, "DELETE FROM studies WHERE id = ?", before)
     row = {"name": name, "policy": registry.name_of(policy), "secret": secret, "created_at": at}
     number = connection.scalar(insert(STUDIES).values(row).returning(STUDIES.c.id))
     assert number is not None
@@ -72,14 +86,14 @@ def begin_log(connection: Connection, store: Store, name: str, policy: Any, secr
     return birth
 
 
-def row_of(connection: Connection, log: int, *, lock: bool = False) -> Any:
+def row_of(connection: Connection, log: int, *, lock: bool = False) -> WorkerRow:
     """Return the row of `workers` for a log; with `lock` nobody else changes it or decides in this transaction."""
     if lock:
-        connection.execute(select(STUDIES.c.id).where(STUDIES.c.id == log).with_for_update())
-    row = connection.execute(select(WORKERS).where(WORKERS.c.study == log)).first()
-    if row is None:
+        lock_study(connection, log)
+    found = read(connection, ROW, log)
+    if not found:
         raise StoreError(f"log {log} lacks its row in the table of workers: the store was tampered with")
-    return row
+    return WorkerRow._make(found[0])
 
 
 def claim(store: Store, log: int, worker: str, *, lease: float | None = None) -> Claim:
@@ -103,8 +117,8 @@ def claim(store: Store, log: int, worker: str, *, lease: float | None = None) ->
         if lease is not None and _held(row, lease, machine):
             raise FencedError(f"worker {worker!r} is held by {row.holder}")
         found = Claim(worker, log, int(row.claim) + 1)
-        changed = {"claim": found.number, "holder": holder, "claimed_at": now()}
-        connection.execute(update(WORKERS).where(WORKERS.c.study == log).values(changed))
+        taken = "UPDATE workers SET claim = ?, holder = ?, claimed_at = ? WHERE study = ?"
+        change(connection, taken, found.number, holder, now(), log)
     return found
 
 
@@ -127,23 +141,23 @@ def _held(row: Any, lease: float, machine: str) -> bool:
 def renew(store: Store, mine: Claim) -> bool:
     """Note that a claim is in use; return False where it is another's by now."""
     with store.writing() as connection:
-        own = WORKERS.c.study == mine.log, WORKERS.c.claim == mine.number
-        return bool(connection.execute(update(WORKERS).where(*own).values(claimed_at=now())).rowcount)
+        used = "UPDATE workers SET claimed_at = ? WHERE study = ? AND claim = ?"
+        return change(connection, used, now(), mine.log, mine.number) > 0
 
 
 def release(store: Store, mine: Claim) -> None:
     """Give a claim back, so that nobody waits for it."""
     with store.writing() as connection:
-        own = WORKERS.c.study == mine.log, WORKERS.c.claim == mine.number
-        connection.execute(update(WORKERS).where(*own).values(holder=None, claim=mine.number + 1))
+        freed = "UPDATE workers SET claim = claim + 1, holder = NULL WHERE study = ? AND claim = ?"
+        change(connection, freed, mine.log, mine.number)
 
 
 def close_log(store: Store, log: int) -> None:
     """Let nobody decide in a log any more; its open tickets may still be told."""
     with store.writing() as connection:
         row = row_of(connection, log, lock=True)
-        changed = {"claim": int(row.claim) + 1, "holder": None, "left_at": row.left_at or now()}
-        connection.execute(update(WORKERS).where(WORKERS.c.study == log).values(changed))
+        closed = "UPDATE workers SET claim = ?, holder = NULL, left_at = ? WHERE study = ?"
+        change(connection, closed, int(row.claim) + 1, row.left_at or now(), log)
 
 
 class Claim(NamedTuple):
