@@ -289,6 +289,13 @@ def test_workers_are_shown(file):
     assert table.at["w1", "heard"] >= study.created
 
 
+def test_an_arm_without_a_share_falls_behind_nothing(file):
+    study, _ = created(file, policy(5.0, {"a": "1/5", "b": 0}), 2)
+    assert study.workers["surplus"].tolist() == [0.8, 0.8]
+    study.leave("w2")
+    assert study.workers["surplus"].isna().tolist() == [False, True]
+
+
 # ---------------------------------------------------------------------- what cannot be promised, and what needs time
 
 

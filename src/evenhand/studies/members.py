@@ -291,10 +291,9 @@ class Members(Base):
 
         Columns: `worker`; `state`: "new" (nobody has opened it), "working", "left", or "lost" (its log cannot be read,
         and nothing else is known of it); `holder`, the machine and process that opened it last; `rounds` that it has
-        decided; `surplus`: by how many pulls the arm that is nearest to its
-        limit may still fall behind in its log (None without a promise); `heard`, when its log or its claim last
-        changed, UTC; `exchanged`, when it last reported to the others; `lag`, how many rounds of the others it has not
-        been told of.
+        decided; `surplus`: by how many pulls the arm that is nearest to its limit may still fall behind in its log, of
+        those with a share (None without a promise, and of a worker that has left); `heard`, when its log or its claim last changed, UTC; `exchanged`,
+        when it last reported to the others; `lag`, how many rounds of the others it has not been told of.
         """
         import pandas as pd
 
@@ -324,9 +323,10 @@ class Members(Base):
             last = next(iter(log._log.pages(connection, self._balances[one.number][0] - 1)), [])
         times = [row.claimed_at or 0, *(entry.at for entry in last)]
         surplus = None
-        if one.endowment is not None:
-            surplus = min((float(e + d) for e, d in zip(one.endowment, balance.now(), strict=True)), default=None)
         left = one.returned is not None
+        if one.endowment is not None and not left:
+            owed = zip(self.promise.shares, one.endowment, balance.now(), strict=True)
+            surplus = min((float(e + d) for share, e, d in owed if share), default=None)
         return {
             "worker": one.name,
             "state": "left" if left else "working" if row.claim else "new",
