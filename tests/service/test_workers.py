@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 import evenhand as eh
 from evenhand.errors import FencedError
 from evenhand.service import leases
-from evenhand.studies import Store, Study
+from evenhand.studies import Operation, Store, Study
 from evenhand.studies.keys import add_key
 from tests.service.conftest import Served
 
@@ -119,6 +121,36 @@ def test_a_process_whose_worker_was_claimed_takes_another(tmp_path, monkeypatch)
     finally:
         served.stop()
         served.store.close()
+
+
+def test_a_worker_is_not_let_go_while_it_decides(monkeypatch):
+    class Slow:
+        def __init__(self):
+            self.worker, self.busy, self.renewed = None, False, []
+
+        def lease(self, seconds):
+            self.worker = "w1"
+
+        def perform(self, operations):
+            self.busy = True
+            time.sleep(0.3)
+            self.busy = False
+            return ["a" for _ in operations]
+
+        def renew(self):
+            self.renewed.append(self.busy)
+
+        def release(self):
+            self.worker = None
+
+    monkeypatch.setattr(leases, "LEASE", 0.03)
+    study = Slow()
+    leasing = leases.Leasing(study)
+    assert leasing.perform([Operation("ask")]) == ["a"]
+    while not study.renewed:
+        time.sleep(0.01)
+    leasing.stop()
+    assert not any(study.renewed)
 
 
 def test_a_lease_that_is_not_renewed_ends(tmp_path, monkeypatch):

@@ -351,6 +351,24 @@ def test_a_batch_that_is_longer_than_what_is_left_of_the_beginning_goes_on_behin
     assert [decision.id // 10**12 for decision in decisions] == [0] * 15 + [1] * 5
 
 
+def test_a_key_of_the_beginning_returns_its_decision_when_the_beginning_is_over(file):
+    _, where = created(file, policy(0.0, {"a": "1/2", "b": "1/4"}), 4)
+    first, second = opened(where, "w1", "w2")
+    decisions = first.ask(count=15, key="k")
+    first.ask()
+    for worker in (first, second):
+        assert worker.ask(key="k") == decisions[0]
+        assert worker.ask(count=15, key="k") == decisions
+
+
+def test_a_key_that_stands_twice_in_a_batch_is_decided_once_where_the_beginning_ends_between(file):
+    _, where = created(file, policy(0.0, {"a": "1/2", "b": "1/4"}), 4)
+    (first,) = opened(where, "w1")
+    first.ask(count=14)
+    decisions = first.perform([Operation("ask", key=key) for key in ("k", "l", "k", "l")])
+    assert [decision.id for decision in decisions] == [15, 10**12 + 1, 15, 10**12 + 1]
+
+
 @pytest.mark.parametrize(
     ("made", "why"),
     [

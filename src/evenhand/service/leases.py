@@ -25,11 +25,17 @@ class Leasing:
 
     def __init__(self, study: SharedStudy) -> None:
         self._study = study
+        self._turn = threading.Lock()
+        """Held by the thread that decides, and by the one that renews: either may let go of the worker."""
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._renew, name="evenhand lease", daemon=True)
 
     def perform(self, operations: Sequence[Operation]) -> list[Any]:
         """Perform all operations, and return the outcome or the refusal of each."""
+        with self._turn:
+            return self._perform(operations)
+
+    def _perform(self, operations: Sequence[Operation]) -> list[Any]:
         asks = [i for i, operation in enumerate(operations) if operation.kind == "ask"]
         if asks and self._study.worker is None:
             self._lease()
@@ -47,7 +53,7 @@ class Leasing:
 
     def begin(self) -> None:
         """Take a worker if one is free."""
-        with suppress(EvenhandError):
+        with self._turn, suppress(EvenhandError):
             self._lease()
 
     def _lease(self) -> None:
@@ -57,11 +63,11 @@ class Leasing:
 
     def _renew(self) -> None:
         while not self._stopped.wait(LEASE / 3):
-            with suppress(EvenhandError):
+            with self._turn, suppress(EvenhandError):
                 self._study.renew()
 
     def stop(self) -> None:
         """Give the worker back."""
         self._stopped.set()
-        with suppress(EvenhandError):
+        with self._turn, suppress(EvenhandError):
             self._study.release()

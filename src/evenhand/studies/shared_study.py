@@ -219,10 +219,12 @@ class SharedStudy(Exchanging, Members, Study):
         """Take decisions: in the log of the serial beginning as long as it lasts, then in this worker's own."""
         own = self._deciding()
         outcomes: list[Any] = []
-        while not self._begun and len(outcomes) < len(operations):
+        while not self._begun and not outcomes:
             self._check_claim(own)
-            outcomes += self._in_turn(operations[len(outcomes) :], whole)
+            outcomes = self._in_turn(operations, whole)
         rest = operations[len(outcomes) :]
+        if outcomes and rest:  # where the same keys may stand again
+            return outcomes + self._perform_parts(rest, whole)
         outcomes += own._perform_all(rest, whole=whole) if rest else []
         self._exchange_in_passing(len(rest))
         return outcomes
@@ -237,7 +239,6 @@ class SharedStudy(Exchanging, Members, Study):
     def _in_turn(self, operations: Sequence[Operation], whole: bool) -> list[Any]:
         """Decide in the serial beginning as often as it still lasts; note when it is over."""
         base = self.log_of(self._membership.members[""])
-        base._admit = self._check_beginning
         shown = [operation for operation in operations if "available" in operation.given]
         if shown:
             mend = f"the first {self.burn_in} rounds offer every arm"
@@ -246,8 +247,12 @@ class SharedStudy(Exchanging, Members, Study):
         if left <= 0:
             self._begun = True
             return []
-        with suppress(_OverError):
-            return base._perform_all(operations[:left], whole=whole)
+        with suppress(_OverError), base._turn:
+            base._admit = self._check_beginning
+            try:
+                return base._perform_all(operations[:left], whole=whole)
+            finally:
+                base._admit = None  # a request that is repeated later is not a new decision
         return []
 
     def beginning_left(self) -> int:
