@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from evenhand.errors import ArgumentError
-from tests.cli.shell import answer, call, refused
+from tests.cli.shell import answer, asked, call, refused
 
 
 def test_decisions_leave_the_store_and_every_command_reads_them(played, tmp_path):
@@ -44,6 +44,18 @@ def test_files_that_were_moved_are_named_and_found(played, tmp_path):
     assert answer("show", played, "--decision", "1", "--segments", moved)
     answer("archive", played, "--to", moved)
     assert "The log is whole" in answer("verify", played)
+
+
+def test_the_workers_of_a_study_are_listed_from_files_that_were_moved(tmp_path):
+    store, logs, moved = tmp_path / "ads.evenhand", tmp_path / "logs", tmp_path / "moved"
+    answer("new", store, "-p", "deadline-learn", "--shares", "a=0.2,b=0.3", "--tolerance", "5", "--workers", "2")
+    for decision in asked(store, "--worker", "w1", "--count", "3"):
+        answer("tell", store, decision["ticket"], "1")
+    answer("archive", store, "--to", logs)
+    logs.rename(moved)
+    assert "--segments FOLDER" in str(call("workers", store).exception)
+    rows = json.loads(answer("workers", store, "--segments", moved, "--json"))["workers"]
+    assert [row["rounds"] for row in rows] == [3, 0]
 
 
 def test_bad_input_is_refused(played, tmp_path):

@@ -10,6 +10,7 @@ import evenhand as eh
 from evenhand.errors import ArgumentError, FencedError
 from evenhand.state import from_bytes, to_bytes
 from evenhand.studies import Study
+from evenhand.studies.codec import now
 from evenhand.studies.schema import WORKERS
 
 ARMS = {"a": 0.1, "b": 0.1, "c": 0.1}
@@ -319,6 +320,23 @@ def test_workers_exchange_by_themselves_every_so_many_seconds(tmp_path, monkeypa
     clock[0] += 6
     made[0].ask()
     assert made[0].last_exchange == ({}, {})
+
+
+def test_processes_that_decide_a_few_rounds_each_exchange_too(tmp_path, monkeypatch):
+    where, chance = tmp_path / "ads.evenhand", random.Random(4)
+    studied(where, exchange_rounds=6, exchange_seconds=60.0)[0].close()
+
+    def of(worker):
+        with Study.open(where, "ads", worker=worker) as opened:
+            decide(opened, 2, chance)
+            return opened.last_exchange
+
+    assert [of("w1") for _ in range(4)] == [None, None, ({}, {}), None]
+    assert [of("w2") for _ in range(3)] == [None, None, ({"w1": 6}, {})]
+    later = now() + 61 * 10**6
+    monkeypatch.setattr("evenhand.studies.exchanging.now", lambda: later)
+    assert of("w1") == ({"w2": 6}, {})
+    assert Study.open(where, "ads").verify().problems == ()
 
 
 @pytest.mark.parametrize("bad", [{"exchange_rounds": 0}, {"exchange_rounds": 1.5}, {"exchange_seconds": -1}])

@@ -42,6 +42,7 @@ class Exchanging(Base):
     _exchanging: threading.Lock
     _heard: float
     _since: int
+    _counted: bool
 
     def exchange(self) -> Exchange:
         """Report to the other workers what this one learned, and learn what they reported.
@@ -173,6 +174,8 @@ class Exchanging(Base):
         """Exchange after a decision if it is time; a failure is noted and changes nothing."""
         settings = self._membership.settings
         self._since += rounds
+        if settings["exchange"] and not self._counted:
+            self._count_from_log()
         many = settings["exchange_rounds"] is not None and self._since >= settings["exchange_rounds"]
         waited = settings["exchange_seconds"]
         late = waited is not None and time.monotonic() - self._heard >= waited
@@ -185,6 +188,16 @@ class Exchanging(Base):
             self.last_exchange = Exchange({}, {str(self.worker): str(error)})
         finally:
             self._exchanging.release()
+
+    def _count_from_log(self) -> None:
+        """Count rounds and seconds from the worker's last report: its processes may end after a few decisions each."""
+        own, self._counted = self._deciding(), True
+        with own.store.reading() as connection:
+            row = row_of(connection, own._number)
+        with suppress(EvenhandError):
+            report = read_report(row, str(self.worker), self._secret) or {"rounds": 0}
+            self._since = own._now_or_earlier().policy.round - report["rounds"]
+        self._heard -= max(0, now() - (row.reported_at or own._created)) / 1e6
 
     def _deciding(self) -> Study:
         """Return the log in which this process decides."""

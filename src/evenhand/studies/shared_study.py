@@ -104,6 +104,7 @@ class SharedStudy(Exchanging, Members, Study):
         self._begun = not self.burn_in
         self.last_exchange: Exchange | None = None
         self._exchanging, self._heard, self._since = threading.Lock(), time.monotonic(), 0
+        self._counted = False
         self._own: Study | None = None
         self._claim: Claim | None = None
         if worker is not None:
