@@ -138,3 +138,20 @@ def test_requests_without_a_key_exclude_nobody(tmp_path):
     assert (tmp_path / "ads.evenhand-keys").stat().st_size == 0
     worker.close()
     study.close()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_connection_that_lost_its_prepared_statements_gets_them_again(database, workers):
+    policy = eh.quotas.DeadlineLearn(eh.learners.UCB1(), SHARES, 8)
+    study = Study.create(database, policy, name="ads", workers=workers)
+    store = study.store
+    if workers > 1:
+        study = Study.open(database, "ads", worker="w1")
+        store = study._own.store
+    for _ in range(2):
+        driver(store).execute("DISCARD ALL")
+        study.tell(study.ask(), 1.0)
+    named = [name for (name,) in driver(store).execute("SELECT name FROM pg_prepared_statements").fetchall()]
+    assert sum(name.startswith("evenhand_") for name in named) == 3
+    assert study.verify().ok
+    study.close()

@@ -151,6 +151,32 @@ def test_many_operations_reach_their_logs_and_keep_their_order(file):
     assert isinstance(refused, UnknownTicketError)
 
 
+def test_what_a_worker_is_told_and_asked_together_is_one_transaction(file, monkeypatch):
+    _, where = created(file)
+    (first,) = opened(where, "w1")
+    decisions = first.ask(count=2)
+    first.forget(decisions[1])
+    begun, writing = [], Store.writing
+    monkeypatch.setattr(Store, "writing", lambda store, **given: begun.append(store) or writing(store, **given))
+    told, asked, closed = first.perform(
+        [Operation("tell", decisions[0], {"reward": 1.0}), Operation("ask"), Operation("tell", decisions[1])]
+    )
+    assert (told, asked.round, type(closed)) == ("told", 3, ArgumentError)
+    assert len(begun) == 1
+
+
+def test_who_lost_its_worker_is_told_together_with_what_it_may_not_decide(place):
+    study, where = created(place)
+    (first,) = opened(where, "w1")
+    one, two = first.ask(count=2)
+    opened(where, "w1")
+    tells = [Operation("tell", ticket, {"reward": 1.0}) for ticket in (one, two)]
+    told, fenced, also = first.perform([tells[0], Operation("ask"), tells[1]])
+    assert (told, type(fenced), also) == ("told", FencedError, "told")
+    assert sorted(study.open_tickets) == []
+    assert study.verify().ok
+
+
 def test_the_same_key_at_another_worker_returns_the_same_decision(file):
     _, where = created(file)
     first, second = opened(where, "w1", "w2")

@@ -27,6 +27,7 @@ __all__ = [
     "Event",
     "Kind",
     "Sealed",
+    "Streams",
     "arguments_of",
     "as_decided",
     "checked_arguments",
@@ -36,7 +37,6 @@ __all__ = [
     "moment",
     "now",
     "plain",
-    "random_state",
     "reason_code",
     "revive",
     "shown_arguments",
@@ -328,30 +328,49 @@ def decision_from(decided: dict[str, Any]) -> Any:
     raise ArgumentError(wanted("decision", "a Decision, a Draw or an Allocation, or a Task", decided["type"]))
 
 
-def random_state(policy: Any) -> str | None:
-    """Return the policy's random streams as JSON, a hexadecimal text a stream; None where it draws nothing."""
-    own = vars(policy).get("_state") if isinstance(policy, KernelPolicy) else policy.snapshot()
-    words: list[str] = []
-    held: list[Any] = [own]
+class Streams:
+    """The random streams of a policy, looked for again only where its state is kept elsewhere than before."""
+
+    def __init__(self, policy: Any) -> None:
+        self._policy = policy
+        self._state: Any = None
+        self._found: list[Any] = []
+
+    def text(self) -> str | None:
+        """Return the streams as JSON, a hexadecimal text a stream; None where the policy draws nothing."""
+        kernels = isinstance(self._policy, KernelPolicy)
+        state = vars(self._policy).get("_state") if kernels else self._policy.snapshot()
+        if state is not self._state or state is None:
+            self._found, fixed = _streams_in(state)
+            self._state = state if fixed else None
+        return to_text([stream.tobytes().hex() for stream in self._found]) if self._found else None
+
+
+def _streams_in(state: Any) -> tuple[list[Any], bool]:
+    """Return the arrays that hold random streams, and whether they stay the same as long as the state does."""
+    streams: list[Any] = []
+    held, fixed = [state], True
     while held:
         one = held.pop()
         if isinstance(one, np.ndarray):
             if one.size == 4 and one.dtype == np.uint64:
-                words.append(one.tobytes().hex())
-        elif isinstance(one, (list, tuple)):
+                streams.append(one)
+        elif isinstance(one, tuple):
             held.extend(one)
-        elif isinstance(one, dict):
-            held.extend(one.values())
+        elif isinstance(one, (list, dict)):
+            held.extend(one.values() if isinstance(one, dict) else one)
+            fixed = False
         elif hasattr(one, "snapshot"):
             held.append(one.snapshot())
-    return to_text(words) if words else None
+            fixed = False
+    return streams, fixed
 
 
 def first_random_state(policy: Any) -> str | None:
     """Return the random streams of a policy before its first contexts, which made them."""
     pristine = policy.fresh()
     pristine.begin(policy.dimension)
-    return random_state(pristine)
+    return Streams(pristine).text()
 
 
 def now() -> int:

@@ -20,7 +20,7 @@ from evenhand.studies.codec import Event, from_text, moment, shown_arguments
 from evenhand.studies.request_keys import shown_key
 from evenhand.studies.schema import EVENTS
 from evenhand.studies.segments import Segments
-from evenhand.studies.server import driver_of, execute, literals
+from evenhand.studies.server import Prepared, driver_of, execute, literals
 from evenhand.studies.statements import marks, read
 from evenhand.studies.store import Store
 from evenhand.studies.subjects import opened
@@ -39,8 +39,20 @@ CLAIMED = (
     "LEFT JOIN workers ON study = {0}"
 )
 """The last entry, and who may decide."""
-LOCK = "BEGIN; SELECT FROM studies WHERE id = {0} FOR UPDATE; "
+LOCK = "SELECT FROM studies WHERE id = {0} FOR UPDATE"
 """Begins a transaction on a server; a statement behind it sees entries that were written during the wait for it."""
+VALUES = "integer, bigint, text, bigint, bigint, text, text, text, text, text, text, text"
+ON_SERVER, OF_WORKER = (
+    Prepared(
+        {
+            "append": (VALUES, APPEND + "($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"),
+            "first": ("integer", first.format("$1")),
+            "lock": ("integer", LOCK.format("$1")),
+        }
+    )
+    for first in (LAST, CLAIMED)
+)
+"""The statements of a transaction on a server, in a log of its own and in that of a worker."""
 PAGE = 1_000
 """Entries that are read at a time."""
 LARGEST = 2**63 - 1
@@ -82,27 +94,32 @@ class Log:
     def __init__(self, store: Store, study: int, folder: str | None = None) -> None:
         self._store, self.study = store, study
         self.segments = Segments(store, study, folder)
-        self._last, self._lock = LAST.format(int(study)), LOCK.format(int(study))
-        self._first = self._last
+        self._last = LAST.format(int(study))
+        self._first, self._on_server = self._last, ON_SERVER
         """What a transaction that writes reads first."""
         self.claim: tuple[int | None, str | None, int | None] = (None, None, None)
 
     def read_claims(self) -> None:
         """Read at the beginning of each transaction who may decide in this log, a worker's."""
-        self._first = CLAIMED.format(int(self.study))
+        self._first, self._on_server = CLAIMED.format(int(self.study)), OF_WORKER
 
     @contextmanager
     def writing(self) -> Iterator[tuple[Connection, int]]:
         """Give a transaction that keeps out every other writer of this study, and the last entry's position."""
         with self._store.writing(begin=self._store.serial) as connection:
-            driver = driver_of(connection)
-            serial = self._store.serial
-            row = driver.execute(self._first).fetchone() if serial else execute(driver, self._lock + self._first)
-            last, _, *claim = row or (0, "")
+            last, _, *claim = self._begin(driver_of(connection)) or (0, "")
             if claim:
                 number, holder, left = claim
                 self.claim = None if number is None else int(number), holder, None if left is None else int(left)
             yield connection, int(last or 0)
+
+    def _begin(self, driver: Any) -> Sequence[Any]:
+        """Read what a transaction that writes looks at first; on a server, begin and lock the log before."""
+        if self._store.serial:
+            found: Sequence[Any] | None = driver.execute(self._first).fetchone()
+            return found or ()
+        call, number = self._on_server.call, str(self.study)
+        return self._on_server.begin(driver, f"{call('lock', number)}; {call('first', number)}")
 
     def last(self, connection: Connection) -> tuple[int, str]:
         """Return the last entry's position and digest, (0, "") for an empty log."""
@@ -130,7 +147,8 @@ class Log:
 
         Parameters
         ----------
-        commit : end the transaction of a server as well, in the same round trip. That of a file ends with its block.
+        commit : end the transaction of a server that `writing` began, in the same round trip. That of a file ends with
+            its block.
         """
         if not entries:
             return
@@ -139,8 +157,10 @@ class Log:
             row = f"(?{', ?' * len(Entry._fields)})"
             driver.executemany(APPEND + row, [(self.study, *entry) for entry in entries])
         else:
-            rows = ", ".join(f"({literals(driver, (self.study, *entry))})" for entry in entries)
-            execute(driver, APPEND + rows + ("; COMMIT" if commit else ""))
+            rows = [literals(driver, (self.study, *entry)) for entry in entries]
+            many = APPEND + ", ".join(f"({row})" for row in rows)
+            said = self._on_server.call("append", rows[0]) if commit and len(rows) == 1 else many
+            execute(driver, f"{said}; COMMIT" if commit else said)
 
     def pages(
         self, connection: Connection, after: int = 0, up_to: int | None = None, *, moved: bool = True

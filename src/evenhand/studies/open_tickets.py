@@ -65,6 +65,8 @@ class OpenTickets:
         if not self._apart:
             return {}
         missing = [number for number in numbers if 0 < number < LARGEST and not self._policy.remembers(number)]
+        if not missing:
+            return {}
         found = self._log.of_tickets(connection, missing, sequence)
         for entries in found.values():
             if len(entries) == 1 and entries[0].kind == "ask":

@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from evenhand.errors import EvenhandError, ReplayError
 from evenhand.state import from_bytes, to_bytes
 from evenhand.studies.chain import Entry, check_link
-from evenhand.studies.codec import from_text, revive
+from evenhand.studies.codec import Streams, from_text, revive
 from evenhand.studies.log import Log
 from evenhand.studies.open_tickets import OpenTickets, alone, take_up
 from evenhand.studies.operations import Arguments, Operation, apply, replay_entry
@@ -38,6 +38,7 @@ class Replay:
     ----------
     log : that it follows.
     version : of the policy's code; `writer` is that of the last entry, `origin` that of the snapshot it began with.
+    streams : the policy's random streams.
     tickets : the open tickets, which the log holds.
     expire_after : for how many microseconds a ticket may be open, None for ever.
     moved : whether entries of the log have left the store.
@@ -47,7 +48,7 @@ class Replay:
         self.policy, self.log, self.sequence, self.digest, self.writer = policy, log, sequence, digest, writer
         self.origin = writer
         self.version = policy_version(policy)
-        self.arguments = Arguments(policy)
+        self.arguments, self.streams = Arguments(policy), Streams(policy)
         self.tickets = OpenTickets(policy, log, floor)
         self.expire_after: int | None = None
         self.moved = False

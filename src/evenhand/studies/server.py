@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import psycopg
     from sqlalchemy import Connection
 
-__all__ = ["driver_of", "execute", "literals"]
+__all__ = ["Prepared", "driver_of", "execute", "literals"]
 
 
 def driver_of(connection: Connection) -> Any:
@@ -59,3 +60,36 @@ def literals(connection: psycopg.Connection[Any], values: Iterable[str | int | N
         else:
             written.append(bytes(escape(value.encode(encoding))).decode(encoding))
     return ", ".join(written)
+
+
+class Prepared:
+    """Statements that a server reads and plans once for each connection.
+
+    A connection gets them when it turns out to lack them, so that they may also be lost between two transactions, as
+    behind a program that shares connections out.
+
+    Parameters
+    ----------
+    statements : name -> the types of its parameters, and the statement; transactions begin with the last of them.
+    """
+
+    def __init__(self, statements: Mapping[str, tuple[str, str]]) -> None:
+        own = hashlib.sha256(repr(statements).encode()).hexdigest()[:12]
+        self._names = {name: f"evenhand_{name}_{own}" for name in statements}
+        self._preparing = "; ".join(
+            f"PREPARE {self._names[name]} ({types}) AS {statement}" for name, (types, statement) in statements.items()
+        )
+
+    def call(self, name: str, values: str) -> str:
+        """Return the text that executes a statement with these values."""
+        return f"EXECUTE {self._names[name]} ({values})"
+
+    def begin(self, connection: psycopg.Connection[Any], statements: str) -> Sequence[str | None]:
+        """Execute the first statements of a transaction, and return the first row of the last one."""
+        from psycopg.errors import InvalidSqlStatementName
+
+        try:
+            return execute(connection, f"BEGIN; {statements}")
+        except InvalidSqlStatementName:
+            execute(connection, f"ROLLBACK; {self._preparing}")
+            return execute(connection, f"BEGIN; {statements}")

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import timedelta
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
@@ -21,6 +22,7 @@ from evenhand.arguments import whole
 from evenhand.errors import (
     ArgumentError,
     EvenhandError,
+    FencedError,
     UnknownTicketError,
     wanted,
 )
@@ -148,6 +150,7 @@ class SharedStudy(Exchanging, Members, Study):
                 if whole:
                     raise
                 outcomes[i] = refusal
+        parts = self._joined(parts)
         for number, part in parts.items():
             chosen = [operation for _, operation in part]
             try:
@@ -159,6 +162,14 @@ class SharedStudy(Exchanging, Members, Study):
             for (i, _), outcome in zip(part, done, strict=True):
                 outcomes[i] = outcome
         return outcomes
+
+    def _joined(self, parts: dict[int, list[tuple[int, Operation]]]) -> dict[int, list[tuple[int, Operation]]]:
+        """Return the parts with what is told of this worker's tickets among its decisions, in one transaction."""
+        if len(parts) == 1 or -1 not in parts or self._claim is None or not self._begun:
+            return parts
+        own = self._member(str(self.worker)).number
+        joined = sorted([*parts[-1], *parts.get(own, [])], key=itemgetter(0))
+        return {-1: joined} | {number: part for number, part in parts.items() if number not in (-1, own)}
 
     def _performed(self, number: int, operations: Sequence[Operation], whole: bool) -> list[Any]:
         return (
@@ -217,7 +228,8 @@ class SharedStudy(Exchanging, Members, Study):
         return -1
 
     def _decided(self, operations: Sequence[Operation], whole: bool) -> list[Any]:
-        """Take decisions: in the log of the serial beginning as long as it lasts, then in this worker's own."""
+        """Take decisions: in the log of the serial beginning as long as it lasts, then in this worker's own, together
+        with what is told of its tickets."""
         own = self._deciding()
         outcomes: list[Any] = []
         while not self._begun and not outcomes:
@@ -226,8 +238,8 @@ class SharedStudy(Exchanging, Members, Study):
         rest = operations[len(outcomes) :]
         if outcomes and rest:  # where the same keys may stand again
             return outcomes + self._perform_parts(rest, whole)
-        outcomes += own._perform_all(rest, whole=whole) if rest else []
-        self._exchange_in_passing(len(rest))
+        outcomes += self._in_own(own, rest, whole) if rest else []
+        self._exchange_in_passing(sum(operation.kind == "ask" for operation in rest))
         return outcomes
 
     def _check_claim(self, own: Study) -> None:
@@ -236,6 +248,17 @@ class SharedStudy(Exchanging, Members, Study):
         with own.store.reading() as connection:
             row = row_of(connection, own._number)
         self._claim.compare(row.claim, row.holder, row.left_at)
+
+    def _in_own(self, own: Study, operations: Sequence[Operation], whole: bool) -> list[Any]:
+        """Perform operations in this worker's log; one that another process has claimed may only be told."""
+        try:
+            return own._perform_all(operations, whole=whole)
+        except FencedError as fenced:
+            reports = [operation for operation in operations if operation.kind != "ask"]
+            if whole or not reports:
+                raise
+            told = iter(own._perform_all(reports))
+            return [fenced if operation.kind == "ask" else next(told) for operation in operations]
 
     def _in_turn(self, operations: Sequence[Operation], whole: bool) -> list[Any]:
         """Decide in the serial beginning as often as it still lasts; note when it is over."""

@@ -19,7 +19,6 @@ from evenhand.studies.codec import (
     decision_from,
     first_random_state,
     now,
-    random_state,
     revive,
     to_text,
 )
@@ -82,7 +81,7 @@ class Transaction:
         numbers = [ask.ticket for ask in asks if ask.ticket is not None and sealed_under(ask) in gone]
         replay.tickets.fetch(self._connection, numbers, replay.sequence)
         for number in numbers:
-            started, drawn_from = time.perf_counter(), random_state(replay.policy)
+            started, drawn_from = time.perf_counter(), replay.streams.text()
             apply(replay.policy, "forget", number, {})
             self._enter("forget", number, "{}", started, random_state=drawn_from)
         for start in range(0, len(ids), MANY):
@@ -98,7 +97,7 @@ class Transaction:
     def take_in(self, peers: dict[str, Any]) -> None:
         """Have the policy learn from the reports of other workers, and write them to the log as they are."""
         given = to_text({"peers": peers})
-        started, drawn_from = time.perf_counter(), random_state(self._replay.policy)
+        started, drawn_from = time.perf_counter(), self._replay.streams.text()
         apply(self._replay.policy, "take", None, arguments_of(given))
         self._enter("take", None, given, started, random_state=drawn_from)
 
@@ -111,8 +110,9 @@ class Transaction:
                 texts += self._texts(operation)
                 if operation.kind != "ask" and operation.ticket is not None:
                     numbers.append(self._number_of(operation.ticket))
-        for text, event in self._log.of_keys(self._connection, texts, moved=self._replay.moved).items():
-            self._named[text] = event.given, decision_from(event.decision or {})
+        if texts:
+            for text, event in self._log.of_keys(self._connection, texts, moved=self._replay.moved).items():
+                self._named[text] = event.given, decision_from(event.decision or {})
         replay, at = self._replay, now()
         replay.tickets.fetch(self._connection, numbers, replay.sequence)
         after = replay.expire_after
@@ -124,7 +124,7 @@ class Transaction:
 
     def _expire(self, ask: Entry, after: int) -> None:
         started = time.perf_counter()
-        drawn_from = random_state(self._replay.policy)
+        drawn_from = self._replay.streams.text()
         apply(self._replay.policy, "expire", ask.ticket, {})
         self._enter("expire", ask.ticket, to_text({"after": after / 1e6}), started, random_state=drawn_from)
 
@@ -148,7 +148,7 @@ class Transaction:
         if kind in CHANGES:
             return self._changed(kind, given, actor)
         begun = getattr(replay.policy, "dimension", 0) is not None
-        drawn_from, text = random_state(replay.policy), to_text(given)
+        drawn_from, text = replay.streams.text(), to_text(given)
         started = time.perf_counter()
         try:
             told = revive(given) if "$" in text else given
@@ -175,7 +175,7 @@ class Transaction:
         """Change the policy's promise; a copy goes first, so that a refusal leaves no trace."""
         replay, started = self._replay, time.perf_counter()
         apply(replay.copy(), kind, None, revive(given))
-        drawn_from = random_state(replay.policy)
+        drawn_from = replay.streams.text()
         returned = apply(replay.policy, kind, None, revive(given))
         words = returned_text(returned)
         self._enter(kind, None, to_text(given), started, decision=words, random_state=drawn_from, actor=actor)

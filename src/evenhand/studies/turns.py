@@ -14,7 +14,7 @@ import struct
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 
 if sys.platform == "linux":
     import fcntl
@@ -40,25 +40,32 @@ LOCK = struct.Struct("hhqqi0q")
 @contextmanager
 def wait_turn(store: str, patience: float) -> Iterator[None]:
     """Wait for a turn to write to a store, at most `patience` seconds, and keep it while the block runs."""
-    with ExitStack() as held:
-        if sys.platform == "linux":
-            with suppress(OSError):  # such as a folder that cannot be written to: SQLite says what is wrong
-                held.enter_context(_turn(store, time.monotonic() + patience))
+    file = _take(store, time.monotonic() + patience) if sys.platform == "linux" else None
+    try:
         yield
+    finally:
+        if file is not None:
+            os.close(file)  # releases its locks
 
 
 if sys.platform == "linux":
 
-    @contextmanager
-    def _turn(store: str, deadline: float) -> Iterator[None]:
-        file = _opened(store)
+    def _take(store: str, deadline: float) -> int | None:
+        """Return the file whose lock says that it is this writer's turn; None where there can be no queue, such as in a
+        folder that cannot be written to: SQLite says what is wrong."""
+        file = None
         try:
+            file = _opened(store)
             if time.monotonic() >= slices.get(store, 0.0) or not _won(file):
                 _wait(file, deadline)
                 slices[store] = time.monotonic() + SLICE
-            yield
-        finally:
-            os.close(file)  # releases its locks
+        except BaseException as error:
+            if file is not None:
+                os.close(file)
+            if not isinstance(error, OSError):
+                raise
+            return None
+        return file
 
     def _wait(file: int, deadline: float) -> None:
         """Draw a number and wait until it is its turn and nobody writes."""
@@ -68,10 +75,11 @@ if sys.platform == "linux":
 
     def _won(file: int) -> bool:
         """Become the one who writes, if nobody is."""
-        with suppress(BlockingIOError, PermissionError):
+        try:
             _lock(file, fcntl.F_WRLCK, WRITING)
-            return True
-        return False
+        except (BlockingIOError, PermissionError):
+            return False
+        return True
 
     def _opened(store: str) -> int:
         """Open the file with the numbers, which has the mode of the store."""
