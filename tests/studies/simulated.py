@@ -32,6 +32,7 @@ from evenhand.errors import (
     EvenhandError,
     FencedError,
     SharesError,
+    StoreError,
     UnknownTicketError,
 )
 from evenhand.studies import Store, Study
@@ -187,7 +188,9 @@ class Simulation:
         try:
             create(self.store, self.name, self.setting, self.tolerance, self.learner, self.workers)
         except (Killed, EvenhandError):
-            return self.name in self.store.names()
+            with suppress(StoreError):  # nobody can read whether it is there
+                return self.name in self.store.names()
+            return False
         return True
 
     def step(self) -> None:
