@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -81,13 +82,19 @@ def from_npy(data: bytes, where: str) -> np.ndarray:
 
 
 def _array(text: str, shape: list[Any], order: Any, data: bytes, start: int, where: str) -> np.ndarray:
-    if not _DTYPE.fullmatch(text.replace(">", "<")):
+    dtype = _dtype(text)
+    if dtype is None:
         raise ValueError(f"{where}: wanted numbers, truth values, text or times, got the type {text!r}")
     if not all(type(size) is int and size >= 0 for size in shape):
         raise ValueError(f"{where}: wanted a shape of whole numbers from 0, got {shape}")
-    dtype = np.dtype(text)
     size = math.prod(shape) * dtype.itemsize
     if size > len(data) - start:
         raise ValueError(f"{where}: wanted {size} bytes, got {len(data) - start}")
     stored = np.ndarray(tuple(shape), dtype, data, start, order=order)
     return stored.astype(dtype.newbyteorder("<"), order=order)
+
+
+@lru_cache(100)
+def _dtype(text: str) -> np.dtype[Any] | None:
+    """Return the type of this name, None where it is not one that can be packed."""
+    return np.dtype(text) if _DTYPE.fullmatch(text.replace(">", "<")) else None

@@ -85,10 +85,10 @@ def get(name: str, kind: Kind | None = None) -> Entry:
         If there is none; the message lists the nearest names.
     """
     home, _, last = name.partition("/")
-    if home in HOMES:
+    if name not in _entries and home in HOMES:
         package = importlib.import_module(f"evenhand.{home}")
         alone = last.replace("-", "_")
-        if name not in _entries and any(module.name == alone for module in pkgutil.iter_modules(package.__path__)):
+        if any(module.name == alone for module in pkgutil.iter_modules(package.__path__)):
             importlib.import_module(f"evenhand.{home}.{alone}")
         if name not in _entries:
             _import_home(home, False)

@@ -28,6 +28,7 @@ from evenhand.studies.log import Log
 from evenhand.studies.membership import (
     Member,
     Membership,
+    check_policy,
     enter,
     policy_of,
     worker_name,
@@ -92,14 +93,25 @@ class Members(Base):
     """What a `SharedStudy` knows of its workers, and does with them."""
 
     worker: str | None
-    promise: Any
-    _template: Any
+    _first: Any
     _membership: Membership
     _logs: dict[int, Study]
     _balances: dict[int, tuple[int, Balance]]
     _own: Study | None
     _claim: Claim | None
     _regions: dict[str, Any]
+
+    @property
+    def _template(self) -> Any:
+        """The policy that the study was created with, read when it is needed first."""
+        if self._first is None:
+            self._first = self.first_policy
+        return self._first
+
+    @property
+    def promise(self) -> Any:
+        """The promise that the workers keep together, None where nothing is promised."""
+        return check_policy(self._template)
 
     def membership(self) -> Membership:
         """Return who works on the study now, and who did, with those of the regions that are read."""
@@ -224,10 +236,11 @@ class Members(Base):
         if member.endowment is not None:
             returned = [e + low for e, low in zip(member.endowment, balance.least(), strict=True)]
         given = {"worker": name, "rounds": balance.rounds, "returned": [str(max(Fraction(0), one)) for one in returned]}
+        version = policy_version(self._template)
         with self._changing() as connection:
             if Membership(self._log.rows(connection)).members[name].returned is not None:
                 raise FencedError(f"worker {name!r} has left before; nothing has changed")
-            enter(connection, self._log, "leave", given, policy_version(self._template), self.birth)
+            enter(connection, self._log, "leave", given, version, self.birth)
 
     @contextmanager
     def _changing(self) -> Iterator[Connection]:

@@ -12,6 +12,7 @@ import re
 import warnings
 from collections.abc import Iterable
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
@@ -281,4 +282,9 @@ def _changed(policy: Any, member: Member, membership: Membership) -> dict[str, A
 
 
 def _fractions(texts: list[str] | None) -> tuple[Fraction, ...] | None:
-    return None if texts is None else tuple(map(Fraction, texts))
+    return None if texts is None else tuple(map(_fraction, texts))
+
+
+@lru_cache(1_000)
+def _fraction(text: str) -> Fraction:
+    return Fraction(text)

@@ -47,10 +47,15 @@ class Operation(NamedTuple):
 
 
 class Arguments:
-    """The names of the arguments of a policy's `ask` and `tell`, and of the methods that change its promise."""
+    """The names of the arguments of a policy's `ask` and `tell`, and of the methods that change its promise.
+
+    Parameters
+    ----------
+    policy : a policy, or its class.
+    """
 
     def __init__(self, policy: Any) -> None:
-        made = type(policy)
+        made: Any = policy if isinstance(policy, type) else type(policy)
         self._takes = {"ask": _parameters(made.ask), "tell": _parameters(made.tell)[1:], "forget": []}
         self._policy = made.__name__
         if hasattr(policy, "change"):

@@ -57,7 +57,7 @@ def grant_region(study: Any, name: str, workers: int) -> bytes:
         raise ArgumentError(wanted("region", f"a name other than {HOME!r}, which is this store's", name))
     if not 1 <= workers <= REGION:
         raise ArgumentError(wanted("workers", f"1 to {REGION} workers in a region", workers))
-    version = policy_version(study.first_policy)
+    version = policy_version(study._template)
     with study._changing() as connection:
         membership = Membership(study._log.rows(connection))
         if membership.region is not None:
@@ -77,7 +77,7 @@ def grant_region(study: Any, name: str, workers: int) -> bytes:
         "policy": study.policy_name,
         "created_at": study._created,
         "secret": study._secret,
-        "state": base64.b64encode(to_bytes(study.first_policy)).decode(),
+        "state": base64.b64encode(to_bytes(study._template)).decode(),
         "begin": {setting: membership.settings[setting] for setting in begin},
         "region": _plain(region),
     }

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
 
+from evenhand import registry
 from evenhand.arguments import whole
 from evenhand.errors import (
     ArgumentError,
@@ -35,10 +36,7 @@ from evenhand.studies.exchanging import Exchanging
 from evenhand.studies.exclusion import excluding
 from evenhand.studies.log import Record, as_event
 from evenhand.studies.members import Members
-from evenhand.studies.membership import (
-    SPAN,
-    check_policy,
-)
+from evenhand.studies.membership import SPAN
 from evenhand.studies.merged import Following, merged_frame
 from evenhand.studies.operations import CHANGES, Arguments, Operation
 from evenhand.studies.region_reports import list_regions
@@ -99,9 +97,8 @@ class SharedStudy(Exchanging, Members, Study):
         self._followings: dict[int, Following] = {0: Following()}
         self._regions: dict[str, SharedStudy] = {}
         self._membership = self.membership()
-        template = self.first_policy
-        self.promise = check_policy(template)
-        self._template, self._arguments_ = template, Arguments(template)
+        self._first: Any = None
+        self._arguments_ = Arguments(registry.get(self.policy_name).cls)
         self.burn_in = self._membership.rounds
         self._begun = not self.burn_in
         self.last_exchange: Exchange | None = None

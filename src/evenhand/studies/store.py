@@ -25,7 +25,8 @@ from sqlalchemy.pool import StaticPool
 from evenhand.errors import ArgumentError, StoreError, wanted
 from evenhand.extras import optional
 from evenhand.studies.connections import BEGIN, USED, Connections
-from evenhand.studies.schema import KEYS, REVISION, REVISIONS, STUDIES, USABLE
+from evenhand.studies.schema import KEYS, METADATA, REVISION, REVISIONS, STUDIES, USABLE
+from evenhand.studies.statements import read
 from evenhand.studies.turns import wait_turn
 
 if TYPE_CHECKING:
@@ -193,6 +194,7 @@ class Store:
                 settings = config(attributes={"connection": connection})
                 settings.set_main_option("script_location", "evenhand:studies/migrations")
                 command.upgrade(settings, "head")
+        self._there.update(METADATA.tables)
         if self.serial and not self.in_memory:
             self._engine.dispose()
         return before, REVISION
@@ -260,6 +262,7 @@ class Store:
     def _settle(self, create: bool, older: bool) -> None:
         with self.reading() as connection:
             revision = _revision(connection)
+            self._there.update(METADATA.tables if revision == REVISION else ())
             tables = bool(inspect(connection).get_table_names()) if revision is None else True
         if revision is None and tables:
             raise StoreError(f"{self.url}: a database, but no store of evenhand; name another place")
@@ -389,9 +392,11 @@ def _ping_idle(engine: Engine) -> None:
 
 
 def _revision(connection: Connection) -> str | None:
-    if not inspect(connection).has_table(REVISIONS):
-        return None
-    return connection.scalar(text(f"SELECT version_num FROM {REVISIONS}"))
+    there = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
+    if connection.dialect.name != "sqlite":
+        there = "SELECT 1 WHERE to_regclass(?) IS NOT NULL"
+    found = read(connection, there, REVISIONS) and read(connection, f"SELECT version_num FROM {REVISIONS}")
+    return found[0][0] if found else None
 
 
 def _first_line(error: Any) -> str:

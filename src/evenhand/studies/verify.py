@@ -9,14 +9,14 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection
 
 from evenhand.errors import ErasedError, EvenhandError, ReplayError, StoreError
 from evenhand.html import Card, Shown
 from evenhand.progress import tracked
 from evenhand.protocol import Label
 from evenhand.state import from_bytes, to_bytes
-from evenhand.studies.chain import Entry, check_link, genesis
+from evenhand.studies.chain import BIRTH, Entry, check_link, genesis
 from evenhand.studies.codec import Sealed, from_text
 from evenhand.studies.integrity import damages
 from evenhand.studies.log import Log
@@ -24,8 +24,8 @@ from evenhand.studies.mark import Count, Mark
 from evenhand.studies.operations import replay_entry
 from evenhand.studies.replay import Replay
 from evenhand.studies.request_keys import shown_key
-from evenhand.studies.schema import EVENTS, STUDIES
 from evenhand.studies.snapshots import Snapshot, first_replay, replay_at, same_state, snapshots
+from evenhand.studies.statements import read
 from evenhand.studies.store import Store
 from evenhand.studies.subjects import sealed_under
 
@@ -210,19 +210,23 @@ def _follow(entries: Iterable[Entry], verifier: _Verifier | None, count: Count) 
 
 def _duplicate_keys(connection: Connection, study: int) -> Iterator[str]:
     """Yield the keys that several decisions have, which only a damaged index can allow."""
-    keyed = select(EVENTS.c.key, func.count()).with_hint(EVENTS, "NOT INDEXED", "sqlite")
-    mine = keyed.where(EVENTS.c.study == study, EVENTS.c.key.is_not(None))
-    for key, times in connection.execute(mine.group_by(EVENTS.c.key).having(func.count() > 1)):
+    keyed = f"SELECT key, count(*) FROM {_unindexed(connection)} WHERE study = ? AND key IS NOT NULL"
+    for key, times in read(connection, f"{keyed} GROUP BY key HAVING count(*) > 1", study):
         yield f"{times} decisions stand under the key {shown_key(key)!r}"
 
 
 def _missing(connection: Connection, log: Log, last: int, reached: int) -> Iterator[str]:
     """Yield a problem if the number of entries is not the number of the last one."""
-    counted = select(func.count()).select_from(EVENTS).with_hint(EVENTS, "NOT INDEXED", "sqlite")
-    there = (connection.scalar(counted.where(EVENTS.c.study == log.study)) or 0) + log.segments.last(connection)
+    counted = f"SELECT count(*) FROM {_unindexed(connection)} WHERE study = ?"
+    there = read(connection, counted, log.study)[0][0] + log.segments.last(connection)
     if not last == reached == there:
-        read = f"the last that can be read in order has the number {reached}"
-        yield f"the last entry has the number {last}, there are {there} entries, {read}"
+        seen = f"the last that can be read in order has the number {reached}"
+        yield f"the last entry has the number {last}, there are {there} entries, {seen}"
+
+
+def _unindexed(connection: Connection) -> str:
+    """Return the table of entries as it is named where no index may be used."""
+    return "events NOT INDEXED" if connection.dialect.name == "sqlite" else "events"
 
 
 class _Verifier:
@@ -233,9 +237,9 @@ class _Verifier:
     """
 
     def __init__(self, connection: Connection, log: Log, birth: str, mark: Mark | None, notes: list[str]) -> None:
-        born = connection.execute(select(STUDIES).where(STUDIES.c.id == log.study)).one()
+        (born,) = read(connection, f"SELECT {', '.join(BIRTH)} FROM studies WHERE id = ?", log.study)
         begun = first_replay(connection, log)
-        if begun.sequence or not genesis(born) == begun.digest == birth:
+        if begun.sequence or not genesis(dict(zip(BIRTH, born, strict=True))) == begun.digest == birth:
             parts = "the study's name, policy, secret and time of creation"
             raise ReplayError(f"{parts} are not those that the first snapshot was taken with: one of them was changed")
         self._connection, self._log, self._notes = connection, log, notes
