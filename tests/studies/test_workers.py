@@ -5,6 +5,7 @@ import random
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 from sqlalchemy import delete, text, update
 
@@ -718,3 +719,25 @@ def test_a_study_in_memory_lives_with_its_store():
     first.snapshot()
     assert [record.ticket for record in first.latest(3)] == [10**12 + 1]
     assert [event.kind for event in first.events()] == ["ask"]
+
+
+def test_arguments_of_other_types_are_refused_by_name(tmp_path):
+    where = tmp_path / "ads.evenhand"
+    study, _ = created(where, workers=np.int64(2))
+    assert study.workers["worker"].tolist() == ["w1", "w2"]
+    for name in ([], {}, 3):
+        with pytest.raises(UnknownWorkerError, match="no worker of 'ads' is named"):
+            Study.open(where, "ads", worker=name)
+        with pytest.raises(UnknownWorkerError, match="no worker of 'ads' is named"):
+            study.leave(name)
+    (first,) = opened(where, "w1")
+    with pytest.raises(ArgumentError, match="key: wanted a text of up to 200 printable characters"):
+        first.ask(key="\ud800")
+    for regions in (3, 0.5, b"asia.evenhand"):
+        with pytest.raises(ArgumentError, match="regions: wanted a list of stores"):
+            Study.open(where, "ads", regions=regions)
+    for folder in (None, 3, b"", ""):
+        with pytest.raises(ArgumentError, match="folder: wanted"):
+            study.exchange_reports(folder)
+    found = study.verify(known=3)
+    assert found.problems == ("no entry has the digest 3: entries were cut off, or written anew",)

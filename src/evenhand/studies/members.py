@@ -131,9 +131,10 @@ class Members(Base):
                 yield Membership(entries[:end]).pool(self.promise)
 
     def _member(self, name: str) -> Member:
-        if name not in self._membership.members:
+        known = isinstance(name, str) and name != ""
+        if known and name not in self._membership.members:
             self._membership = self.membership()
-        found = self._membership.members.get(name) if name else None
+        found = self._membership.members.get(name) if known else None
         if found is None:
             there = ", ".join(one.name for one in self._membership.workers[:12])
             raise UnknownWorkerError(f"no worker of {self.name!r} is named {name!r}; there: {there}")

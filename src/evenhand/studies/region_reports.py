@@ -20,6 +20,7 @@ from evenhand.studies.codec import now
 from evenhand.studies.exchange import read_report
 from evenhand.studies.regions import BEGINNING, HOME, read_signed, signed
 from evenhand.studies.schema import STUDIES, WORKERS
+from evenhand.studies.segments import folder_named
 from evenhand.studies.statements import read
 from evenhand.studies.worker_logs import log_name, row_of
 
@@ -141,9 +142,10 @@ def list_regions(study: Any) -> Iterator[dict[str, Any]]:
 
 def exchange_reports(study: Any, folder: str | os.PathLike[str]) -> dict[str, str]:
     """Write this region's reports to a folder and import those of all others; see `SharedStudy.exchange_reports`."""
-    place = Path(folder)
-    if not place.is_dir():
-        raise ArgumentError(wanted("folder", "a folder that is there", str(place)))
+    named = folder_named("folder", folder)
+    if named is None or not os.path.isdir(named):
+        raise ArgumentError(wanted("folder", "a folder that is there", named))
+    place = Path(named)
     ending, own = f".{study.name}.reports", study.region or HOME
     write(place / f"{own}{ending}", export_reports(study))
     outcome: dict[str, str] = {}

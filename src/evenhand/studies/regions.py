@@ -185,7 +185,7 @@ def attach(study: Any, places: Iterable[Store | str | os.PathLike[str]], open_st
             raise study._alone("regions")
         if study.worker is not None:
             raise ArgumentError(wanted("worker", "None, to read several regions", study.worker))
-        if isinstance(places, (str, os.PathLike, Store)):
+        if isinstance(places, (str, bytes, os.PathLike, Store)) or not isinstance(places, Iterable):
             raise ArgumentError(wanted("regions", "a list of stores", str(places)))
         for place in places:
             part = open_study(place, study.name)

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from sqlalchemy import Connection
 
@@ -129,7 +129,7 @@ class SharedStudy(Exchanging, Members, Study):
 
     def _perform_all(self, operations: Sequence[Operation], *, whole: bool = False) -> list[Any]:
         """Perform operations; of workers that are asked with one key at the same moment, one decides."""
-        keys = {one.key for one in operations if one.kind == "ask" and isinstance(one.key, str)}
+        keys = {one.key for one in operations if one.kind == "ask" and _is_key(one.key)}
         if not keys:
             return self._perform_parts(operations, whole)
         with excluding(self.store, (f"{self.name}\t{composed(key)}" for key in keys)):
@@ -214,7 +214,7 @@ class SharedStudy(Exchanging, Members, Study):
         StoreError
             If a log cannot be read: it may hold the decision.
         """
-        if operation.key is None or not isinstance(operation.key, str):
+        if not _is_key(operation.key):
             return -1
         with suppress(ArgumentError):  # the transaction refuses it by name
             texts = texts_of(operation.key, operation.number)
@@ -456,6 +456,11 @@ class SharedStudy(Exchanging, Members, Study):
 
 KEPT = 8
 """How many of the last ends of `entries` are remembered, to read on from there."""
+
+
+def _is_key(key: Any) -> TypeGuard[str]:
+    """Say whether a key can be looked up; a transaction refuses any other by name."""
+    return isinstance(key, str) and key.isprintable()
 
 
 class _OverError(EvenhandError):

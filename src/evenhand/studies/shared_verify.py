@@ -76,7 +76,7 @@ def verify_shared(study: Any, *, known: str | None, since: Verification | bytes 
         problems.append(f"the promise was broken:{at} ({whole.check.violations} rounds in all)")
     digests = " ".join(one.digest for one in found.values() if one.digest)
     there = set(digests.split())
-    for digest in (known or "").split():
+    for digest in ("" if known is None else str(known)).split():
         if digest not in there and not any(log.has_digest(digest) for log in (*lists.values(), *logs.values())):
             problems.append(f"no entry has the digest {digest}: entries were cut off, or written anew")
     kept = None  # unknown, where a log is lost

@@ -152,7 +152,8 @@ class Study:
         """
         state = state_of_new(policy)
         name, after = name_of_new(name, store), read_expiry(expire_after)
-        if whole("workers", workers, low=1) > 1:
+        workers = whole("workers", workers, low=1)
+        if workers > 1:
             several = cls.several()
             settings = several.read_exchange(exchange_rounds, exchange_seconds)
             shared: Study = several.create_shared(store, policy, name, after, workers, settings)
