@@ -151,3 +151,18 @@ def test_what_comes_first_is_done_before_anything_is_performed(study):
     assert asyncio.run(one.perform(["ask"])) == ["did ask"]
     one.stop()
     assert seen == [[]]
+
+
+def test_an_answer_that_fails_holds_up_no_other(study, writer):
+    async def submit_both():
+        failures, answered = [], asyncio.get_running_loop().create_future()
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: failures.append(str(context["exception"])))
+
+        def fail(_):
+            raise RuntimeError("the client's transport is gone")
+
+        writer.submit(["a"], fail)
+        writer.submit(["b"], answered.set_result)
+        return await answered, failures
+
+    assert asyncio.run(submit_both()) == (["did b"], ["the client's transport is gone"])

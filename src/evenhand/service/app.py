@@ -13,6 +13,7 @@ from starlette.applications import Starlette
 from evenhand.service.admin_routes import ADMIN_ENDPOINTS
 from evenhand.service.auth import Admission, Guard
 from evenhand.service.connections import ConnectionCounts
+from evenhand.service.direct import Direct
 from evenhand.service.jobs import Limiter
 from evenhand.service.limits import LIMITS, Buckets, Limits
 from evenhand.service.metrics import Metrics
@@ -67,7 +68,7 @@ def create_app(
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[dict[str, Any]]:
         scheduler.start()
-        yield {"connections": ConnectionCounts(limits, metrics.count_refusal)}
+        yield {"connections": ConnectionCounts(limits, metrics.count_refusal), "direct": direct}
         await asyncio.to_thread(scheduler.stop)
         await asyncio.to_thread(sessions.stop)
 
@@ -80,10 +81,12 @@ def create_app(
     admission = Admission(
         Guard(store, page_key), Buckets(rate, burst), Buckets(max(1.0, rate / 100), max(10.0, burst / 100))
     )
-    app.middleware_stack = Middleware(Router(app.router, endpoints), admission, metrics, log)
+    router = Router(app.router, endpoints)
+    app.middleware_stack = middleware = Middleware(router, admission, metrics, log)
     app.state.sessions, app.state.metrics, app.state.admission = sessions, metrics, admission
     app.state.endpoints, app.state.readiness = endpoints, Readiness(store)
     app.state.audits, app.state.tables = Limiter("audits"), Limiter("tables")
     app.state.closeups = Limiter("series of some rounds", most=4)
     app.state.max_body, app.state.max_batch = max_body, max_batch
+    direct = Direct(app, router, middleware)
     return app

@@ -9,14 +9,19 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from http import HTTPStatus
 from ipaddress import IPv6Address, ip_network
+from itertools import chain
 from typing import Any
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn._types import ASGI3Application
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
+from evenhand.service.direct import Direct
 from evenhand.service.errors import Refusal
 from evenhand.service.limits import Limits
+from evenhand.service.middleware import header_lines
 
 __all__ = ["Connection", "ConnectionCounts"]
 
@@ -45,12 +50,15 @@ class Connection(HttpToolsProtocol):
         super().connection_made(transport)
         transport.set_write_buffer_limits(0)
         self._counts: ConnectionCounts = self.app_state["connections"]
+        self._direct: Direct = self.app_state["direct"]
         self._limits = self._counts.limits
         self._framing, self._in_body, self._seconds = 0, False, self._limits.head_seconds
         self._messages, self._awaited = 0, (0, 0.0)
         self._timer: asyncio.TimerHandle | None = None
         self._reader: asyncio.TimerHandle | None = None
         self._error: Refusal | None = None
+        self._pending: tuple[RequestResponseCycle, ASGI3Application] | None = None
+        self._idle_since: float | None = None
         self._address = _network(self.client[0] if self.client else "")
         self._counts.by_address[self._address] += 1
         if self._counts.by_address[self._address] > self._limits.connections_per_address:
@@ -66,7 +74,8 @@ class Connection(HttpToolsProtocol):
         self._counts.by_address[self._address] -= 1
         if not self._counts.by_address[self._address]:
             del self._counts.by_address[self._address]
-        for timer in (self._timer, self._reader):
+        self._start_pending()
+        for timer in (self._timer, self._reader, self.timeout_keep_alive_task):
             if timer is not None:
                 timer.cancel()
         super().connection_lost(exc)
@@ -77,6 +86,8 @@ class Connection(HttpToolsProtocol):
         """Receive a part of a request."""
         self._framing += len(data)
         super().data_received(data)
+        if self._pending is not None and not self._direct.awaits(self._pending[0].scope):  # type: ignore[arg-type]
+            self._start_pending()
         if self._framing > self._limits.header_bytes:
             self._refuse(self._too_large())
         if self._framing and not self._seconds:
@@ -91,7 +102,7 @@ class Connection(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """Check the head and expect a body."""
-        size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
+        size = len(self.url) + sum(map(len, chain.from_iterable(self.headers)))
         if len(self.headers) > self._limits.headers or size > self._limits.header_bytes:
             self._error = self._too_large()
             raise self._error
@@ -107,6 +118,73 @@ class Connection(HttpToolsProtocol):
         """Expect no more of this request."""
         self._framing, self._in_body, self._seconds = 0, False, 0.0
         super().on_message_complete()
+        if self._pending is not None:
+            cycle = self._pending[0]
+            if self._direct.begin(self.scope, bytes(cycle.body), partial(self._respond, cycle)):  # type: ignore[arg-type]
+                self._pending = None
+        self._start_pending()
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
+        """Wait for the rest of a request that `Direct` may answer."""
+        if self._in_body and self._may_be_direct(cycle):
+            self._pending = (cycle, app)
+        else:
+            super()._start_asgi_task(cycle, app)
+
+    def _may_be_direct(self, cycle: RequestResponseCycle) -> bool:
+        return (
+            cycle is self.cycle
+            and cycle.scope["method"] == "POST"
+            and not (cycle.waiting_for_100_continue or self.access_log or self.flow.write_paused)
+        )
+
+    def _start_pending(self) -> None:
+        """Leave a request that `Direct` does not answer to the application."""
+        if self._pending is not None:
+            super()._start_asgi_task(*self._pending)
+            self._pending = None
+
+    def _respond(self, cycle: RequestResponseCycle, status: int, headers: bytes, body: bytes) -> None:
+        """Write a response, its head and its body in one piece."""
+        cycle.response_started = cycle.response_complete = True
+        if not cycle.disconnected and not self.transport.is_closing():
+            own = header_lines(self.server_state.default_headers)
+            end = b"\r\n" if cycle.keep_alive else b"connection: close\r\n\r\n"
+            self.transport.write(b"".join((STATUS_LINE[status], own, headers, end, body)))
+            if not cycle.keep_alive:
+                self.transport.close()
+        self.on_response_complete()
+
+    def on_response_complete(self) -> None:
+        """Begin the next request that waits, or wait for one as long as a connection is kept alive."""
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            return
+        self.flow.resume_reading()
+        if self.pipeline:
+            cycle, app = self.pipeline.pop()
+            self._start_asgi_task(cycle, app)
+            return
+        self._idle_since = self.loop.time()
+        if self.timeout_keep_alive_task is None:
+            self.timeout_keep_alive_task = self.loop.call_later(
+                self.timeout_keep_alive, self.timeout_keep_alive_handler
+            )
+
+    def _unset_keepalive_if_required(self) -> None:
+        """Note that the connection is in use; the timer runs on, since setting one anew takes longer than all this."""
+        self._idle_since = None
+
+    def timeout_keep_alive_handler(self) -> None:
+        """Close the connection if it has not been used since the timer was set, or set it for the rest of the time."""
+        self.timeout_keep_alive_task = None
+        if self._idle_since is None:
+            return
+        left = self._idle_since + self.timeout_keep_alive - self.loop.time()
+        if left > 0:
+            self.timeout_keep_alive_task = self.loop.call_later(left, self.timeout_keep_alive_handler)
+        else:
+            super().timeout_keep_alive_handler()
 
     def send_400_response(self, msg: str) -> None:
         """Refuse what is not HTTP, or exceeds a limit."""

@@ -6,6 +6,7 @@ import itertools
 import re
 import secrets
 import time
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from starlette.exceptions import HTTPException
@@ -18,8 +19,9 @@ from evenhand.service.metrics import Metrics
 if TYPE_CHECKING:
     from evenhand.service.auth import Admission
 
-__all__ = ["SECURITY", "Middleware"]
+__all__ = ["SECURITY", "Middleware", "header_lines", "id_of"]
 
+Headers = Iterable[tuple[bytes, bytes]]
 SECURITY = [
     (
         b"content-security-policy",
@@ -53,7 +55,7 @@ class Middleware:
         if scope["type"] != "http":
             await self._inside(scope, receive, send)
             return
-        start, status, id = time.perf_counter(), 0, _id_of(scope)
+        start, status, id = time.perf_counter(), 0, id_of(scope)
 
         async def marked(message: Message) -> None:
             nonlocal status
@@ -65,28 +67,36 @@ class Middleware:
         try:
             await self._inside(scope, receive, marked)
         except Exception as error:
-            refusal = self._refusal(scope, error, id)
-            self._metrics.count_refusal(refusal.name)
+            refusal = self.refuse(scope, error, id)
             if status:
                 raise
             await refusal.response()(scope, receive, marked)
         finally:
-            seconds = time.perf_counter() - start
-            route = scope["endpoint"].template if "endpoint" in scope else "other"
-            method = scope["method"]
-            known = method if method in ("GET", "HEAD", "POST", "DELETE") else "other"
-            self._metrics.count_request(known, route, status, seconds)
-            if self._log is not None:
-                self._log.info(
-                    "request",
-                    id=id.decode(),
-                    method=method,
-                    route=route,
-                    status=status,
-                    duration_ms=round(seconds * 1e3, 3),
-                    key=scope.get("key"),
-                    study=scope.get("path_params", {}).get("name", "")[:100] or None,
-                )
+            self.note(scope, id, status, time.perf_counter() - start)
+
+    def note(self, scope: Scope, id: bytes, status: int, seconds: float) -> None:
+        """Count and log a request that was answered."""
+        route = scope["endpoint"].template if "endpoint" in scope else "other"
+        method = scope["method"]
+        known = method if method in ("GET", "HEAD", "POST", "DELETE") else "other"
+        self._metrics.count_request(known, route, status, seconds)
+        if self._log is not None:
+            self._log.info(
+                "request",
+                id=id.decode(),
+                method=method,
+                route=route,
+                status=status,
+                duration_ms=round(seconds * 1e3, 3),
+                key=scope.get("key"),
+                study=scope.get("path_params", {}).get("name", "")[:100] or None,
+            )
+
+    def refuse(self, scope: Scope, error: Exception, id: bytes) -> Refusal:
+        """Return the refusal that answers an error, and count it."""
+        refusal = self._refusal(scope, error, id)
+        self._metrics.count_refusal(refusal.name)
+        return refusal
 
     def _refusal(self, scope: Scope, error: Exception, id: bytes) -> Refusal:
         """Return the refusal that answers an error; log those that an operator should see."""
@@ -105,7 +115,12 @@ class Middleware:
         return refusal
 
 
-def _id_of(scope: Scope) -> bytes:
+def header_lines(headers: Headers) -> bytes:
+    """Return headers as they stand in a response."""
+    return b"".join([b"%b: %b\r\n" % header for header in headers])
+
+
+def id_of(scope: Scope) -> bytes:
     """Return the id that a request sends, or a new one."""
     given: bytes
     for name, given in scope["headers"]:

@@ -125,6 +125,8 @@ class AskBody(Body):
 
     def shown(self) -> dict[str, Any]:
         """Return what the policy is shown."""
+        if not self.model_fields_set:
+            return {}
         names = ("contexts", "groups", "available", "segment", "annotator")
         shown = {name: getattr(self, name) for name in names}
         if isinstance(self.contexts, list) and self.contexts and isinstance(self.contexts[0], dict):
@@ -194,7 +196,8 @@ class TellBody(Body):
             import pandas as pd
 
             told["samples"] = pd.DataFrame(self.samples)
-        check_pairs(told)
+        if self.violations is not None or self.acceptable is not None:
+            check_pairs(told)
         return told
 
 

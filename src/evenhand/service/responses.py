@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Send
 
-__all__ = ["JSON", "LARGE", "as_json", "compress", "send_json"]
+__all__ = ["JSON", "LARGE", "as_json", "as_message", "compress", "send_json"]
 
 JSON = "application/json"
 OPTIONS = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS
@@ -26,14 +26,19 @@ def as_json(body: Any, headers: Mapping[str, str] | None = None, *, status: int 
     return Response(orjson.dumps(body, option=OPTIONS), status, headers, JSON)
 
 
+def as_message(body: Any) -> tuple[list[tuple[bytes, bytes]], bytes]:
+    """Return the headers and the content of a response in JSON that no cache may keep."""
+    content = orjson.dumps(body, option=OPTIONS)
+    return [
+        (b"cache-control", b"no-store"),
+        (b"content-length", b"%d" % len(content)),
+        (b"content-type", b"application/json"),
+    ], content
+
+
 async def send_json(send: Send, body: Any, status: int) -> None:
     """Send a response in JSON that no cache may keep."""
-    content = orjson.dumps(body, option=OPTIONS)
-    headers = [
-        (b"cache-control", b"no-store"),
-        (b"content-length", str(len(content)).encode()),
-        (b"content-type", JSON.encode()),
-    ]
+    headers, content = as_message(body)
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": content})
 

@@ -28,9 +28,10 @@ from evenhand.service.errors import Refusal, from_validation
 from evenhand.service.limits import header, read_body
 from evenhand.service.request_schemas import StudyPath
 from evenhand.service.responses import JSON, LARGE, as_json, compress, send_json
+from evenhand.studies import Operation
 from evenhand.studies.keys import Key, Role
 
-__all__ = ["Endpoint", "Router", "off_loop", "parse", "unlimited"]
+__all__ = ["Endpoint", "Router", "check_reach", "off_loop", "parse", "unlimited"]
 
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
@@ -47,6 +48,8 @@ class Endpoint:
         OpenAPI document, the rest the description.
     role : the role that a key needs; None for a route without a key.
     returns : the models of the body of the response; `content` describes another body, by media type.
+    operation : takes the application's state, the scope and the handler's arguments; returns the operation that a
+        request is for, or None if it is for several. Routes without it are the application's alone.
     arrow : the rows that an Arrow stream may hold in place of a JSON body, "ask" or "tell"; None for no stream.
     status : of the response.
     tagged : whether the response has an ETag, and is 304 for a client that has seen it.
@@ -60,6 +63,7 @@ class Endpoint:
     role: Role | None = None
     returns: tuple[type[BaseModel], ...] = ()
     content: Mapping[str, Any] | None = None
+    operation: Callable[..., Operation | None] | None = None
     arrow: str | None = None
     status: int = 200
     tagged: bool = False
@@ -78,6 +82,7 @@ class Endpoint:
         body = inspect.signature(self.handler).parameters.get("body")
         self.default_body = None if body is None or body.default is body.empty else body.default
         self._caching = {"Cache-Control": "no-cache" if self.method == "GET" else "no-store"}
+        self._headers = {} if "headers" not in self.models else _names_of(self.models["headers"][0])
         self._no_headers = self.models["headers"][0]() if "headers" in self.models else None
         blocking = not inspect.iscoroutinefunction(self.handler)
         self._call = partial(run_in_threadpool, self.handler) if blocking else self.handler
@@ -106,20 +111,35 @@ class Endpoint:
                 content = await read_body(
                     request.receive, header(request.scope, b"content-length"), request.app.state.max_body
                 )
-                read = partial(self._body, request, content)
+                read = partial(self._body, request.scope, content)
                 found[kind] = await asyncio.to_thread(read) if len(content) > LARGE else read()
+            elif kind == "headers":
+                found[kind] = self._named_headers(request.scope)
             else:
-                model = self.models[kind][0]
-                texts = _texts(request, kind, model)
-                found[kind] = parse(model, texts) if texts or kind != "headers" else self._no_headers
+                texts = request.path_params if kind == "path" else dict(request.query_params)
+                found[kind] = parse(self.models[kind][0], texts)
         return found
 
-    def _body(self, request: Request, content: bytes) -> BaseModel:
+    def given(self, scope: Scope, session: Any, content: bytes) -> dict[str, Any]:
+        """Return the arguments of a handler that takes no others than a session, headers and a body."""
+        given = {"session": session}
+        if "headers" in self.takes:
+            given["headers"] = self._named_headers(scope)
+        return given | {"body": self._body(scope, content)}
+
+    def _named_headers(self, scope: Scope) -> BaseModel | None:
+        """Return those headers that a model names."""
+        values = {alias: header(scope, name) for alias, name in self._headers.items()}
+        texts = {alias: value.decode("latin-1") for alias, value in values.items() if value is not None}
+        return parse(self.models["headers"][0], texts) if texts else self._no_headers
+
+    def _body(self, scope: Scope, content: bytes) -> BaseModel:
         """Return a body in JSON, or in Arrow where the route reads it, as the model that fits."""
-        kind = (header(request.scope, b"content-type") or b"").decode("latin-1").partition(";")[0].strip().lower()
+        kind = (header(scope, b"content-type") or b"").decode("latin-1").partition(";")[0].strip().lower()
         models = self.models["body"]
         if self.arrow is not None and kind == arrow.MEDIA_TYPE:
-            return parse(models[-1], {"batch": arrow.read_stream(content, self.arrow, request.app.state.max_batch)})
+            most = scope["app"].state.max_batch
+            return parse(models[-1], {"batch": arrow.read_stream(content, self.arrow, most)})
         if not content and self.default_body is not None:
             return self.default_body
         if kind != JSON:
@@ -144,23 +164,39 @@ class Router:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
-        if scope["type"] == "http" and scope["method"] == "POST" and not scope.get("root_path"):
-            before, _, last = scope["path"].rpartition("/")
-            start, _, name = before.rpartition("/")
-            endpoint = self._last.get(last)
-            if endpoint is not None and start == "/studies" and name:
-                scope["endpoint"], scope["path_params"] = endpoint, {"name": name}
-                await endpoint(scope, receive, send)
-                return
-        await self._others(scope, receive, send)
+        endpoint = self.find(scope)
+        await (self._others if endpoint is None else endpoint)(scope, receive, send)
+
+    def find(self, scope: Scope) -> Endpoint | None:
+        """Return the endpoint of such a path, and note it in the scope; None for any other."""
+        if scope["type"] != "http" or scope["method"] != "POST" or scope.get("root_path"):
+            return None
+        before, _, last = scope["path"].rpartition("/")
+        start, _, name = before.rpartition("/")
+        endpoint = self._last.get(last)
+        if endpoint is None or start != "/studies" or not name:
+            return None
+        scope["endpoint"], scope["path_params"] = endpoint, {"name": name}
+        return endpoint
 
 
 async def _reach(request: Request) -> Any:
     """Return the session of the study that the path names, if the request's key works for it."""
-    name, key = request.path_params["name"], request.scope.get("admitted")
+    check_reach(request.scope)
+    return await request.app.state.sessions.reach(request.path_params["name"])
+
+
+def check_reach(scope: Scope) -> None:
+    """Check that a request's key works for the study that the path names.
+
+    Raises
+    ------
+    UnknownStudyError
+        If the key is limited to others.
+    """
+    name, key = scope["path_params"]["name"], scope.get("admitted")
     if key is not None and not key.reaches(name):
         raise UnknownStudyError(f"no study of this key is named {name[:100]!r}; it is limited to {_listed(key)}")
-    return await request.app.state.sessions.reach(name)
 
 
 def unlimited(request: Request) -> None:
@@ -181,15 +217,10 @@ def _listed(key: Key) -> str:
     return ("the study " if len(names) == 1 else "the studies ") + ", ".join(names)
 
 
-def _texts(request: Request, kind: str, model: type[BaseModel]) -> Mapping[str, Any]:
-    """Return what a request says in its path, its query, or those headers that a model names."""
-    if kind == "path":
-        return request.path_params
-    if kind == "query":
-        return dict(request.query_params)
+def _names_of(model: type[BaseModel]) -> dict[str, bytes]:
+    """Return the names of the headers that a model has, and how they stand in a request."""
     names = [field.alias or name for name, field in model.model_fields.items()]
-    values = {name: header(request.scope, name.lower().encode()) for name in names}
-    return {name: value.decode("latin-1") for name, value in values.items() if value is not None}
+    return {name: name.lower().encode() for name in names}
 
 
 def parse(model: type[M], raw: Mapping[str, Any], where: str = "") -> M:

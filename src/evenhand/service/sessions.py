@@ -110,6 +110,10 @@ class Sessions:
                 session = self._sessions[name] = Session(study)
             return session
 
+    def opened(self, name: str) -> Session | None:
+        """Return the session of a study that is open, None of any other."""
+        return self._sessions.get(name)
+
     async def reach(self, name: str) -> Session:
         """Return the session of a study; open it on a thread if needed."""
         session = self._sessions.get(name)

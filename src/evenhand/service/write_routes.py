@@ -8,8 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from sqlalchemy.exc import IntegrityError
+from starlette.datastructures import State
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import Scope
 
 from evenhand.errors import ArgumentError, ContextError, EvenhandError, wanted
 from evenhand.policy import KernelPolicy
@@ -50,7 +52,7 @@ from evenhand.studies.codec import as_decided
 from evenhand.studies.limits import check_shown
 from evenhand.studies.specification import policy_from, relabelled
 
-__all__ = ["WRITE_ENDPOINTS"]
+__all__ = ["WRITE_ENDPOINTS", "answer_one"]
 
 NO_STORE = {"Cache-Control": "no-store"}
 MANY = 500
@@ -69,6 +71,9 @@ async def ask(
     response is sent.
     """
     state, actor = request.app.state, request.scope["key"]
+    one = ask_one(state, request.scope, session, body, headers)
+    if one is not None:
+        return await _alone(request, session, one)
     rows = body.batch if isinstance(body, AskBatch) else [body]
     operations = await off_loop(
         len(rows) > MANY, lambda: _operations(session.study, rows, headers.key, actor, state.max_batch)
@@ -78,8 +83,6 @@ async def ask(
     if outcomes and not good:
         raise outcomes[0]
     state.metrics.count("ask", session.study.name, good)
-    if isinstance(body, AskBody) and body.count is None:
-        return _decision(session.study, outcomes[0])
     decisions = [
         _error(request, outcome) if isinstance(outcome, EvenhandError) else _decision(session.study, outcome)
         for outcome in outcomes
@@ -98,8 +101,7 @@ async def tell(request: Request, session: Session, body: TellBody | TellBatch) -
     state, actor = request.app.state, request.scope["key"]
     if isinstance(body, TellBody):
         large = body.samples is not None or isinstance(body.reward, dict)
-        told = await off_loop(large, lambda: _told(session, body))
-        return await _close(request, session, Operation("tell", body.ticket, told, None, actor))
+        return await _alone(request, session, await off_loop(large, lambda: _tell_operation(session, body, actor)))
     _check_size(len(body.batch), state.max_batch)
     reports = await off_loop(
         len(body.batch) > MANY,
@@ -119,7 +121,7 @@ async def tell(request: Request, session: Session, body: TellBody | TellBatch) -
 
 async def forget(request: Request, session: Session, body: ForgetBody) -> dict[str, Any]:
     """Close a ticket whose outcome will never be known."""
-    return await _close(request, session, Operation("forget", body.ticket, actor=request.scope["key"]))
+    return await _alone(request, session, forget_one(request.app.state, request.scope, session, body))
 
 
 async def add(request: Request, session: Session, body: AddBody) -> dict[str, Any]:
@@ -236,22 +238,57 @@ def _told(session: Session, body: TellBody) -> dict[str, Any]:
     return body.told()
 
 
+def _tell_operation(session: Session, body: TellBody, actor: str) -> Operation:
+    return Operation("tell", body.ticket, _told(session, body), None, actor)
+
+
 def _report(session: Session, row: dict[str, Any], where: str, actor: str) -> Operation | EvenhandError:
     """Return the operation of one row of a batch, or the error that refuses it."""
     try:
-        body = parse(TellBody, row, where)
-        return Operation("tell", body.ticket, _told(session, body), None, actor)
+        return _tell_operation(session, parse(TellBody, row, where), actor)
     except EvenhandError as error:
         return error
 
 
-async def _close(request: Request, session: Session, operation: Operation) -> dict[str, Any]:
-    (outcome,) = await session.writer.perform([operation])
+def ask_one(
+    state: State, scope: Scope, session: Session, body: AskBody | AskBatch, headers: AskHeaders
+) -> Operation | None:
+    """Return the operation of a request for the bare decision, None if it asks for a list."""
+    if isinstance(body, AskBatch) or body.count is not None:
+        return None
+    shown = body.shown()
+    if shown:
+        _check_rows(session.study, body.contexts)
+        check_shown(session.study.policy_name, [shown])
+    return Operation("ask", None, shown, headers.key, scope["key"], 0, body.subject)
+
+
+def tell_one(state: State, scope: Scope, session: Session, body: TellBody | TellBatch) -> Operation | None:
+    """Return the operation of a single report, None of a batch."""
+    return None if isinstance(body, TellBatch) else _tell_operation(session, body, scope["key"])
+
+
+def forget_one(state: State, scope: Scope, session: Session, body: ForgetBody) -> Operation:
+    """Return the operation of a request to forget a ticket."""
+    return Operation("forget", body.ticket, actor=scope["key"])
+
+
+def answer_one(state: State, session: Session, operation: Operation, outcome: Any) -> dict[str, Any]:
+    """Return the answer to a request for one operation, and count it; raise what refused it."""
     if isinstance(outcome, EvenhandError):
         raise outcome
-    if outcome in ("told", "forgotten"):
-        request.app.state.metrics.count(operation.kind, session.study.name, 1)
-    return {"ticket": operation.ticket, "status": outcome}
+    if operation.kind == "ask" or outcome in ("told", "forgotten"):
+        state.metrics.count(operation.kind, session.study.name, 1)
+    return (
+        _decision(session.study, outcome)
+        if operation.kind == "ask"
+        else {"ticket": operation.ticket, "status": outcome}
+    )
+
+
+async def _alone(request: Request, session: Session, operation: Operation) -> dict[str, Any]:
+    (outcome,) = await session.writer.perform([operation])
+    return answer_one(request.app.state, session, operation, outcome)
 
 
 def _check_size(count: int, most: int) -> None:
@@ -281,9 +318,11 @@ def _wants_arrow(request: Request) -> bool:
 
 
 WRITE_ENDPOINTS = (
-    Endpoint("POST", "/studies/{name}/ask", ask, "decide", (DecisionOut, DecisionBatch), arrow="ask"),
-    Endpoint("POST", "/studies/{name}/tell", tell, "report", (ToldOut, ToldBatch), arrow="tell"),
-    Endpoint("POST", "/studies/{name}/forget", forget, "report", (ToldOut,)),
+    Endpoint(
+        "POST", "/studies/{name}/ask", ask, "decide", (DecisionOut, DecisionBatch), arrow="ask", operation=ask_one
+    ),
+    Endpoint("POST", "/studies/{name}/tell", tell, "report", (ToldOut, ToldBatch), arrow="tell", operation=tell_one),
+    Endpoint("POST", "/studies/{name}/forget", forget, "report", (ToldOut,), operation=forget_one),
     Endpoint("POST", "/studies/{name}/add", add, "decide", (AddedOut,)),
     Endpoint("POST", "/studies/{name}/retire", retire, "decide", (RetiredOut,)),
     Endpoint("POST", "/studies/{name}/change", change, "decide", (ChangedOut,)),

@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from evenhand.errors import EvenhandError
@@ -25,7 +26,7 @@ class Performer(Protocol):
 class _Waiting(NamedTuple):
     operations: Sequence[Any]
     loop: asyncio.AbstractEventLoop
-    answer: asyncio.Future[list[Any]]
+    answer: Callable[[Any], None]
 
 
 class Writer:
@@ -46,18 +47,24 @@ class Writer:
         self._queue: deque[_Waiting] = deque()
         self._waiting = 0
         self._woken = False
-        self._change = threading.Condition()
+        self._turn, self._arrived = threading.Lock(), threading.Event()
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="evenhand writer", daemon=True)
 
     def start(self) -> None:
         """Start the thread, if it has not been started."""
-        with self._change:
+        with self._turn:
             if self._thread.ident is None and not self._stopping:
                 self._thread.start()
 
     async def perform(self, operations: Sequence[Any]) -> list[Any]:
-        """Return the outcomes of the operations once they are committed.
+        """Return the outcomes of the operations once they are committed, see `submit`."""
+        answer: asyncio.Future[list[Any]] = asyncio.get_running_loop().create_future()
+        self.submit(operations, partial(_settle, answer))
+        return await answer
+
+    def submit(self, operations: Sequence[Any], answer: Callable[[Any], None]) -> None:
+        """Have operations performed; call `answer` in this event loop with the outcomes, or with why there are none.
 
         Raises
         ------
@@ -67,8 +74,7 @@ class Writer:
         if self._thread.ident is None:
             self.start()
         loop = asyncio.get_running_loop()
-        answer: asyncio.Future[list[Any]] = loop.create_future()
-        with self._change:
+        with self._turn:
             if self._stopping:
                 raise Refusal(503, "the service is stopping; nothing was done: try again", headers={"Retry-After": "2"})
             if self._waiting + len(operations) > max(self._capacity, len(operations)):
@@ -78,20 +84,14 @@ class Writer:
             self._queue.append(_Waiting(operations, loop, answer))
             self._waiting += len(operations)
             sleeping, self._woken = not self._woken, True
-        if sleeping:
-            loop.call_soon(self._wake)
-        return await answer
-
-    def _wake(self) -> None:
-        """Wake the thread once the loop has read all requests that arrived together."""
-        with self._change:
-            self._change.notify()
+        if sleeping:  # once the loop has read all requests that arrived together
+            loop.call_soon(self._arrived.set)
 
     def stop(self, timeout: float | None = None) -> None:
         """Accept no more operations, perform and answer those accepted, and end the thread."""
-        with self._change:
+        with self._turn:
             self._stopping = True
-            self._change.notify()
+        self._arrived.set()
         if self._thread.ident is not None:
             self._thread.join(timeout)
 
@@ -104,21 +104,29 @@ class Writer:
             for loop in loops:
                 mine = [(waiting.answer, outcome) for waiting, outcome in done if waiting.loop is loop]
                 if not loop.is_closed():
-                    loop.call_soon_threadsafe(_set_results, mine)
+                    loop.call_soon_threadsafe(_answer, loop, mine)
 
     def _next(self) -> list[_Waiting]:
-        """Wait for operations and return as many as fit into one transaction; none once the writer stops."""
-        with self._change:
-            while not self._queue and not self._stopping:
+        """Wait for operations and return as many as fit into one transaction; none once the writer stops.
+
+        The lock is not held by a thread that wakes up, since the loop would wait for it as long as that takes.
+        """
+        while True:
+            with self._turn:
+                if self._queue or self._stopping:
+                    return self._take()
                 self._woken = False
-                self._change.wait()
-            group: list[_Waiting] = []
-            size = 0
-            while self._queue and (not group or size + len(self._queue[0].operations) <= self._most):
-                group.append(self._queue.popleft())
-                size += len(group[-1].operations)
-            self._waiting -= size
-            return group
+                self._arrived.clear()
+            self._arrived.wait()
+
+    def _take(self) -> list[_Waiting]:
+        group: list[_Waiting] = []
+        size = 0
+        while self._queue and (not group or size + len(self._queue[0].operations) <= self._most):
+            group.append(self._queue.popleft())
+            size += len(group[-1].operations)
+        self._waiting -= size
+        return group
 
 
 def _perform(study: Performer, group: list[_Waiting]) -> list[tuple[_Waiting, Any]]:
@@ -139,11 +147,19 @@ def _perform(study: Performer, group: list[_Waiting]) -> list[tuple[_Waiting, An
     return done
 
 
-def _set_results(done: list[tuple[asyncio.Future[list[Any]], Any]]) -> None:
+def _answer(loop: asyncio.AbstractEventLoop, done: list[tuple[Callable[[Any], None], Any]]) -> None:
+    """Answer each request; one that cannot be answered holds up no other."""
     for answer, outcome in done:
-        if answer.done():
-            continue
-        if isinstance(outcome, BaseException):
-            answer.set_exception(outcome)
-        else:
-            answer.set_result(outcome)
+        try:
+            answer(outcome)
+        except Exception as error:
+            loop.call_exception_handler({"message": "an answer could not be given", "exception": error})
+
+
+def _settle(answer: asyncio.Future[list[Any]], outcome: Any) -> None:
+    if answer.done():
+        return
+    if isinstance(outcome, BaseException):
+        answer.set_exception(outcome)
+    else:
+        answer.set_result(outcome)
