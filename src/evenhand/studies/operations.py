@@ -74,6 +74,8 @@ class Arguments:
         ArgumentError
             If there are more than the policy takes.
         """
+        if not values:
+            return {}
         names = [one.name for one in self._takes[kind] if one.kind is not inspect.Parameter.KEYWORD_ONLY]
         if len(values) > len(names):
             takes = f"{', '.join(names)}" if names else "nothing"

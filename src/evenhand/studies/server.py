@@ -10,12 +10,12 @@ if TYPE_CHECKING:
     import psycopg
     from sqlalchemy import Connection
 
-__all__ = ["Prepared", "driver_of", "execute", "literals"]
+__all__ = ["Prepared", "commit", "driver_of", "execute", "literals"]
 
 
 def driver_of(connection: Connection) -> Any:
     """Return the driver's own connection."""
-    return connection.connection.driver_connection
+    return connection.connection.dbapi_connection
 
 
 def execute(connection: psycopg.Connection[Any], statements: str) -> Sequence[str | None]:
@@ -38,6 +38,14 @@ def execute(connection: psycopg.Connection[Any], statements: str) -> Sequence[st
         return ()
     row = (result.get_value(0, column) for column in range(result.nfields))
     return [None if value is None else value.decode(encoding) for value in row]
+
+
+def commit(connection: psycopg.Connection[Any]) -> None:
+    """End the transaction that `execute` began, if it is not over."""
+    from psycopg import pq
+
+    if connection.pgconn.transaction_status != pq.TransactionStatus.IDLE:
+        execute(connection, "COMMIT")
 
 
 def literals(connection: psycopg.Connection[Any], values: Iterable[str | int | None]) -> str:

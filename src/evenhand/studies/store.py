@@ -24,7 +24,7 @@ from sqlalchemy.pool import StaticPool
 
 from evenhand.errors import ArgumentError, StoreError, wanted
 from evenhand.extras import optional
-from evenhand.studies.connections import BEGIN, USED, Connections
+from evenhand.studies.connections import BEGIN, USED, Connections, Use
 from evenhand.studies.schema import KEYS, METADATA, REVISION, REVISIONS, STUDIES, USABLE
 from evenhand.studies.statements import read
 from evenhand.studies.turns import wait_turn
@@ -66,14 +66,15 @@ class Store:
     """
 
     def __init__(self, engine: Engine) -> None:
-        self._engine, self._connections = engine, Connections(engine)
-        self._idle = engine
+        self._engine = self._idle = engine
         """Its connections begin no transaction by themselves."""
         self._begin_reading, self._begin_writing = BEGINNINGS[engine.dialect.name]
         self.url = _shown(engine.url)
         self.in_memory = engine.dialect.name == "sqlite" and engine.url.database in MEMORY
-        self._turn: AbstractContextManager[Any] = threading.RLock() if self.in_memory else nullcontext()
+        turn = threading.RLock() if self.in_memory else None
+        self._turn: AbstractContextManager[Any] = turn or nullcontext()
         self._file = os.path.abspath(str(engine.url.database)) if self.serial and not self.in_memory else None
+        self._connections = Connections(engine, turn, self._file, self._refused)
         self._there: set[str] = set()
         self.named_turn = threading.Lock()
         """Held by the thread that excludes others from some names; see `excluding`."""
@@ -111,24 +112,18 @@ class Store:
             raise
         return store
 
-    @contextmanager
-    def reading(self) -> Iterator[Connection]:
+    def reading(self) -> AbstractContextManager[Connection]:
         """Provide a connection that sees one state of the store."""
-        with self.reached(), self._turn, self._connections.take(self._begin_reading, IDLE) as connection:
-            yield connection
+        return Use(self._connections, self._begin_reading, IDLE)
 
-    @contextmanager
-    def writing(self, *, begin: bool = True) -> Iterator[Connection]:
+    def writing(self, *, begin: bool = True) -> AbstractContextManager[Connection]:
         """Provide a connection; its changes are saved when the block ends, and undone if it raises.
 
         Parameters
         ----------
         begin : False if the block executes BEGIN itself, together with its first statement.
         """
-        queue = nullcontext() if self._file is None else wait_turn(self._file, PATIENCE)
-        taken = self._connections.take(self._begin_writing if begin else None, IDLE)
-        with self.reached(), self._turn, queue, taken as connection, connection.begin():
-            yield connection
+        return Use(self._connections, self._begin_writing if begin else None, IDLE, PATIENCE)
 
     @cached_property
     def serial(self) -> bool:
@@ -248,14 +243,26 @@ class Store:
         """Raise errors of the database in the block as a StoreError."""
         try:
             yield
-        except IntegrityError:
-            raise
-        except DBAPIError as error:
-            raise StoreError(f"{self.url}: the store did not do it: {_first_line(error.orig)}") from error
-        except self._engine.dialect.loaded_dbapi.Error as error:  # from a cursor that is read without SQLAlchemy
-            raise StoreError(f"{self.url}: the store did not do it: {_first_line(error)}") from error
-        except UnicodeDecodeError as error:  # from a message of SQLite about a damaged name
-            raise StoreError(f"{self.url}: the database is damaged: it holds text that cannot be read") from error
+        except Exception as error:
+            refusal = self._refused(error)
+            if refusal is None:
+                raise
+            raise refusal from error
+
+    def _refused(self, error: BaseException) -> StoreError | None:
+        """Return what to raise in place of an error of the database; None for others."""
+        said = None
+        if isinstance(error, IntegrityError):
+            return None
+        if isinstance(error, DBAPIError):
+            said = f"the store did not do it: {_first_line(error.orig)}"
+        elif isinstance(
+            error, self._engine.dialect.loaded_dbapi.Error
+        ):  # from a cursor that is read without SQLAlchemy
+            said = f"the store did not do it: {_first_line(error)}"
+        elif isinstance(error, UnicodeDecodeError):  # from a message of SQLite about a damaged name
+            said = "the database is damaged: it holds text that cannot be read"
+        return None if said is None else StoreError(f"{self.url}: {said}")
 
     # ------------------------------------------------------------------ inside
 

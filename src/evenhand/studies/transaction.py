@@ -106,6 +106,8 @@ class Transaction:
         texts: list[str] = []
         numbers: list[int] = []
         for operation in operations:
+            if operation.key is None and operation.ticket is None:
+                continue
             with suppress(ArgumentError):
                 texts += self._texts(operation)
                 if operation.kind != "ask" and operation.ticket is not None:
@@ -131,14 +133,15 @@ class Transaction:
     def _done(self, operation: Operation) -> Any:
         kind, ticket, given, key, actor, _, subject = operation
         replay = self._replay
-        _check_name("actor", actor, 100)
-        texts = self._texts(operation)
+        if actor is not None:
+            _check_name("actor", actor, 100)
+        texts = () if key is None and subject is None else self._texts(operation)
         given = replay.arguments.checked(kind, given)
         free = kind in ("ask", *CHANGES) or (ticket is None and kind == "tell")
         number = None if free else self._number_of(ticket)
         if key is not None and kind != "ask":
             raise ArgumentError(wanted("key", f"none: {kind} counts once without one", key))
-        before = next((self._named[text] for text in texts if text in self._named), None)
+        before = next((self._named[text] for text in texts if text in self._named), None) if texts else None
         if kind == "tell" and number is not None and isinstance(given.get("reward"), dict):
             given = given | {"reward": self._in_order(number, given["reward"])}
         if before is not None:

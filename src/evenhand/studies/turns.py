@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 if sys.platform == "linux":
     import fcntl
 
-__all__ = ["wait_turn"]
+__all__ = ["take_turn", "wait_turn"]
 
 NAP = 0.0003
 """Seconds between two looks at whether it is one's turn."""
@@ -40,19 +40,25 @@ LOCK = struct.Struct("hhqqi0q")
 @contextmanager
 def wait_turn(store: str, patience: float) -> Iterator[None]:
     """Wait for a turn to write to a store, at most `patience` seconds, and keep it while the block runs."""
-    file = _take(store, time.monotonic() + patience) if sys.platform == "linux" else None
+    file = take_turn(store, patience)
     try:
         yield
     finally:
         if file is not None:
-            os.close(file)  # releases its locks
+            os.close(file)
+
+
+def take_turn(store: str, patience: float) -> int | None:
+    """Wait for a turn to write to a store, at most `patience` seconds; return the file to close when it is over.
+
+    It is None where there is no queue, such as in a folder that cannot be written to: SQLite says what is wrong.
+    """
+    return _take(store, time.monotonic() + patience) if sys.platform == "linux" else None
 
 
 if sys.platform == "linux":
 
     def _take(store: str, deadline: float) -> int | None:
-        """Return the file whose lock says that it is this writer's turn; None where there can be no queue, such as in a
-        folder that cannot be written to: SQLite says what is wrong."""
         file = None
         try:
             file = _opened(store)
