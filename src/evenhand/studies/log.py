@@ -125,11 +125,6 @@ class Log:
         """Return the last entry's position and digest, (0, "") for an empty log."""
         return driver_of(connection).execute(self._last).fetchone() or (0, "")
 
-    def shared(self, connection: Connection) -> bool:
-        """Say whether this log says who works on a study with several workers, and holds no decisions."""
-        first = "SELECT kind FROM events WHERE study = ? AND sequence = 1"
-        return read(connection, first, self.study) == [("begin",)]
-
     def digest(self, connection: Connection, sequence: int) -> str | None:
         """Return the digest of an entry, None where there is no such entry."""
         found = self._stored(connection, "sequence = ?", sequence)

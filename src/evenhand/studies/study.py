@@ -68,7 +68,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Study"]
 
-FOUND = f"SELECT id, {', '.join(BIRTH)} FROM studies WHERE name = CAST(? AS VARCHAR)"
+FIRST = "SELECT kind FROM events WHERE study = studies.id AND sequence = 1"
+FOUND = f"SELECT id, ({FIRST}), {', '.join(BIRTH)} FROM studies WHERE name = CAST(? AS VARCHAR)"
 SMALL = 2**20
 """The largest state, in bytes, that closing a study saves."""
 
@@ -101,7 +102,9 @@ class Study:
         if not found:
             there = ", ".join(store.names()[:12]) or "it has none"
             raise UnknownStudyError(f"{store.url}: no study is named {name!r}; there: {there}")
-        self._number, *born = found[0]
+        self._number, first, *born = found[0]
+        self._shared = first == "begin"
+        """Whether the log holds no decisions, and says who works on a study with several workers."""
         self.store, (self.name, self.policy_name, self._secret, self._created) = store, born
         self.birth = genesis(dict(zip(BIRTH, born, strict=True)))
         self._segments = folder_named("segments", segments)
@@ -242,9 +245,7 @@ class Study:
 
     def _with_workers(self, worker: str | None) -> Study:
         """Return the study as it is, or as one with several workers where it has them."""
-        with self.store.reading() as connection:
-            shared = self._log.shared(connection)
-        if shared:
+        if self._shared:
             opened: Study = type(self).several().SharedStudy(self.store, self.name, worker, segments=self._segments)
             return opened
         if worker is not None:
