@@ -20,7 +20,7 @@ from sqlalchemy import Connection
 from evenhand.errors import ArgumentError, SharesError, wanted
 from evenhand.policy import KernelPolicy
 from evenhand.promises.workers import Plan, endow, limits, plan
-from evenhand.quotas import DeadlineLearn
+from evenhand.quotas import DeadlineLearn, LotteryLearn
 from evenhand.rng import child
 from evenhand.simulation.refusals import tolerance_too_small
 from evenhand.studies.chain import Entry, digest_of
@@ -227,6 +227,8 @@ def check_policy(policy: Any) -> Any:
         return None
     if not isinstance(policy, DeadlineLearn):
         mend = "DeadlineLearn(UCB1(), shares) promises the same" if traits.kept == "at every round" else "use workers=1"
+        if isinstance(policy, LotteryLearn):
+            mend = "DeadlineLearn(UCB1(), shares) keeps the same shares, but not by lottery"
         raise ArgumentError(wanted("policy", "DeadlineLearn, whose promise several workers can keep", name, mend))
     for what, there in (("plays=1", promise.plays > 1), ("no caps", promise.caps), ("no sets of arms", promise.sets)):
         if there:
