@@ -1,4 +1,4 @@
-"""What several workers decide in the time in which one decides, against bare inserts, and what staleness costs.
+"""What several workers decide in the time in which one decides, against bare inserts.
 
 python -m benchmarks.bench_workers [--out DIR] [--quick]
 
@@ -16,11 +16,9 @@ import sqlite3
 import statistics
 import tempfile
 import time
-from itertools import count
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import psycopg
 from tests.studies.postgres import server
 
@@ -31,7 +29,6 @@ from evenhand.studies import Operation, Study
 SHARES = {"ads": 0.2, "news": 0.3, "sports": 0.1}
 ROW = "x" * 330
 """As long as the entries of a decision and of its report are on average."""
-MEANS = [0.6, *[0.5] * 9]
 
 
 def main() -> None:
@@ -41,10 +38,10 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.out is not None:
         os.environ["BENCHMARKS_OUT"] = str(arguments.out)
-    size, turns, seeds = (60, 2, 2) if arguments.quick else (300, 5, 6)
+    size, turns = (60, 2) if arguments.quick else (300, 5)
     with tempfile.TemporaryDirectory() as folder, server() as url:
         found = [*on_files(Path(folder), size, turns), *on_server(url.format(database="postgres"), size, turns)]
-        report("workers", "Studies with several workers", [*found, *staleness(seeds)])
+        report("workers", "Studies with several workers", found)
 
 
 # ---------------------------------------------------------------------- processes
@@ -96,7 +93,7 @@ def batches(place: str, number: int, size: int) -> Any:
 
     def work() -> None:
         decisions = study.perform([Operation("ask")] * 100)
-        for _ in range(max(2, size // 50)):
+        for _ in range(max(2, size // 10)):
             told = [Operation("tell", one.id, {"reward": 0.5}) for one in decisions]
             decisions = study.perform([*told, *[Operation("ask")] * 100])[100:]
 
@@ -114,7 +111,7 @@ def process(make: Any, place: str, number: int, size: int, barrier: Any, times: 
 def rate(make: Any, place: str, processes: int, size: int, each: int) -> float:
     """Return how many conversations a second so many processes have together."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["benchmarks.bench_workers"])
+    context.set_forkserver_preload(["evenhand.studies", "evenhand.quotas", "psycopg"])
     barrier, times = context.Barrier(processes), context.Queue()
     started = [
         context.Process(target=process, args=(make, place, number, size, barrier, times)) for number in range(processes)
@@ -138,7 +135,7 @@ def create(place: Any, workers: int) -> None:
 def on_files(folder: Path, size: int, turns: int) -> list[Measure]:
     place = str(folder / "ads.evenhand")
     create(place, 2)
-    many = max(2, size // 50)
+    many = max(2, size // 10)
     cases = {
         "bare": lambda: rate(bare_file, place, 1, size, size),
         "bare two": lambda: rate(bare_file, place, 2, size, size),
@@ -163,53 +160,20 @@ def on_server(url: str, size: int, turns: int) -> list[Measure]:
     cases = {
         "one": lambda: rate(worker, url, 1, size // 2, size // 2),
         "eight": lambda: rate(worker, url, 8, size // 2, size // 2),
+        "bare": lambda: rate(bare_row, url, 1, size // 2, size // 2),
         "bare eight": lambda: rate(bare_row, url, 8, size // 2, size // 2),
     }
     found = interleaved(cases, turns)
     return [
         Measure("PostgreSQL: one worker", statistics.median(found["one"]), "conversations/s"),
         Measure("PostgreSQL: eight workers against one", quotient(found, "eight", "one"), "times", 4, True),
+        Measure("PostgreSQL: eight bare inserters against one", quotient(found, "bare eight", "bare"), "times"),
         Measure("PostgreSQL: eight against eight bare", quotient(found, "eight", "bare eight"), "times", 0.5, True),
     ]
 
 
 def quotient(found: dict[str, list[float]], above: str, below: str) -> float:
     return statistics.median(a / b for a, b in zip(found[above], found[below], strict=True))
-
-
-# ---------------------------------------------------------------------- what staleness costs
-
-
-def regret(workers: int, every: int, seed: int, rounds: int = 32_000) -> float:
-    """Return the regret of UCB1 over all workers, who exchange every so many own rounds."""
-    chance = np.random.default_rng(seed)
-    policies = [eh.learners.UCB1(arms=10, seed=seed + w) for w in range(workers)]
-    for policy in policies:
-        policy.begin_exchange()
-    number, total = count(1), 0.0
-    for t in range(1, rounds // workers + 1):
-        rewards = chance.random((workers, 10)) < MEANS
-        for policy, paid in zip(policies, rewards, strict=True):
-            decision = policy.ask()
-            policy.tell(decision, float(paid[decision.index]))
-            total += MEANS[0] - MEANS[decision.index]
-        if workers > 1 and t % every == 0:
-            n = next(number)
-            reports = {str(w): policy.report() | {"number": n} for w, policy in enumerate(policies)}
-            for w, policy in enumerate(policies):
-                policy.take_in({name: one for name, one in reports.items() if name != str(w)})
-    return total
-
-
-def staleness(seeds: int) -> list[Measure]:
-    alone = statistics.mean(regret(1, 1, seed) for seed in range(seeds))
-    measures = [Measure("regret of one worker, UCB1, 32,000 rounds", alone, "")]
-    limits = {(4, 10): 0.99, (4, 100): 1.03, (4, 1000): 1.03, (16, 10): 1.03, (16, 100): 1.18, (16, 1000): 1.44}
-    for (workers, every), known in limits.items():
-        mean = statistics.mean(regret(workers, every, seed) for seed in range(seeds))
-        what = f"regret of {workers} workers that exchange every {every} own rounds, against one"
-        measures.append(Measure(what, mean / alone, "times", 1.12 * known, False, f"known: {known}"))
-    return measures
 
 
 if __name__ == "__main__":
