@@ -5,9 +5,10 @@ from contextlib import suppress
 
 import psycopg
 import pytest
-from sqlalchemy import event
+from sqlalchemy import event, text
 
 import evenhand as eh
+from evenhand.errors import StoreError
 from evenhand.studies import SharedStudy, Store, Study
 from evenhand.studies.exclusion import excluding
 from evenhand.studies.server import execute, literals
@@ -155,3 +156,14 @@ def test_a_connection_that_lost_its_prepared_statements_gets_them_again(database
     assert sum(name.startswith("evenhand_") for name in named) == 3
     assert study.verify().ok
     study.close()
+
+
+@pytest.mark.parametrize("use", ["reading", "writing"])
+def test_a_connection_that_the_server_ends_is_said_and_replaced(database, use):
+    store = Store.at(database, create=True)
+    first = driver(store)
+    refused = pytest.raises(StoreError, match="the store did not do it: terminating connection")
+    with refused, getattr(store, use)() as connection:
+        connection.execute(text("SELECT pg_terminate_backend(pg_backend_pid())"))
+    assert driver(store) is not first
+    store.close()
