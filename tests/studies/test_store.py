@@ -223,6 +223,16 @@ def test_a_folder_or_file_that_may_not_be_written_or_read(nobody):
     study.close()
 
 
+def test_who_reads_in_a_folder_that_is_read_only_is_told_to_copy_the_store(nobody):
+    place = nobody / "ads.evenhand"
+    Study.create(place, policy()).close()
+    os.chmod(place, 0o444)
+    os.chmod(nobody, 0o555)
+    with As(), pytest.raises(StoreError, match="readonly database; to read it too, .*: copy all its files"):
+        Study.open(place)
+    os.chmod(nobody, 0o755)
+
+
 def test_a_full_disk_is_said_and_changes_nothing(tmp_path):
     store = Store.at(tmp_path / "ads.evenhand", create=True)
     study = Study.create(store, eh.learners.UCB1(arms=["a" * 2000, "b" * 2000]))

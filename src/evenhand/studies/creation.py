@@ -49,7 +49,7 @@ def name_of_new(name: str | None, store: Store | str | os.PathLike[str]) -> str:
     """
     chosen = _default(store) if name is None else name
     if not isinstance(chosen, str) or NAME.fullmatch(chosen) is None:
-        mend = "give it a name of your own: name=" if name is None else ""
+        mend = "give it a name of your own: name=, in the shell --name" if name is None else ""
         raise ArgumentError(wanted("name", "up to 100 letters, digits, - and _, a letter or digit first", chosen, mend))
     return chosen
 

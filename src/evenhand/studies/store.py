@@ -262,6 +262,8 @@ class Store:
             said = f"the store did not do it: {_first_line(error)}"
         elif isinstance(error, UnicodeDecodeError):  # from a message of SQLite about a damaged name
             said = "the database is damaged: it holds text that cannot be read"
+        if said is not None and "readonly database" in said:
+            said += "; to read it too, its folder must be writable: copy all its files to one that is"
         return None if said is None else StoreError(f"{self.url}: {said}")
 
     # ------------------------------------------------------------------ inside
