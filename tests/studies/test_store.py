@@ -228,7 +228,7 @@ def test_who_reads_in_a_folder_that_is_read_only_is_told_to_copy_the_store(nobod
     Study.create(place, policy()).close()
     os.chmod(place, 0o444)
     os.chmod(nobody, 0o555)
-    with As(), pytest.raises(StoreError, match="readonly database; to read it too, .*: copy all its files"):
+    with As(), pytest.raises(StoreError, match=r"readonly database; to read it too, .*: copy all its files"):
         Study.open(place)
     os.chmod(nobody, 0o755)
 
