@@ -28,7 +28,7 @@ def test_no_statement_is_built_to_open_ask_tell_and_exchange(place, workers):
         built.append(str(statement))
 
     several = workers > 1 and store.file is None
-    study = Study.open(store, "ads", worker="w1" if several else None)
+    study = Study.open(store, worker="w1" if several else None)
     if workers == 1 or several:
         assert study.tell(study.ask(key="first"), 1.0) == "told"
     if several:

@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, Engine, Table, create_engine, delete, event, insert, inspect, make_url, select, text
+from sqlalchemy import Connection, Engine, Table, create_engine, delete, event, insert, inspect, make_url, text
 from sqlalchemy.exc import ArgumentError as BadURL
 from sqlalchemy.exc import DBAPIError, DisconnectionError, IntegrityError, OperationalError
 from sqlalchemy.pool import StaticPool
@@ -25,7 +25,7 @@ from sqlalchemy.pool import StaticPool
 from evenhand.errors import ArgumentError, StoreError, wanted
 from evenhand.extras import optional
 from evenhand.studies.connections import BEGIN, USED, Connections, Use
-from evenhand.studies.schema import KEYS, METADATA, REVISION, REVISIONS, STUDIES, USABLE
+from evenhand.studies.schema import KEYS, METADATA, REVISION, REVISIONS, USABLE
 from evenhand.studies.statements import read
 from evenhand.studies.turns import wait_turn
 
@@ -132,9 +132,9 @@ class Store:
 
     def names(self) -> list[str]:
         """Return the names of the studies, oldest first."""
-        studies = select(STUDIES.c.name).where(~STUDIES.c.name.contains("/")).order_by(STUDIES.c.id)
+        studies = "SELECT name FROM studies WHERE replace(name, '/', '') = name ORDER BY id"  # not the logs of workers
         with self.reading() as connection:
-            return list(connection.scalars(studies))
+            return [name for (name,) in read(connection, studies)]
 
     @property
     def file(self) -> str | None:
