@@ -722,6 +722,18 @@ def test_a_study_in_memory_lives_with_its_store():
     assert [event.kind for event in first.events()] == ["ask"]
 
 
+def test_a_study_that_every_worker_has_left_says_so(file):
+    study, _ = created(file, workers=2)
+    for name in ("w1", "w2"):
+        study.leave(name)
+    with pytest.raises(ArgumentError, match=r"every worker of 'ads' has left; study\.join\(NAME\) adds a new one"):
+        study.ask()
+    with pytest.raises(FencedError, match="every worker of 'ads' has left; let a new one join"):
+        study.lease(15)
+    study.join("w3").ask()
+    assert study.verify().ok
+
+
 def test_arguments_of_other_types_are_refused_by_name(tmp_path):
     where = tmp_path / "ads.evenhand"
     study, _ = created(where, workers=np.int64(2))

@@ -203,6 +203,8 @@ class Exchanging(Base):
         """Return the log in which this process decides."""
         if self._own is None:
             there = ", ".join(one.name for one in self._membership.workers if one.returned is None)
+            if not there:
+                raise ArgumentError(f"every worker of {self.name!r} has left; study.join(NAME) adds a new one")
             first = there.partition(",")[0]
             mend = f"open the study with worker={first!r}, in the shell with --worker {first}"
             raise ArgumentError(wanted("worker", f"one that decides, among {there}", None, mend))

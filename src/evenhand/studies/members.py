@@ -380,6 +380,8 @@ class Members(Base):
                     own._log.read_claims()
                     self._own, self.worker = own, one.name
                     return one.name
+        if all(one.returned is not None for one in self._membership.workers):
+            raise FencedError(f"every worker of {self.name!r} has left; let a new one join")
         raise FencedError(
             f"every worker of {self.name!r} is held by a live process: start fewer processes, or let more workers join"
         )
