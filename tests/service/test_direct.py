@@ -65,7 +65,7 @@ def test_answers_metrics_and_log_are_those_of_the_application(serving, monkeypat
     monkeypatch.setattr(Endpoint, "__call__", lambda self, *given: called.append(self.template) or run(self, *given))
     found = conversation(direct)
     through = [template for template in called if template.startswith("/studies/{name}/")]
-    assert len(through) == 5, "two counts, a batch, a table, and a study that is not open"
+    assert len(through) == 6, "two counts, a batch, a table, a study that is not open, and a query"
     with monkeypatch.context() as patched:
         patched.setattr(Direct, "begin", lambda *_: False)
         assert conversation(whole) == found

@@ -7,16 +7,17 @@ stand here, on top of uvicorn's own protocol.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
 from ipaddress import IPv6Address, ip_network
 from itertools import chain
-from typing import Any
+from typing import Any, cast
 
-from uvicorn._types import ASGI3Application
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+from starlette.types import Scope
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from evenhand.service.direct import Direct
 from evenhand.service.errors import Refusal
@@ -25,6 +26,8 @@ from evenhand.service.middleware import header_lines
 
 __all__ = ["Connection", "ConnectionCounts"]
 
+ONE = re.compile(rb"/studies/[\w-]+/\w+")
+"""The paths of requests that `Direct` may answer."""
 PROGRESS = 2**16
 """Bytes of its response that a client must read in `Limits.answer_seconds`."""
 
@@ -42,6 +45,16 @@ class ConnectionCounts:
         self.by_address: Counter[str] = Counter()
 
 
+class Exchange:
+    """A request that `Direct` answers, and what becomes of it: what uvicorn asks of a cycle."""
+
+    message_event = asyncio.Event()
+
+    def __init__(self, keep_alive: bool) -> None:
+        self.keep_alive = keep_alive
+        self.disconnected = self.response_started = self.response_complete = False
+
+
 class Connection(HttpToolsProtocol):
     """One connection; the application's lifespan state holds the counts of all, as "connections"."""
 
@@ -57,7 +70,7 @@ class Connection(HttpToolsProtocol):
         self._timer: asyncio.TimerHandle | None = None
         self._reader: asyncio.TimerHandle | None = None
         self._error: Refusal | None = None
-        self._pending: tuple[RequestResponseCycle, ASGI3Application] | None = None
+        self._held: bytes | None = None
         self._idle_since: float | None = None
         self._address = _network(self.client[0] if self.client else "")
         self._counts.by_address[self._address] += 1
@@ -74,7 +87,7 @@ class Connection(HttpToolsProtocol):
         self._counts.by_address[self._address] -= 1
         if not self._counts.by_address[self._address]:
             del self._counts.by_address[self._address]
-        self._start_pending()
+        self._release()
         for timer in (self._timer, self._reader, self.timeout_keep_alive_task):
             if timer is not None:
                 timer.cancel()
@@ -86,8 +99,8 @@ class Connection(HttpToolsProtocol):
         """Receive a part of a request."""
         self._framing += len(data)
         super().data_received(data)
-        if self._pending is not None and not self._direct.awaits(self._pending[0].scope):  # type: ignore[arg-type]
-            self._start_pending()
+        if self._held is not None and not self._direct.awaits(cast(Scope, self.scope)):
+            self._release()
         if self._framing > self._limits.header_bytes:
             self._refuse(self._too_large())
         if self._framing and not self._seconds:
@@ -107,44 +120,59 @@ class Connection(HttpToolsProtocol):
             self._error = self._too_large()
             raise self._error
         self._in_body, self._seconds = True, self._limits.body_seconds
-        super().on_headers_complete()
+        if not self._hold():
+            super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
         """Receive a part of a body."""
         self._framing = 0
-        super().on_body(body)
+        if self._held is None:
+            super().on_body(body)
+        else:
+            self._held += body
 
     def on_message_complete(self) -> None:
         """Expect no more of this request."""
         self._framing, self._in_body, self._seconds = 0, False, 0.0
-        super().on_message_complete()
-        if self._pending is not None:
-            cycle = self._pending[0]
-            if self._direct.begin(self.scope, bytes(cycle.body), partial(self._respond, cycle)):  # type: ignore[arg-type]
-                self._pending = None
-        self._start_pending()
-
-    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
-        """Wait for the rest of a request that `Direct` may answer."""
-        if self._in_body and self._may_be_direct(cycle):
-            self._pending = (cycle, app)
+        if self._held is None:
+            super().on_message_complete()
+            return
+        respond = partial(self._respond, cast(Exchange, self.cycle))
+        if self._direct.begin(cast(Scope, self.scope), self._held, respond):
+            self._held = None
         else:
-            super()._start_asgi_task(cycle, app)
+            self._release()
+            super().on_message_complete()
 
-    def _may_be_direct(self, cycle: RequestResponseCycle) -> bool:
-        return (
-            cycle is self.cycle
-            and cycle.scope["method"] == "POST"
-            and not (cycle.waiting_for_100_continue or self.access_log or self.flow.write_paused)
-        )
+    def _hold(self) -> bool:
+        """Hold a request that `Direct` may answer once its body is there; return whether it is one."""
+        before = self.cycle
+        if (
+            self.parser.get_method() != b"POST"
+            or ONE.fullmatch(self.url) is None
+            or (before is not None and not before.response_complete)
+            or self.parser.should_upgrade()
+            or self.expect_100_continue
+            or self.access_log
+            or self.flow.write_paused
+        ):
+            return False
+        keep_alive = self.parser.get_http_version() != "1.0" and self.parser.should_keep_alive()
+        self.cycle, self._held = cast(Any, Exchange(keep_alive)), b""
+        self.scope["method"], self.scope["path"] = "POST", self.url.decode("ascii")
+        return True
 
-    def _start_pending(self) -> None:
-        """Leave a request that `Direct` does not answer to the application."""
-        if self._pending is not None:
-            super()._start_asgi_task(*self._pending)
-            self._pending = None
+    def _release(self) -> None:
+        """Leave the request that is held to the application."""
+        if self._held is not None:
+            exchange, body, self._held = self.cycle, self._held, None
+            self.cycle = None  # type: ignore[assignment]
+            super().on_headers_complete()
+            self.cycle.keep_alive, self.cycle.disconnected = exchange.keep_alive, exchange.disconnected
+            if body:
+                super().on_body(body)
 
-    def _respond(self, cycle: RequestResponseCycle, status: int, headers: bytes, body: bytes) -> None:
+    def _respond(self, cycle: Exchange, status: int, headers: bytes, body: bytes) -> None:
         """Write a response, its head and its body in one piece."""
         cycle.response_started = cycle.response_complete = True
         if not cycle.disconnected and not self.transport.is_closing():

@@ -15,7 +15,6 @@ from starlette.applications import Starlette
 from starlette.types import Scope
 
 from evenhand.service.errors import Refusal
-from evenhand.service.limits import header
 from evenhand.service.middleware import SECURITY, Headers, Middleware, header_lines, id_of
 from evenhand.service.responses import as_message
 from evenhand.service.routing import Endpoint, Router, check_reach
@@ -48,12 +47,13 @@ class Direct:
         self._largest = min(SMALL, app.state.max_body)
 
     def awaits(self, scope: Scope) -> bool:
-        """Return whether a small body that has not come yet may be waited for: the request is admitted as it is."""
-        endpoint, length = self._router.find(scope), dict(scope["headers"]).get(b"content-length", b"")
+        """Return whether a body that has not come yet may be waited for: it is small, and the key is good."""
+        endpoint, headers = self._router.find(scope), dict(scope["headers"])
+        length = headers.get(b"content-length", b"")
         if endpoint is None or endpoint.operation is None or not length.isdigit() or int(length[:20]) > self._largest:
             return False
         try:
-            self.state.admission.guard.check(header(scope, b"authorization"), endpoint.role)
+            self.state.admission.guard.check(headers.get(b"authorization"), endpoint.role)
         except Refusal:
             return False
         return True
