@@ -202,6 +202,7 @@ class Exchanging(Base):
     def _deciding(self) -> Study:
         """Return the log in which this process decides."""
         if self._own is None:
+            self._membership = self.membership()
             there = ", ".join(one.name for one in self._membership.workers if one.returned is None)
             if not there:
                 raise ArgumentError(f"every worker of {self.name!r} has left; study.join(NAME) adds a new one")
