@@ -22,7 +22,7 @@ help:
 	@echo "make fuzz                  the property tests with fifty times as many examples, new ones each time"
 	@echo "make durability            studies killed 200 times, 10,000 conversations by four processes"
 	@echo "make kill-workers          16 workers killed at random for ten minutes, on files and on PostgreSQL"
-	@echo "make simulate SEEDS=1000   workers, stores, messages and clocks under a seeded scheduler, with faults"
+	@echo "make simulate SEEDS=1000   workers and the service under a seeded scheduler: messages, clocks, disks, faults"
 	@echo "make coverage              line coverage, kernels as plain Python"
 	@echo "make clients               the TypeScript client's types, from the service's routes (needs node)"
 	@echo "make wheels                the wheel and the sdist, each tried in clean environments of Python 3.11 to 3.13"
@@ -76,6 +76,7 @@ kill-workers: .venv/ready
 
 simulate: .venv/ready
 	$(BIN)/python -m tests.studies.simulated --seeds $(SEEDS) --first $(FIRST)
+	$(BIN)/python -m tests.studies.simulated --service --seeds $(SEEDS) --first $(FIRST)
 
 coverage: .venv/ready
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest tests -m "not slow"

@@ -4,14 +4,16 @@ leases, messages that are lost, repeated and overtaken, clocks that jump, disks 
 Everything runs in one thread, and every choice comes from one seed, so that a seed that fails fails again to the
 letter. What was acknowledged is written down beside the program and judged by an arithmetic of its own.
 
-    python -m tests.studies.simulated --seeds 1000 [--first 0] [--jobs 2] [--record FILE]
+    python -m tests.studies.simulated --seeds 1000 [--first 0] [--jobs 2] [--record FILE] [--service]
 
-Most worlds are small, some are large. With a record, a run that was interrupted goes on where it stopped.
+Most worlds are small, some are large. With a record, a run that was interrupted goes on where it stopped. With
+`--service` the worlds are those of `tests.service.simulated`.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import random
 import sys
@@ -19,7 +21,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from multiprocessing import Pool
 from pathlib import Path
 from typing import NamedTuple
@@ -430,12 +432,13 @@ def run(seed: int, store: Store | None = None) -> list[str]:
 # ---------------------------------------------------------------------- many seeds
 
 
-def run_chunk(seeds: range) -> tuple[range, list[tuple[int, str]]]:
-    """Run seeds; return those that broke, and how."""
+def run_chunk(seeds: range, service: bool = False) -> tuple[range, list[tuple[int, str]]]:
+    """Run seeds, of the service or of studies; return those that broke, and how."""
+    run_seed = importlib.import_module("tests.service.simulated").run if service else run
     broken = []
     for seed in seeds:
         try:
-            run(seed)
+            run_seed(seed)
         except Exception as error:
             broken.append((seed, f"{type(error).__name__}: {error}"))
     return seeds, broken
@@ -461,15 +464,16 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--record", type=Path, help="a file of the seeds that were run; they are not run again")
+    parser.add_argument("--service", action="store_true", help="simulate the service, with instances and clients")
     given = parser.parse_args()
+    again = "python -m tests.studies.simulated" + " --service" * given.service
     left = list(chunks(given.first, given.seeds, given.record))
     started, ran, failed = time.monotonic(), 0, 0
     with Pool(given.jobs) as pool, suppress(KeyboardInterrupt):
-        for chunk, broken in pool.imap_unordered(run_chunk, left):
+        for chunk, broken in pool.imap_unordered(partial(run_chunk, service=given.service), left):
             ran, failed = ran + len(chunk), failed + len(broken)
             for seed, how in broken:
-                again = f"python -m tests.studies.simulated --seeds 1 --first {seed}"
-                sys.stdout.write(f"{how}\nseed {seed} broke; again: {again}\n")
+                sys.stdout.write(f"{how}\nseed {seed} broke; again: {again} --seeds 1 --first {seed}\n")
             if given.record is not None:
                 with given.record.open("a") as record:
                     record.write(f"{shown(chunk)} {' '.join(str(seed) for seed, _ in broken) or 'sound'}\n")

@@ -3,6 +3,7 @@
 import os
 from contextlib import contextmanager, suppress
 from fractions import Fraction
+from types import SimpleNamespace
 from unittest.mock import patch
 
 import pytest
@@ -15,7 +16,7 @@ from evenhand.policy import KernelPolicy
 from evenhand.promises import workers as theory
 from evenhand.quotas import under_quota
 from evenhand.quotas.under_quota import UnderQuota
-from evenhand.studies import Store, exchanging, members, membership, merged, shared_study, worker_logs
+from evenhand.studies import Store, exchanging, members, membership, merged, shared_creation, shared_study, worker_logs
 from evenhand.studies.membership import Membership, Region
 from evenhand.studies.schema import STUDIES, WORKERS
 from evenhand.studies.shared_study import SharedStudy
@@ -282,6 +283,29 @@ def workers_of_a_region_are_taken_for_others():
     return patch.object(exchanging, "reports_of", reports)
 
 
+def a_home_goes_on_with_what_it_gave_to_a_region():
+    honest = Membership.pool
+
+    def pool(self, promise):
+        kept, self.regions = self.regions, {}
+        try:
+            return honest(self, promise)
+        finally:
+            self.regions = kept
+
+    return patch.object(Membership, "pool", pool)
+
+
+def a_region_takes_its_endowment_twice():
+    honest = Region.read
+
+    def read(given, grant):
+        found = honest(given, grant)
+        return found._replace(endowment=found.endowment and tuple(2 * e for e in found.endowment))
+
+    return patch.object(shared_creation, "Region", SimpleNamespace(read=read))
+
+
 PLANTED = [
     whole_tolerance_to_each,
     endowment_given_twice,
@@ -310,6 +334,8 @@ PLANTED = [
     a_fence_that_is_looked_at_once,
     a_region_numbers_its_workers_anew,
     workers_of_a_region_are_taken_for_others,
+    a_home_goes_on_with_what_it_gave_to_a_region,
+    a_region_takes_its_endowment_twice,
 ]
 
 
