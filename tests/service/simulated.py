@@ -79,7 +79,8 @@ class Instance(Host):
 
     async def _serve(self) -> None:
         """Serve as uvicorn does."""
-        async with self.app.router.lifespan_context(self.app):
+        async with self.app.router.lifespan_context(self.app) as state:
+            self.direct = state["direct"]
             self.serving = True
             patience, cancelling = await self._stopping
             await self._finish(patience)

@@ -76,5 +76,5 @@ class Loop(asyncio.BaseEventLoop):
         """The scheduler sees by itself that something is ready."""
 
     def _noticed(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        if "handle" in context and not self._threads.current.killed:
+        if not {"task", "future"} & set(context) and not self._threads.current.killed:
             self._threads.failures.append(f"{context['message']}: {context.get('exception')!r}")

@@ -1,8 +1,8 @@
 """Threads of simulated processes: one runs at a time, and who goes on where one waits is drawn from a seed.
 
-Each is a thread of its own that runs only while it holds the baton. It hands the baton on where it waits: for a lock, a
-condition, an event, or the time, which is simulated too and passes where nobody can go on, and at times where somebody
-could. `Threading` has the names of the module `threading` that the program uses.
+Each is a thread of its own that runs only while it holds the baton. It hands the baton on where it waits: for a lock,
+an event, or the time, which is simulated too and passes where nobody can go on, and at times where somebody could.
+`Threading` has the names of the module `threading` that the program uses.
 """
 
 from __future__ import annotations
@@ -214,28 +214,6 @@ class Lock:
         self.release()
 
 
-class Condition(Lock):
-    """A condition with a lock of its own."""
-
-    def __init__(self, scheduler: Scheduler) -> None:
-        super().__init__(scheduler)
-        self._waiting: list[list[bool]] = []
-
-    def wait(self, timeout: float | None = None) -> bool:
-        noticed = [False]
-        self._waiting.append(noticed)
-        me, self.owner = self.owner, None
-        self._scheduler.wait(lambda: noticed[0] and self.owner is None, timeout)
-        self._scheduler.wait(lambda: self.owner is None)
-        self.owner, self._depth = me, 1
-        return noticed[0]
-
-    def notify(self, count: int = 1) -> None:
-        for noticed in self._waiting[:count]:
-            noticed[0] = True
-        del self._waiting[:count]
-
-
 class Event:
     """An event."""
 
@@ -247,6 +225,9 @@ class Event:
 
     def set(self) -> None:
         self._set = True
+
+    def clear(self) -> None:
+        self._set = False
 
     def wait(self, timeout: float | None = None) -> bool:
         return self._scheduler.wait(self.is_set, timeout)
@@ -283,9 +264,6 @@ class Threading:
 
     def RLock(self) -> Lock:
         return Lock(self._scheduler, reentrant=True)
-
-    def Condition(self) -> Condition:
-        return Condition(self._scheduler)
 
     def Event(self) -> Event:
         return Event(self._scheduler)

@@ -155,7 +155,7 @@ class ServiceWorld(World):
         """Put stores into this world, whose locks are those of its threads."""
         home = super().begin_with(saved)
         for store in self._used:
-            store._turn = Lock(self.scheduler, reentrant=True, patience=PATIENCE)
+            store._connections.turn = store._turn = Lock(self.scheduler, reentrant=True, patience=PATIENCE)
             store.named_turn = Lock(self.scheduler, patience=PATIENCE)  # type: ignore[assignment]
         return home
 
@@ -164,7 +164,8 @@ class ServiceWorld(World):
         self.faults = False
         self.scheduler.end()
         for store in self._used:
-            store._turn, store.named_turn = threading.RLock(), threading.Lock()
+            store._connections.turn = store._turn = threading.RLock()
+            store.named_turn = threading.Lock()
         super().end()
 
     def _host(self) -> Host:

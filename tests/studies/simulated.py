@@ -128,8 +128,9 @@ class Simulation:
         self.size = self.chance.choices(SIZES, [size.weight for size in SIZES])[0]
         self.setting, self.learner = self.chance.randrange(len(SETTINGS)), self.chance.randrange(len(LEARNERS))
         self.shares, tolerance = SETTINGS[self.setting]
-        self.regional = random.Random(f"regions {seed}").random() < REGIONAL
-        self.tolerance = tolerance + self.size.more + 6 * self.regional
+        regions = random.Random(f"regions {seed}")
+        self.regional = regions.random() < REGIONAL
+        self.tolerance = tolerance + self.size.more + regions.choice([3, 6]) * self.regional
         self.workers = self.chance.choice(self.size.workers)
         self.world = World(self.chance, self.log, files=self.chance.random() < 0.3)
         self.store = store

@@ -649,6 +649,27 @@ def test_a_worker_goes_on_while_the_log_of_another_cannot_be_reached(tmp_path):
         assert first.tell(first.ask(), 1.0) == "told"
 
 
+def test_who_counts_a_log_is_not_disturbed_by_another_that_counts_it_or_fails_halfway(file, monkeypatch):
+    study, where = created(file)
+    (first,) = opened(where, "w1")
+    first.ask(count=2)
+    before = study.balance(1)
+    first.ask(count=3)
+    log = study._every_log()[1]
+    honest, beside = log.entries, []
+
+    def entries(after=0):
+        yield next(honest(after))
+        monkeypatch.undo()
+        beside.append(study.balance(1).rounds)
+        raise StoreError("disk I/O error")
+
+    monkeypatch.setattr(log, "entries", entries)
+    with pytest.raises(StoreError):
+        study.balance(1)
+    assert (beside, study.balance(1).rounds, before.rounds) == ([5], 5, 2)
+
+
 def test_a_log_that_was_begun_and_never_joined_is_begun_anew(tmp_path, monkeypatch):
     where = tmp_path / "ads.evenhand"
     study, _ = created(where)

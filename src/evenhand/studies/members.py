@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from copy import deepcopy
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -261,7 +262,7 @@ class Members(Base):
         log = self._logs[number] if number in self._logs else self._every_log()[number]
         promise = self.promise
         shares = (Fraction(0),) * len(self._template.arms or ()) if promise is None else promise.shares
-        after, balance = self._balances.get(number, (0, Balance(shares)))
+        after, balance = deepcopy(self._balances.get(number, (0, Balance(shares))))  # others may read it at this moment
         labels = list(self._template.arms or ())
         for entry in log.entries(after):
             if entry.kind == "ask":
