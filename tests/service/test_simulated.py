@@ -22,7 +22,7 @@ from evenhand.studies.shared_study import SharedStudy
 from evenhand.studies.transaction import Transaction
 from tests.service.simulated import run
 
-SEEDS = int(os.environ.get("EVENHAND_SEEDS", "6"))
+SEEDS = int(os.environ.get("EVENHAND_SEEDS", "8"))
 MOST = 10_000
 """The most seeds within which a planted bug must be found."""
 FOUND = {
