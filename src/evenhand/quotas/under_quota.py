@@ -385,11 +385,11 @@ class UnderQuota(Base):
 
     def parameters(self) -> Any:
         """Return the rule's parameters and the learner's."""
-        return self.quota_parameters(self._started()._params if self.compiled else NoLearner(np.zeros(0)))
+        return self.quota_parameters(self.learner._params if self.compiled else NoLearner(np.zeros(0)))
 
     def memory(self) -> Any:
         """Return the rule's state before the first round and the learner's."""
-        return self.quota_memory(self._started()._state if self.compiled else NoLearner(np.zeros(0)))
+        return self.quota_memory(self.learner._state if self.compiled else NoLearner(np.zeros(0)))
 
     @locked
     def snapshot(self) -> dict[str, Any]:
@@ -422,11 +422,11 @@ class UnderQuota(Base):
         self.kernels = self._bound(self.learner.kernels)
         self.forget_machine_code()
 
-    def _started(self) -> KernelPolicy:
-        learner: KernelPolicy = self.learner.fresh(arms=self.promise.arms, seed=child(self.seed, 1))
-        learner.begin(self.dimension or 0)
-        self.learner = learner
-        return learner
+    def _begin(self) -> None:
+        if self.compiled:
+            self.learner = self.learner.fresh(arms=self.promise.arms, seed=child(self.seed, 1))
+            self.learner.begin(self.dimension or 0)
+        super()._begin()
 
     def _choose(self, shown: Floats) -> tuple[int, int, float]:
         if self.compiled:
