@@ -40,6 +40,15 @@ def test_no_statement_is_built_to_open_ask_tell_and_exchange(place, workers):
     assert built == ["SELECT 1"]
 
 
+def test_no_statement_is_built_to_tell_where_tickets_expire(place):
+    store = created(place, expire_after="7d")
+    study, built = Study.open(store), []
+    study.tell(study.ask(), 1.0)
+    event.listen(store._engine, "before_execute", lambda *given: built.append(str(given[1])))
+    assert study.tell(study.ask(), 0.0) == "told"
+    assert built == []
+
+
 def test_a_worker_is_opened_without_restoring_a_policy(monkeypatch):
     store = created(":memory:", workers=2)
     read = snapshots.State.read

@@ -32,6 +32,11 @@ CLOSED = {"tell": "told", "forget": "forgotten", "expire": "expired"}
 
 ALL = select(*(EVENTS.c[name] for name in Entry._fields))
 FOUND = f"SELECT {', '.join(Entry._fields)} FROM events WHERE study = ? AND "
+CLOSINGS = (
+    "(SELECT count(*) FROM events AS closing WHERE closing.study = events.study AND closing.ticket = events.ticket "
+    f"AND closing.kind IN ({', '.join(map(repr, CLOSED))}))"
+)
+"""How many entries closed an entry's ticket; see `Log._closed` why it counts."""
 APPEND = f"INSERT INTO events (study, {', '.join(Entry._fields)}) VALUES "
 LAST = "SELECT sequence, digest FROM events WHERE study = {0} ORDER BY sequence DESC LIMIT 1"
 CLAIMED = (
@@ -248,8 +253,9 @@ class Log:
         """Return the asks of those of these tickets that are open and were handed out at `before` or earlier."""
         found: list[Entry] = []
         for start in range(0, len(tickets), PAGE):
-            mine = EVENTS.c.ticket.in_(tickets[start : start + PAGE]), EVENTS.c.kind == "ask", EVENTS.c.at <= before
-            found += self._entries(connection, ALL.where(*mine, ~self._closed(None)))
+            some = tickets[start : start + PAGE]
+            late = f"ticket IN ({marks(some)}) AND kind = 'ask' AND at <= ? AND {CLOSINGS} = 0"
+            found += opened(connection, self._stored(connection, late, *some, before))
         return found
 
     def last_tickets(self, connection: Connection, most: int = 1) -> list[int]:
