@@ -743,6 +743,25 @@ def test_a_study_in_memory_lives_with_its_store():
     assert [event.kind for event in first.events()] == ["ask"]
 
 
+def test_a_snapshot_by_a_process_that_reads_is_of_every_log(tmp_path):
+    where = tmp_path / "ads.evenhand"
+    created(where)[0].close()
+    first, second = opened(where, "w1", "w2")
+    converse([first, second], 20)
+    Study.open(where, "ads").snapshot()
+    for name, worker in (("w1", first), ("w2", second)):
+        with Store.at(f"{where}.ads.{name}").reading() as connection:
+            assert connection.scalar(text("SELECT max(sequence) FROM snapshots")) == worker._own.sequence > 0
+
+
+def test_notes_of_a_verification_leave_out_logs_that_were_empty(tmp_path):
+    study, where = created(tmp_path / "ads.evenhand", workers=2)
+    (first,) = opened(where, "w1")
+    converse([first], 3)
+    notes = study.verify(since=study.verify()).notes
+    assert sorted(note.split(":")[0] for note in notes) == ["members", "w1"]
+
+
 def test_a_study_that_every_worker_has_left_says_so(file):
     study, _ = created(file, workers=2)
     for name in ("w1", "w2"):

@@ -31,7 +31,7 @@ def reproduce(
         bool, typer.Option("--finished-only", help="Report the finished trials of a picture experiment; run nothing.")
     ] = False,
     out: Annotated[Path, typer.Option(help="Folder for data, pictures and reports.")] = Path("out"),
-    jobs: Annotated[int, typer.Option(help="The number of workers; -1 for all cores.")] = -1,
+    jobs: Annotated[int, typer.Option(help="The number of processes; -1 for all cores.")] = -1,
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit with code 1 if a conclusive claim is not reproduced.")
     ] = False,

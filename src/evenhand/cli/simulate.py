@@ -62,7 +62,7 @@ def simulate(
     rounds: Annotated[int, typer.Option(help="The number of rounds in each replication.")] = 10_000,
     replications: Annotated[int, typer.Option(help="The number of independent replications.")] = 20,
     seed: Annotated[int | None, typer.Option(help="The seed; by default drawn and shown.")] = None,
-    jobs: Annotated[int, typer.Option(help="The number of workers; -1 for all cores.")] = -1,
+    jobs: Annotated[int, typer.Option(help="The number of processes; -1 for all cores.")] = -1,
     out: Annotated[Path | None, typer.Option(help="Folder for history.nc, summary.csv, arms.csv and pictures.")] = None,
     json: JSON = False,
 ) -> None:

@@ -427,7 +427,7 @@ class SharedStudy(Exchanging, Members, Study):
         return [segment for number in sorted(logs) for segment in logs[number].segments]
 
     def snapshot(self) -> None:
-        for log in self._logs.values() if self._own is None else [self._own]:
+        for log in self._every_log().values() if self._own is None else [self._own]:
             log.snapshot()
 
     def rest(self) -> None:

@@ -257,7 +257,8 @@ class _Verifier:
             self._policy, self.count = from_bytes(mark.state, "since"), mark.resume(begun.policy)
             if mark.sequence and log.digest(connection, mark.sequence) != mark.digest:
                 raise ReplayError(f"entry {mark.sequence} is not the one that the earlier verification ended with")
-            notes.append(f"entries 1 to {mark.sequence} were not read: an earlier verification found them sound")
+            if mark.sequence:
+                notes.append(f"entries 1 to {mark.sequence} were not read: an earlier verification found them sound")
         self._kept: dict[int, list[Snapshot]] = defaultdict(list)
         for one in snapshots(connection, log, "AND sequence >= ?", self.count.sequence):
             self._kept[one.sequence].append(one)
