@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.studies.log import as_event
+from evenhand.studies.membership import Membership
 from evenhand.studies.shared_study import SharedStudy
 
 __all__ = ["Broken", "judge"]
@@ -27,6 +28,7 @@ def judge(run: Any, study: SharedStudy, *, whole: bool) -> None:
     _acknowledged(run, [event for log in events.values() for event in log])
     played = {name: [event.decision["arm"] for event in asks] for name, asks in arms.items()}
     _orders(run, played)
+    _payments(run, study)
     _streams(arms)
     _totals(logs, events)
     _canonical(study, {name: len(asks) for name, asks in arms.items()})
@@ -85,6 +87,33 @@ def _orders(run: Any, played: dict[str, list[str]]) -> None:
             for one, share in shares.items():
                 if counts[one] < (share * t).__floor__() - run.tolerance:
                     raise Broken(f"arm {one} is short at round {t} of a merge order")
+
+
+def _payments(run: Any, study: SharedStudy) -> None:
+    """No store gives more of the tolerance to workers and regions than it has, what came back counted."""
+    shares = {arm: Fraction(share) for arm, share in run.shares.items()}
+    home = _members(study)
+    for region, part in {"": study, **study._regions}.items():
+        found = home if not region else _members(part)
+        for i, arm in enumerate(study._template.arms or ()):
+            share = shares[arm]
+            left = run.tolerance + 1 - Fraction(1, share.denominator)
+            if home.rounds:
+                left += home.pulls[i] - share * home.rounds
+            if region:
+                left = (home.regions[region].endowment or ())[i]
+            for one in found.workers:
+                left -= (one.endowment or ())[i]
+                left += one.returned[i] if one.returned else 0
+            for other in found.regions.values():
+                left -= (other.endowment or ())[i]
+            if left < 0:
+                raise Broken(f"{region or 'home'} gave away {-left} pulls of arm {arm} that it did not have")
+
+
+def _members(study: SharedStudy) -> Membership:
+    with study.store.reading() as connection:
+        return Membership(study._log.rows(connection))
 
 
 def _streams(asks: dict[str, list[Any]]) -> None:

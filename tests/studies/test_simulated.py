@@ -40,6 +40,7 @@ FOUND = {
     "workers_of_a_region_are_taken_for_others": 104,
     "endowment_given_twice": 124,
     "a_log_that_cannot_be_read_has_no_key": 455,
+    "a_home_goes_on_with_what_it_gave_to_a_region": 595,
     "a_log_is_closed_after_it_was_counted": 988,
 }
 """Seeds that found a bug before (2026-11-22): the search begins there, so that it is short until the worlds change."""
