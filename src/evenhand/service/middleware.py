@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import re
 import secrets
 import time
@@ -50,6 +51,8 @@ class Middleware:
 
     def __init__(self, inside: ASGIApp, admission: Admission, metrics: Metrics, log: Any) -> None:
         self._inside, self._admission, self._metrics, self._log = inside, admission, metrics, log
+        enabled = getattr(log, "is_enabled_for", lambda _: log is not None)
+        self._notes_requests = enabled(logging.INFO)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -80,7 +83,7 @@ class Middleware:
         method = scope["method"]
         known = method if method in ("GET", "HEAD", "POST", "DELETE") else "other"
         self._metrics.count_request(known, route, status, seconds)
-        if self._log is not None:
+        if self._notes_requests:
             self._log.info(
                 "request",
                 id=id.decode(),

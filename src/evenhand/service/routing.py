@@ -135,7 +135,8 @@ class Endpoint:
 
     def _body(self, scope: Scope, content: bytes) -> BaseModel:
         """Return a body in JSON, or in Arrow where the route reads it, as the model that fits."""
-        kind = (header(scope, b"content-type") or b"").decode("latin-1").partition(";")[0].strip().lower()
+        given = header(scope, b"content-type") or b""
+        kind = JSON if given == JSON.encode() else given.decode("latin-1").partition(";")[0].strip().lower()
         models = self.models["body"]
         if self.arrow is not None and kind == arrow.MEDIA_TYPE:
             most = scope["app"].state.max_batch
