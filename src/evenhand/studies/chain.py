@@ -31,8 +31,8 @@ class Entry(NamedTuple):
     digest: str
 
 
-def digest_of(before: str, entry: Entry) -> str:
-    """Return the digest of an entry that follows the one with the digest `before`.
+def digest_of(before: str, entry: tuple[Any, ...]) -> str:
+    """Return the digest of an entry, or of its fields, that follows the one with the digest `before`.
 
     >>> entry = Entry(1, "tell", 1, 0, "{}", None, "0", None, None, None, "")
     >>> digest_of("", entry)[:8] == digest_of("", entry._replace(actor="me"))[:8]

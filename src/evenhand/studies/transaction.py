@@ -41,7 +41,9 @@ class Transaction:
     """The operations of one transaction, on a replay that is up to date while other writers wait."""
 
     def __init__(self, connection: Connection, log: Log, replay: Replay, number_of: Callable[[Any], int]) -> None:
-        self._connection, self._log, self._replay, self._number_of = connection, log, replay, number_of
+        self._connection, self._log, self._replay, self._read_number = connection, log, replay, number_of
+        self._numbers: dict[str, int] = {}
+        """The numbers of signed tickets that were read."""
         self._entries: list[Entry] = []
         self._subjects = Subjects(connection, log.study)
         self._named: dict[str, tuple[dict[str, Any], Any]] = {}
@@ -130,6 +132,14 @@ class Transaction:
         apply(self._replay.policy, "expire", ask.ticket, {})
         self._enter("expire", ask.ticket, to_text({"after": after / 1e6}), started, random_state=drawn_from)
 
+    def _number_of(self, ticket: Any) -> int:
+        """Return the number of a ticket; the signature of a text is checked once."""
+        if not isinstance(ticket, str):
+            return self._read_number(ticket)
+        if ticket not in self._numbers:
+            self._numbers[ticket] = self._read_number(ticket)
+        return self._numbers[ticket]
+
     def _done(self, operation: Operation) -> Any:
         kind, ticket, given, key, actor, _, subject = operation
         replay = self._replay
@@ -205,9 +215,9 @@ class Transaction:
     ) -> None:
         """Add an entry to the log for an operation that the policy has just applied."""
         replay = self._replay
-        fields = ticket, now(), given, decision, replay.version, random_state, key, actor
-        entry = Entry(replay.sequence + 1, kind, *fields, digest="")
-        entry = entry._replace(digest=digest_of(replay.digest, entry))
+        about = ticket, now(), given, decision, replay.version, random_state, key, actor
+        fields = replay.sequence + 1, kind, *about
+        entry = Entry(*fields, digest_of(replay.digest, (*fields, "")))
         replay.advance_to(entry, started)
         self._entries.append(entry)
 
