@@ -3,8 +3,9 @@
 python -m benchmarks.bench_workers [--out DIR] [--quick]
 
 A conversation is one ask and one tell, each on disk before it returns; a bare one is two committed inserts of rows of
-the same size. Each worker is a process: on SQLite with a file of its own, on PostgreSQL with rows of its own on one
-server. The processes begin together, and their conversations are divided by the time until the last has ended.
+the same size. Each worker is a process whose policy is compiled, as in a service or after some thousand rounds: on
+SQLite with a file of its own, on PostgreSQL with rows of its own on one server. The processes begin together, and their
+conversations are divided by the time until the last has ended.
 """
 
 from __future__ import annotations
@@ -77,6 +78,7 @@ def bare_row(place: str, number: int, size: int) -> Any:
 
 def worker(place: str, number: int, size: int) -> Any:
     study = Study.open(place, "ads", worker=f"w{number + 1}")
+    study.compile()
     for _ in range(30):
         study.tell(study.ask(), 0.5)
 
@@ -89,6 +91,7 @@ def worker(place: str, number: int, size: int) -> Any:
 
 def batches(place: str, number: int, size: int) -> Any:
     study = Study.open(place, "ads", worker=f"w{number + 1}")
+    study.compile()
     study.tell(study.ask(), 0.5)
 
     def work() -> None:

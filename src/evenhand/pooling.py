@@ -19,6 +19,8 @@ from evenhand.kernels.arrays import Ints
 __all__ = ["Pool", "checked_report"]
 
 LARGEST = 2**53
+EXACT = 2**52
+"""Whole numbers below this have the same sum in any order."""
 
 
 class Pool:
@@ -31,23 +33,31 @@ class Pool:
 
     Attributes
     ----------
-    peers : by name, the last report of each: `number`, `rounds`, `waiting` (n_arms,) and `statistics`.
+    rounds : how many rounds the peers have decided.
     """
 
     def __init__(self, fields: tuple[str, ...], derive: Callable[[Any], None]) -> None:
         self.fields, self.derive = fields, derive
-        self.peers: dict[str, dict[str, Any]] = {}
+        self.peers = {}
         self._own: dict[str, Any] = {}
         """Copies of the fields with what was learned here alone; {} as long as that is all."""
 
     @property
-    def rounds(self) -> int:
-        """How many rounds the peers have decided."""
-        return sum(peer["rounds"] for peer in self.peers.values())
+    def peers(self) -> dict[str, dict[str, Any]]:
+        """By name, the last report of each peer: `number`, `rounds`, `waiting` (n_arms,) and `statistics`."""
+        return self._peers
+
+    @peers.setter
+    def peers(self, peers: dict[str, dict[str, Any]]) -> None:
+        self._peers = peers
+        self.rounds: int = sum(peer["rounds"] for peer in peers.values())
+        self._waiting = np.sum([peer["waiting"] for peer in peers.values()], axis=0) if peers else None
+        self._sums: dict[str, Any] = {}
+        """The sums of the peers' fields, None where those depend on their order."""
 
     def waiting(self, own: Ints) -> Ints:
         """Return the open tickets of each arm, the peers' among them."""
-        return own if not self.peers else own + np.sum([peer["waiting"] for peer in self.peers.values()], axis=0)
+        return own if self._waiting is None else own + self._waiting
 
     def learn(self, state: Any, update: Callable[[Any], None], arrays: tuple[Any, ...]) -> None:
         """Have `update(arrays)` change the worker's own statistics, and add the peers' to them again."""
@@ -100,8 +110,13 @@ class Pool:
         for name, mine in self._own.items():
             total = getattr(state, name)
             total[...] = mine
-            for peer in self.peers.values():
-                total += peer["statistics"][name]
+            if name not in self._sums:
+                self._sums[name] = _sum([peer["statistics"][name] for peer in self.peers.values()])
+            if self._sums[name] is not None and _are_whole(mine):
+                total += self._sums[name]
+            else:
+                for peer in self.peers.values():
+                    total += peer["statistics"][name]
         self.derive(state)
 
     def snapshot(self) -> dict[str, Any]:
@@ -131,6 +146,17 @@ def checked_report(name: str, report: Any, arms: int) -> dict[str, Any]:
     except (LookupError, TypeError, ValueError) as error:
         raise ArgumentError(wanted("peers", what, report)) from error
     return {"number": number, "rounds": rounds, "waiting": waiting.astype(np.int64), "statistics": statistics}
+
+
+def _sum(arrays: list[Any]) -> Any:
+    """Return the sum of arrays, None where it might be another in another order."""
+    total = np.sum(arrays, axis=0)
+    return total if arrays and _are_whole(total) and all(map(_are_whole, arrays)) else None
+
+
+def _are_whole(numbers: Any) -> bool:
+    """Return whether all are whole numbers that floats add exactly."""
+    return bool(((np.abs(numbers) < EXACT) & (np.trunc(numbers) == numbers)).all())
 
 
 def _numbers(worker: str, field: str, given: Any, like: Any) -> Any:

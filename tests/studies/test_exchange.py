@@ -145,6 +145,37 @@ def test_the_index_has_the_rounds_of_all_workers():
     assert one.ask().index == int(np.argmax(index))
 
 
+@pytest.mark.parametrize("fraction", [0.0, 0.1])
+def test_the_total_is_the_sum_in_the_order_of_the_names_to_the_last_bit(fraction):
+    chance, arms = random.Random(9), ["a", "b", "c"]
+    one = eh.learners.UCB1(arms=arms, seed=1)
+    one.begin_exchange()
+    sums = {f"w{n}": [chance.randrange(9) + fraction * chance.random() for _ in arms] for n in range(30)}
+    report = {"number": 1, "rounds": 60, "waiting": [0, 1, 0]}
+    one.take_in({name: report | {"statistics": {"pulls": [20] * 3, "sums": sums[name]}} for name in sums})
+    own = [0.0] * 3
+    for _ in range(40):
+        decision = one.ask()
+        reward = chance.randrange(2) + fraction * chance.random() / 10
+        one.tell(decision, min(reward, 1.0))
+        own[decision.index] += min(reward, 1.0)
+        expected = list(own)
+        for name in sorted(sums):
+            expected = [total + more for total, more in zip(expected, sums[name], strict=True)]
+        assert one._learned.sums.tolist() == expected
+
+
+def test_a_round_looks_at_no_peer_however_many_there_are():
+    one = eh.quotas.DeadlineLearn(eh.learners.UCB1(), {"a": "1/2", "b": 0}, seed=1)
+    one.begin_exchange()
+    report = {"number": 1, "rounds": 6, "waiting": [0, 1], "statistics": {"pulls": [3, 3], "sums": [1.0, 2.0]}}
+    one.take_in({f"w{n}": report for n in range(100)})
+    one.pool._peers = None
+    converse(one, random.Random(3), 50)
+    assert (one.round, one.pool.rounds) == (50, 600)
+    assert one._learned.pulls.sum() == 650
+
+
 def test_an_arm_that_another_worker_is_trying_is_not_tried_again():
     made = workers(lambda seed: eh.learners.UCB1(arms=["a", "b", "c"], seed=seed), 2)
     assert made["w0"].ask().arm == "a"
