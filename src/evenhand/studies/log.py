@@ -112,19 +112,21 @@ class Log:
     def writing(self) -> Iterator[tuple[Connection, int]]:
         """Give a transaction that keeps out every other writer of this study, and the last entry's position."""
         with self._store.writing(begin=self._store.serial) as connection:
-            last, _, *claim = self._begin(driver_of(connection)) or (0, "")
-            if claim:
-                number, holder, left = claim
-                self.claim = None if number is None else int(number), holder, None if left is None else int(left)
-            yield connection, int(last or 0)
+            yield connection, self.begin(connection)
 
-    def _begin(self, driver: Any) -> Sequence[Any]:
-        """Read what a transaction that writes looks at first; on a server, begin and lock the log before."""
+    def begin(self, connection: Connection) -> int:
+        """Begin a transaction that writes, if the store has not begun it; return the last entry's position."""
+        driver = driver_of(connection)
         if self._store.serial:
-            found: Sequence[Any] | None = driver.execute(self._first).fetchone()
-            return found or ()
-        call, number = self._on_server.call, str(self.study)
-        return self._on_server.begin(driver, f"{call('lock', number)}; {call('first', number)}")
+            found = driver.execute(self._first).fetchone()
+        else:
+            call, number = self._on_server.call, str(self.study)
+            found = self._on_server.begin(driver, f"{call('lock', number)}; {call('first', number)}")
+        last, _, *claim = found or (0, "")
+        if claim:
+            number, holder, left = claim
+            self.claim = None if number is None else int(number), holder, None if left is None else int(left)
+        return int(last or 0)
 
     def last(self, connection: Connection) -> tuple[int, str]:
         """Return the last entry's position and digest, (0, "") for an empty log."""

@@ -777,8 +777,8 @@ class Study:
         """Provide a transaction that excludes other writers, and the last entry's position; if it fails, drop the
         replay, which may be ahead of the log."""
         try:
-            with self._log.writing() as written:
-                yield written
+            with self.store.writing(begin=self.store.serial) as connection:
+                yield connection, self._log.begin(connection)
         except BaseException:
             self._replay = None
             raise
