@@ -58,6 +58,8 @@ ON_SERVER, OF_WORKER = (
     for first in (LAST, CLAIMED)
 )
 """The statements of a transaction on a server, in a log of its own and in that of a worker."""
+CLOSING = EVENTS.alias()
+"""Entries that may have closed a ticket."""
 PAGE = 1_000
 """Entries that are read at a time."""
 LARGEST = 2**63 - 1
@@ -244,11 +246,10 @@ class Log:
         It counts, so that a server looks each ticket up by the index: EXISTS becomes a join, for which a server without
         statistics reads the whole log once for each ticket.
         """
-        closing = EVENTS.alias()
-        mine = closing.c.study == EVENTS.c.study, closing.c.ticket == EVENTS.c.ticket, closing.c.kind.in_(CLOSED)
-        closed = select(func.count()).select_from(closing).where(*mine)
+        mine = CLOSING.c.study == EVENTS.c.study, CLOSING.c.ticket == EVENTS.c.ticket, CLOSING.c.kind.in_(CLOSED)
+        closed = select(func.count()).select_from(CLOSING).where(*mine)
         if at is not None:
-            closed = closed.where(closing.c.sequence + 0 <= at)  # the sum keeps the index by sequence out
+            closed = closed.where(CLOSING.c.sequence + 0 <= at)  # the sum keeps the index by sequence out
         return closed.correlate(EVENTS).scalar_subquery() > 0
 
     def late(self, connection: Connection, tickets: Sequence[int], before: int) -> list[Entry]:
