@@ -794,3 +794,17 @@ def test_arguments_of_other_types_are_refused_by_name(tmp_path):
             study.exchange_reports(folder)
     found = study.verify(known=3)
     assert found.problems == ("no entry has the digest 3: entries were cut off, or written anew",)
+
+
+def test_what_is_no_operation_no_lease_and_too_many_decisions_are_refused(file):
+    study, where = created(file)
+    (first,) = opened(where, "w1")
+    before = study.sequence
+    with pytest.raises(ArgumentError, match=r"operations: wanted a list of evenhand\.studies\.Operation, got 3"):
+        first.perform([Operation("ask"), 3])
+    for bad in ("x", 0, -1.0, None, float("nan")):
+        with pytest.raises(ArgumentError, match="seconds: wanted a number > 0"):
+            study.lease(bad)
+    with pytest.raises(ArgumentError, match="count: wanted a whole number >= 1 and <= 1000000, got 1000000000"):
+        first.ask(count=10**9)
+    assert study.sequence == before

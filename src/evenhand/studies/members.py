@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
 
+from evenhand.arguments import real
 from evenhand.errors import (
     ArgumentError,
     FencedError,
@@ -367,9 +368,12 @@ class Members(Base):
 
         Raises
         ------
+        ArgumentError
+            If `seconds` is no number above 0.
         FencedError
             If every worker is held.
         """
+        seconds = real("seconds", seconds, above=0)
         self._check_alone("lease")
         self._membership = self.membership()
         for one in self._membership.workers:

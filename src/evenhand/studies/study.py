@@ -70,6 +70,8 @@ __all__ = ["Study"]
 
 FIRST = "SELECT kind FROM events WHERE study = studies.id AND sequence = 1"
 FOUND = f"SELECT id, ({FIRST}), {', '.join(BIRTH)} FROM studies WHERE name = CAST(? AS VARCHAR)"
+MOST = 1_000_000
+"""The most decisions of one transaction."""
 SMALL = 2**20
 """The largest state, in bytes, that closing a study saves."""
 
@@ -292,7 +294,7 @@ class Study:
         given = self._arguments().named("ask", observed) | {k: v for k, v in more.items() if v is not None}
         if count is None:
             return self._do(Operation("ask", None, given, key, subject=subject))
-        whole("count", count, low=1)
+        whole("count", count, low=1, high=MOST)
         asks = [Operation("ask", None, given, key, None, i, subject) for i in range(count)]
         return self._perform_all(asks, whole=True)
 
@@ -370,7 +372,15 @@ class Study:
         list
             For each operation, what the single call would return, or the EvenhandError that it would raise. A refused
             operation changes nothing and does not affect the others.
+
+        Raises
+        ------
+        ArgumentError
+            If one of them is no `Operation`; nothing has changed.
         """
+        for operation in operations:
+            if not isinstance(operation, Operation):
+                raise ArgumentError(wanted("operations", "a list of evenhand.studies.Operation", operation))
         return self._perform_all(operations)
 
     def _perform_all(self, operations: Sequence[Operation], *, whole: bool = False) -> list[Any]:
