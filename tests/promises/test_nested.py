@@ -6,15 +6,17 @@ from fractions import Fraction as F
 
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 
 import evenhand as eh
 from evenhand.errors import ArgumentError, SharesError
 from evenhand.kernels.compose import interpreted
 from evenhand.learners import UCB1, Thompson
 from evenhand.promises.nested import grant, left_over, pick, refuse_for_urgent
+from evenhand.promises.overlapping import single_floors
+from evenhand.promises.promise import read_promise
 from evenhand.quotas import BernoulliArms, DeadlineLearn
 from evenhand.quotas.nested import nested_parameters, nested_state
-from evenhand.quotas.sets import read_sets
 from tests.naming import long
 from tests.reference.promises import Sets
 
@@ -38,7 +40,7 @@ def test_the_arm_is_the_best_that_keeps_every_set(shape, tolerance):
     tried = 0
     for shares in promises(shape):
         try:
-            promise = read_sets(shares, tolerance, 3)
+            promise = read_promise(shares, tolerance, arms=3)
         except SharesError:
             continue
         owners = [({arm}, share) for arm, share in zip(promise.arms, promise.shares, strict=True)]
@@ -61,7 +63,7 @@ def test_the_arm_is_the_best_that_keeps_every_set(shape, tolerance):
 
 def test_where_a_play_must_come_now_the_arms_that_are_not_it_are_seen_without_a_look():
     look, refuse = interpreted(left_over), interpreted(refuse_for_urgent)
-    promise = read_sets({0: F(1, 9), 3: F(1, 8), (0, 1): F(1, 3), (0, 1, 2): F(2, 5)}, 0, 5)
+    promise = read_promise({0: F(1, 9), 3: F(1, 8), (0, 1): F(1, 3), (0, 1, 2): F(2, 5)}, 0, arms=5)
     params, state = nested_parameters(promise, ()), nested_state(promise, ())
     rng, urgent = random.Random(2), 0
     for now in range(200):
@@ -87,10 +89,10 @@ def test_what_clashes_is_refused_exactly_where_no_rule_could_keep_it():
         owners = [(set(key) if isinstance(key, tuple) else {key}, share) for key, share in shares.items()]
         game = Sets(owners, 0)
         if game.start in game.safe:
-            assert read_sets(shares, 0, 3) is not None
+            assert read_promise(shares, 0, arms=3) is not None
         else:
             with pytest.raises(SharesError, match="more than 1 by"):
-                read_sets(shares, 0, 3)
+                read_promise(shares, 0, arms=3)
 
 
 @pytest.mark.parametrize("learner", [UCB1(), Thompson()])
@@ -130,13 +132,17 @@ def test_overlapping_sets_are_kept_within_the_tolerance_that_they_need(tmp_path)
     [
         ({("a", "b"): 0.4, ("b", "c"): 0.5}, {}, r"tolerance: wanted at least 1.* overlap"),
         ({("a", "b"): 0.7, ("b", "c"): 0.7, ("a", "c"): 0.7}, {"tolerance": 1}, "cannot be promised together"),
-        ({("a", "b"): 0.9, "c": 0.2}, {}, r"more than 1 by 0\.1 .*'a', 'b'"),
+        ({("a", "b"): 0.9, "c": 0.2}, {}, r"more than 1 by 0\.1: .*a, b together at least 9/10"),
         ({("a", "a"): 0.4, "b": 0}, {}, "each once"),
         ({("a", "b"): 0.4, ("b", "a"): 0.3}, {}, "each set of arms once"),
         ({("a", "b"): 1.4}, {}, "numbers from 0 to 1"),
         ({("a", "z"): 0.4}, {"arms": ["a", "b"]}, "two or more of the arms"),
-        ({("a", "b"): 0.4, "c": 0.1}, {"plays": 2}, "no rule is known"),
-        ({("a", "b"): 0.4, "c": 0.1}, {"caps": 0.9}, "no rule is known"),
+        ({("a", "b"): 0.4, ("b", "c"): 0.1}, {"plays": 2}, "overlap; beside caps, windows or several plays"),
+        (
+            {("a", "b"): 0.4, "c": 0.1},
+            {"caps": {"a": 0.1, "b": 0.2}},
+            "at most 3/10, what the caps",
+        ),
     ],
 )
 def test_sets_that_cannot_be_promised_are_refused_by_name(shares, more, words):
@@ -144,9 +150,83 @@ def test_sets_that_cannot_be_promised_are_refused_by_name(shares, more, words):
         DeadlineLearn(UCB1(), shares, **more)
 
 
-def test_availability_and_changes_beside_sets_are_refused():
-    policy = DeadlineLearn(UCB1(), {("a", "b"): 0.4, "c": 0.1})
-    for refused in (lambda: policy.ask(available=["a"]), lambda: policy.add("d"), lambda: policy.retire("a")):
-        with pytest.raises(ArgumentError, match="shares"):
-            refused()
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_in_segments_too_the_arm_is_the_best_that_may_be_played(shape):
+    """What was refused inside one segment is no reason to refuse it in another."""
+    for shares in promises(shape):
+        try:
+            policy = DeadlineLearn(Ranked(), shares)
+        except SharesError:
+            continue
+        owners = [({arm}, share) for arm, share in zip(policy.promise.arms, policy.promise.shares, strict=True)]
+        game = Sets([*owners, *((set(arms), share) for arms, share in policy.promise.sets)], 0)
+        now = {}
+        for _ in range(60):
+            segment = policy.learner.random.choice("xyz")
+            state = now.setdefault(segment, game.start)
+            arm = policy.ask(segment=segment).index
+            allowed = game.may_play(state)
+            assert arm == next(wish for wish in policy.learner.wishes if wish in allowed)
+            now[segment] = game.after(state, arm)
+
+
+class Ranked:
+    """A learner from elsewhere that ranks all arms at random."""
+
+    def __init__(self):
+        self.random = random.Random(5)
+
+    def choose(self):
+        self.wishes = self.random.sample(range(3), 3)
+        return self.wishes
+
+    def update(self, index, reward):
+        pass
+
+
+@pytest.mark.filterwarnings("ignore:the shares sum to 1")
+def test_overlapping_sets_may_need_exactly_all_rounds():
+    pairs = {("a", "b"): "2/3", ("b", "c"): "2/3", ("a", "c"): "2/3"}
+    policy = DeadlineLearn(UCB1(), pairs, 1)
+    assert policy._floors.shares == (F(1, 3),) * 3
+    for round in range(1, 100):
+        policy.tell(policy.ask(), 1.0)
+        assert policy.promise.kept(policy.pulls, round)
+    with pytest.raises(SharesError, match=r"they need 1\.001 of the rounds, more than 1 by 0\.001; lower"):
+        DeadlineLearn(UCB1(), pairs | {"d": "1/1000"}, 1)
+
+
+def test_floors_of_overlapping_sets_are_the_least_exactly():
+    rng = random.Random(1)
+    tried = 0
+    while tried < 60:
+        k = rng.randint(3, 7)
+        shares = {arm: F(rng.randint(0, 3), 20) for arm in range(k)}
+        for _ in range(rng.randint(2, 5)):
+            shares[tuple(sorted(rng.sample(range(k), rng.randint(2, k))))] = F(rng.randint(1, 20), rng.choice([20, 21]))
+        try:
+            promise = read_promise(shares, k, audited=True)
+        except SharesError:
+            continue
+        if promise.overlap() is None:
+            continue
+        tried += 1
+        rows = np.array([[float(arm in members) for arm in promise.arms] for members, _ in promise.sets])
+        wants = [float(share) for _, share in promise.sets]
+        bounds = [(float(share), 1.0) for share in promise.shares]
+        least = linprog(np.ones(k), A_ub=-rows, b_ub=-np.array(wants), bounds=bounds).fun
+        if least > 1 + 1e-9:
+            with pytest.raises(SharesError, match="cannot be promised together"):
+                single_floors(promise)
+            continue
+        floors = dict(zip(promise.arms, single_floors(promise).shares, strict=True))
+        assert float(sum(floors.values())) == pytest.approx(least, abs=1e-9)
+        assert all(sum(floors[arm] for arm in members) >= share for members, share in promise.sets)
+        assert all(floors[arm] >= share for arm, share in zip(promise.arms, promise.shares, strict=True))
+
+
+def test_an_arm_of_overlapping_sets_does_not_retire():
+    policy = DeadlineLearn(UCB1(), {("a", "b"): 0.4, ("b", "c"): 0.3, "d": 0.1}, 2)
+    with pytest.raises(ArgumentError, match="overlap"):
+        policy.retire("a")
     assert policy.round == 0

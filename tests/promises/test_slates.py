@@ -9,9 +9,9 @@ import pytest
 
 from evenhand.kernels.compose import interpreted
 from evenhand.learners import UCB1
+from evenhand.promises.promise import Promise
 from evenhand.promises.slates import grant, pick
 from evenhand.quotas import DeadlineLearn
-from evenhand.quotas.problem import Promise
 from evenhand.quotas.ranked import ranked_parameters, ranked_state
 from tests.naming import long
 from tests.reference.promises import Caps, Floors
@@ -43,7 +43,7 @@ def test_the_slate_is_the_best_that_keeps_every_floor_whatever_is_on_offer(share
     for offers in (subsets(arms), [tuple(range(arms))]):
         game = Floors(shares, tolerance, plays, offers)
         assert game.start in game.safe
-        promise = Promise.read(list(shares), tolerance, plays=plays)
+        promise = Promise(list(shares), tolerance, plays=plays)
         params, state = ranked_parameters(promise, ()), ranked_state(promise, ())
         rng, now = random.Random(7), game.start
         for round in range(60):
@@ -78,7 +78,7 @@ def test_the_arm_is_the_best_that_keeps_every_floor_and_cap(tolerance, ahead):
     for shares, caps in capped():
         game = Caps(shares, caps, tolerance, ahead)
         assert game.start in game.safe
-        promise = Promise.read(list(shares), tolerance).capped(list(caps), ahead)
+        promise = Promise(list(shares), tolerance, list(caps), ahead)
         params, state = ranked_parameters(promise, ()), ranked_state(promise, ())
         rng, now = random.Random(7), game.start
         for round in range(40):
@@ -93,7 +93,7 @@ def test_the_arm_is_the_best_that_keeps_every_floor_and_cap(tolerance, ahead):
 
 
 def test_a_look_that_ends_early_plays_the_earliest_deadlines(monkeypatch):
-    promise = Promise.read(["1/3", "1/3", "1/3"], 0)
+    promise = Promise(["1/3", "1/3", "1/3"], 0)
     params, state = ranked_parameters(promise, ()), ranked_state(promise, ())
     monkeypatch.setitem(__import__("evenhand.promises.slates").promises.slates.__dict__, "PATIENCE", 0)
     state.scores[:] = [3.0, 2.0, 1.0]

@@ -44,7 +44,11 @@ from evenhand.kernels.compose import kernel, routine
 from evenhand.kernels.deadlines import PATIENCE, deadline
 from evenhand.kernels.due_times import NEVER, advance
 
-__all__ = ["EVER", "Slate", "can_be_kept", "grant", "pick", "slate"]
+__all__ = ["BY_CAP", "BY_DEADLINE", "BY_NO_RANK", "EVER", "Slate", "can_be_kept", "grant", "pick", "slate"]
+
+AS_RANKED, BY_DEADLINE, BY_CAP, BY_NO_RANK = range(4)
+"""Why the arms of a round are those that are played: the first of the ranking; an arm of higher rank had to give way to
+a deadline, or to its own cap alone; or an arm is not in the ranking at all, whose others are not on offer."""
 
 EVER = 3 * NEVER
 """Later than any position."""
@@ -269,6 +273,18 @@ def rank_what_fits(state: Any, count: int, plays: int) -> tuple[int, bool]:
 
 
 @kernel
+def cause(state: Any, now: int, plays: int, gave_way: bool) -> int:
+    """Return why the chosen arms are played, given whether one of higher rank had to give way to a deadline."""
+    if gave_way:
+        return BY_DEADLINE
+    last = state.chosen[plays - 1]
+    for arm in range(state.scores.size):
+        if state.offered[arm] == 1 and state.cap_whole[arm] > now and precedes(state, arm, last):
+            return BY_CAP
+    return BY_NO_RANK if state.scores[last] == -np.inf else AS_RANKED
+
+
+@kernel
 def grant(params: Any, state: Any, now: int, wish: int) -> bool:
     """Play the arm in the round after `now` if one is played a round and it may be for certain without a look; return
     whether it was."""
@@ -290,9 +306,9 @@ def grant(params: Any, state: Any, now: int, wish: int) -> bool:
 
 
 @kernel
-def pick(params: Any, state: Any, now: int) -> bool:
-    """Choose the arms of the round after `now` down the ranking in `scores` and enter their plays; return whether an
-    arm of higher rank had to give way."""
+def pick(params: Any, state: Any, now: int) -> int:
+    """Choose the arms of the round after `now` down the ranking in `scores` and enter their plays; return why it is
+    these."""
     blocked, absent, until = 0, 0, EVER
     for arm in range(state.whole.size):
         if state.offered[arm] == 0:
@@ -320,6 +336,7 @@ def pick(params: Any, state: Any, now: int) -> bool:
         beyond = max(beyond, blocked) + absent
     if state.spare[0] > 0:
         state.spare[0] = max(0, state.spare[0] - beyond)
+    why = cause(state, now, plays, gave_way)
     for n in range(plays):
         take(params, state, now, state.chosen[n])
-    return gave_way
+    return why

@@ -32,6 +32,9 @@ tokens at most, which ends a look where that is not below the least so far. Wher
 the schedule's first slot is served. Serving whoever has the least time left is wrong here: with windows (2, 4, 4) it
 fails after three rounds, because an early service is wasted.
 
+Where there is neither a table nor a chain, the phases of a schedule list safe states; see
+`evenhand.promises.schedules`.
+
 Source: the chains are those of single-integer reduction, M. Y. Chan, F. Y. L. Chin, "General Schedulers for the
 Pinwheel Problem Based on Double-Integer Reduction", IEEE Transactions on Computers 41 (1992); that every density up to
 5/6 can be scheduled is A. Kawamura, "Proof of the Density Threshold Conjecture for Pinwheel Scheduling", STOC 2024.
@@ -40,6 +43,7 @@ Pinwheel Problem Based on Double-Integer Reduction", IEEE Transactions on Comput
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -47,7 +51,7 @@ import numpy as np
 from evenhand.kernels.arrays import Ints
 from evenhand.kernels.compose import kernel, routine
 
-__all__ = ["chain", "grant", "pick", "safe_states"]
+__all__ = ["chain", "fits_a_phase", "grant", "pick", "safe_states"]
 
 MOST_STATES = 1 << 16
 
@@ -59,14 +63,21 @@ def chain(windows: list[int]) -> list[int] | None:
     >>> chain([2, 5, 9]), chain([2, 3])
     ([2, 4, 8], [2, 2])
     """
-    found: list[int] | None = None
-    for x in range(1, min(windows) + 1):
-        periods = [x << int(math.log2(window // x)) for window in windows]
-        if found is None or sum(1 / b for b in periods) < sum(1 / b for b in found) - 1e-12:
-            found = periods
-    assert found is not None
+    times, best, least = Counter(windows), 0, math.inf
+    # between these x no exponent changes, and a larger x is the better one
+    for x in sorted({window >> j for window in times for j in range(window.bit_length())}):
+        if x <= min(times):
+            density = sum(count / _period(x, window) for window, count in times.items())
+            if density < least - 1e-12:
+                best, least = x, density
+    found = [_period(best, window) for window in windows]
     common = max(found)
     return found if sum(common // b for b in found) <= common else None
+
+
+def _period(x: int, window: int) -> int:
+    """Return the largest x 2^j up to a window."""
+    return x << ((window // x).bit_length() - 1)
 
 
 def safe_states(windows: list[int]) -> np.ndarray[Any, np.dtype[np.bool_]] | None:
@@ -113,8 +124,14 @@ def pass_round(params: Any, left: Ints, served: int) -> None:
 
 
 @kernel
-def in_table(params: Any, state: Any, served: int) -> bool:
-    """Say whether the table allows that a token is served next."""
+def is_listed(params: Any) -> bool:
+    """Say whether a table or a schedule lists the safe states, where no chain decides."""
+    return params.safe.size > 0 or params.phases.size > 0
+
+
+@kernel
+def in_list(params: Any, state: Any, served: int) -> bool:
+    """Say whether the table, or a phase of the schedule, allows that a token is served next."""
     left, place = state.ahead, 0
     for token in range(left.size):
         left[token] = state.left[token]
@@ -123,7 +140,19 @@ def in_table(params: Any, state: Any, served: int) -> bool:
         if left[token] < 1:
             return False
         place = place * params.windows[token] + left[token] - 1
-    return bool(params.safe[place])
+    return params.safe[place] if params.safe.size > 0 else fits_a_phase(params, left)
+
+
+@kernel
+def fits_a_phase(params: Any, left: Ints) -> bool:
+    """Say whether from some round of the schedule on every token comes within its time left."""
+    for round in range(params.phases.shape[0]):
+        fits = True
+        for token in range(left.size):
+            fits = fits and params.phases[round, token] <= left[token]
+        if fits:
+            return True
+    return False
 
 
 @kernel
@@ -140,11 +169,11 @@ def keep_helpful(params: Any, state: Any, s: int) -> None:
 def spare_after(params: Any, state: Any, served: int) -> int:
     """Return how many rounds are spare if a token (-1: none) is served next; below 0, it may not be.
 
-    Where it may not and there is no table, no arm that may not be played either is left in the ranking, and `spare` is
+    Where it may not and there is no list, no arm that may not be played either is left in the ranking, and `spare` is
     a lower bound for those that are left.
     """
-    if params.safe.size > 0:
-        return 0 if in_table(params, state, served) else -1
+    if is_listed(params):
+        return 0 if in_list(params, state, served) else -1
     coming, size, s, end = state.ahead, state.left.size, 1 << 60, 0
     for token in range(size):
         coming[token] = min(state.left[token] - 1, params.periods[token])
@@ -183,11 +212,11 @@ def spare_after(params: Any, state: Any, served: int) -> int:
 @kernel
 def first_slot(params: Any, state: Any) -> int:
     """Return the token that a schedule from here serves first, -1 where its first slot is free."""
-    if params.safe.size > 0:
+    if is_listed(params):
         best = -1
         for token in range(state.left.size):
             sooner = best < 0 or state.left[token] < state.left[best]
-            if sooner and in_table(params, state, token):
+            if sooner and in_list(params, state, token):
                 best = token
         return best
     slots, first = state.ahead, -1
@@ -242,8 +271,8 @@ def pick(params: Any, state: Any, now: int) -> bool:
     arm = wish
     if state.spare[0] > 0:
         state.spare[0] -= 1
-    elif params.safe.size > 0:
-        while arm >= 0 and not in_table(params, state, soonest(params, state, arm)):
+    elif is_listed(params):
+        while arm >= 0 and not in_list(params, state, soonest(params, state, arm)):
             state.scores[arm] = -np.inf
             arm = best_ranked(state)
     else:

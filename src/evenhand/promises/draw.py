@@ -1,0 +1,319 @@
+"""Draw what is played by lottery, so that every arm that may be played keeps a known chance, under any promise.
+
+The wish is drawn first and then *spread* over what may be played. With f the floor, S on offer, and rho_Q the rate of
+an owner (the largest of its share, its window's n / w and the sum of its children's rates):
+
+    p_i = lots_i + (rest) q_i,        lots_i = sum over the owners around i of (f rho'_Q + tickets_Q) / |Q and S|,
+
+where rho'_Q is what of rho_Q is not already its children's that are on offer, and q the learner's own distribution.
+Tickets are those of one that is behind: of a floor r clamp(1 - f + (x - (a + 1 - 4)) / 2, 0, 3) with x = r A - N, of a
+token 1 / left in the last third of its window, of a set what its children's are not; they are scaled down to what f
+leaves.
+
+One play a round. A wish that may not be granted is drawn anew, up to T = 32 times, then the most urgent arm is played:
+
+    P_i = p_i (1 - (1 - Z)^T) / Z + (1 - Z)^T 1{i is the most urgent},      Z = sum of p over what may be played,
+
+for the arms that may be played, 0 for all others. So P_i >= p_i, at least f r_i for an arm with a share r_i. An arm is
+barred only where some clause could not be kept after its play, or it is off offer: no rule could play it.
+
+Several plays. The inclusion chances are pi = lots + what the learner's ranking fills up to 1, with the sum of the
+plays; systematic sampling (W. G. Madow, Annals of Mathematical Statistics 20, 1949) draws a slate with exactly these,
+one of at most k + 1. Where clauses bind, the slate is turned by a place drawn evenly, and the best allowed slate in
+that order is played. So an arm of any allowed slate keeps at least pi_i / m, as the first in the order always stays;
+and all chances are sums over at most (k + 1) m slates. They are those given the learner's ranking.
+
+Source: ours; the lottery over floors alone is described at the head of `evenhand.quotas.lottery_learn`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from evenhand.kernels.compose import kernel, routine
+from evenhand.kernels.due_times import NEVER
+from evenhand.kernels.random import below, uniform
+from evenhand.promises.laminar import look, soonest, take
+from evenhand.promises.pick import begin_round, choose_ranked, comes_before, find_slate, improve, most_urgent, put_ahead
+
+__all__ = ["TRIES", "finish_one", "lot", "open_what_may_be_played", "prepare_one", "spread", "weigh"]
+
+TRIES = 32
+MARGIN = 4.0
+"""By how many plays an owner is kept away from where it would be forced."""
+STEEPNESS = 0.5
+MOST_TICKETS = 3.0
+
+
+@kernel
+def tickets_of(params: Any, state: Any, owner: int, now: int) -> float:
+    """Return the tickets of an owner by how far it is behind, those of its children included."""
+    tickets = 0.0
+    if state.whole[owner] < NEVER:
+        due = state.whole[owner] + state.rest[owner] / params.numerators[owner]
+        odds = 1.0 - params.floor + STEEPNESS * (MARGIN - params.rates[owner] * (due - now - 1))
+        tickets = params.rates[owner] * min(MOST_TICKETS, max(0.0, odds))
+    token = soonest(params, state.left, owner)
+    if token >= 0 and 3 * state.left[token] <= params.windows[token] + 2:
+        tickets = max(tickets, 1.0 / max(1, state.left[token]))
+    return tickets
+
+
+@kernel
+def weigh(params: Any, state: Any, now: int, plays: int) -> float:
+    """Fill `lots`, and return what is left of the plays of the next round for the learner's wishes."""
+    owners, arms, floors, total = state.ticks.size, state.offered.size, 0.0, 0.0
+    for owner in range(owners):
+        state.below[owner] = state.offered[owner] if owner < arms else 0
+        state.masses[owner] = state.extras[owner] = 0.0
+    for owner in range(owners):  # children stand before their parents
+        if state.ticks[owner] == 0:
+            continue
+        mass, parent = params.floor * params.rho[owner], params.parents[owner]
+        tickets = max(state.extras[owner], tickets_of(params, state, owner, now))
+        if parent >= 0:
+            state.below[parent] += state.below[owner]
+            state.masses[parent] += mass
+            state.extras[parent] += tickets
+        else:
+            floors += mass
+            total += tickets
+        state.masses[owner] = max(0.0, mass - state.masses[owner])
+        state.extras[owner] = tickets - state.extras[owner]
+    free = max(0.0, plays - floors)
+    scale = 1.0 if total <= free else free / total
+    left = float(plays)
+    for arm in range(arms):
+        state.lots[arm], owner = 0.0, arm
+        while owner >= 0 and state.offered[arm] == 1:
+            state.lots[arm] += (state.masses[owner] + scale * state.extras[owner]) / state.below[owner]
+            owner = params.parents[owner]
+        state.lots[arm] = min(1.0, state.lots[arm])
+        left -= state.lots[arm]
+    return max(0.0, left)
+
+
+@kernel
+def open_what_may_be_played(params: Any, state: Any, now: int) -> int:
+    """Leave open the arms that may be played alone in the round after `now`, and return the most urgent of them;
+    `room` says what each leaves over."""
+    put_ahead(state)
+    first = most_urgent(params, state, now)
+    if state.spare[0] >= 1:
+        for arm in range(state.open.size):
+            state.room[arm] = state.spare[0] - 1
+        return first
+    for arm in range(state.open.size):
+        if state.open[arm] == 1:
+            state.chosen[0] = arm
+            state.room[arm] = look(params, state, now)
+            if state.room[arm] < 0:
+                state.open[arm] = 0
+    put_ahead(state)
+    urgent = most_urgent(params, state, now)
+    if urgent < 0:  # the look was cut off, see FARTHEST
+        urgent, state.open[first], state.room[first] = first, 1, 0
+    return urgent
+
+
+@kernel
+def prepare_one(params: Any, state: Any, now: int) -> tuple[int, float]:
+    """Begin a round with one play: fill `lots` and `open`; return the most urgent arm and what is left for wishes."""
+    begin_round(params, state, now)
+    left = weigh(params, state, now, 1)
+    return open_what_may_be_played(params, state, now), left
+
+
+@kernel
+def lot(state: Any) -> int:
+    """Return the arm that wins by lot, -1 where the learner's wish decides."""
+    mark = uniform(state.stream)
+    for arm in range(state.lots.size):
+        mark -= state.lots[arm]
+        if mark < 0.0:
+            return arm
+    return -1
+
+
+@kernel
+def spread(state: Any, left: float, urgent: int) -> None:
+    """Turn the distribution of wishes in `chances` into that of the arms that are played, see above."""
+    total = 0.0
+    for arm in range(state.lots.size):
+        state.chances[arm] = (state.lots[arm] + left * state.chances[arm]) if state.open[arm] == 1 else 0.0
+        total += state.chances[arm]
+    total = min(1.0, total)
+    missed = (1.0 - total) ** TRIES
+    scale = (1.0 - missed) / total if total > 0.0 else 0.0
+    for arm in range(state.lots.size):
+        state.chances[arm] *= scale
+    state.chances[urgent] += missed
+
+
+@kernel
+def finish_one(params: Any, state: Any, arm: int) -> None:
+    """Play the arm."""
+    state.chosen[0], state.spare[0] = arm, max(0, state.room[arm])
+    take(params, state)
+
+
+# ---------------------------------------------------------------------- several plays
+
+
+@kernel
+def keep_ranks(state: Any) -> None:
+    """Put into `ranks` how many arms come before each in the ranking."""
+    for arm in range(state.scores.size):
+        before = 0
+        for other in range(state.scores.size):
+            before += comes_before(state, other, arm)
+        state.ranks[arm] = before
+
+
+@kernel
+def fill_inclusion(state: Any, left: float, plays: int) -> None:
+    """Fill `wishes` with inclusion chances that sum to the plays: the lots, and down the ranking up to 1."""
+    for arm in range(state.lots.size):
+        state.wishes[arm] = state.lots[arm]
+    for rank in range(state.lots.size):
+        for arm in range(state.lots.size):
+            if state.ranks[arm] == rank and state.offered[arm] == 1:
+                more = min(1.0 - state.wishes[arm], left)
+                state.wishes[arm] += more
+                left -= more
+    if left > 0.0:  # of arms that are not ranked
+        for arm in range(state.lots.size):
+            if state.offered[arm] == 1:
+                more = min(1.0 - state.wishes[arm], left)
+                state.wishes[arm] += more
+                left -= more
+
+
+@kernel
+def sample(state: Any, mark: float, plays: int) -> None:
+    """Choose the slate whose prefix sums of inclusion chances pass mark, mark + 1, ..."""
+    total, place = 0.0, 0
+    for arm in range(state.wishes.size):
+        total += state.wishes[arm]
+        if place < plays and total > mark + place:
+            state.chosen[place] = arm
+            place += 1
+    arm = state.wishes.size - 1
+    while place < plays:  # where rounding ends the sum a hair below the plays
+        taken = state.offered[arm] == 0
+        for before in range(place):
+            taken = taken or state.chosen[before] == arm
+        if not taken:
+            state.chosen[place] = arm
+            place += 1
+        arm -= 1
+
+
+@kernel
+def open_arms(state: Any, now: int) -> None:
+    """Open the arms on offer whose cap has room."""
+    for arm in range(state.open.size):
+        state.open[arm] = state.offered[arm] == 1 and state.cap_whole[arm] <= now
+
+
+@routine
+def allow(params: Any, state: Any, now: int, turn: int, plays: int) -> int:
+    """Exchange the slate for the best allowed one in its own order, turned by so many places, the other arms by
+    their ranks; return what is left over."""
+    arms = state.scores.size
+    for arm in range(arms):
+        state.scores[arm] = -state.ranks[arm]
+    for place in range(plays):
+        state.scores[state.chosen[place]] = arms + (place + turn) % plays
+    open_arms(state, now)
+    least = look(params, state, now) if choose_ranked(state, plays) else -1
+    if least < 0:
+        least = find_slate(params, state, now, plays)
+        if least >= 0:
+            least = improve(params, state, now, plays, least)
+    return max(0, least)
+
+
+@kernel
+def marks_around(state: Any, mark: float) -> tuple[float, float]:
+    """Return between which marks systematic sampling draws the same slate as at `mark`."""
+    low, high, total = 0.0, 1.0, 0.0
+    for arm in range(state.wishes.size):
+        total += state.wishes[arm]
+        part = total - np.floor(total)
+        if part <= mark:
+            low = max(low, part)
+        else:
+            high = min(high, part)
+    return low, high
+
+
+@kernel
+def draws_the_same(state: Any, plays: int) -> bool:
+    """Return whether the slate holds the arms whose mass is 1."""
+    same = True
+    for place in range(plays):
+        same = same and state.masses[state.chosen[place]] > 0.0
+    return same
+
+
+@kernel
+def mark_slate(state: Any, plays: int) -> None:
+    """Give the arms of the slate the mass 1, all others 0."""
+    for arm in range(state.masses.size):
+        state.masses[arm] = 0.0
+    for place in range(plays):
+        state.masses[state.chosen[place]] = 1.0
+
+
+@routine
+def add_up_chances(params: Any, state: Any, now: int, plays: int) -> float:
+    """Add up in `chances` with which probability each arm is in the slate; return the chance of that of mass 1."""
+    low, slate_chance = 0.0, 0.0
+    while low < 1.0:
+        high = marks_around(state, low)[1]
+        for turn in range(plays):
+            sample(state, 0.5 * (low + high), plays)
+            allow(params, state, now, turn, plays)
+            for place in range(plays):
+                state.chances[state.chosen[place]] += (high - low) / plays
+            if draws_the_same(state, plays):
+                slate_chance += (high - low) / plays
+        low = high
+    return slate_chance
+
+
+@routine
+def draw_slate(params: Any, state: Any, now: int) -> bool:
+    """Draw the slate of the round after `now` by the ranking in `scores` and play it, with the inclusion chances in
+    `chances`; return whether the drawn slate had to give way."""
+    plays = min(state.chosen.size, begin_round(params, state, now))
+    for place in range(plays, state.chosen.size):
+        state.chosen[place] = -1
+    keep_ranks(state)
+    fill_inclusion(state, weigh(params, state, now, plays), plays)
+    mark, turn = uniform(state.stream), below(state.stream, plays)
+    for arm in range(state.chances.size):
+        state.chances[arm] = 0.0
+    if state.spare[0] >= state.chosen.size and params.capped_slates == 0:
+        sample(state, mark, plays)
+        low, high = marks_around(state, mark)
+        state.slate_chance[0] = high - low
+        for arm in range(state.chances.size):
+            state.chances[arm] = state.wishes[arm]
+        state.spare[0] -= state.chosen.size
+        take(params, state)
+        return False
+    sample(state, mark, plays)
+    mark_slate(state, plays)
+    least = allow(params, state, now, turn, plays)
+    gave_way = not draws_the_same(state, plays)
+    mark_slate(state, plays)
+    state.slate_chance[0] = add_up_chances(params, state, now, plays)
+    sample(state, mark, plays)
+    allow(params, state, now, turn, plays)
+    state.spare[0] = least
+    take(params, state)
+    return gave_way

@@ -1,0 +1,399 @@
+"""Which promises can be kept: whether a rule is known that keeps all clauses, and what may be on offer meanwhile.
+
+The theorems stand at the head of `evenhand.promises.laminar`. What cannot be kept, or is not known to be, is refused
+when the promise is made, with as few of its clauses as clash and what would break them.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from evenhand.errors import SharesError, figure, wanted
+from evenhand.kernels.deadlines import PATIENCE
+from evenhand.promises.clause import Clause
+from evenhand.promises.overlapping import single_floors
+from evenhand.promises.reading import MOST_TOKENS, Members, overlap, scale_down
+from evenhand.promises.schedules import find_schedule
+from evenhand.promises.windows import safe_states
+from evenhand.protocol import Label, find_label
+
+__all__ = ["Token", "check_sums", "find_chain", "forest_of", "settle_offers", "tokens_of"]
+
+LOOK = 10_000
+"""Rounds up to which a counterexample is looked for."""
+LONGEST_LOOK = 100_000
+"""Rounds that a look at caps beside several plays may take."""
+
+
+class Token(NamedTuple):
+    """One play in any `window` rounds, kept by one in every `period`."""
+
+    members: Members
+    window: int
+    period: int
+
+
+def forest_of(promise: Any) -> tuple[list[Members], list[int]]:
+    """Return the owners, the arms and then the sets, the smaller before the larger, and the parent of each, -1 where it
+    has none."""
+    sets = {*(members for members, _ in promise.sets), *(members for members, _ in promise.windows if len(members) > 1)}
+    owners = [(arm,) for arm in promise.arms] + sorted(
+        sets, key=lambda one: (len(one), [promise.arms.index(a) for a in one])
+    )
+    first = len(promise.arms)
+    parents = [
+        next((j for j in range(max(first, i + 1), len(owners)) if set(owner) < set(owners[j])), -1)
+        for i, owner in enumerate(owners)
+    ]
+    return owners, parents
+
+
+def find_chain(windows: Sequence[int]) -> list[int]:
+    """Return periods b <= w, each of which divides the next larger, of the least density.
+
+    They are x 2^j with one x for all. Raising x lowers the density until some period is a window, so that only the
+    windows halved again and again are tried.
+
+    >>> find_chain([2, 5, 9]), find_chain([3, 7])
+    ([2, 4, 8], [3, 6])
+    """
+    shortest, distinct = min(windows), sorted(set(windows))
+    tried = {w >> j for w in distinct for j in range(w.bit_length()) if 0 < w >> j <= shortest}
+    counts = {w: windows.count(w) for w in distinct} if len(distinct) > 1 else dict.fromkeys(distinct, len(windows))
+
+    def density(x: int) -> Fraction:
+        return sum((Fraction(counts[w], x << (w // x).bit_length() - 1) for w in distinct), Fraction(0))
+
+    best = min(sorted(tried, reverse=True), key=density)
+    return [best << (w // best).bit_length() - 1 for w in windows]
+
+
+def tokens_of(promise: Any) -> list[Token]:
+    """Return the tokens of the windows, those of short periods first.
+
+    Where several arms are played in a round, as many tokens of a window as it has arms may be due at once, and a window
+    of more plays is kept by shorter ones.
+    """
+    plays = [(members, n, w) for members, (n, w) in promise.windows]
+    if promise.plays > 1:
+        plays = [(a, n, w) if n <= len(a) else (a, len(a), w * len(a) // n) for a, n, w in plays]
+    if sum(n for _, n, _ in plays) > MOST_TOKENS:
+        raise SharesError(
+            wanted("windows", f"at most {MOST_TOKENS:,} plays in all windows", sum(n for _, n, _ in plays))
+        )
+    alone = [(members, w) for members, n, w in plays for _ in range(n)]
+    periods = find_chain([w for _, w in alone]) if alone else []
+    tokens = [Token(members, w, b) for (members, w), b in zip(alone, periods, strict=True)]
+    return sorted(tokens, key=lambda token: token.period)
+
+
+def settle_offers(promise: Any, given: Any) -> Any:
+    """Return what may be on offer under a promise, as the user says, or as much as is known to be possible.
+
+    Raises
+    ------
+    SharesError
+        If no rule is known that keeps the promise so.
+    """
+    offers = _read_offers(given, promise.arms)
+    refused = _refuse_together(promise)
+    if refused is None and offers in (None, "all"):
+        varied = _refuse_varied(promise, ()) if offers is None else "said"
+        offers = "any" if varied is None else "all"
+        if offers == "all":
+            refused = _refuse_fixed(promise)
+    elif refused is None:
+        refused = _refuse_varied(promise, () if offers == "any" else offers)
+    if refused is None and promise.behind is not None:
+        refused = _refuse_behind(promise, offers)
+    if refused is not None:
+        raise SharesError(refused)
+    return offers
+
+
+def check_sums(promise: Any) -> None:
+    """Check that the clauses of a promise leave each other room, whether or not a rule is known that keeps them.
+
+    Raises
+    ------
+    SharesError
+        If they need more than the plays of a round, or a cap allows less than is owed.
+    """
+    caps = dict(zip(promise.arms, promise.caps or (), strict=False))
+    refused = _refuse_caps(promise, caps)
+    floors = [] if overlap([members for members, _ in promise.sets]) else promise.clauses
+    for kind in ("floor", "window"):
+        refused = refused or _refuse_rates([clause for clause in floors if clause.kind == kind], promise.plays)
+    if refused is not None:
+        raise SharesError(refused)
+
+
+def _read_offers(given: Any, arms: tuple[Label, ...]) -> Any:
+    if given is None or (isinstance(given, str) and given in ("any", "all")):
+        return given
+    what = '"any", "all", or a list of arms of which every offer holds as many as are played'
+    if isinstance(given, (str, bytes)) or not hasattr(given, "__iter__"):
+        raise SharesError(wanted("offers", what, given))
+    places = [find_label(arm, arms) for arm in given]
+    if not places or None in places or len(set(places)) < len(places):
+        raise SharesError(wanted("offers", what, given, f"the arms are {list(arms)}"))
+    return tuple(arms[place] for place in sorted(place for place in places if place is not None))
+
+
+# ---------------------------------------------------------------------- whatever is on offer
+
+
+def _refuse_together(promise: Any) -> str | None:
+    """Return why no rule is known that keeps these clauses together, whatever is on offer; None where one is."""
+    sets = [members for members, _ in promise.sets]
+    windowed = [members for members, _ in promise.windows]
+    clash = overlap(sets)
+    if clash and (promise.windows or promise.caps or promise.plays > 1):
+        beside = "caps, windows or several plays"
+        return f"shares: {clash[0]} and {clash[1]} overlap; beside {beside}, a set must lie inside another or apart"
+    clash = overlap(windowed) or (overlap([*sets, *windowed]) if promise.windows else None)
+    if clash:
+        return f"windows: {clash[0]} and {clash[1]} overlap; a set must lie inside another or apart from it"
+    floors = any(promise.shares) or any(share for _, share in promise.sets)
+    if promise.windows and promise.plays > 1 and (floors or promise.caps):
+        other = "shares" if floors else "caps"
+        beside = f"{other} with plays={promise.plays}"
+        return f"windows: no rule is known that keeps windows beside {beside}; use one play a round"
+    if overlap(sets):
+        single_floors(promise)
+        return None
+    return _refuse_rates([clause for clause in promise.clauses if clause.kind != "cap"], promise.plays)
+
+
+def _refuse_rates(owed: list[Clause], plays: int) -> str | None:
+    """Return which floors and windows need more than the plays of a round, and by when; None where none do."""
+    needed = _rate(owed)
+    if needed <= plays:
+        return None
+    few = _fewest(owed, lambda some: _rate(some) > plays)
+    rate, names = _rate(few), "; ".join(map(str, few))
+    example = next((t for t in range(1, LOOK) if _due(few, t) > plays * t), None)
+    shown = "" if example is None else f": {_due(few, example)} plays fall due in the first {example:,} rounds"
+    windows = [set(clause.arms) for clause in few if clause.kind == "window"]
+    by = f"more than {plays} by {figure(float(rate - plays))}"
+    if not windows:
+        mend = f"scale them by {scale_down(plays / needed)} or lower"
+    elif len(windows) == len(few):
+        mend = f"make them {figure(float(needed / plays))} times as long, or longer"
+    else:
+        mend = "lower the shares or lengthen the windows"
+    both = next((clause for clause in few if clause.kind == "window" and _is_owed(few, clause.arms)), None)
+    if both is not None:
+        who = f"arm {both.arms[0]!r}" if len(both.arms) == 1 else f"arms {both.arms}"
+        return (
+            f"windows: no rule is known that counts a play of {who} both for its window and for a share unless there "
+            f"is room for both, and together these need {figure(float(rate), 12)} plays a round, {by} ({names}); "
+            f"{mend}, or drop one of them"
+        )
+    name = "windows" if len(windows) == len(few) else "shares"
+    return f"{name}: together these need {figure(float(rate), 12)} plays a round, {by}{shown} ({names}); {mend}"
+
+
+def _is_owed(clauses: Sequence[Clause], arms: Members) -> bool:
+    """Return whether a share is owed to one of these arms, alone or together with others."""
+    return any(clause.kind == "floor" and set(arms) & set(clause.arms) for clause in clauses)
+
+
+def _rate(clauses: Sequence[Clause]) -> Fraction:
+    """Return the plays a round that floors and windows need: of a set its own rate, or that of its parts if it is
+    more."""
+    windows = sum((Fraction(*clause.rate) for clause in clauses if isinstance(clause.rate, tuple)), Fraction(0))
+    return windows + _nest(clauses, lambda clause: clause.rate)
+
+
+def _due(clauses: Sequence[Clause], rounds: int) -> int:
+    """Return how many plays fall due in so many rounds."""
+    windows = sum(n * (rounds // w) for n, w in (c.rate for c in clauses if isinstance(c.rate, tuple)))
+    return windows + _nest(clauses, lambda clause: max(0, math.floor(clause.rate * rounds - clause.slack)))
+
+
+def _nest(clauses: Sequence[Clause], amount: Callable[[Any], Any]) -> Any:
+    """Return the sum over the outermost floors of what each needs, or its parts together if that is more."""
+    parts: list[tuple[set[Label], Any]] = []
+    for clause in sorted((c for c in clauses if c.kind == "floor"), key=lambda c: len(c.arms)):
+        inside = [part for part in parts if part[0] <= set(clause.arms)]
+        parts = [part for part in parts if not part[0] <= set(clause.arms)]
+        parts.append((set(clause.arms), max(amount(clause), sum(value for _, value in inside))))
+    return sum(value for _, value in parts)
+
+
+def _fewest(clauses: list[Clause], clash: Callable[[list[Clause]], bool]) -> list[Clause]:
+    """Return clauses that clash, none of which may be left out."""
+    few = list(clauses)
+    for clause in clauses:
+        without = [other for other in few if other is not clause]
+        if clash(without):
+            few = without
+    return few
+
+
+def _refuse_behind(promise: Any, offers: Any) -> str | None:
+    """Return by when too many plays fall due where it is said exactly by how much arms may be behind; None where G >= 0
+    at the start, see the head of `evenhand.promises.laminar`."""
+    owed = [(share, slack) for share, slack in zip(promise.shares, promise.slacks, strict=True) if share]
+    tokens = tokens_of(promise)
+    falls = [(math.ceil((1 + slack) / share), i, 1) for i, (share, slack) in enumerate(owed)]
+    falls += [(token.window if offers != "all" else token.period, len(owed) + i, 1) for i, token in enumerate(tokens)]
+    periods = [token.period for token in tokens] if offers == "all" else []
+    cycle = math.lcm(*(share.denominator for share, _ in owed), *periods)
+    end, most = max((first for first, _, _ in falls), default=0) + 1, len(falls)
+    heapq.heapify(falls)
+    for due in range(1, PATIENCE):
+        if not falls or falls[0][0] > end + cycle:
+            return None
+        s, i, nth = heapq.heappop(falls)
+        if due > promise.plays * s:
+            limits = ", ".join(map(str, promise.behind or ()))
+            said = f"{limits}, by which {due} plays fall due in the first {s:,} rounds"
+            return wanted("behind", "numbers that some rule can keep", said, "1 - 1/q for every p/q always can be kept")
+        if promise.plays * s - due >= 2 * most + promise.plays:
+            return None
+        if i < len(owed):
+            share, slack = owed[i]
+            heapq.heappush(falls, (math.ceil((nth + 1 + slack) / share), i, nth + 1))
+        elif offers == "all":
+            heapq.heappush(falls, (s + tokens[i - len(owed)].period, i, nth + 1))
+    return wanted("behind", "numbers that some rule is known to keep", "some whose plays cannot be counted out so far")
+
+
+# ---------------------------------------------------------------------- every arm on offer
+
+
+def _refuse_fixed(promise: Any) -> str | None:
+    """Return why a promise cannot be kept although every arm is always on offer; None where it can."""
+    caps = dict(zip(promise.arms, promise.caps or (), strict=False))
+    return _refuse_caps(promise, caps) or (_refuse_windows(promise, caps) if promise.windows else None)
+
+
+def _refuse_caps(promise: Any, caps: dict[Label, Fraction | None]) -> str | None:
+    for arm, share in zip(promise.arms, promise.shares, strict=True):
+        cap = caps.get(arm)
+        if cap is not None and cap < share:
+            return wanted(f"caps[{arm!r}]", f"at least its share {share}", str(cap), "raise the cap or lower the share")
+    most = [Fraction(1) if cap is None else cap for cap in caps.values()]
+    if caps and sum(most) < promise.plays:
+        lacks = f"raise them by {figure(float(promise.plays - sum(most)))} in all, or leave one arm without"
+        why = "every round plays an arm" if promise.plays == 1 else f"every round plays {promise.plays} arms"
+        return wanted("caps", f"a sum of at least {promise.plays}, as {why}", float(sum(most)), lacks)
+    for members, share in promise.sets:
+        allowed = sum((Fraction(1) if caps.get(arm) is None else caps[arm]) or Fraction(0) for arm in members)
+        if caps and share > allowed:
+            return wanted(f"shares[{members!r}]", f"at most {allowed}, what the caps of these arms allow", str(share))
+    return _refuse_fine_caps(promise, caps) if promise.plays > 1 and caps else None
+
+
+def _refuse_fine_caps(promise: Any, caps: dict[Label, Fraction | None]) -> str | None:
+    """Return why caps beside several plays would need too long a look ahead: it ends when they leave room for one play
+    more of each arm, or when everything comes again."""
+    most = {arm: Fraction(1) if cap is None else cap for arm, cap in caps.items()}
+    floors = (clause for clause in promise.clauses if clause.kind == "floor")
+    owed = [(clause.arms, clause.rate) for clause in floors if isinstance(clause.rate, Fraction)]
+    cycle = math.lcm(*(rate.denominator for _, rate in owed), *(cap.denominator for cap in most.values()))
+    for arms, rate in [(promise.arms, Fraction(promise.plays)), *owed]:
+        gap = sum((most[arm] for arm in arms), Fraction(0)) - rate
+        if gap * LONGEST_LOOK < len(arms) + 1 and cycle > LONGEST_LOOK:
+            who = "all arms" if arms == promise.arms else f"arm {arms[0]!r}" if len(arms) == 1 else f"arms {arms}"
+            what = f"caps of {who} that leave more room than {figure(float(gap), 3)}, as {promise.plays} are played"
+            mend = f"or write shares and caps as fractions whose common denominator is at most {LONGEST_LOOK:,}"
+            return wanted("caps", what, ", ".join(str(most[arm]) for arm in arms[:5]), mend)
+    return None
+
+
+def _refuse_windows(promise: Any, caps: dict[Label, Fraction | None]) -> str | None:
+    capped = next((arm for members, _ in promise.windows for arm in members if caps.get(arm) is not None), None)
+    if capped is not None:
+        return f"windows: arm {capped!r} has a window and a cap, and no rule is known that keeps both; drop one of them"
+    tokens = tokens_of(promise)
+    needed = sum((Fraction(1, token.period) for token in tokens), _nest(promise.clauses, lambda clause: clause.rate))
+    if needed <= promise.plays:
+        return None
+    if all(clause.kind == "window" and len(clause.arms) == 1 for clause in promise.clauses) and promise.plays == 1:
+        return _refuse_schedule([token.window for token in tokens])
+    return (
+        f"windows: no schedule is found for them: kept by periods that divide one another, as {_periods(tokens)}, the "
+        f"clauses need {figure(float(needed))} plays a round; lengthen some windows until that is at most "
+        f"{promise.plays}"
+    )
+
+
+def _refuse_schedule(lengths: list[int]) -> str | None:
+    """Return why windows alone have no schedule, by a table of all states or a search; None where they have one."""
+    density = figure(float(sum(Fraction(1, length) for length in lengths)))
+    safe = safe_states(lengths)
+    if safe is not None:
+        if safe[tuple(length - 1 for length in lengths)]:
+            return None
+        return f"windows: no schedule keeps them, at {density} of the rounds; lengthen some of them"
+    if find_schedule(lengths) is not None:
+        return None
+    return (
+        f"windows: no schedule was found for them, at {density} of the rounds, though there may be one; lengthen some "
+        "of them, best to one number times 1, 2, 4, 8 and so on"
+    )
+
+
+def _periods(tokens: Sequence[Token]) -> str:
+    said = dict.fromkeys(f"{token.period} for {token.window}" for token in tokens)
+    return ", ".join([*said][:5]) + (" ..." if len(said) > 5 else "")
+
+
+# ---------------------------------------------------------------------- arms that come and go
+
+
+def _refuse_varied(promise: Any, always: Sequence[Label]) -> str | None:
+    """Return why a promise cannot be kept, or is not known to be, where arms come and go; None where it can.
+
+    Every offer holds as many of the arms `always` as are played, or no other arm.
+    """
+    return next(_reasons_against(promise, always), None)
+
+
+def _reasons_against(promise: Any, always: Sequence[Label]) -> Iterator[str]:
+    mend = 'say offers="all"'
+    for members, share in promise.sets:
+        if share > 1:
+            yield (
+                f"offers: a share of {share} for {members} needs more than one of these arms in some rounds, and an "
+                f"offer may hold only one of them; {mend}"
+            )
+    caps = {arm: cap for arm, cap in zip(promise.arms, promise.caps or (), strict=False) if cap is not None and cap < 1}
+    if caps and 0 < len(always) < promise.plays:
+        yield wanted("offers", f"at least {promise.plays} arms without caps, one for each play", list(always), mend)
+    elif caps and not always:
+        arm, cap = min(caps.items(), key=lambda one: one[1])
+        rounds = next(t for t in range(1, LOOK**2) if t > math.ceil(cap * t) + math.floor(promise.cap_tolerance))
+        yield (
+            f"offers: if arm {arm!r} alone is on offer for {rounds:,} rounds, it has {rounds:,} plays, more than its "
+            f"cap of {cap} allows; name in offers= arms without caps of which every offer holds {promise.plays}, or "
+            f"{mend}"
+        )
+    both = [arm for arm in always if arm in caps]
+    if both:
+        yield wanted("offers", "arms without caps, as an arm may be at its cap", both[0], mend)
+    owed = next((clause for clause in promise.clauses if clause.kind == "floor" and set(clause.arms) & set(caps)), None)
+    if owed is not None:
+        yield (
+            f"offers: no rule is known that keeps a share and a cap of the same arm while arms come and go ({owed}); "
+            f"drop one of them, or {mend}"
+        )
+    if not promise.windows:
+        return
+    if any(clause.kind != "window" for clause in promise.clauses):
+        yield f"offers: no rule is known that keeps windows beside shares or caps while arms come and go; {mend}"
+    tokens = tokens_of(promise)
+    short, least = min(token.window for token in tokens), -(-len(tokens) // promise.plays)
+    if short < least:
+        yield (
+            f"offers: while arms come and go, a window must be at least {least} rounds long, one for each of the "
+            f"{len(tokens)} plays that are owed, and the shortest is {short}: offer its arm beside one of the others "
+            f"at a time, and one of them loses a round for good each time; lengthen it, or {mend}"
+        )

@@ -1,0 +1,374 @@
+"""Which arms may be played so that every clause of a promise can still be kept: one test for floors of arms and of
+nested sets, caps, windows, several plays a round, and arms that come and go.
+
+Letters. S is what is on offer in the round after `now`, C the slate that is played, m the plays of a round. A set Q of
+arms has a clock A_Q, the rounds in which one of its arms was on offer, and N_Q plays of its arms together. Sets are
+nested or disjoint; they and the arms, call them owners, form a forest. Time is absolute: a play that an owner owes has
+a deadline as in `evenhand.kernels.due_times`, which a round without any of its arms on offer moves by one.
+
+    dem_Q(s)  = floor(r_Q (A_Q + s)) - a - N_Q
+    need_Q(s) = max(dem_Q(s), sum of need over the children of Q, 0)
+    J(s)      = sum over tokens of windows of max(0, 1 + floor((s - c) / b))
+    G(s)      = m s - sum of need over the roots - J(s)
+
+Theorem 1 (floors). Let r_Q <= 1, or r_Q <= |Q| if nothing ever goes off offer, and no windows. All floors can be kept
+against every learner and every choice of what is on offer iff G(s) >= 0 for every s >= 0.
+
+Proof. Necessary: offer everything for s rounds. Sufficient: the vectors x >= 0 with x(Q) >= D_Q for all Q are a
+contrapolymatroid: its minimal vectors have one sum, need(D), and "C lies below a minimal vector" is a matroid. Let C be
+a basis of S for D_0, extended for D_1, D_2, ..., where D_s demands dem(s + 1) of owners that meet S and dem(s) of the
+others, until |C| = min(m, |S|). If it is full with m arms by stage s, need falls by m, from at most m (s + 1). Else C
+spans S at s, and need afterwards is at most what it was with one play of all of S taken off, need(s) <= m s. QED.
+
+Caps with m = 1 and everything on offer (r_i <= c_i, sum c >= 1, r_Q at most the sum of its arms' caps): a wish may be
+granted iff its cap has room and G >= 0 after it. With m > 1 also H(s) = sum_i min(s, U_i - N_i) - m s >= 0, where U_i
+is what the cap of i allows in s rounds, and dem_Q(s) <= sum_{i in Q} min(s, U_i - N_i).
+
+Windows. A token with c rounds left and window w is served once in every b <= w rounds, the b of a chain in which each
+divides the next. If everything is on offer and s >= need(s) + J(s) for every s, the windows have a cyclic schedule and
+the floors fit into the rounds that it leaves free. Where arms come and go and every window is at least as long as there
+are arms with windows, all windows can be kept iff by every s at most m s tokens are due, each counted once.
+
+The look. G falls only at deadlines. With the floors r s - a - N in the place of whole plays G would be concave with a
+slope of m - R >= 0 in the end, R the largest rate of all that is owed; it would never fall. G passes that by less than
+`short`: a play for each root that owes something, or for its children if these are more, and one for each token. So
+what is left over at any later s is at least G(s) - short, which ends the look. Where m - R is so small that this takes
+long, it ends where all plays that are tried are needed: by there and by any later s they cost nothing.
+
+Source: ours. The forced play is that of earliest-deadline-first scheduling, C. L. Liu, J. W. Layland, Journal of the
+ACM 20 (1973); contrapolymatroids: J. Edmonds, "Submodular functions, matroids, and certain polyhedra" (1970); chains:
+M. Y. Chan, F. Y. L. Chin, IEEE Transactions on Computers 41 (1992).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from evenhand.kernels.arrays import Floats, Ints
+from evenhand.kernels.compose import kernel, routine
+from evenhand.kernels.due_times import NEVER, advance, fall_due, round_up
+from evenhand.promises.windows import fits_a_phase
+
+__all__ = ["EVER", "FARTHEST", "ONCE", "Laminar", "laminar", "look", "play", "soonest", "take"]
+
+EVER = 3 * NEVER
+"""Later than any position."""
+NEAR = 256
+"""After so many deadlines a look ahead that has found no end tries whether it may end for another reason."""
+FARTHEST = 1 << 17
+"""After so many a wish is refused that could be granted only if what follows were known too."""
+ONCE = 1 << 40
+"""The period of a token that is counted once."""
+
+
+class Laminar(NamedTuple):
+    """What it takes to look ahead and to choose; the state of a rule has these fields, and `pulls`, `whole`, `rest`,
+    `cap_whole` and `cap_rest`."""
+
+    left: Ints
+    """(n_tokens,): within how many rounds on its owner's clock a token must be served."""
+    offered: Ints
+    """(n_arms,): 1 for an arm that is on offer in this round, else 0."""
+    ticks: Ints
+    """(n_owners,): 1 for an owner with an arm on offer in this round, else 0."""
+    scores: Floats
+    """(n_arms,): the learner's ranking, the highest first; -inf for an arm that it does not rank."""
+    chosen: Ints
+    """(plays,): the slate that is looked at or was played, -1 where it has fewer arms."""
+    spare: Ints
+    """(1,): a lower bound of what is left over at any round to come."""
+    open: Ints
+    """(n_arms,): 1 for an arm that may be played as far as is known in this round."""
+    due: Ints
+    """(n_owners,): plays of its own that are due so far in a look ahead."""
+    below: Ints
+    """(n_owners,): what its children need so far in a look ahead."""
+    within: Ints
+    """(n_owners,): how many plays the caps of its arms allow so far in a look ahead."""
+    ahead_whole: Ints
+    ahead_rest: Ints
+    coming: Ints
+    """(n_tokens,): when each token must be served next, in a look ahead."""
+    cap_ahead_whole: Ints
+    cap_ahead_rest: Ints
+    room: Ints
+    """(n_arms,): how often the cap allows each arm so far in a look ahead."""
+
+
+def laminar(arms: int, owners: int, plays: int, windows: Ints) -> Laminar:
+    """Return the state before the first round."""
+    open, *of_arms = [np.zeros(arms, np.int64) for _ in range(4)]
+    ticks, *of_owners = [np.zeros(owners, np.int64) for _ in range(6)]
+    none, spare = np.full(plays, -1, np.int64), np.zeros(1, np.int64)
+    offered = np.ones(arms, np.int64)
+    due, below, within, *ahead = of_owners
+    looked = due, below, within, ahead[0], ahead[1], np.zeros_like(windows)
+    return Laminar(
+        windows.copy(),
+        offered,
+        ticks + 1,
+        np.zeros(arms),
+        none,
+        spare,
+        open,
+        *looked,
+        of_arms[0],
+        of_arms[1],
+        of_arms[2],
+    )
+
+
+@kernel
+def play(params: Any, whole: Ints, rest: Ints, arm: int) -> None:
+    """Move the positions of an arm and of all sets around it by one play."""
+    owner = arm
+    while owner >= 0:
+        advance(params.numerators, params.steps, params.remainders, whole, rest, owner)
+        owner = params.parents[owner]
+
+
+@kernel
+def soonest(params: Any, times: Ints, owner: int) -> int:
+    """Return the owner's token of the least time, -1 where it has no window."""
+    found = -1
+    for token in range(times.size):
+        if params.token_owners[token] == owner and (found < 0 or times[token] < times[found]):
+            found = token
+    return found
+
+
+@kernel
+def begin_look(params: Any, state: Any, now: int) -> tuple[int, int]:
+    """Put the deadlines after `chosen` is played ahead; return `short`, see above, and the last first deadline."""
+    whole, rest, owners, short, end = state.ahead_whole, state.ahead_rest, state.ahead_whole.size, 0, now
+    for owner in range(owners):
+        whole[owner], rest[owner] = state.whole[owner], state.rest[owner]
+        state.due[owner] = state.below[owner] = 0
+    for token in range(state.left.size):
+        passes = state.ticks[params.token_owners[token]]
+        state.coming[token] = now + 1 + min(state.left[token] - passes, params.periods[token])
+    for place in range(state.chosen.size):
+        owner = state.chosen[place]
+        if owner >= 0:
+            play(params, whole, rest, owner)
+        while owner >= 0 and state.left.size > 0:
+            token = soonest(params, state.coming, owner)
+            if token >= 0:
+                state.coming[token] = now + 1 + min(params.windows[token], params.periods[token])
+            owner = params.parents[owner]
+    for owner in range(owners):  # children stand before their parents
+        lacks, parent = max(int(whole[owner] < NEVER), state.below[owner]), params.parents[owner]
+        if parent >= 0:
+            state.below[parent] += lacks
+        else:
+            short += lacks
+        round_up(params.numerators, whole, rest, owner)
+        if whole[owner] < NEVER:
+            end = max(end, whole[owner])
+    for owner in range(owners):
+        state.below[owner] = 0
+    for token in range(state.left.size):
+        short += 1
+        end = max(end, state.coming[token])
+    return short, end
+
+
+@kernel
+def need_one_more(params: Any, state: Any, owner: int) -> int:
+    """Enter that another play of an owner is due in a look ahead; return by how many the roots need more."""
+    inside = owner
+    fall_due(params.numerators, params.steps, params.remainders, state.ahead_whole, state.ahead_rest, owner)
+    state.due[owner] += 1
+    if state.due[owner] <= state.below[owner]:
+        return 0
+    while params.parents[inside] >= 0:
+        inside = params.parents[inside]
+        state.below[inside] += 1
+        if state.below[inside] <= state.due[inside]:
+            return 0
+    return 1
+
+
+@kernel
+def next_due(state: Any) -> int:
+    """Return the next deadline of a look ahead."""
+    s = EVER
+    for owner in range(state.ahead_whole.size):
+        s = min(s, state.ahead_whole[owner])
+    for token in range(state.coming.size):
+        s = min(s, state.coming[token])
+    return s
+
+
+@kernel
+def needed_by(params: Any, state: Any, s: int) -> int:
+    """Enter all plays that are due at `s`; return by how many the roots and the tokens need more."""
+    more = 0
+    for owner in range(state.ahead_whole.size):
+        while state.ahead_whole[owner] == s:
+            more += need_one_more(params, state, owner)
+    for token in range(state.coming.size):
+        if state.coming[token] == s:
+            state.coming[token] += params.periods[token]
+            more += 1
+    return more
+
+
+@kernel
+def close_useless(params: Any, state: Any, now: int, s: int) -> None:
+    """Close, in a look ahead that came to a round `s` by which too much is due, all arms whose play is not needed by
+    `s`: they would leave as little. A play of the arm that was looked at takes nothing from what others would help."""
+    for arm in range(state.scores.size):
+        owner, helps = arm, False
+        while owner >= 0:
+            helps = helps or state.due[owner] > state.below[owner] or serves(params, state, owner, s - now - 1)
+            owner = params.parents[owner]
+        if not helps:
+            state.open[arm] = 0
+
+
+@kernel
+def are_all_needed(params: Any, state: Any) -> bool:
+    """Say whether `chosen` is as many plays as a round has and each lowers what is needed by the round that a look
+    ahead came to, and so by every later one: from there on as much is left over as before. A play lowers what a window
+    needs in the last round for it; earlier it may be due as often afterwards."""
+    needed = True
+    for place in range(state.chosen.size):
+        owner, lowers = state.chosen[place], False
+        while owner >= 0:
+            token = soonest(params, state.left, owner)
+            last = token >= 0 and min(state.left[token], params.periods[token]) <= 1
+            lowers = lowers or last or state.due[owner] >= max(1, state.below[owner])
+            owner = params.parents[owner]
+        needed = needed and lowers
+    return bool(needed)
+
+
+@kernel
+def serves(params: Any, state: Any, owner: int, rounds: int) -> bool:
+    """Say whether fewer tokens of an owner are due in so many rounds after the next if it is played in the next."""
+    token = soonest(params, state.left, owner)
+    if token < 0:
+        return False
+    period = params.periods[token]
+    unserved = rounds - min(state.left[token] - 1, period)
+    served = rounds - min(params.windows[token], period)
+    return unserved >= 0 and unserved // period > served // period
+
+
+@kernel
+def is_listed(params: Any, state: Any) -> bool:
+    """Say whether the table of windows, or a phase of their schedule, allows that `chosen` is played next."""
+    served, place = soonest(params, state.left, state.chosen[0]), 0
+    for token in range(state.left.size):
+        left = params.windows[token] if token == served else state.left[token] - 1
+        if left < 1:
+            return False
+        state.coming[token] = left
+        place = place * params.windows[token] + left - 1
+    return params.safe[place] if params.safe.size > 0 else fits_a_phase(params, state.coming)
+
+
+@routine
+def look(params: Any, state: Any, now: int) -> int:
+    """Return the least that is left over at any round if `chosen` is played in the round after `now`, or a lower bound
+    of it; below 0, some clause could then not be kept."""
+    if params.safe.size > 0 or params.phases.size > 0:
+        return 0 if is_listed(params, state) else -1
+    short, end = begin_look(params, state, now)
+    plays, needed, least = state.chosen.size, 0, NEVER
+    s = next_due(state)
+    for looked in range(FARTHEST):
+        if looked > NEAR and are_all_needed(params, state):
+            return 0
+        if s > end + params.horizon:
+            break
+        needed += needed_by(params, state, s)
+        left = plays * (s - now - 1) - needed
+        least = min(least, left)
+        if left < 0:
+            if plays == 1:
+                close_useless(params, state, now, s)
+            return left
+        if left - short >= min(least, short):
+            least = min(least, left - short)
+            break
+        s = next_due(state)
+    else:
+        return -1
+    if params.capped_slates > 0 and not caps_can_be_kept(params, state, now):
+        return -1
+    return least
+
+
+@kernel
+def allow_by(params: Any, state: Any, now: int, s: int) -> int:
+    """Enter what the caps allow in the rounds after the next up to `s`; return that of all arms together."""
+    whole, rest, total = state.cap_ahead_whole, state.cap_ahead_rest, 0
+    for owner in range(state.within.size):
+        state.within[owner] = 0
+    for owner in range(state.within.size):  # children stand before their parents
+        if owner < state.room.size:
+            while state.room[owner] < s - now - 1 and whole[owner] < s:
+                state.room[owner] += 1
+                advance(params.cap_numerators, params.cap_steps, params.cap_remainders, whole, rest, owner)
+            state.within[owner] = state.room[owner]
+            total += state.room[owner]
+        if params.parents[owner] >= 0:
+            state.within[params.parents[owner]] += state.within[owner]
+    return total
+
+
+@routine
+def caps_can_be_kept(params: Any, state: Any, now: int) -> bool:
+    """Say whether, after `chosen` is played, the caps leave enough arms for every slate, and every owner its plays.
+
+    With real numbers in the place of whole plays, what the caps allow less the plays, and less what an owner is owed,
+    is concave in s and never falls, as its slope is at least 0 in the end. Counted in whole plays it is larger by one
+    for each arm at most, and for an owner by one more; so it stays at least 0 from where it is that large.
+    """
+    _, end = begin_look(params, state, now)
+    plays, arms = state.chosen.size, state.room.size
+    for arm in range(arms):
+        state.cap_ahead_whole[arm], state.cap_ahead_rest[arm] = state.cap_whole[arm], state.cap_rest[arm]
+        state.room[arm] = 0
+    for place in range(plays):
+        arm = state.chosen[place]
+        if arm >= 0:
+            whole, rest = state.cap_ahead_whole, state.cap_ahead_rest
+            advance(params.cap_numerators, params.cap_steps, params.cap_remainders, whole, rest, arm)
+    for s in range(now + 2, end + params.capped_slates + 2):
+        needed_by(params, state, s)
+        least = allow_by(params, state, now, s) - plays * (s - now - 1)
+        for_ever = least >= arms
+        for owner in range(state.due.size):
+            if state.ahead_whole[owner] < NEVER:
+                left = state.within[owner] - state.due[owner]
+                least = min(least, left)
+                for_ever = for_ever and left > params.sizes[owner]
+        if least < 0:
+            return False
+        if for_ever:
+            return True
+    return True
+
+
+@kernel
+def take(params: Any, state: Any) -> None:
+    """Enter that `chosen` is played in the next round."""
+    for token in range(state.left.size):
+        state.left[token] -= state.ticks[params.token_owners[token]]
+    for place in range(state.chosen.size):
+        owner = state.chosen[place]
+        if owner >= 0:
+            state.pulls[owner] += 1
+            play(params, state.whole, state.rest, owner)
+            whole, rest = state.cap_whole, state.cap_rest
+            advance(params.cap_numerators, params.cap_steps, params.cap_remainders, whole, rest, owner)
+        while owner >= 0 and state.left.size > 0:
+            token = soonest(params, state.left, owner)
+            if token >= 0:
+                state.left[token] = params.windows[token]
+            owner = params.parents[owner]

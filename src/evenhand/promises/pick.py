@@ -1,0 +1,318 @@
+"""Choose the arms of a round: the best ranked of all slates after which every clause can still be kept.
+
+The slates that may be played are the bases of a matroid (proved for floors of arms, where they are a chain of
+capacities; found so for sets and caps in every case that was searched). So the best one is found from any other: down
+the ranking, each arm takes the place of an arm of lower rank wherever the slate that results may be played.
+
+Most rounds need no look: a slate of m arms lowers what is left over at any later round by m at most, so while `spare`,
+the least that is left over, is at least m, every slate of arms with room under their caps may be played.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from evenhand.kernels.compose import kernel, routine
+from evenhand.kernels.deadlines import deadline
+from evenhand.kernels.due_times import NEVER
+from evenhand.promises.laminar import EVER, look, play, soonest, take
+from evenhand.promises.slates import AS_RANKED, BY_CAP, BY_DEADLINE, BY_NO_RANK
+
+__all__ = [
+    "begin_round",
+    "choose_ranked",
+    "comes_before",
+    "find_slate",
+    "grant",
+    "improve",
+    "most_urgent",
+    "pick",
+    "put_ahead",
+]
+
+MOST_SLATES = 10_000
+"""How many slates are tried where the most urgent arms may not be played together, as a cap or a window forbids it."""
+
+
+@kernel
+def begin_round(params: Any, state: Any, now: int) -> int:
+    """Let the clocks of what is not on offer stand still, and open the arms whose cap has room; return how many are."""
+    arms, owners, count = state.offered.size, state.ticks.size, 0
+    for owner in range(owners):
+        state.ticks[owner] = 0
+    for arm in range(arms):
+        owner = arm
+        while owner >= 0 and state.offered[arm] == 1:
+            state.ticks[owner] = 1
+            owner = params.parents[owner]
+        if state.offered[arm] == 0 and params.cap_steps[arm] > 0:
+            state.cap_whole[arm] += 1
+        state.open[arm] = state.offered[arm] == 1 and state.cap_whole[arm] <= now
+        count += state.open[arm]
+    for owner in range(owners):
+        if state.ticks[owner] == 0 and state.whole[owner] < NEVER:
+            state.whole[owner] += 1
+    return count
+
+
+@kernel
+def comes_before(state: Any, arm: int, other: int) -> bool:
+    """Say whether an arm comes before another in the ranking, ties by index; of two that are not ranked none does."""
+    score, beside = state.scores[arm], state.scores[other]
+    return score > beside or (score == beside and arm < other and score > -np.inf)
+
+
+@kernel
+def best_open(state: Any) -> int:
+    """Return the open arm that is first in the ranking, -1 where none is ranked."""
+    best = -1
+    for arm in range(state.scores.size):
+        ranked = state.open[arm] == 1 and state.scores[arm] > -np.inf
+        if ranked and (best < 0 or state.scores[arm] > state.scores[best]):
+            best = arm
+    return best
+
+
+@kernel
+def most_urgent(params: Any, state: Any, now: int) -> int:
+    """Return the open arm inside the root that needs a play first by the positions ahead, inside its child that does,
+    and so on, ties by index; -1 where no arm is open."""
+    arms, owners, first = state.open.size, state.within.size, state.within
+    for owner in range(owners):
+        first[owner] = EVER
+    for owner in range(owners):  # children stand before their parents
+        if owner >= arms or state.open[owner] == 1:
+            inside = min(first[owner], EVER - 1) if owner < arms else first[owner]
+            if inside < EVER:
+                inside = min(inside, deadline(state.ahead_whole, state.ahead_rest, owner))
+                token = soonest(params, state.left, owner)
+                first[owner] = inside if token < 0 else min(inside, now + state.left[token])
+                parent = params.parents[owner]
+                if parent >= 0:
+                    first[parent] = min(first[parent], first[owner])
+    inside = -1
+    while True:
+        best = -1
+        for child in range(owners):
+            if params.parents[child] == inside and first[child] < EVER and (best < 0 or first[child] < first[best]):
+                best = child
+        if best < 0:
+            return -1
+        if best < arms:
+            return best
+        inside = best
+
+
+@kernel
+def put_ahead(state: Any) -> None:
+    """Put the present positions ahead."""
+    for owner in range(state.whole.size):
+        state.ahead_whole[owner], state.ahead_rest[owner] = state.whole[owner], state.rest[owner]
+
+
+@kernel
+def pick_urgent(params: Any, state: Any, now: int) -> None:
+    """Choose the most urgent arm that may be played, whatever the ranking."""
+    first = -1
+    for arm in range(state.open.size):
+        state.open[arm] = state.offered[arm] == 1 and state.cap_whole[arm] <= now
+    while True:
+        put_ahead(state)
+        arm = most_urgent(params, state, now)
+        if arm < 0:
+            break
+        first = arm if first < 0 else first
+        state.chosen[0] = arm
+        state.spare[0] = look(params, state, now)
+        if state.spare[0] >= 0:
+            return
+        state.open[arm] = 0
+    state.chosen[0], state.spare[0] = (
+        first,
+        0,
+    )  # the look was cut off, see FARTHEST; the theorem says that this one does
+
+
+@kernel
+def pick_one(params: Any, state: Any, now: int) -> None:
+    """Choose the best ranked open arm that may be played; where no ranked one may, the most urgent that may."""
+    arm = best_open(state)
+    while arm >= 0:
+        state.chosen[0] = arm
+        state.spare[0] = look(params, state, now)
+        if state.spare[0] >= 0:
+            return
+        state.open[arm] = 0
+        arm = best_open(state)
+    pick_urgent(params, state, now)
+
+
+@kernel
+def choose_urgent(params: Any, state: Any, now: int, plays: int) -> None:
+    """Choose the slate of the most urgent open arms, one after another."""
+    put_ahead(state)
+    for place in range(plays):
+        arm = most_urgent(params, state, now)
+        state.chosen[place], state.open[arm] = arm, 0
+        play(params, state.ahead_whole, state.ahead_rest, arm)
+    for place in range(plays):
+        state.open[state.chosen[place]] = 1
+
+
+@kernel
+def choose_ranked(state: Any, plays: int) -> bool:
+    """Choose the slate of the best ranked open arms; return whether so many are ranked."""
+    found = 0
+    for place in range(plays):
+        arm = best_open(state)
+        if arm < 0:
+            break
+        state.chosen[place], state.open[arm] = arm, 0
+        found += 1
+    for place in range(found):
+        state.open[state.chosen[place]] = 1
+    return found == plays
+
+
+@kernel
+def choose_next(state: Any, plays: int, place: int) -> bool:
+    """Choose the next slate of open arms in the order of their indices that changes at `place` or before, with -1 in
+    all places the first one; return False after the last."""
+    while place >= 0:
+        arm = state.chosen[place]
+        for later in range(place, plays):
+            arm += 1
+            while arm < state.open.size and state.open[arm] == 0:
+                arm += 1
+            state.chosen[later] = arm
+        if arm < state.open.size:
+            return True
+        place -= 1
+    return False
+
+
+@routine
+def find_slate(params: Any, state: Any, now: int, plays: int) -> int:
+    """Choose a slate that may be played and return what it leaves over; -1 where none was found.
+
+    Without caps and windows the most urgent arms are such a slate, by Theorem 1.
+    """
+    choose_urgent(params, state, now, plays)
+    least = look(params, state, now)
+    if least >= 0:
+        return least
+    for place in range(plays):
+        state.chosen[place] = -1
+    for _ in range(MOST_SLATES):
+        if not choose_next(state, plays, 0 if state.chosen[0] < 0 else plays - 1):
+            break
+        least = look(params, state, now)
+        if least >= 0:
+            return least
+    choose_urgent(params, state, now, plays)
+    return -1
+
+
+@kernel
+def sort_by_rank(state: Any, first: int, plays: int) -> None:
+    """Put the places of the slate from `first` on into the order of the ranking."""
+    chosen = state.chosen
+    for place in range(first + 1, plays):
+        arm, at = chosen[place], place
+        while at > first and comes_before(state, arm, chosen[at - 1]):
+            chosen[at] = chosen[at - 1]
+            at -= 1
+        chosen[at] = arm
+
+
+@routine
+def improve(params: Any, state: Any, now: int, plays: int, least: int) -> int:
+    """Exchange arms of a slate that may be played for better ranked ones; return what is left over."""
+    sort_by_rank(state, 0, plays)
+    for fixed in range(plays):
+        while True:  # the best arm that comes before the one in this place, and has not been tried
+            arm = -1
+            for other in range(state.open.size):
+                if state.open[other] == 1 and comes_before(state, other, state.chosen[fixed]):
+                    arm = other if arm < 0 or comes_before(state, other, arm) else arm
+            if arm < 0:
+                break
+            state.open[arm] = 0
+            for place in range(plays - 1, fixed - 1, -1):
+                gone = state.chosen[place]
+                state.chosen[place] = arm
+                left = look(params, state, now)
+                if left >= 0:
+                    least = left
+                    break
+                state.chosen[place] = gone
+            sort_by_rank(state, fixed, plays)
+        state.open[state.chosen[fixed]] = 0
+    return least
+
+
+@kernel
+def is_chosen(state: Any, arm: int) -> bool:
+    """Return whether an arm is in the slate."""
+    found = False
+    for place in range(state.chosen.size):
+        found = found or state.chosen[place] == arm
+    return found
+
+
+@kernel
+def cause(state: Any, now: int, plays: int) -> int:
+    """Return why the slate is played: because of a deadline or a cap that an arm on offer of higher rank gave way to,
+    because no more arms are ranked, or as ranked."""
+    found = AS_RANKED
+    for place in range(plays):
+        arm = state.chosen[place]
+        if state.scores[arm] == -np.inf and found == AS_RANKED:
+            found = BY_NO_RANK
+        for other in range(state.scores.size):
+            if state.offered[other] == 1 and comes_before(state, other, arm) and not is_chosen(state, other):
+                if state.cap_whole[other] <= now:
+                    return BY_DEADLINE
+                found = BY_CAP
+    return found
+
+
+@kernel
+def grant(params: Any, state: Any, now: int, wish: int) -> bool:
+    """Play the arm in the round after `now` if one is played a round and it may be for certain without a look; return
+    whether it was."""
+    if state.spare[0] < 1 or state.cap_whole[wish] > now:
+        return False
+    for arm in range(state.offered.size):
+        if state.offered[arm] == 0:
+            return False
+    state.spare[0] -= 1
+    state.chosen[0] = wish
+    take(params, state)
+    return True
+
+
+@kernel
+def pick(params: Any, state: Any, now: int) -> int:
+    """Choose the arms of the round after `now` down the ranking in `scores` and enter their plays; return why it is
+    these."""
+    plays = min(state.chosen.size, begin_round(params, state, now))
+    for place in range(plays, state.chosen.size):
+        state.chosen[place] = -1
+    wished = choose_ranked(state, plays)
+    if wished and state.spare[0] >= state.chosen.size and params.capped_slates == 0:
+        state.spare[0] -= state.chosen.size
+    elif state.chosen.size == 1:
+        pick_one(params, state, now)
+    else:
+        least = look(params, state, now) if wished else -1
+        if least < 0:
+            least = find_slate(params, state, now, plays)
+            if least >= 0:
+                least = improve(params, state, now, plays, least)
+        state.spare[0] = max(0, least)
+    why = cause(state, now, plays)
+    take(params, state)
+    return why

@@ -1,0 +1,549 @@
+"""What is promised: one value for floors, caps and windows of arms and of sets of arms, over one or several plays a
+round, where arms may come and go.
+
+A clause counts on a clock of its own, the rounds A in which one of its arms was on offer, N its plays in them:
+
+    a floor   N >= floor(r A) - a            a = floor(alpha); or r A - N <= b, exactly, with behind=
+    a cap     N <= ceil(c A) + floor(beta)
+    a window  N grows by n in any w rounds of the clock
+
+and each must hold after every round.
+
+Source: floors as in V. Patil, G. Ghalme, V. Nair, Y. Narahari, "Achieving Fairness in the Stochastic Multi-armed Bandit
+Problem", Journal of Machine Learning Research 22 (2021), Definition 2. Which promises can be kept stands at the heads
+of `evenhand.promises.laminar` and `evenhand.promises.feasible`.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from evenhand.arguments import is_whole, whole
+from evenhand.errors import ArgumentError, SharesError, wanted
+from evenhand.html import Card, Shown, Table
+from evenhand.kernels.arrays import Floats
+from evenhand.kernels.due_times import NEVER, Pace, Position, pace, position
+from evenhand.labels import by_label
+from evenhand.promises.clause import Clause, Kind, Window
+from evenhand.promises.feasible import check_sums, settle_offers
+from evenhand.promises.reading import (
+    Members,
+    common_denominator,
+    in_all,
+    is_set,
+    key_of,
+    name_arms,
+    overlap,
+    read_limit,
+    read_members,
+    read_share,
+    read_singles,
+    read_tolerance,
+    read_window,
+)
+from evenhand.protocol import Label, find_label
+from evenhand.registry import register
+
+__all__ = ["Clause", "Kind", "Offers", "Promise"]
+
+Offers = Literal["any", "all"] | tuple[Label, ...]
+
+
+@register("quotas/promise", "part")
+@dataclass(frozen=True, init=False, repr=False, eq=False)
+class Promise(Shown):
+    """What is promised after every round: floors, caps and windows of arms and of sets of arms.
+
+    Parameters
+    ----------
+    shares : the part of the rounds that is owed to each arm: a dict or Series arm -> share, or a list. A key may be a
+        tuple of arms, which are owed their share together. A share of 0 names an arm that is owed nothing.
+    tolerance : alpha >= 0, by how many plays a floor may be behind.
+    caps : the largest part of the rounds that an arm, or a tuple of arms together, may have; or one number for all.
+    cap_tolerance : beta >= 0, by how many plays an arm may be ahead of its cap.
+    windows : arm (or tuple of arms) -> w, at least once in any w consecutive rounds, or -> (n, w), at least n times.
+    plays : m, how many arms are played in a round, none twice.
+    behind : by how much r A - N may be above 0 for each arm, exactly, in the place of the tolerance.
+    offers : what may be on offer in a round: "any" arms, "all" of them always, or a list of arms, of which every offer
+        holds as many as are played. None is "any" where the promise can be kept so, else "all".
+
+    Attributes
+    ----------
+    arms : the labels (n_arms,), in the order in which they are first named.
+    clauses : everything that is promised, a tuple of `Clause`.
+    shares : the share of each arm alone, as exact fractions (n_arms,).
+    sets : the shares of sets of arms, the smaller sets before the larger.
+    offers : "any", "all" or a tuple of arms, as above.
+
+    Raises
+    ------
+    SharesError
+        If a number cannot be read, or no rule is known that keeps these clauses together; the message names the
+        clauses that clash and why.
+    ArgumentError
+        If a tolerance or the number of plays cannot be read.
+
+    Examples
+    --------
+    >>> promise = Promise({"large": 0, "small": "1/4"}, caps={"large": "40%"}, offers=["small"])
+    >>> print(promise)
+    small at least 1/4 of the rounds; large at most 2/5 of the rounds; every offer holds small
+    >>> promise.clauses[0]
+    Clause(kind='floor', arms=('small',), rate=Fraction(1, 4), slack=0)
+    >>> Promise.from_dict(promise.to_dict()) == promise
+    True
+    """
+
+    arms: tuple[Label, ...]
+    shares: tuple[Fraction, ...]
+    tolerance: float
+    plays: int
+    caps: tuple[Fraction | None, ...] | None
+    cap_tolerance: float
+    behind: tuple[Fraction, ...] | None
+    sets: tuple[tuple[Members, Fraction], ...]
+    windows: tuple[tuple[Members, Window], ...]
+    offers: Offers
+
+    def __init__(
+        self,
+        shares: Any = None,
+        tolerance: Any = 0.0,
+        caps: Any = None,
+        cap_tolerance: Any = 0.0,
+        windows: Any = None,
+        plays: Any = 1,
+        behind: Any = None,
+        offers: Any = None,
+    ) -> None:
+        given = {"caps": caps, "cap_tolerance": cap_tolerance, "windows": windows, "plays": plays}
+        if isinstance(tolerance, tuple):  # Promise(arms, shares, tolerance), as it was before
+            warnings.warn("Promise(arms, shares): write Promise({arm: share, ...})", DeprecationWarning, stacklevel=2)
+            shares, tolerance, given["caps"] = dict(zip(shares, tolerance, strict=True)), caps or 0.0, None
+        made = read_promise(shares, tolerance, **given, behind=behind, offers=offers)
+        self.__dict__.update(made.__dict__)
+
+    @classmethod
+    def read(cls, shares: Any, tolerance: Any = 0.0, arms: Any = None, plays: int = 1) -> Promise:
+        """Return the promise of these shares, with `arms` one share for each of them; use `Promise(shares)`."""
+        warnings.warn("Promise.read(shares): write Promise(shares)", DeprecationWarning, stacklevel=2)
+        return read_promise(shares, tolerance, plays=plays, arms=arms)
+
+    @classmethod
+    def _of(cls, **fields: Any) -> Self:
+        """Return the promise with these fields, which were read and checked."""
+        made = object.__new__(cls)
+        made.__dict__.update(fields)
+        return made
+
+    def varied(self, **fields: Any) -> Self:
+        """Return the promise with other exact fields, such as the shares of a later version."""
+        own = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return self._of(**own | fields)
+
+    @cached_property
+    def clauses(self) -> tuple[Clause, ...]:
+        """Everything that is promised: floors of arms and of sets, caps, windows; a share of 0 is no clause."""
+        behind: Sequence[int | Fraction] = (self.slack,) * len(self.arms) if self.behind is None else self.behind
+        ahead = math.floor(self.cap_tolerance)
+        floors = [Clause("floor", (a,), r, b) for a, r, b in zip(self.arms, self.shares, behind, strict=True) if r]
+        floors += [Clause("floor", members, share, self.slack) for members, share in self.sets if share]
+        caps = zip(self.arms, self.caps or (), strict=False)
+        limits = [Clause("cap", (arm,), cap, ahead) for arm, cap in caps if cap is not None]
+        return (*floors, *limits, *(Clause("window", members, window) for members, window in self.windows))
+
+    @property
+    def slack(self) -> int:
+        """floor(alpha): by how many plays a floor may be behind."""
+        return math.floor(self.tolerance)
+
+    # ------------------------------------------------------------------ as words, and as data
+
+    def __str__(self) -> str:
+        said = [str(clause) for clause in self.clauses] or [f"nothing is owed to {', '.join(map(str, self.arms))}"]
+        said += [f"{self.plays} plays a round"] if self.plays > 1 else []
+        if self.offers == "all":
+            said.append("every arm is always on offer")
+        elif self.offers != "any":
+            named = ", ".join(map(str, self.offers))
+            some = named if len(self.offers) == 1 else f"at least {'one' if self.plays == 1 else self.plays} of {named}"
+            said.append(f"every offer holds {some}{', or only these' if self.plays > 1 else ''}")
+        return "; ".join(said)
+
+    def __repr__(self) -> str:
+        given = ", ".join(f"{name}={value!r}" for name, value in self._given().items())
+        return f"Promise({given})"
+
+    def card(self) -> Card:
+        """Return what a notebook shows: a row for each clause."""
+        rows = [(c.kind, ", ".join(map(str, c.arms)), c.rate_as_text, str(c.slack)) for c in self.clauses]
+        offers = self.offers if isinstance(self.offers, str) else ", ".join(map(str, self.offers))
+        facts = {"plays a round": self.plays, "on offer": offers}
+        return Card("Promise", facts, [Table(("clause", "arms", "rate", "slack"), len(rows), rows.__getitem__)])
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return plain data, with the state of what is saved."""
+        return {"promise": self.to_dict()}
+
+    @classmethod
+    def restored(cls, snapshot: dict[str, Any]) -> Self:
+        """Return the promise that `snapshot` was taken of."""
+        return cls.from_dict(snapshot["promise"])
+
+    def _given(self) -> dict[str, Any]:
+        """Return the arguments that make it, those left out that say nothing."""
+        shares: dict[Any, Fraction] = dict(zip(self.arms, self.shares, strict=True)) | dict(self.sets)
+        caps = dict(zip(self.arms, self.caps or (), strict=False))
+        windows = {key_of(members): window for members, window in self.windows}
+        given = {
+            "shares": shares,
+            "tolerance": self.tolerance,
+            "caps": {arm: cap for arm, cap in caps.items() if cap is not None},
+            "cap_tolerance": self.cap_tolerance,
+            "windows": windows,
+            "plays": self.plays,
+            "behind": None if self.behind is None else dict(zip(self.arms, self.behind, strict=True)),
+            "offers": self.offers if isinstance(self.offers, str) else list(self.offers),
+        }
+        silent = {"tolerance": 0.0, "caps": {}, "cap_tolerance": 0.0, "windows": {}, "plays": 1, "behind": None}
+        return {name: value for name, value in given.items() if name not in silent or value != silent[name]}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, for JSON, TOML and HTTP, that `from_dict` reads; fractions are text.
+
+        >>> Promise({"a": 0.5, "b": 0.25}, tolerance=2).to_dict()
+        {'shares': {'a': '1/2', 'b': '1/4'}, 'tolerance': 2.0, 'offers': 'any'}
+        """
+        given = self._given()
+        for name in TABLES:
+            if name in given:
+                given[name] = _as_data(given[name])
+        return given
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Return the promise of plain data: the arguments by name, where tables of arms that are not text are lists of
+        rows such as {"arms": [1, 2], "share": "1/2"}.
+
+        Raises
+        ------
+        SharesError, ArgumentError
+            If a name is unknown, or as the constructor does.
+        """
+        if not isinstance(data, Mapping):
+            raise SharesError(wanted("promise", "a table of shares, caps, windows and so on", data))
+        unknown = [name for name in data if name not in ARGUMENTS]
+        if unknown:
+            raise SharesError(wanted("promise", f"the names {', '.join(ARGUMENTS)}", unknown[0]))
+        return cls(**{name: _as_given(name, value) for name, value in data.items()})
+
+    def _value(self) -> Any:
+        clauses = frozenset((c.kind, frozenset(c.arms), c.rate, c.slack) for c in self.clauses)
+        offers = self.offers if isinstance(self.offers, str) else frozenset(self.offers)
+        return frozenset(self.arms), clauses, self.plays, offers, self.tolerance, self.cap_tolerance
+
+    def __eq__(self, other: object) -> bool:
+        return self._value() == other._value() if isinstance(other, Promise) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._value())
+
+    # ------------------------------------------------------------------ what is owed
+
+    @cached_property
+    def slacks(self) -> tuple[Fraction, ...]:
+        """floor(alpha) for each arm, or what stands in its place where it is said exactly by how much the arm may be
+        behind: max(0, floor(r_i t - slack_i)) pulls are owed, and r_i t - N_i >= slack_i + 1 breaks the promise.
+
+        >>> Promise([0.5, 0.25], behind={0: 0.5, 1: 3}).slacks
+        (Fraction(0, 1), Fraction(9, 4))
+        """
+        if self.behind is None:
+            return (Fraction(self.slack),) * len(self.shares)
+        exact = zip(self.shares, self.behind, strict=True)
+        return tuple(Fraction(math.floor(r.denominator * b) + 1, r.denominator) - 1 for r, b in exact)
+
+    @property
+    def breaks_at(self) -> float | None:
+        """The shortfall r_i t - N_i(t) from which on the promise is broken, None where it is not the same for all arms
+        that are owed a share."""
+        if self.behind is None:
+            return self.slack + 1.0
+        found = {slack for share, slack in zip(self.shares, self.slacks, strict=True) if share}
+        return float(found.pop() + 1) if len(found) == 1 else None
+
+    def owed(self, round: int) -> list[int]:
+        """Return how many pulls each arm must have had at the end of round t: max(0, floor(r_i t) - floor(alpha)), or
+        max(0, ceil(r_i t - b_i)) where it is said exactly by how much it may be behind."""
+        return [self.owed_to(place, round) for place in range(len(self.shares))]
+
+    def owed_to(self, place: int, round: int) -> int:
+        """Return the same of one arm, by its position."""
+        share, slack = self.shares[place], self.slacks[place]
+        return max(0, math.floor(share * round - slack))
+
+    def most(self, round: int) -> list[float]:
+        """Return how many plays each arm may have at the end of round t, infinity where it has no cap."""
+        caps = self.caps or (None,) * len(self.arms)
+        ahead = math.floor(self.cap_tolerance)
+        return [math.inf if cap is None else -(-cap.numerator * round // cap.denominator) + ahead for cap in caps]
+
+    def kept(self, pulls: Any, round: int) -> bool:
+        """Return whether pulls, a list or a dict arm -> pulls, keep the floors and caps at the end of round t, where
+        every arm was on offer.
+
+        >>> promise = Promise([0.5, 0.25])
+        >>> promise.kept([1, 1], 4), promise.kept({0: 2, 1: 1}, 4)
+        (False, True)
+
+        Raises
+        ------
+        ArgumentError
+            If there is not one number of pulls for each arm, or the round is no whole number >= 0.
+        """
+        counts = by_label(pulls, "pulls", "a number for each arm: a list, or a dict arm -> pulls")
+        if isinstance(counts, dict):
+            counts = [counts.get(arm) for arm in self.arms]
+        if len(counts) != len(self.arms) or not all(map(is_whole, counts)):
+            raise ArgumentError(wanted("pulls", f"a whole number for each of the arms {list(self.arms)}", pulls))
+        if not is_whole(round) or round < 0:
+            raise ArgumentError(wanted("round", "a whole number >= 0", round))
+        by_arm = dict(zip(self.arms, counts, strict=True))
+        together = all(
+            sum(by_arm[arm] for arm in members) >= share.numerator * round // share.denominator - self.slack
+            for members, share in self.sets
+        )
+        enough = all(n >= owed for n, owed in zip(counts, self.owed(round), strict=True))
+        return enough and together and all(n <= most for n, most in zip(counts, self.most(round), strict=True))
+
+    def overlap(self) -> tuple[Members, Members] | None:
+        """Return two sets that overlap without one being inside the other, None where there are none."""
+        return overlap([members for members, _ in self.sets])
+
+    # ------------------------------------------------------------------ as kernels count
+
+    def fixed_point(self) -> tuple[list[int], int]:
+        """Return the shares of single arms, exactly, as numerators over one common denominator below 2^60."""
+        return self._fixed_point
+
+    @cached_property
+    def _fixed_point(self) -> tuple[list[int], int]:
+        denominator = math.lcm(*{share.denominator for share in self.shares})
+        return [share.numerator * (denominator // share.denominator) for share in self.shares], denominator
+
+    def pace(self) -> Pace:
+        """Return the shares in the integers that kernels use."""
+        return pace(*self.fixed_point())
+
+    def start(self) -> Position:
+        """Return, in the integers that kernels use, when each arm's first play falls due; rounded up it is a round.
+
+        N_i plays are enough up to the largest round t with q_i N_i + floor(q_i b_i) >= p_i t, so the next is due at
+        (q_i N_i + floor(q_i b_i) + 1) / p_i.
+        """
+        found = self.position(self.slack + 1)
+        if self.behind is None:
+            return found
+        numerators, denominator = self.fixed_point()
+        for arm, (share, limit) in enumerate(zip(self.shares, self.behind, strict=True)):
+            if share:
+                due = (math.floor(share.denominator * limit) + 1) * (denominator // share.denominator)
+                found.whole[arm], found.rest[arm] = divmod(due, numerators[arm])
+        return found
+
+    def position(self, enough: int) -> Position:
+        """Return, in the integers that kernels use, the times up to which `enough` plays satisfy each share."""
+        return position(*self.fixed_point(), enough)
+
+    def floats(self) -> Floats:
+        """Return the shares (n_arms,) as floats."""
+        return np.array([float(share) for share in self.shares])
+
+
+def promise_of(data: Mapping[str, Any]) -> Promise:
+    """Return the promise that `to_dict` wrote, without asking again whether a rule keeps it: arms may have retired."""
+    given = {name: _as_given(name, value) for name, value in data.items()}
+    offers = given.pop("offers")
+    return read_promise(**given, audited=True).varied(offers=offers)
+
+
+ARGUMENTS = ("shares", "tolerance", "caps", "cap_tolerance", "windows", "plays", "behind", "offers")
+TABLES = ("shares", "caps", "windows", "behind")
+"""Arguments that are tables of arms."""
+
+
+def _as_data(by_arm: dict[Any, Any]) -> Any:
+    """Return a table of arms as plain data: by name where all names are text, else in rows."""
+    said = {key: list(value) if isinstance(value, tuple) else str(value) for key, value in by_arm.items()}
+    if all(isinstance(key, str) for key in said):
+        return said
+    return [{"arms": list(key) if is_set(key) else [key], "value": value} for key, value in said.items()]
+
+
+def _as_given(name: str, value: Any) -> Any:
+    """Return what the constructor takes for plain data."""
+    if name not in TABLES or not isinstance(value, list):
+        return tuple(value) if name == "offers" and isinstance(value, list) else value
+    if not all(isinstance(row, Mapping) for row in value):
+        return value
+    for row in value:
+        arms = row.get("arms")
+        named = isinstance(arms, list) and arms and all(isinstance(arm, (str, int)) for arm in arms)
+        if not named or "value" not in row:
+            raise SharesError(wanted(name, 'rows such as {"arms": ["a", "b"], "value": "1/2"}', row))
+    found = {key_of(tuple(row["arms"])): row["value"] for row in value}
+    if len(found) < len(value):
+        raise SharesError(wanted(name, "each arm and each set of arms in one row", value))
+    return found
+
+
+def read_promise(
+    shares: Any = None,
+    tolerance: Any = 0.0,
+    caps: Any = None,
+    cap_tolerance: Any = 0.0,
+    windows: Any = None,
+    plays: Any = 1,
+    behind: Any = None,
+    offers: Any = None,
+    arms: int | Sequence[Label] | None = None,
+    audited: bool = False,
+) -> Promise:
+    """Return the promise as `Promise` reads it; with `arms`, shares may be one number for each of them.
+
+    What a log is audited against need not be what a rule is known for, and a cap may be 0.
+    """
+    plays = whole("plays", plays, low=1)
+    if shares is None and caps is None and windows is None:
+        raise SharesError(wanted("shares", "a list, or a dict arm -> share; or caps or windows", None))
+    if shares is not None and in_all(shares) and arms is None:
+        mend = "one number for all needs the names of the arms, as in {'a': 0.2, 'b': 0.2}"
+        raise SharesError(wanted("shares", "a list, or a dict arm -> share", shares, mend))
+    labels = name_arms(shares, caps, windows, arms=arms)
+    if plays > len(labels):
+        raise ArgumentError(wanted("plays", f"at most {len(labels)}, the number of arms", plays))
+    singles, sets = _read_shares(shares, labels, plays, named=arms is not None)
+    fields = {
+        "arms": labels,
+        "shares": singles,
+        "tolerance": read_tolerance(tolerance),
+        "plays": plays,
+        "caps": None if caps is None else _read_caps(caps, labels, audited),
+        "cap_tolerance": read_tolerance(cap_tolerance, "cap_tolerance", "use 0.0 for the strict cap"),
+        "behind": None if behind is None else _read_behind(behind, labels, tolerance, sets, caps),
+        "sets": sets,
+        "windows": _read_windows(windows, labels),
+    }
+    least = min((cap for cap in fields["caps"] or () if cap), default=Fraction(1))
+    if fields["cap_tolerance"] >= NEVER * float(least):
+        raise ArgumentError(wanted("cap_tolerance", "a number of plays that some conversation reaches", cap_tolerance))
+    made = Promise._of(**fields, offers="all")
+    if audited:
+        check_sums(made)
+        return made.varied(offers="any")
+    return made.varied(offers=settle_offers(made, offers))
+
+
+def _by_members(given: Any, labels: tuple[Label, ...], name: str, what: str) -> dict[Members, Any]:
+    """Return what is given for arms and sets of arms, by their members."""
+    by_arm = by_label(given, name, what, refusal=SharesError)
+    if isinstance(by_arm, list):
+        if len(by_arm) != len(labels):
+            raise SharesError(wanted(name, f"{len(labels)}, one for each arm", f"{len(by_arm)} of them"))
+        by_arm = dict(zip(labels, by_arm, strict=True))
+    found: dict[Members, Any] = {}
+    for key, value in by_arm.items():
+        members = read_members(key, labels, name)
+        if members in found:
+            raise SharesError(wanted(name, "each set of arms once", f"the arms of {key!r} twice"))
+        found[members] = value
+    return found
+
+
+def _read_shares(
+    shares: Any, labels: tuple[Label, ...], plays: int, named: bool
+) -> tuple[tuple[Fraction, ...], tuple[tuple[Members, Fraction], ...]]:
+    """Return the shares of arms alone and of sets of arms."""
+    if shares is None or in_all(shares):
+        return read_singles([0 if shares is None else shares] * len(labels), labels, plays), ()
+    found = _by_members(shares, labels, "shares", "a list, or a dict arm -> share")
+    together = {members: share for members, share in found.items() if len(members) > 1}
+    missing = [label for label in labels if (label,) not in found]
+    if named and missing and not together:
+        what = f"one for each of the arms {list(labels)}"
+        raise SharesError(wanted("shares", what, f"no share for arm {missing[0]!r}"))
+    sets = [(members, _read_rate(share, members, plays)) for members, share in together.items()]
+    alone = read_singles([found.get((label,), 0) for label in labels], labels, plays)
+    return alone, tuple(sorted(sets, key=lambda one: len(one[0])))
+
+
+def _read_rate(share: Any, members: Members, plays: int) -> Fraction:
+    """Return the share of a set of arms, which may pass one where several arms are played."""
+    name = f"shares[{members!r}]"
+    value = read_limit(share, name) if plays > 1 else read_share(share, name)
+    if value > min(plays, len(members)):
+        raise SharesError(wanted(name, f"at most {min(plays, len(members))} plays a round", share))
+    return value
+
+
+def _read_caps(caps: Any, labels: tuple[Label, ...], audited: bool) -> tuple[Fraction | None, ...]:
+    """Return the cap of each arm, None where it has none."""
+    what = "a cap is the largest part of the rounds that an arm may have"
+    given = (
+        dict.fromkeys(((a,) for a in labels), caps)
+        if in_all(caps)
+        else _by_members(caps, labels, "caps", "a dict arm -> cap")
+    )
+    read: dict[Label, Fraction] = {}
+    for members, cap in given.items():
+        if len(members) > 1:
+            mend = "promise the other arms a share together instead: it is the same for one play a round"
+            raise SharesError(wanted(f"caps[{members!r}]", "a cap of one arm", cap, mend))
+        if cap is not None:
+            read[members[0]] = read_share(cap, f"caps[{members[0]!r}]", what)
+    zero = next((arm for arm, cap in read.items() if cap == 0), None)
+    if zero is not None and not audited:
+        raise SharesError(wanted(f"caps[{zero!r}]", "a cap above 0", 0, "leave out an arm that is never played"))
+    common_denominator([cap.denominator for cap in read.values()], 1 << 60)
+    return tuple(read.get(arm) for arm in labels)
+
+
+def _read_windows(windows: Any, labels: tuple[Label, ...]) -> tuple[tuple[Members, Window], ...]:
+    """Return the windows of arms and of sets of arms."""
+    if windows is None:
+        return ()
+    what = "a dict arm -> number of rounds, or arm -> (plays, rounds)"
+    if not isinstance(windows, Mapping) and not hasattr(windows, "to_dict"):
+        raise SharesError(wanted("windows", what, windows))
+    given = _by_members(windows, labels, "windows", what)
+    if not given:
+        raise SharesError(wanted("windows", what, windows))
+    return tuple((members, read_window(window, f"windows[{key_of(members)!r}]")) for members, window in given.items())
+
+
+def _read_behind(
+    behind: Any, labels: tuple[Label, ...], tolerance: Any, sets: Iterable[Any], caps: Any
+) -> tuple[Fraction, ...]:
+    """Return by how much each arm may be behind, exactly."""
+    if caps is not None or sets:
+        raise SharesError(wanted("behind", "None beside caps and shares of sets", behind, "use tolerance= there"))
+    if tolerance:
+        raise ArgumentError(wanted("tolerance", "0 beside behind=, which stands in its place", tolerance))
+    given = (
+        [behind] * len(labels)
+        if in_all(behind)
+        else by_label(behind, "behind", "a number for each arm", refusal=SharesError)
+    )
+    by_arm = given if isinstance(given, dict) else dict(zip(labels, given, strict=False))
+    found = {arm: find_label(arm, tuple(by_arm)) for arm in labels}
+    if len(given) != len(labels) or None in found.values():
+        raise SharesError(wanted("behind", f"one for each of the arms {list(labels)}", behind))
+    return tuple(read_limit(by_arm[arm], f"behind[{arm!r}]") for arm in labels)

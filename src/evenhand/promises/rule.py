@@ -1,0 +1,200 @@
+"""A promise in the arrays that the kernels of `evenhand.promises.laminar` and `evenhand.promises.pick` work on."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.kernels.arrays import Floats, Ints, Words
+from evenhand.kernels.due_times import NEVER, Pace, pace, position
+from evenhand.promises.feasible import forest_of, tokens_of
+from evenhand.promises.laminar import FARTHEST, ONCE, laminar
+from evenhand.promises.promise import Promise
+from evenhand.promises.schedules import find_schedule, phases
+from evenhand.promises.windows import safe_states
+
+__all__ = ["RuleParams", "RuleState", "look_work", "rule_parameters", "rule_state"]
+
+
+class RuleParams(NamedTuple):
+    numerators: Ints
+    """Of all owners: the arms, then the sets, the smaller before the larger."""
+    steps: Ints
+    remainders: Ints
+    denominator: int
+    horizon: int
+    """After so many rounds beyond the last first deadline a look has seen everything."""
+    parents: Ints
+    """(n_owners,): the smallest set around each owner, -1 where there is none."""
+    cap_numerators: Ints
+    cap_steps: Ints
+    cap_remainders: Ints
+    cap_denominator: int
+    capped_slates: int
+    """Where several arms are played in a round and some have caps, after how many rounds beyond the last first deadline
+    a look at the caps has seen everything; else 0."""
+    sizes: Ints
+    """(n_owners,): how many arms each is."""
+    token_owners: Ints
+    windows: Ints
+    periods: Ints
+    safe: NDArray[np.bool_]
+    """For every combination of times left whether it is safe; empty where there is no such table."""
+    phases: Ints
+    """(n_phases, n_tokens): within how many rounds each token comes from each round of a schedule on; empty where the
+    table or the periods decide."""
+    floor: float
+    """Of a lottery, with which part of its rate every owner is drawn at least; 0 without one."""
+    rates: Floats
+    """(n_owners,): their shares as numbers."""
+    rho: Floats
+    """(n_owners,): the largest of share, window and what the children need."""
+    learner: Any
+
+
+class RuleState(NamedTuple):
+    pulls: Ints
+    whole: Ints
+    """whole + rest/R is when the owner's next play falls due; rounded up it is the deadline."""
+    rest: Ints
+    cap_whole: Ints
+    """cap_whole + cap_rest/C is the last round in which the arm's plays so far reach its cap."""
+    cap_rest: Ints
+    left: Ints
+    offered: Ints
+    ticks: Ints
+    scores: Floats
+    chosen: Ints
+    spare: Ints
+    open: Ints
+    due: Ints
+    below: Ints
+    within: Ints
+    ahead_whole: Ints
+    ahead_rest: Ints
+    coming: Ints
+    cap_ahead_whole: Ints
+    cap_ahead_rest: Ints
+    room: Ints
+    lots: Floats
+    """(n_arms,): of a lottery, the part of each arm's chance that no wish of the learner decides."""
+    chances: Floats
+    """(n_arms,): with which probability each arm was drawn, or was among those that were."""
+    wishes: Floats
+    ranks: Ints
+    masses: Floats
+    """(n_owners,): what of a floor is an owner's own; scratch beyond that."""
+    extras: Floats
+    """(n_owners,): the same of tickets."""
+    slate_chance: Floats
+    """(1,): of several plays, the probability of just this slate."""
+    stream: Words
+    learner: Any
+
+
+def rule_parameters(promise: Promise, learner: Any, floor: float = 0.0) -> RuleParams:
+    """Return the parameters of the rule; an arm without a cap stands still at its start, which no round reaches."""
+    owners, parents = forest_of(promise)
+    numerators, denominator = _shares(promise)
+    caps, common = _paced_caps(promise)
+    tokens, lists = tokens_of(promise), _lists(promise)
+    if promise.offers != "all":
+        tokens = [token._replace(period=ONCE) for token in tokens]
+    periods = [token.period for token in tokens if token.period != ONCE]
+    horizon = min(math.lcm(denominator, *periods), NEVER)
+    several = min(math.lcm(denominator, common), NEVER) if promise.plays > 1 and promise.caps is not None else 0
+    of_tokens = (
+        [owners.index(token.members) for token in tokens],
+        [t.window for t in tokens],
+        [t.period for t in tokens],
+    )
+    token_owners, windows, spaced = (np.array(column, np.int64) for column in of_tokens)
+    rates = np.array(numerators) / denominator
+    counted = *pace(numerators, denominator), denominator, horizon, np.array(parents, np.int64)
+    limits = *caps, common, several, np.array([len(members) for members in owners], np.int64)
+    rho = _rho(promise, parents, rates)
+    return RuleParams(*counted, *limits, token_owners, windows, spaced, *lists, floor, rates, rho, learner)
+
+
+def look_work(params: RuleParams, plays: int) -> int:
+    """Return about how many array entries a look ahead touches."""
+    needs, entries = params.rates.copy(), params.rates.size + params.windows.size
+    inside = np.zeros(needs.size)
+    for owner, parent in enumerate(params.parents):
+        needs[owner] = max(needs[owner], inside[owner])
+        if parent >= 0:
+            inside[parent] += needs[owner]
+    total = float(needs[params.parents < 0].sum() + (1.0 / params.periods).sum())
+    return int(entries * min(FARTHEST, entries * total / max(plays - total, 1.0 / FARTHEST)))
+
+
+def _rho(promise: Promise, parents: list[int], rates: Floats) -> Floats:
+    """Return the rate of each owner: the largest of its share, its window and what its children need."""
+    windows = dict(promise.windows)
+    rho, inside = rates.copy(), np.zeros(len(rates))
+    for owner, members in enumerate(forest_of(promise)[0]):
+        plays, rounds = windows.get(members, (0, 1))
+        rho[owner] = max(rates[owner], plays / rounds, inside[owner])
+        if parents[owner] >= 0:
+            inside[parents[owner]] += rho[owner]
+    return rho
+
+
+def _shares(promise: Promise) -> tuple[list[int], int]:
+    """Return the share of each owner in the integers that kernels use, and their common denominator."""
+    by_members = dict(promise.sets) | {(a,): share for a, share in zip(promise.arms, promise.shares, strict=True)}
+    shares = [by_members.get(members, 0) for members in forest_of(promise)[0]]
+    denominator = math.lcm(*{share.denominator for share in shares})
+    return [share.numerator * (denominator // share.denominator) for share in shares], denominator
+
+
+def _paced_caps(promise: Promise) -> tuple[Pace, int]:
+    """Return the caps in the integers that kernels use, and their common denominator."""
+    caps = promise.caps or (None,) * len(promise.arms)
+    common = math.lcm(*(cap.denominator for cap in caps if cap is not None))
+    paced = pace([int(cap * common) if cap is not None else 1 for cap in caps], common)
+    for arm, cap in enumerate(caps):
+        if cap is None:
+            paced.steps[arm] = paced.remainders[arm] = 0
+    return paced, common
+
+
+def _lists(promise: Promise) -> tuple[Any, Any]:
+    """Return the table that decides windows of single arms alone, one play a round, or else the phases of a schedule
+    where no chain of periods is sparse enough; each empty where it is not needed."""
+    tokens = tokens_of(promise)
+    nothing = np.zeros(0, np.bool_), np.zeros((0, len(tokens)), np.int64)
+    alone = all(clause.kind == "window" and len(clause.arms) == 1 for clause in promise.clauses)
+    if not tokens or not alone or promise.plays > 1 or promise.offers != "all":
+        return nothing
+    lengths = [token.window for token in tokens]
+    safe = safe_states(lengths)
+    if safe is not None:
+        return safe.ravel(), nothing[1]
+    schedule = None if sum(Fraction(1, token.period) for token in tokens) <= 1 else find_schedule(lengths)
+    return nothing[0], nothing[1] if schedule is None else phases(schedule, len(tokens))
+
+
+def rule_state(promise: Promise, learner: Any, stream: Words) -> RuleState:
+    """Return the state of the rule before the first round."""
+    numerators, denominator = _shares(promise)
+    whole, rest = position(numerators, denominator, promise.slack + 1)
+    if promise.behind is not None:
+        whole, rest = promise.start()
+    paced, common = _paced_caps(promise)
+    cap_whole, cap_rest = np.full(len(promise.arms), -1), np.zeros(len(promise.arms), np.int64)
+    ahead = math.floor(promise.cap_tolerance)
+    for arm, cap in enumerate(promise.caps or ()):
+        if cap is not None:
+            cap_whole[arm], cap_rest[arm] = divmod(-ahead * common, int(paced.numerators[arm]))
+    windows = np.array([token.window for token in tokens_of(promise)], np.int64)
+    fresh = laminar(len(promise.arms), len(numerators), promise.plays, windows)
+    arms, owners = len(promise.arms), len(numerators)
+    lots, chances, wishes = np.zeros((3, arms))
+    drawn = lots, chances, wishes, np.zeros(arms, np.int64), np.zeros(owners), np.zeros(owners), np.ones(1), stream
+    pulls = np.zeros(arms, np.int64)
+    return RuleState(pulls, whole, rest, cap_whole, cap_rest, *fresh, *drawn, learner)

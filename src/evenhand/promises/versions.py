@@ -1,0 +1,137 @@
+"""What is promised after a change: to other arms, and other shares; the value alone, without where its clauses stand.
+
+Arms that were retired keep their places and are owed nothing; a set of arms goes on by those that stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+from evenhand.errors import ArgumentError, wanted
+from evenhand.promises.promise import Promise, read_promise
+from evenhand.promises.reading import Members, is_set, key_of
+from evenhand.protocol import Label
+
+__all__ = ["among", "changed", "joined", "rows_of", "without"]
+
+
+def without(promise: Promise, arm: Label, retired: Sequence[Label]) -> Promise:
+    """Return what is promised when an arm is retired, as others were before."""
+    gone, place = {*retired, arm}, promise.arms.index(arm)
+    offers = promise.offers
+    if not isinstance(offers, str):
+        offers = tuple(other for other in offers if other != arm) or "any"
+    return promise.varied(
+        shares=_put(promise.shares, place, Fraction(0)),
+        sets=tuple(one for one in promise.sets if not gone.issuperset(one[0])),
+        caps=_put(promise.caps, place, None),
+        windows=tuple(one for one in promise.windows if not gone.issuperset(one[0])),
+        offers=offers,
+    )
+
+
+def joined(promise: Promise, arm: Label, share: Fraction) -> Promise:
+    """Return what is promised with a new arm, or one that comes back, which is owed a share."""
+    known = arm in promise.arms
+    place = promise.arms.index(arm) if known else len(promise.arms)
+    return promise.varied(
+        arms=promise.arms if known else (*promise.arms, arm),
+        shares=_put(promise.shares, place, share),
+        caps=_put(promise.caps, place, None),
+        behind=_put(promise.behind, place, 1 - Fraction(1, share.denominator)),
+    )
+
+
+def changed(promise: Promise, retired: Sequence[Label], shares: Any) -> Promise:
+    """Return what is promised after a change: new shares leave all else as it is, a promise says everything.
+
+    Raises
+    ------
+    SharesError
+        If it cannot be promised of the arms that stay.
+    ArgumentError
+        If it is a promise of other arms, or of more or fewer plays a round.
+    """
+    live = [arm for arm in promise.arms if arm not in retired]
+    if isinstance(shares, Promise):
+        _check_alike(promise, live, shares)
+        return _over(promise.arms, shares)
+    now = among(promise, live)
+    windows = {key_of(members): window for members, window in now.windows}
+    if len(windows) < len(now.windows):
+        what = "an eh.Promise, as arms were retired and two windows are now of the same arms"
+        raise ArgumentError(wanted("shares", what, shares))
+    said: dict[str, Any] = {"cap_tolerance": promise.cap_tolerance, "plays": promise.plays, "offers": promise.offers}
+    for name, column in {"caps": now.caps, "behind": now.behind}.items():
+        said[name] = None if column is None else dict(zip(live, column, strict=True))
+    return _over(promise.arms, read_promise(shares, promise.tolerance, **said, windows=windows or None, arms=live))
+
+
+def rows_of(dropped: dict[Any, Any], segment: Label | None = None) -> list[dict[str, Any]]:
+    """Return what a change dropped as rows of plain data, a set of arms as a list.
+
+    >>> rows_of({"x": {("a", "b"): 0.5}, "y": {"c": 0.25}})
+    [{'label': ['a', 'b'], 'pulls': 0.5, 'segment': 'x'}, {'label': 'c', 'pulls': 0.25, 'segment': 'y'}]
+    """
+    rows: list[dict[str, Any]] = []
+    inside = {} if segment is None else {"segment": segment}
+    for key, lag in dropped.items():
+        if isinstance(lag, dict):
+            rows += rows_of(lag, segment=key)
+        else:
+            rows.append({"label": list(key) if is_set(key) else key, "pulls": lag} | inside)
+    return rows
+
+
+def _check_alike(before: Promise, live: list[Label], promise: Promise) -> None:
+    if set(promise.arms) != set(live):
+        mend = "name every arm, one that is owed nothing with a share of 0; add and retire arms first"
+        raise ArgumentError(wanted("shares", f"a promise of the arms on offer, {live}", list(promise.arms), mend))
+    if promise.plays != before.plays:
+        mend = "make a new policy"
+        raise ArgumentError(wanted("plays", f"{before.plays} a round, as before", promise.plays, mend))
+
+
+def _over(arms: tuple[Label, ...], promise: Promise) -> Promise:
+    """Return a promise as one of these arms, in their order, of which it may not name all."""
+    place = {arm: i for i, arm in enumerate(promise.arms)}
+
+    def widened(column: Any, missing: Any) -> Any:
+        return column and tuple(column[place[arm]] if arm in place else missing for arm in arms)
+
+    return promise.varied(
+        arms=arms,
+        shares=widened(promise.shares, Fraction(0)),
+        caps=widened(promise.caps, None),
+        behind=widened(promise.behind, Fraction(0)),
+    )
+
+
+def among(promise: Promise, arms: list[Label]) -> Promise:
+    """Return what is promised of these arms alone: of a set that loses some, of those that stay."""
+    places = [promise.arms.index(arm) for arm in arms]
+    shares = {arm: promise.shares[place] for arm, place in zip(arms, places, strict=True)}
+    sets: dict[Members, Fraction] = {}
+    for members, share in promise.sets:
+        stay = tuple(arm for arm in members if arm in shares)
+        if len(stay) > 1:
+            sets[stay] = max(share, sets.get(stay, Fraction(0)))
+        elif stay:
+            shares[stay[0]] = max(share, shares[stay[0]])
+    windows = [(tuple(arm for arm in members if arm in shares), window) for members, window in promise.windows]
+    pick = lambda column: None if column is None else tuple(column[place] for place in places)  # noqa: E731
+    return promise.varied(
+        arms=tuple(arms),
+        shares=tuple(shares.values()),
+        sets=tuple(sorted(sets.items(), key=lambda one: len(one[0]))),
+        caps=pick(promise.caps),
+        behind=pick(promise.behind),
+        windows=tuple((members, window) for members, window in windows if members),
+    )
+
+
+def _put(column: Any, place: int, value: Any) -> Any:
+    """Return a column with one value changed, or behind its end; None where there is none."""
+    return None if column is None else (*column[:place], value, *column[place + 1 :])

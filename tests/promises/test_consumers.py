@@ -1,0 +1,296 @@
+"""Every kind of clause through everything that reads a promise: one case a kind, one test a reader, each against a
+count of the definition in fractions."""
+
+import json
+import math
+import random
+from fractions import Fraction as F
+
+import pandas as pd
+import pytest
+
+import evenhand as eh
+from evenhand.errors import ArgumentError, SharesError
+from evenhand.learners import UCB1
+from evenhand.promises.promise import Promise
+from evenhand.quotas import DeadlineLearn
+from evenhand.studies import Study
+from evenhand.studies.files import flat, read_csv
+from evenhand.studies.promise_books import Books
+from evenhand.studies.promise_check import PromiseCheck
+from evenhand.studies.specification import policy_from
+from tests.cli.shell import answer
+
+ARMS = ("a", "b", "c", "d")
+NOBODY = dict.fromkeys(ARMS, 0)
+KINDS = {
+    "floor": {"shares": NOBODY | {"a": "1/3", "b": "1/5"}},
+    "set": {"shares": NOBODY | {("a", "b"): "1/2", "a": "1/5"}},
+    "cap": {"shares": NOBODY | {"a": "1/4"}, "caps": {"b": "2/5"}, "offers": ["c"]},
+    "window": {"shares": NOBODY, "windows": {"a": 5, "b": (2, 11)}, "offers": "all"},
+    "set window": {"shares": NOBODY, "windows": {("a", "b"): 4}, "offers": "all"},
+    "exact limit": {"shares": NOBODY | {"a": "1/3", "b": "1/5"}, "behind": {"a": "2/3", "b": "7/5", "c": 0, "d": 0}},
+    "slates": {"shares": NOBODY | {("a", "b"): "6/5", "c": "1/5"}, "plays": 2},
+    "all": {"shares": NOBODY | {("a", "b"): "1/4"}, "caps": {"d": "2/5"}, "windows": {"c": 9}, "offers": "all"},
+}
+
+
+def ticks(clause, rounds):
+    """How often a clause's arms were played in each round of its clock; rounds are pairs (played, offered)."""
+    return [len(set(clause.arms) & set(played)) for played, offered in rounds if set(clause.arms) & set(offered)]
+
+
+def clock(clause, rounds):
+    return len(ticks(clause, rounds))
+
+
+def plays(clause, rounds):
+    return sum(ticks(clause, rounds))
+
+
+def clause_broken(clause, rounds):
+    """Whether a clause is broken after these rounds, by its definition."""
+    on, played = clock(clause, rounds), plays(clause, rounds)
+    if clause.kind == "window":
+        count, length = clause.rate
+        return on >= length and sum(ticks(clause, rounds)[-length:]) < count
+    if clause.kind == "cap":
+        return played > math.ceil(clause.rate * on) + clause.slack
+    if isinstance(clause.slack, F):
+        return clause.rate * on - played > clause.slack
+    return math.floor(clause.rate * on) - played > clause.slack
+
+
+def rounds_broken(promise, rounds):
+    """The rounds at whose end some clause is broken."""
+    ends = range(1, len(rounds) + 1)
+    return [t for t in ends if any(clause_broken(clause, rounds[:t]) for clause in promise.clauses)]
+
+
+def offers_of(promise, rng):
+    """An offer that the promise allows."""
+    if promise.offers == "all":
+        return ARMS
+    always = set(promise.offers) if isinstance(promise.offers, tuple) else set()
+    some = [arm for arm in ARMS if arm in always or rng.random() < 0.7]
+    return tuple(some) if len(some) >= promise.plays else ARMS
+
+
+def careless(promise, rng, rounds=60):
+    """A log that nobody kept a promise in."""
+    log = []
+    for _ in range(rounds):
+        offered = offers_of(promise, rng)
+        log.append((tuple(rng.sample(offered, promise.plays)), offered))
+    return log
+
+
+@pytest.fixture(params=KINDS)
+def promise(request):
+    return eh.Promise(**KINDS[request.param])
+
+
+@pytest.fixture(params=[None, 0.5], ids=["forced", "drawn"])
+def lottery(request):
+    return request.param
+
+
+def played(study_or_policy, promise, rounds=60, told=True):
+    """Play some rounds with offers that come and go and return the log and the decisions."""
+    rng, log, decisions = random.Random(5), [], []
+    for _ in range(rounds):
+        offered = offers_of(promise, rng)
+        decision = study_or_policy.ask(available=list(offered))
+        rewards = {arm: float(arm == "d") for arm in decision.arms}
+        study_or_policy.tell(decision, rewards if promise.plays > 1 else rewards[decision.arm])
+        log.append((decision.arms, offered))
+        decisions.append(decision)
+    return log, decisions
+
+
+def test_the_public_name_is_the_value():
+    assert eh.Promise is eh.quotas.Promise is Promise
+
+
+def test_books_count_what_the_definition_counts(promise):
+    broken = 0
+    for seed in range(20):
+        rounds, books, found = careless(promise, random.Random(seed)), Books(promise, ()), []
+        for t, (arms, offered) in enumerate(rounds, 1):
+            books.enter([ARMS.index(arm) for arm in arms], [ARMS.index(arm) for arm in offered])
+            if t % 17 == 0:
+                state, books = json.loads(json.dumps(books.state())), Books(promise, ())
+                books.fill(state)
+            if books.broken() is not None:
+                found.append(t)
+        assert found == rounds_broken(promise, rounds)
+        broken += len(found)
+    assert broken
+
+
+def test_segments_have_books_of_their_own(promise):
+    broken = 0
+    for seed in range(5):
+        rng, parts = random.Random(seed), {"x": [], "y": []}
+        check, found, expected = PromiseCheck(DeadlineLearn(UCB1(), promise)), [], []
+        for t, (arms, offered) in enumerate(careless(promise, rng), 1):
+            segment, before = rng.choice("xy"), check.violations
+            parts[segment].append((arms, offered))
+            given = {"segment": segment} | ({} if offered == ARMS else {"available": list(offered)})
+            check.decided([ARMS.index(arm) for arm in arms], given)
+            found += [t] * (check.violations - before)
+            wrong = (clause_broken(clause, rounds) for clause in promise.clauses for rounds in parts.values())
+            expected += [t] * any(wrong)
+        assert found == expected
+        assert check.first_violation is None or check.first_violation[0] == expected[0]
+        floors = [clause for clause in promise.clauses if clause.kind == "floor"]
+        ends = [(rounds[:n], c) for rounds in parts.values() for n in range(1, len(rounds) + 1) for c in floors]
+        worst = max((c.rate * clock(c, rounds) - plays(c, rounds) for rounds, c in ends), default=0)
+        assert check.worst[0] == pytest.approx(max(0, float(worst)), abs=1e-9)
+        broken += len(found)
+    assert broken
+
+
+def test_an_audit_counts_what_the_definition_counts(promise):
+    broken = 0
+    for seed in range(10):
+        rounds = careless(promise, random.Random(seed), 40)
+        cells = [list(arms) if promise.plays > 1 else arms[0] for arms, _ in rounds]
+        log = pd.DataFrame({"arm": cells, "offered": [list(offered) for _, offered in rounds]})
+        found = eh.quotas.audit(log, arm="arm", available="offered", promise=promise)
+        first = next(iter(rounds_broken(promise, rounds)), None)
+        assert found.kept == (first is None)
+        assert (None if found.first_breach is None else found.first_breach.round) == first
+        by_clause = {(row.promise, row.arm): row.rounds_in_violation for row in found.promises.itertuples()}
+        for clause in promise.clauses:
+            ticking = [t for t, (_, offered) in enumerate(rounds, 1) if set(clause.arms) & set(offered)]
+            who = clause.arms[0] if len(clause.arms) == 1 else clause.arms
+            times = sum(clause_broken(clause, rounds[:t]) for t in ticking)
+            assert by_clause[clause.kind, who] == times
+            broken += times
+    assert broken
+
+
+def test_a_study_keeps_replays_exports_and_verifies_it(promise, lottery, tmp_path):
+    study = Study.create(":memory:", DeadlineLearn(UCB1(), promise, lottery=lottery, seed=1))
+    log, decisions = played(study, promise)
+    assert rounds_broken(promise, log) == []
+    found = study.verify()
+    assert (found.ok, found.promise_kept, found.rounds_in_violation) == (True, True, 0)
+    frame = study.frame()
+    assert frame["propensity"].notna().all() == (lottery is not None)
+    if lottery is not None:
+        assert frame["propensity"].tolist() == [decision.propensity for decision in decisions]
+    if promise.plays > 1 and lottery is not None:
+        assert frame["slate_propensity"].tolist() == [decision.slate_propensity for decision in decisions]
+    early = study.verify()
+    played(study, promise, 20)
+    later, whole = study.verify(since=early), study.verify()
+    assert (later.ok, later.worst_shortfall) == (True, whole.worst_shortfall)
+    assert study.policy.promise == promise
+    flat(study.frame()).to_csv(tmp_path / "log.csv", index=False)
+    again = read_csv(tmp_path / "log.csv")
+    assert again["propensity"].tolist() == pytest.approx(study.frame()["propensity"].tolist(), nan_ok=True)
+
+
+def test_it_is_saved(promise, lottery, tmp_path):
+    policy = DeadlineLearn(UCB1(), promise, lottery=lottery, seed=1)
+    played(policy, promise, 15)
+    eh.save(policy, tmp_path / "one.evenhand")
+    again = eh.load(tmp_path / "one.evenhand")
+    assert again.promise == promise
+    assert [d.arms for d in played(again, promise, 20)[1]] == [d.arms for d in played(policy, promise, 20)[1]]
+
+
+def test_it_is_simulated(promise, lottery):
+    policy = DeadlineLearn(UCB1(), promise, lottery=lottery, seed=1)
+    world = eh.quotas.BernoulliArms({"a": 0.2, "b": 0.4, "c": 0.5, "d": 0.9})
+    history = eh.simulate(policy, world, rounds=80, seed=1, jobs=1)
+    assert int(history["violations"].max()) == 0
+
+
+def test_plain_data_makes_it(promise, lottery):
+    data = json.loads(json.dumps(promise.to_dict()))
+    described = {"policy": "quotas/deadline-learn", "learner": "learners/ucb1", "promise": data, "seed": 1}
+    made = policy_from(described | ({} if lottery is None else {"lottery": lottery}))
+    assert (made.promise, made.lottery) == (promise, lottery)
+
+
+def test_the_shell_makes_shows_audits_and_simulates_it(promise, lottery, tmp_path):
+    file, store, log = (tmp_path / name for name in ("p.json", "one.evenhand", "log.parquet"))
+    file.write_text(json.dumps({"promise": promise.to_dict()} | ({} if lottery is None else {"lottery": lottery})))
+    answer("new", store, "--promise", file, "--seed", "1", "--name", "one")
+    with Study.open(str(store), "one") as study:
+        assert (study.policy.promise, study.policy.lottery) == (promise, lottery)
+        rounds, _ = played(study, promise, 30)
+    shown = answer("show", store)
+    assert "BROKEN" not in shown
+    assert all(word in shown for kind, word in WORDS.items() if any(c.kind == kind for c in promise.clauses))
+    assert answer("verify", store)
+    cells = [list(arms) if promise.plays > 1 else arms[0] for arms, _ in rounds]
+    pd.DataFrame({"arm": cells, "offered": [",".join(offered) for _, offered in rounds]}).to_parquet(log)
+    found = json.loads(answer("audit", log, "--promise", file, "--available", "offered", "--json"))
+    assert found["kept"]
+    world = ("simulate", "quotas/bernoulli-arms", "--means", "0.2,0.4,0.5,0.9", "--rounds", "50")
+    numbers = {name: renamed(value) for name, value in promise.to_dict().items()}
+    file.write_text(json.dumps({"promise": numbers}))
+    options = ("--promise", file, "--replications", "1", "--seed", "1", "--jobs", "1", "--json")
+    assert json.loads(answer(*world, *options))["policies"][0]["promise_kept"]
+
+
+WORDS = {"cap": "Caps", "window": "Windows"}
+
+
+def renamed(value):
+    """Plain data with the arms called 0, 1, 2 and 3, as a simulation calls them."""
+    if isinstance(value, dict):
+        return {str(ARMS.index(arm)) if arm in ARMS else arm: renamed(one) for arm, one in value.items()}
+    if isinstance(value, list):
+        return [renamed(one) for one in value]
+    return ARMS.index(value) if value in ARMS else value
+
+
+def test_parts_beside_a_promise_are_refused_by_name():
+    promise, log = eh.Promise({"a": 0.5, "b": 0.25}), pd.DataFrame({"arm": list("abab")})
+    for beside in ({"shares": {"a": 0.5}}, {"tolerance": 1}, {"caps": 0.5}, {"windows": {"a": 3}}, {"behind": 1}):
+        with pytest.raises(ArgumentError, match=f"{next(iter(beside))}: wanted nothing beside a promise"):
+            eh.quotas.audit(log, arm="arm", promise=promise, **beside)
+    with pytest.raises(ArgumentError, match=r"promise: wanted an eh\.Promise"):
+        eh.quotas.audit(log, arm="arm", promise={"shares": {"a": 0.5}})
+    described = {"policy": "quotas/deadline-learn", "learner": "learners/ucb1", "promise": promise.to_dict()}
+    with pytest.raises(ArgumentError, match="tolerance: wanted nothing beside a promise"):
+        policy_from(described | {"tolerance": 1})
+    with pytest.raises(ArgumentError, match="promise: wanted an object with shares"):
+        policy_from(described | {"promise": [1]})
+    with pytest.raises(ArgumentError, match="arguments among"):
+        policy_from(described | {"policy": "quotas/fair-learn"})
+
+
+def test_files_are_audited_against_floors_and_name_what_they_do_not_take(promise, tmp_path):
+    log = pd.DataFrame({"arm": ["a", "b", "c", "d", "d", "a"] * 5})
+    log.to_parquet(tmp_path / "log.parquet")
+    plain = promise.behind is None and promise.plays == 1
+    if plain and all(clause.kind == "floor" and len(clause.arms) == 1 for clause in promise.clauses):
+        whole, files = (eh.quotas.audit(of, arm="arm", promise=promise) for of in (log, str(tmp_path / "*.parquet")))
+        assert (whole.kept, whole.first_violation) == (files.kept, files.first_violation)
+        pd.testing.assert_frame_equal(whole.arms, files.arms)
+    else:
+        with pytest.raises(SharesError, match=r"promise: wanted shares of single arms.*read the file with pandas"):
+            eh.quotas.audit(str(tmp_path / "*.parquet"), arm="arm", promise=promise)
+
+
+def test_books_of_earlier_versions_go_on():
+    """Windows were counted by rounds alone, caps by rounds of a policy whose arms were all on offer."""
+    capped = eh.Promise({"a": "1/4", "b": 0, "c": 0}, caps={"b": "1/2"})
+    before = {"_clock": [3, 3, 3], "_plays": [1, 2, 0], "_on": [1, 1, 1], "_capped": [0, 2, 0], "worst": [0.5, 0, 0]}
+    books = Books(capped, ())
+    books.fill(before | {"worst_round": [2, 0, 0], "rounds": 3, "shares": ["1/4", "0", "0"], "last": []})
+    assert books.broken() is None
+    books.enter([1], None)
+    assert books.broken() == 1
+    windows = Books(eh.Promise({"a": 0, "b": 0}, windows={"a": 4}), ())
+    none = {name: [] for name in ("_clock", "_plays", "_on", "_capped", "worst", "worst_round")}
+    windows.fill(none | {"rounds": 6, "shares": [], "last": [[0, [3]]]})
+    assert windows.broken() is None
+    windows.enter([1], None)
+    assert windows.broken() == 0

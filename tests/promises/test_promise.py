@@ -1,0 +1,236 @@
+"""The value of a promise: equal by what it says, the same in any notation, refused by name where it cannot be kept."""
+
+import itertools
+import json
+import tomllib
+from fractions import Fraction as F
+
+import pytest
+
+import evenhand as eh
+from evenhand.errors import ArgumentError, SharesError
+from evenhand.promises.feasible import find_chain
+from evenhand.promises.promise import Clause, Promise
+from tests.naming import named
+
+A = {"a": "3/10", "b": "1/5", "c": 0}
+FULL = Promise(
+    {"a": "1/4", "b": 0, ("a", "b"): "1/3", "c": "1/10"},
+    1.5,
+    caps={"c": "40%"},
+    cap_tolerance=1,
+    windows={"d": (2, 20)},
+)
+PROMISES = [
+    FULL,
+    Promise(A),
+    Promise([0.5, 0.25]),
+    Promise({1: 0.5, 2: 0, (1, 2): 0.75}, offers=[2]),
+    Promise(A, plays=2, caps={"c": 0.9, "b": 0.7}),
+    Promise({"a": 0.25, "b": 0.5}, behind={"a": "3/4", "b": 1}),
+    Promise(windows={("a", "b"): 4, "c": (2, 9)}),
+    Promise({"a": 0, "b": 0}, caps={"a": 0.5}, offers=["b"]),
+]
+
+
+@pytest.mark.parametrize("promise", PROMISES, ids=str)
+def test_a_promise_lives_as_plain_data(promise):
+    data = promise.to_dict()
+    again = Promise.from_dict(json.loads(json.dumps(data)))
+    assert again == promise
+    assert hash(again) == hash(promise)
+    assert again.arms == promise.arms
+    assert again.clauses == promise.clauses
+    assert again.to_dict() == data
+    assert eval(repr(promise), {"Promise": Promise, "Fraction": F}) == promise
+
+
+def as_toml(table):
+    """Tables as a hand would write them; JSON's text, numbers and lists are TOML's too."""
+    simple = {name: value for name, value in table.items() if not isinstance(value, dict)}
+    lines = [f"{name} = {inline(value)}" for name, value in simple.items()]
+    for name, value in table.items():
+        if isinstance(value, dict):
+            lines += [f"[{name}]", *(f"{json.dumps(key)} = {inline(one)}" for key, one in value.items())]
+    return "\n".join(lines)
+
+
+def inline(value):
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{name} = {inline(one)}" for name, one in value.items()) + "}"
+    return f"[{', '.join(map(inline, value))}]" if isinstance(value, list) else json.dumps(value)
+
+
+@pytest.mark.parametrize("promise", PROMISES, ids=str)
+def test_a_promise_lives_in_toml(promise):
+    assert Promise.from_dict(tomllib.loads(as_toml(promise.to_dict()))) == promise
+
+
+def test_equal_promises_say_the_same_in_any_order():
+    one = Promise({"a": 0.25, "b": 0.5, ("a", "b"): "4/5"}, offers=["a", "b"])
+    assert one == Promise({"b": "1/2", "a": "25%", frozenset("ab"): 0.8}, offers=["b", "a"])
+    assert len({one, Promise({("b", "a"): 0.8, "b": "1/2", "a": "25%"}, offers=["b", "a"])}) == 1
+    for other in ({"a": 0.25, "b": 0.5}, {"a": 0.25, "b": 0.5, "c": 0, ("a", "b"): 0.8}):
+        assert one != Promise(other, offers=["a", "b"])
+    assert one != Promise({"a": 0.25, "b": 0.5, ("a", "b"): "4/5"}, offers="all")
+    assert one != "a promise"
+
+
+def test_clauses_are_all_that_is_promised():
+    assert FULL.arms == ("a", "b", "c", "d")
+    assert FULL.clauses == (
+        Clause("floor", ("a",), F(1, 4), 1),
+        Clause("floor", ("c",), F(1, 10), 1),
+        Clause("floor", ("a", "b"), F(1, 3), 1),
+        Clause("cap", ("c",), F(2, 5), 1),
+        Clause("window", ("d",), (2, 20)),
+    )
+    assert Promise({"a": 0, "b": 0}).clauses == ()
+
+
+def test_a_promise_is_frozen():
+    with pytest.raises(AttributeError):
+        FULL.plays = 2
+
+
+def test_it_is_said_in_one_plain_line():
+    assert str(FULL) == (
+        "a at least 1/4 of the rounds (behind by at most 1); c at least 1/10 of the rounds (behind by at most 1); "
+        "a, b together at least 1/3 of the rounds (behind by at most 1); c at most 2/5 of the rounds (ahead by at most "
+        "1); d at least twice in any 20 rounds; every arm is always on offer"
+    )
+    assert str(Promise({"a": 0, "b": 0})) == "nothing is owed to a, b"
+    assert str(Promise(A, offers=["a", "b"])).endswith("; every offer holds at least one of a, b")
+    assert str(Promise(A, plays=2, offers=["a", "b"])).endswith(
+        "2 plays a round; every offer holds at least 2 of a, b, or only these"
+    )
+    assert "floor" in Promise(A)._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "offers"),
+    [
+        ({"shares": A}, "any"),
+        ({"shares": A, "plays": 2}, "any"),
+        ({"shares": {("a", "b"): 1.5, "c": 0.1}, "plays": 2}, "all"),
+        ({"shares": A, "caps": {"c": 0.5}}, "all"),
+        ({"shares": A, "caps": {"c": 0.5}, "offers": ["a"]}, ("a",)),
+        ({"windows": {"a": 3, "b": 3, "c": 4}}, "any"),
+        ({"windows": {"a": 2, "b": 4, "c": 4}}, "all"),
+        ({"shares": {"a": 0.1}, "windows": {"b": 9}}, "all"),
+        ({"shares": A, "offers": "all"}, "all"),
+    ],
+    ids=named,
+)
+def test_what_may_be_on_offer_follows_from_what_can_be_kept(arguments, offers):
+    assert Promise(**arguments).offers == offers
+
+
+REFUSED = [
+    ({}, "shares: wanted a list, or a dict"),
+    ({"shares": {}}, "shares: wanted a list"),
+    ({"shares": 0.5}, "one number for all needs the names of the arms"),
+    ({"shares": A, "plays": 0}, "plays: wanted a whole number >= 1"),
+    ({"shares": A, "plays": 4}, "plays: wanted at most 3"),
+    ({"shares": A, "tolerance": -1}, "tolerance: wanted a finite number"),
+    ({"shares": A, "offers": []}, 'offers: wanted "any", "all", or a list'),
+    ({"shares": A, "offers": "some"}, "offers: wanted"),
+    ({"shares": A, "offers": 3}, "offers: wanted"),
+    ({"shares": A, "offers": ["z"]}, "offers: wanted .* the arms are"),
+    ({"shares": A, "offers": ["a", "a"]}, "offers: wanted"),
+    ({"shares": {("a",): 0.5, "b": 0}}, "two or more of the arms"),
+    ({"shares": {("a", "a"): 0.5, "b": 0}}, "each once"),
+    ({"shares": {("a", "b"): 0.5, ("b", "a"): 0.1}}, "twice"),
+    ({"shares": {("a", "b"): 2.5, "c": 0}, "plays": 2}, "at most 2 plays a round"),
+    ({"shares": A, "caps": [0.5, 0.5]}, "caps: wanted 3, one for each arm"),
+    ({"shares": A, "caps": {"a": 0}}, "a cap above 0"),
+    ({"shares": A, "caps": {("a", "b"): 0.5}}, "a cap of one arm"),
+    ({"shares": {"a": "3/5", "b": 0}, "caps": {"a": 0.5}}, "at least its share 3/5"),
+    ({"shares": {"a": 0, "b": 0}, "caps": 0.4}, r"raise them by 0\.2 in all"),
+    ({"shares": {("a", "b"): 0.9, "c": 0}, "caps": {"a": 0.4, "b": 0.4}}, "at most 4/5, what the caps"),
+    (
+        {"shares": {"a": 0, "b": 0, "c": 0}, "caps": ["0.623456789", "0.876543211", "1/2"], "plays": 2},
+        "common denominator",
+    ),
+    ({"shares": A, "windows": 5}, "windows: wanted a dict"),
+    ({"shares": A, "windows": {"c": (3, 2)}}, "1 <= plays <= rounds"),
+    ({"shares": A, "windows": {"c": 10**7}}, "1,000,000"),
+    ({"windows": {"a": (20_000, 100_000), "b": 9}}, "10,000 plays"),
+    ({"shares": {"d": 0.1}, "windows": {"a": 5}, "caps": {"a": 0.5}}, "has a window and a cap"),
+    ({"shares": {"d": 0.1, "e": 0}, "windows": {"a": 5}, "plays": 2}, "windows beside shares with plays=2"),
+    (
+        {"shares": {"d": 0, "e": 0}, "windows": {"a": 5}, "caps": {"d": 0.9}, "plays": 2},
+        "windows beside caps with plays=2",
+    ),
+    ({"windows": {"a": 2, "b": 3, "c": 6}}, "no schedule keeps them"),
+    ({"windows": {("a", "b"): 3, ("b", "c"): 3}}, "overlap"),
+    ({"shares": {("a", "b"): 0.3}, "windows": {("b", "c"): 3}}, "overlap"),
+    ({"shares": {("a", "b"): 0.3, ("b", "c"): 0.3}}, "tolerance: wanted at least 1"),
+    (
+        {"shares": {("a", "b"): 0.3, ("b", "c"): 0.3}, "tolerance": 1, "caps": {"a": 0.9}},
+        "beside caps, windows or several",
+    ),
+    ({"shares": {"a": 0.6}, "windows": {"a": 2}}, "counts a play of arm 'a' both for its window and for a share"),
+    ({"shares": {"a": 0, "b": 0}, "caps": {"a": 0.5}, "offers": "any"}, "alone is on offer for 2 rounds"),
+    ({"shares": {"a": 0, "b": 0}, "caps": {"a": 0.5}, "offers": ["a"]}, "arms without caps"),
+    ({"shares": {"a": 0.1, "b": 0}, "caps": {"a": 0.5}, "offers": ["b"]}, "a share and a cap of the same arm"),
+    ({"windows": {"a": 2, "b": 4, "c": 4}, "offers": "any"}, "at least 3 rounds long"),
+    ({"shares": {"d": 0.1}, "windows": {"a": 5}, "offers": "any"}, "windows beside shares or caps"),
+    (
+        {"shares": {("a", "b"): 1.5, "c": 0.1}, "plays": 2, "offers": "any"},
+        "more than one of these arms in some rounds",
+    ),
+    ({"shares": A, "behind": 1, "caps": {"a": 0.9}}, "behind: wanted None beside caps"),
+    ({"shares": {"a": 0.5, "b": 0.5}, "behind": "1/10"}, "2 plays fall due in the first 1 rounds"),
+    ({"shares": {"a": 0.25, "b": 0.25}, "behind": "1/4", "windows": {"c": 2}}, "behind: wanted numbers that some rule"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "words"), REFUSED, ids=named)
+def test_what_cannot_be_promised_is_refused_by_name(arguments, words):
+    with pytest.raises((SharesError, ArgumentError), match=words):
+        Promise(**arguments)
+
+
+def test_a_refusal_names_the_fewest_clauses_that_clash_and_when():
+    with pytest.raises(SharesError) as refused:
+        Promise({"a": 0.1, "b": 0.6, "c": 0.1}, windows={"d": 2})
+    assert "(b at least 3/5 of the rounds; d at least once in any 2 rounds)" in str(refused.value)
+    assert "11 plays fall due in the first 10 rounds" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        ([1], "a table of shares"),
+        ({"share": {}}, "the names shares, tolerance"),
+        ({"shares": [{"arms": "a", "value": 1}]}, "rows such as"),
+        ({"shares": [{"arms": [["a"]], "value": 0.1}]}, "rows such as"),
+        ({"shares": [{"arms": ["a"], "value": 0.1}, {"arms": ["a"], "value": 0.2}]}, "in one row"),
+        ({"shares": {"a": 0.2}, "windows": [["a", 3]]}, "windows: wanted a dict"),
+    ],
+    ids=named,
+)
+def test_plain_data_that_is_no_promise_is_refused_by_name(data, words):
+    with pytest.raises(SharesError, match=words):
+        Promise.from_dict(data)
+
+
+def test_a_list_beside_names_is_one_for_each_arm():
+    assert Promise(A, caps=[0.5, None, 0.75]).caps == (F(1, 2), None, F(3, 4))
+
+
+def test_the_forms_of_before_warn_and_mean_the_same():
+    with pytest.warns(DeprecationWarning, match=r"write Promise\(\{arm: share"):
+        old = Promise(("a", "b"), (0.5, 0.25), 1.0)
+    assert old == Promise({"a": 0.5, "b": 0.25}, 1.0)
+    with pytest.warns(DeprecationWarning, match=r"write Promise\(shares\)"):
+        assert Promise.read([0.5, 0.25]) == Promise([0.5, 0.25])
+    assert eh.quotas.Promise is Promise
+
+
+def test_periods_of_a_chain_divide_one_another_and_fit_their_windows():
+    for windows in ([2, 5, 9], [3, 7], [4], [6, 6, 13, 50]):
+        chain = sorted(find_chain(windows))
+        assert all(b <= w for b, w in zip(find_chain(windows), windows, strict=True))
+        assert all(long % short == 0 for short, long in itertools.pairwise(chain))

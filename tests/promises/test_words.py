@@ -1,0 +1,47 @@
+"""What a promise says of itself and why it is refused, in words that are understood at first reading."""
+
+import pytest
+
+from evenhand.errors import SharesError
+from evenhand.quotas import Promise
+
+PLAIN = {"a": 0, "b": 0.2, "c": 0}
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"shares": 0.2}, r"one number for all needs the names of the arms, as in \{'a': 0\.2"),
+        ({"shares": {"a": 0.5}, "windows": {"b": 1}}, r"\(a at least 1/2 of the rounds; b in every round\); lower the"),
+        ({"windows": dict.fromkeys("abcd", 3)}, r"make them 1\.33333 times as long, or longer"),
+        (
+            {"shares": {"a": 0.5, "b": 0.2}, "windows": {"b": 3}},
+            r"a play of arm 'b' both for its window and for a share .*lengthen the windows, or drop one",
+        ),
+        ({"shares": PLAIN, "windows": {"a": 9}, "caps": {"a": 0.5}}, "arm 'a' has a window and a cap, and no rule is"),
+        ({"shares": PLAIN, "caps": {"a": 0.5}, "offers": "any"}, "it has 2 plays, more than its cap of 1/2 allows"),
+        ({"shares": PLAIN, "caps": {"a": 0.5}, "offers": ["b"], "plays": 2}, "at least 2 arms without caps, one for"),
+        ({"shares": PLAIN, "caps": {"a": 0.5}, "offers": ["a"]}, "arms without caps, as an arm may be at its cap"),
+        ({"shares": {("a", "b"): 0.5, "c": 0}, "behind": 1}, "beside caps and shares of sets, got 1; use tolerance="),
+        ({"shares": {("a", "b"): 1.5, "c": 0}, "plays": 2, "offers": "any"}, "an offer may hold only one of them"),
+    ],
+)
+def test_a_refusal_names_what_clashes_and_what_to_change(given, said):
+    with pytest.raises(SharesError, match=said):
+        Promise(**given)
+
+
+def test_no_mend_of_shares_is_offered_for_windows_and_none_of_windows_for_shares():
+    with pytest.raises(SharesError) as refused:
+        Promise(windows=dict.fromkeys("abcd", 3))
+    assert "scale them" not in str(refused.value)
+    with pytest.raises(SharesError, match=r"scale them by 0\.8+ or lower") as refused:
+        Promise({("a", "b"): 0.625, ("c", "d"): 0.5})
+    assert "windows" not in str(refused.value)
+
+
+def test_a_promise_of_offers_says_when_fewer_arms_may_come():
+    promise = Promise({"a": 0, "b": 0, "c": 0, "d": 0}, caps={"c": 0.2}, offers=["a", "b"], plays=2)
+    assert str(promise).endswith("2 plays a round; every offer holds at least 2 of a, b, or only these")
+    assert str(Promise(PLAIN, caps={"a": 0.2}, offers=["b", "c"])).endswith("every offer holds at least one of b, c")
+    assert str(Promise(windows={"a": (2, 9), "b": 9})).startswith("a at least twice in any 9 rounds; b at least once")
