@@ -57,11 +57,72 @@ def test_the_wealth_is_that_of_the_definition():
 
 def test_rows_that_lie_too_far_apart_make_no_pair():
     gap = Gap(within=2)
-    assert [gap.take(*row) for row in [(True, 1.0), (True, 0.5), (True, 0.2), (False, 0.0), (False, 0.1)]] == [
-        *(None, None, None, 0.5),
-        pytest.approx(0.1),
-    ]
-    assert gap.pairs == 2
+    rows = [(True, 1.0), (True, 0.5), (True, 0.2), (False, 0.0), (False, 0.1), (True, 0.7), (True, 0.9), (False, 0.0)]
+    assert [gap.take(*row) for row in rows] == [*(None,) * 5, pytest.approx(0.7), None, None]
+    assert (gap.pairs, gap.runs) == (1, 4)
+
+
+def in_batches(seed, size, kind, spread=0.2, rows=4000):
+    """Groups whose rows come in batches, and batches whose means differ: the same for whoever is in them."""
+    random = np.random.default_rng(seed)
+    count = rows // size
+    means = np.repeat(np.clip(0.5 + spread * random.standard_normal(count), 0.02, 0.98), size)
+    inside = {
+        "in turn": lambda: np.repeat(np.arange(count) % 2 == 0, size),
+        "one group each": lambda: np.repeat(random.random(count) < 0.5, size),
+        "mostly one group": lambda: (
+            random.random(rows) < np.repeat(np.where(np.arange(count) % 2 == 0, 0.9, 0.1), size)
+        ),
+        "sorted inside": lambda: np.tile(np.arange(size) < size // 2, count),
+    }[kind]()
+    return pd.DataFrame({"group": inside * 1, "reward": (random.random(rows) < means) * 1})
+
+
+@pytest.mark.parametrize("size", [20, 50])
+@pytest.mark.parametrize("kind", ["in turn", "one group each", "mostly one group", "sorted inside"])
+def test_batches_that_differ_are_no_groups_that_differ(kind, size):
+    """At most 5 % of logs: 60 x 0.05 + 4 standard deviations = 10; pairs of any two rows alarmed in up to 42."""
+    assert sum(parity_of(in_batches(seed, size, kind)).rejected for seed in range(60)) <= 10
+
+
+def learned(seed, rounds=2000):
+    """Decisions of UCB1 between two groups that pay alike: whether a run goes on depends on its values."""
+    random, pulls, sums = np.random.default_rng(seed), np.ones(2), np.ones(2) / 2
+    rows = []
+    for t in range(rounds):
+        arm = int(np.argmax(sums / pulls + np.sqrt(2 * np.log(t + 2) / pulls)))
+        value = float(random.random() < 0.5)
+        pulls[arm], sums[arm] = pulls[arm] + 1, sums[arm] + value
+        rows.append((arm, value))
+    return pd.DataFrame(rows, columns=["group", "reward"])
+
+
+def test_a_learner_that_chooses_the_group_is_no_difference():
+    """At most 5 % of logs: 60 x 0.05 + 4 standard deviations = 10."""
+    assert sum(parity_of(learned(seed)).rejected for seed in range(60)) <= 10
+
+
+@pytest.mark.parametrize(
+    ("groups", "enough", "noted"),
+    [
+        (["a"] * 500 + ["b"] * 500, False, True),
+        ((["a"] * 50 + ["b"] * 50) * 10, False, True),
+        ((["a"] * 5 + ["b"] * 5) * 100, True, True),
+        (["a", "b"] * 500, True, False),
+        (["a", "b", "c"] * 300, True, False),
+    ],
+    ids=["sorted", "batches", "runs", "in turn", "three groups"],
+)
+def test_a_log_of_which_few_rows_can_be_compared_says_so(tmp_path, groups, enough, noted):
+    log = pd.DataFrame({"group": groups, "reward": np.arange(len(groups)) % 7 == 0})
+    found = parity_of(log.assign(reward=log["reward"] * 1))
+    assert (found.enough, bool(found.notes)) == (enough, noted)
+    log.assign(reward=log["reward"] * 1).to_csv(tmp_path / "log.csv", index=False)
+    done = call("audit-parity", tmp_path / "log.csv")
+    assert done.exit_code == (0 if enough else 2)
+    words = " ".join(done.output.split())
+    assert ("Too few rows could be compared" in words) is not enough
+    assert ("sorted by group" in words) is noted
 
 
 def test_the_group_that_differs_most_is_named():

@@ -120,3 +120,87 @@ def test_distributions_that_cannot_be_put_under_shares_are_refused():
         under_shares({"a": 0.5, "b": 0.1}, 0.1)
     with pytest.raises(UnknownArmError, match="shares: wanted shares of the arms"):
         under_shares({"a": 0.5, "b": 0.5}, {"d": 0.1, "a": 0.1})
+
+
+@pytest.fixture
+def every(tmp_path):
+    """A log with the chances of all arms, in columns of their own."""
+    random = np.random.default_rng(2)
+    items = random.integers(2, size=800)
+    frame = pd.DataFrame({"item": items, "click": (random.random(800) < [[0.2, 0.6][item] for item in items]) * 1})
+    frame = frame.assign(p=0.5, p0=0.5, p1=0.5, age=random.random(800))
+    path = tmp_path / "every.csv"
+    frame.to_csv(path, index=False)
+    return path, frame
+
+
+def value_of(path, *options):
+    return json.loads(call("evaluate", path, "--arm", "item", "--reward", "click", *options, "--json").output)
+
+
+def test_every_estimator_and_what_it_needs_can_be_named(every, tmp_path):
+    path, frame = every
+    policy, columns = {0: 0.1, 1: 0.9}, {"arm": "item", "reward": "click"}
+    chances = {0: "p0", 1: "p1"}
+    shell = ["-p", "0=0.1,1=0.9", "--propensity", "0=p0,1=p1"]
+    adaptive = eh.evaluate(frame, policy, **columns, propensity=chances, estimator="adaptive")
+    assert value_of(path, *shell, "--estimator", "adaptive")["policies"][0]["value"] == adaptive.value
+    expected = eh.evaluate(frame, policy, **columns, propensity=chances, model={0: 0.2, 1: 0.6})
+    table = tmp_path / "model.csv"
+    pd.DataFrame({"arm": [0, 1], "reward": [0.2, 0.6]}).to_csv(table, index=False)
+    for model in ("0=0.2,1=0.6", table):
+        assert value_of(path, *shell, "--model", model)["policies"][0]["value"] == expected.value
+    for model in ("logistic", "linear"):
+        (found,) = value_of(path, *shell, "--model", model, "--contexts", "age")["policies"]
+        assert found["low"] < 0.56 < found["high"]
+    still = eh.evaluate(frame, policy, **columns, propensity="p", stationary=True)
+    (found,) = value_of(path, "-p", "0=0.1,1=0.9", "--propensity", "p", "--stationary")["policies"]
+    assert (found["low"], found["high"]) == (still.low, still.high)
+    known = eh.evaluate(frame, policy, **columns, propensity="p", largest_weight=4.0)
+    (found,) = value_of(path, "-p", "0=0.1,1=0.9", "--propensity", "p", "--largest-weight", "4")["policies"]
+    assert (found["low"], found["high"]) == (known.low, known.high)
+
+
+@pytest.mark.parametrize(
+    ("words", "options"),
+    [
+        ("--model: wanted logistic, linear, ARM=REWARD,ARM=REWARD or a CSV", ["--model", "forest"]),
+        ("--model, 0: wanted a number in", ["--model", "0=x,1=0.5"]),
+        ("--largest-weight: wanted at least the weight of row", ["--largest-weight", "1.1"]),
+        ("--rounds: wanted", ["--rounds", "20"]),
+    ],
+    ids=["model", "number", "weight", "rounds"],
+)
+def test_options_that_do_not_fit_are_refused(every, words, options):
+    columns = ["--arm", "item", "--reward", "click", "--propensity", "p"]
+    refused(ArgumentError, words, "evaluate", every[0], *columns, "-p", "0=0.1,1=0.9", *options)
+
+
+def test_the_gate_looks_at_the_rows_since_a_change(tmp_path):
+    random, path = np.random.default_rng(3), tmp_path / "log.csv"
+    means = np.where(np.arange(6000) < 4000, 0.7, 0.3)
+    frame = pd.DataFrame({"item": random.integers(2, size=6000), "click": (random.random(6000) < means) * 1, "p": 0.5})
+    frame.to_csv(path, index=False)
+    result = call("evaluate", path, *COLUMNS, "-p", "0=0.5,1=0.5", "--at-least", "0.5")
+    assert result.exit_code == 1
+    row = eh.evaluate(frame, {0: 0.5, 1: 0.5}, arm="item", reward="click", propensity="p").change.row
+    assert f"above 0.5 a round over all rows, but NOT shown to be above it since row {row}." in result.output
+    body = json.loads(call("evaluate", path, *COLUMNS, "-p", "0=0.5,1=0.5", "--at-least", "0.2", "--json").output)
+    assert body["met"] is True
+    assert body["policies"][0]["change"]["row"] == row
+
+
+def test_an_interval_is_printed_where_the_value_is_not_identified(tmp_path):
+    random, path = np.random.default_rng(4), tmp_path / "log.csv"
+    barred = random.random(900) < 0.3
+    chances = np.where(barred, 0.0, 0.5)
+    items = (random.random(900) < chances) * 1
+    frame = pd.DataFrame({"item": items, "click": 1 * (random.random(900) < 0.5), "p0": 1 - chances, "p1": chances})
+    frame.to_csv(path, index=False)
+    shell = ["--arm", "item", "--reward", "click", "--propensity", "0=p0,1=p1", "-p", "0=0,1=1"]
+    result = call("evaluate", path, *shell, "--picture", tmp_path / "value.png")
+    assert result.exit_code == 0, result.output
+    assert "The log does not identify the value: arm '1' had a chance in" in " ".join(result.output.split())
+    (found,) = json.loads(call("evaluate", path, *shell, "--json").output)["policies"]
+    assert found["value"] is None
+    assert found["low"] < 0.35 < 0.65 < found["high"]

@@ -1,5 +1,6 @@
 """The value of a policy from the log of another: the estimators' formulas, intervals, replays, refusals."""
 
+import importlib
 import math
 
 import numpy as np
@@ -9,7 +10,6 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import evenhand as eh
 from evenhand.errors import ArgumentError, ContextError, ModelError, TableError, UnknownArmError
-from evenhand.evaluation.sequences import BETS, Steps, closed_form, lower_bound, running_mean
 from evenhand.learners import UCB1, EpsilonGreedy, Thompson
 from evenhand.quotas import BernoulliArms, DeadlineLearn, FairLearn, FairUCB
 
@@ -25,6 +25,18 @@ def drawn(rows, seed=0, means=MEANS, chances=CHANCES):
     arms = random.choice(list(chances), size=rows, p=list(chances.values()))
     rewards = (random.random(rows) < [means[arm] for arm in arms]).astype(float)
     return pd.DataFrame({"arm": arms, "reward": rewards, "p": [chances[arm] for arm in arms]})
+
+
+def test_policies_may_be_given_as_a_list():
+    log, other = drawn(300), {"a": 1.0, "b": 0.0, "c": 0.0}
+    found = eh.evaluate(log, [POLICY, other], **COLUMNS)
+    assert list(found.evaluations) == ["distribution 1", "distribution 2"]
+    assert found["distribution 2"].value == eh.evaluate(log, {"x": POLICY, "y": other}, **COLUMNS)["y"].value
+    learners = eh.evaluate(log, [Thompson(seed=1), UCB1()], **COLUMNS, replays=1)
+    assert list(learners.evaluations) == ["Thompson", "UCB1"]
+    assert eh.evaluate(log, [POLICY], **COLUMNS).value == eh.evaluate(log, POLICY, **COLUMNS).value
+    with pytest.raises(ArgumentError, match="policy: wanted"):
+        eh.evaluate(log, [], **COLUMNS)
 
 
 def test_ips_and_snips_are_their_formulas():
@@ -65,53 +77,11 @@ def test_values_are_near_the_truth_and_inside_their_intervals(estimator):
     assert found.value == pytest.approx(VALUE, abs=0.08)  # five standard errors
     assert found.low < VALUE < found.high
     assert found.high - found.low < 0.25
-    curve = found.curve
-    assert curve["round"].iloc[-1] == 4000
-    assert (curve["low"].diff().dropna() >= 0).all()
-    assert (curve["high"].diff().dropna() <= 0).all()
-
-
-def slow_bound(values, least, error, low):
-    """The bound as it is defined: no rounding, a product a bet."""
-    high = 1.0
-    for _ in range(50):
-        middle = (low + high) / 2
-        wealth = np.mean([np.prod(1 - bet + bet * (values + least) / (middle + least)) for bet in BETS])
-        low, high = (middle, high) if wealth >= 1 / error else (low, middle)
-    return low
-
-
-@pytest.mark.parametrize("least", [0.0, 0.7])
-def test_the_bound_is_that_of_the_definition_but_for_rounding_down(least):
-    values = np.random.default_rng(3).random(300) - least
-    steps = Steps()
-    for part in np.split(values, 3):
-        steps.add(part, least)
-    found, exact = lower_bound([steps], 0.025, max(-least, 0.0), 1.0), slow_bound(values, least, 0.025, 0.0)
-    assert exact - 0.02 < found <= exact + 1e-9  # k is rounded up to the next eighth of an octave
-
-
-def test_bounds_miss_no_more_often_than_they_may_whenever_they_are_looked_at():
-    random = np.random.default_rng(5)
-    missed = formula = 0
-    for _ in range(400):
-        rewards = 3.0 * (random.random(300) < 0.1)  # mean 0.3
-        wealth = np.log(np.exp(np.cumsum(np.log1p(BETS[:, None] * (rewards / 0.3 - 1)), axis=1)).mean(axis=0))
-        missed += bool((wealth >= math.log(20)).any())
-        formula += bool((closed_form(rewards, 0.05) > 0.3).any())
-    # at most 5 % each: 400 x 0.05 + 4 standard deviations
-    assert missed <= 37
-    assert formula <= 37
-
-
-def test_the_mean_of_changing_means_is_bounded():
-    random = np.random.default_rng(6)
-    means = 0.3 + 0.2 * np.sin(np.arange(400) / 20)
-    truth = np.cumsum(means) / np.arange(1, 401)
-    missed = sum(bool((running_mean((random.random(400) < means) * 1.0, 0.05) > truth).any()) for _ in range(300))
-    assert missed <= 30
-    one = running_mean((random.random(400) < means) * 1.0, 0.05)
-    assert one[-1] > truth[-1] - 0.15
+    assert found.curve["round"].iloc[-1] == 4000
+    still = eh.evaluate(drawn(4000), POLICY, **COLUMNS, estimator=estimator, stationary=True)
+    assert still.value == found.value
+    assert (still.curve["low"] == found.curve["low"].cummax()).all()
+    assert (still.curve["high"] == found.curve["high"].cummin()).all()
 
 
 def test_several_policies_are_compared_with_the_first():
@@ -186,6 +156,209 @@ def test_a_model_that_fails_is_named():
         eh.evaluate(drawn(100), POLICY, **COLUMNS, model=Broken())
 
 
+# ------------------------------------------------------------------ one entry for each row, or one for all
+
+
+@pytest.mark.parametrize("rows", [60, 61, 200, 400])
+@pytest.mark.parametrize("estimator", ["dr", "ips", "snips"])
+def test_the_normal_interval_is_the_same_however_the_policy_and_the_model_are_given(rows, estimator):
+    """Rows between two looks are few at first, often one alone."""
+    log = drawn(rows, seed=1).assign(place=np.arange(rows) % 2)
+    random = np.random.default_rng(rows)
+    matrix, model = random.dirichlet(np.ones(3), size=rows), random.random((rows, 3))
+    codes = log["arm"].map({"a": 0, "b": 1, "c": 2}).to_numpy()
+    at = np.arange(rows)
+    weights = matrix[at, codes] / log["p"].to_numpy()
+    step = (matrix * model).sum(axis=1) + weights * (log["reward"].to_numpy() - model[at, codes])
+    terms = {"dr": (step, np.ones(rows)), "ips": (weights * log["reward"], np.ones(rows))}
+    x, y = terms.get(estimator, (weights * log["reward"], weights))
+    value = x.sum() / y.sum()
+    error = math.sqrt(((x - value * y) ** 2).sum()) / y.sum()
+    settings = {"estimator": estimator, "anytime": False} | ({"model": model} if estimator == "dr" else {})
+    for given in (matrix, lambda rows: matrix, {"one": matrix, "same": matrix}):
+        found = eh.evaluate(log, given, **COLUMNS, **settings)
+        found = found["one"] if isinstance(given, dict) else found
+        assert found.value == pytest.approx(value, abs=1e-12)
+        assert (found.high - found.low) / 2 == pytest.approx(1.959963985 * error, rel=1e-8)
+    by_place = {0: {"a": 0.1, "b": 0.2, "c": 0.7}, 1: {"a": 0.6, "b": 0.3, "c": 0.1}}
+    spread = np.array([list(by_place[place].values()) for place in log["place"]])
+    placed = eh.evaluate(log, by_place, **COLUMNS, position="place", **settings)
+    assert placed.value == pytest.approx(eh.evaluate(log, spread, **COLUMNS, **settings).value, abs=1e-12)
+
+
+def test_rows_are_not_taken_for_positions_where_both_are_as_many():
+    """Two rows and two positions: each row has its own distribution, and the largest weight is that of any row."""
+    log = pd.DataFrame({"arm": ["a", "b"], "reward": [1, 1], "p": [0.5, 0.5], "place": [1, 2]})
+    found = eh.evaluate(log, np.array([[0.0, 1.0], [0.0, 1.0]]), **COLUMNS, position="place", estimator="ips")
+    assert found.value == 1.0
+    assert 0 <= found.low <= found.high <= 1
+
+
+# ------------------------------------------------------------------ rewards that change
+
+
+def changing(rows, before, after, seed=0, split=None):
+    random = np.random.default_rng(seed)
+    arms = random.choice(["a", "b"], size=rows)
+    means = np.where(np.arange(rows) < (rows // 2 if split is None else split), before, after)
+    return pd.DataFrame({"arm": arms, "reward": (random.random(rows) < means) * 1.0, "p": 0.5})
+
+
+@pytest.mark.parametrize("estimator", ["dr", "ips", "snips", "adaptive"])
+@pytest.mark.parametrize("split", [500, 2000, 3500])
+def test_an_interval_is_of_the_running_mean_and_never_empty(estimator, split):
+    """The mean changes once from 0.7 to 0.3. The chance that any of these 12 cases misses is at most 0.05 each and far
+    less in truth; the seed is fixed."""
+    log = changing(4000, 0.7, 0.3, split=split).assign(q=0.5)
+    found = eh.evaluate(
+        log, {"a": 0.8, "b": 0.2}, arm="arm", reward="reward", propensity={"a": "p", "b": "q"}, estimator=estimator
+    )
+    truth = np.where(np.arange(4000) < split, 0.7, 0.3).cumsum() / np.arange(1, 4001)
+    curve = found.curve
+    assert (curve["low"] <= curve["high"]).all()
+    assert (curve["low"] <= truth[curve["round"] - 1]).all()
+    assert (truth[curve["round"] - 1] <= curve["high"]).all()
+    assert not found.refuted
+    assert found.change.evidence > 1000
+    assert abs(found.change.row - split) < 600
+    assert found.change.low < 0.3 < found.change.high < 0.5
+    assert any("mean reward changed over the log" in note for note in found.notes)
+
+
+def test_a_gate_looks_at_the_rows_since_a_change_too():
+    log = changing(6000, 0.7, 0.3, split=4000)
+    found = eh.evaluate(log, {"a": 0.5, "b": 0.5}, **COLUMNS)
+    assert found.low > 0.5
+    assert found.change.high < 0.4
+    assert not found.at_least(0.5)
+    assert found.at_least(found.change.low)
+    better = eh.evaluate(changing(6000, 0.3, 0.7), {"a": 0.5, "b": 0.5}, **COLUMNS)
+    assert better.at_least(0.45)
+    assert not better.at_least(0.55)
+    still = eh.evaluate(changing(6000, 0.5, 0.5), {"a": 0.5, "b": 0.5}, **COLUMNS)
+    assert still.change is None
+    assert still.at_least(still.low)
+    assert not still.at_least(still.low + 1e-9)
+
+
+def test_a_mean_that_is_said_to_stay_and_changes_is_reported():
+    log = changing(6000, 0.7, 0.3)
+    plain = eh.evaluate(log, {"a": 0.8, "b": 0.2}, **COLUMNS)
+    found = eh.evaluate(log, {"a": 0.8, "b": 0.2}, **COLUMNS, stationary=True)
+    assert (found.low, found.high) == (plain.low, plain.high)
+    assert any("stationary=True is refuted" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("estimator", ["dr", "ips", "snips"])
+@pytest.mark.parametrize("seed", range(5))
+def test_bounds_that_contradict_each_other_are_said_to_refute_the_chances(estimator, seed):
+    """A learner's propensities, half of the true ones where the arm paid: no interval is ever upside down."""
+    log = drawn(60, seed)
+    log["p"] = log["p"] * np.where(log["reward"] > 0, 0.5, 1.0) * np.where(np.arange(60) % 2, 1.0, 1 - 1e-6)
+    found = eh.evaluate(log, {"new": POLICY, "old": CHANCES}, **COLUMNS, estimator=estimator)
+    for one in found.evaluations.values():
+        assert (one.curve["low"] <= one.curve["high"]).all()
+        assert one.refuted == any(note.startswith("Chances refuted") for note in one.notes)
+        assert not (one.refuted and one.at_least(0.0))
+    assert (found.differences["low"] <= found.differences["high"]).all()
+
+
+def test_crossed_bounds_are_put_in_order_and_refute():
+    log = drawn(100, 1)
+    log["p"] = np.where(np.arange(100) % 2, 0.24, 0.25)
+    log["reward"] = (np.arange(100) % 3 > 0) * 1.0
+    found = eh.evaluate(log, [1 / 3, 1 / 3, 1 / 3], **COLUMNS, estimator="ips", level=0.5)
+    assert found.refuted
+    assert found.low < found.high
+    assert "Chances refuted" in found.notes[0]
+    assert not found.at_least(0.1)
+
+
+# ------------------------------------------------------------------ chances of 0
+
+
+def forced_log(rows=3000, seed=0):
+    """Arm c, the best, has no chance where the row forces another arm: in a third of the rows."""
+    random = np.random.default_rng(seed)
+    forced = random.random(rows) < 1 / 3
+    chances = np.where(forced[:, None], [0.5, 0.5, 0.0], [0.2, 0.2, 0.6])
+    codes = (random.random(rows)[:, None] > chances.cumsum(axis=1)).sum(axis=1)
+    rewards = (random.random(rows) < np.array(list(MEANS.values()))[codes]) * 1.0
+    log = pd.DataFrame(chances, columns=["pa", "pb", "pc"])
+    return log.assign(arm=np.array(list("abc"))[codes], reward=rewards, p=chances[np.arange(rows), codes])
+
+
+EVERY = {"arm": "arm", "reward": "reward", "propensity": {"a": "pa", "b": "pb", "c": "pc"}}
+
+
+@pytest.mark.parametrize("settings", [{}, {"anytime": False}, {"largest_weight": 5.0}, {"estimator": "adaptive"}])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_value_that_is_not_identified_is_bounded_not_guessed(settings, seed):
+    log = forced_log(seed=seed)
+    found = eh.evaluate(log, {"a": 0, "b": 0, "c": 1}, **EVERY, **settings)
+    assert math.isnan(found.value)
+    had = (log["pc"] > 0).mean()
+    assert found.low <= 0.7 * had
+    assert found.high >= 1 - 0.3 * had
+    assert found.high - found.low < 1 - had + 0.15
+    assert found.overlap.to_dict() == pytest.approx({"a": 1, "b": 1, "c": had})
+    assert f"arm 'c' had a chance in {100 * had:.3g} % of the rows" in " ".join(found.notes)
+    assert "not identified" in str(found)
+
+
+def test_the_part_that_is_not_identified_is_that_of_the_policy():
+    found = eh.evaluate(forced_log(), {"a": 0.5, "b": 0.4, "c": 0.1}, **EVERY)
+    assert found.low <= 0.37 <= found.high
+    assert "3.3 % of the policy's rounds" in " ".join(found.notes)
+    whole = eh.evaluate(forced_log(), {"a": 0.5, "b": 0.5, "c": 0}, **EVERY)
+    assert whole.value == pytest.approx(0.35, abs=0.06)  # five standard errors
+
+
+def test_a_value_that_stays_the_same_is_read_from_the_rows_that_try_it():
+    log = forced_log()
+    found = eh.evaluate(log, {"a": 0, "b": 0, "c": 1}, **EVERY, stationary=True)
+    used = log[log["pc"] > 0].reset_index(drop=True)
+    assert found.value == eh.evaluate(used, {"a": 0, "b": 0, "c": 1}, **EVERY, stationary=True).value
+    assert found.low < 0.7 < found.high < 0.78
+    normal = eh.evaluate(log, {"a": 0, "b": 0, "c": 1}, **EVERY, stationary=True, anytime=False)
+    assert found.low < normal.low < normal.value < normal.high < found.high
+    assert found.rounds == len(used)
+    assert f"Only the {len(used)} of 3000 rows are used" in " ".join(found.notes)
+    assert found.overlap["c"] == pytest.approx(len(used) / 3000)
+
+
+def test_differences_are_bounded_where_a_value_is_not_identified():
+    both = {"c": {"a": 0, "b": 0, "c": 1}, "ab": {"a": 0.5, "b": 0.5, "c": 0}}
+    for anytime in (True, False):
+        row = eh.evaluate(forced_log(), both, **EVERY, anytime=anytime).differences.iloc[0]
+        assert row["low"] < 0.35 - 0.7 < row["high"]
+        assert row["high"] - row["low"] > 0.3
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_one_column_of_propensities_is_not_believed_to_cover_every_row(seed):
+    """Nothing says that arm c had no chance in a third of the rows, but its mean weight does."""
+    log, best = forced_log(seed=seed), {"a": 0, "b": 0, "c": 1}
+    for settings in ({}, {"anytime": False}):
+        found = eh.evaluate(log, best, **COLUMNS, **settings)
+        assert found.low <= 0.7 * 0.67
+        assert found.high >= 0.78
+        assert any("gives what the policy does no chance in some rows" in note for note in found.notes)
+    with pytest.raises(ArgumentError, match="largest_weight: wanted None, as the log does not try all that the policy"):
+        eh.evaluate(log, best, **COLUMNS, largest_weight=5.0)
+
+
+def test_an_arm_that_a_position_never_shows_is_not_identified_there():
+    log = drawn(3000, chances={"a": 0.5, "b": 0.3, "c": 0.2}).assign(place=np.arange(3000) % 2)
+    elsewhere = (log["place"] == 1) & (log["arm"] == "c")
+    log.loc[elsewhere, "arm"] = "a"
+    log["p"] = np.where(log["place"] == 0, log["arm"].map(CHANCES), np.where(log["arm"] == "a", 0.7, 0.3))
+    found = eh.evaluate(log, {"a": 0, "b": 0, "c": 1}, **COLUMNS, position="place")
+    assert math.isnan(found.value)
+    assert "arm 'c' had a chance in 50 % of the rows" in " ".join(found.notes)
+    assert found.high - found.low > 0.5
+
+
 # ------------------------------------------------------------------ replays
 
 
@@ -253,6 +426,177 @@ def test_contextual_policies_are_replayed_on_the_contexts_they_would_have_seen()
     assert 0.2 < found.value < 0.6
     with pytest.raises(ContextError, match="contexts: wanted columns or an array, as TopInterval looks at them"):
         eh.evaluate(log, policy, **COLUMNS)
+
+
+def confounded(rows, seed):
+    """Arm a is played where it pays, and so is b; under every policy a round is worth 0.5."""
+    random = np.random.default_rng(seed)
+    kind = random.random(rows) < 0.5
+    is_a = random.random(rows) < np.where(kind, 0.8, 0.2)
+    rewards = (random.random(rows) < np.where(kind == is_a, 0.8, 0.2)) * 1.0
+    return pd.DataFrame({"arm": np.where(is_a, "a", "b"), "reward": rewards, "p": np.where(kind == is_a, 0.8, 0.2)})
+
+
+@pytest.mark.parametrize("policy", [UCB1, Thompson], ids=["without chance", "drawn"])
+def test_a_replay_takes_rows_by_their_propensities_where_no_contexts_are_named(policy):
+    """Over 12 logs of about 140 rounds each, five standard errors are 0.06; queues alone gave 0.68."""
+    settings = {"replays": 1, "rounds": 140}
+    values = [eh.evaluate(confounded(1000, seed), policy(), **COLUMNS, **settings).value for seed in range(12)]
+    assert np.mean(values) == pytest.approx(0.5, abs=0.06)
+
+
+def test_a_log_of_a_learner_is_replayed_in_its_order():
+    """A policy without chance then does the same in every replay; shuffled rewards would not."""
+    policy, random, rows = Thompson(arms=list("abc"), seed=3), np.random.default_rng(3), []
+    for _ in range(400):
+        decision = policy.ask()
+        reward = float(random.random() < 0.5)
+        rows.append((decision.arm, reward))
+        policy.tell(decision, reward)
+    log = pd.DataFrame(rows, columns=["arm", "reward"])
+    one, many = (eh.evaluate(log, UCB1(), arm="arm", reward="reward", replays=replays) for replays in (1, 5))
+    assert one.value == many.value
+    assert any("No propensities are given" in note for note in one.notes)
+    shuffled = eh.evaluate(drawn(400), UCB1(), **COLUMNS, replays=5)
+    assert shuffled.value != eh.evaluate(drawn(400), UCB1(), **COLUMNS, replays=1).value
+
+
+def test_a_replay_without_propensities_needs_arms_that_do_not_depend_on_contexts():
+    log = confounded(2000, 1).assign(x=lambda log: (log["p"] == 0.8) == (log["arm"] == "a"))
+    with pytest.raises(TableError, match="column 'arm': wanted arms drawn whatever was shown"):
+        eh.evaluate(log.drop(columns="p"), Thompson(), arm="arm", reward="reward", contexts=log[["x"]].to_numpy() * 1.0)
+
+
+def test_a_replay_refuses_rows_in_which_an_arm_had_no_chance_or_leaves_them_out():
+    log = forced_log()
+    with pytest.raises(TableError, match=r"got \"none for arm 'c' in 3\d\.?\d* % of the rows\""):
+        eh.evaluate(log, UCB1(), **EVERY)
+    found = eh.evaluate(log, UCB1(), **EVERY, stationary=True, replays=2)
+    assert found.rounds > 200
+    assert any("rows are used in which every arm had a chance" in note for note in found.notes)
+
+
+def test_a_replay_of_few_rounds_says_why_and_one_of_none_is_refused():
+    log = drawn(400, chances={"a": 0.5, "b": 0.49, "c": 0.01})
+    few = int((log["arm"] == "c").sum())
+    found = eh.evaluate(log, UCB1(), **COLUMNS, replays=2)
+    assert found.rounds == few
+    assert any(f"arm 'c' has {few} of 400 rows" in note for note in found.notes)
+    log["p"] = log["p"] * np.where(np.arange(400) % 2, 1.0, 1 - 1e-6)
+    with pytest.raises(TableError, match="log: wanted rows by which a replay is sure to last 2 rounds, got '0 sure"):
+        eh.evaluate(log, UCB1(), **COLUMNS)
+
+
+def test_every_replay_is_audited(monkeypatch):
+    policy = DeadlineLearn(Thompson(), {"a": 0.3, "b": 0.1, "c": 0.0}, seed=1)
+    replayed = importlib.import_module("evenhand.evaluation.replayed")
+    play = replayed.replay
+
+    def broken_later(policy, logged, seed, number):
+        found = play(policy, logged, seed, number)
+        return found if number < 2 else found._replace(arms=["c"] * len(found.arms))
+
+    assert eh.evaluate(drawn(600), policy, **COLUMNS, replays=3).audit.kept
+    monkeypatch.setattr(replayed, "replay", broken_later)
+    assert not eh.evaluate(drawn(600), policy, **COLUMNS, replays=3).audit.kept
+
+
+# ------------------------------------------------------------------ propensities that cannot be true
+
+
+@pytest.mark.parametrize("stated", [(0.5, 0.2, 0.1), (0.4, 0.2, 0.1), (0.6, 0.4, 0.2), (0.45, 0.25, 0.15)])
+@pytest.mark.parametrize("seed", range(3))
+def test_fixed_chances_that_do_not_sum_to_one_are_refused(stated, seed):
+    log = drawn(600, seed)
+    log["p"] = log["arm"].map(dict(zip("abc", stated, strict=True)))
+    with pytest.raises(
+        TableError, match=rf"column 'p': wanted chances of the arms that sum to 1, got 'a sum of {sum(stated):g}"
+    ):
+        eh.evaluate(log, POLICY, **COLUMNS)
+
+
+def test_rounded_chances_and_arms_that_were_not_drawn_yet_are_taken():
+    thirds = drawn(900, chances=dict.fromkeys("abc", 1 / 3)).assign(p=0.33)
+    assert eh.evaluate(thirds, POLICY, **COLUMNS).value == pytest.approx(VALUE, abs=0.1)
+    many = np.random.default_rng(1).integers(500, size=300)
+    log = pd.DataFrame({"arm": many, "reward": 1.0, "p": 1 / 500})
+    policy = dict.fromkeys(many.tolist(), 1 / len(set(many.tolist())))
+    assert eh.evaluate(log, policy, **COLUMNS).high == 1.0
+
+
+@pytest.mark.parametrize("rows", [300, 3000, 10_000])
+@pytest.mark.parametrize("anytime", [True, False])
+@pytest.mark.parametrize("estimator", ["dr", "ips"])
+def test_one_chance_that_outweighs_the_log_is_refused(rows, anytime, estimator):
+    log = drawn(rows, 2)
+    row = int(np.flatnonzero((log["arm"] == "c") & (log["reward"] == 1))[5])
+    log.loc[row, "p"] = 1e-5
+    with pytest.raises(TableError, match=f"propensity: wanted propensities by which .*check row {row + 1}: its prop"):
+        eh.evaluate(log, POLICY, **COLUMNS, estimator=estimator, anytime=anytime)
+
+
+def test_a_chance_that_rounding_puts_above_one_is_one():
+    log = drawn(300).assign(q=0.0)
+    log.loc[3, "p"] = 1 + 1e-12
+    exact = log.copy()
+    exact.loc[3, "p"] = 1.0
+    assert eh.evaluate(log, POLICY, **COLUMNS).value == eh.evaluate(exact, POLICY, **COLUMNS).value
+    chances = {"a": [1 + 1e-12, 0.5, 0.5] * 50, "b": [0.0, 0.5, 0.5] * 50}
+    every = pd.DataFrame(chances).assign(arm=["a", "a", "b"] * 50, reward=1)
+    found = eh.evaluate(every, {"a": 1.0, "b": 0.0}, arm="arm", reward="reward", propensity={"a": "a", "b": "b"})
+    assert found.low <= 1.0
+    log.loc[3, "p"] = 1 + 1e-6
+    with pytest.raises(TableError, match=r"column 'p', row 4: wanted a propensity above 0 and at most 1"):
+        eh.evaluate(log, POLICY, **COLUMNS)
+
+
+@pytest.mark.parametrize("seed", [2, 4])
+def test_our_own_propensities_are_never_above_one(seed):
+    """Thompson's chances sum to 1 but for 1e-12, and a rule that overrules them adds them up: with these seeds they
+    came to 1 + 1e-12 in rounds 1,584 and 1,264."""
+    policy = DeadlineLearn(Thompson(), [0.2, 0.2, 0.0], arms=list("abc"), seed=seed)
+    random, rows = np.random.default_rng(seed), []
+    for _ in range(1600):
+        decision = policy.ask()
+        reward = float(random.random() < {"a": 0.3, "b": 0.4, "c": 0.6}[decision.arm])
+        rows.append((decision.arm, reward, decision.propensity))
+        policy.tell(decision, reward)
+    log = pd.DataFrame(rows, columns=["arm", "reward", "p"])
+    assert log["p"].max() <= 1.0
+    assert eh.evaluate(log, {"a": 0.2, "b": 0.2, "c": 0.6}, **COLUMNS).low >= 0
+
+
+# ------------------------------------------------------------------ largest weights
+
+
+@pytest.mark.parametrize("weight", [3.5, 20.0])
+@pytest.mark.parametrize("mean", [0.05, 0.5, 0.95])
+def test_a_known_largest_weight_is_mixed_in_and_hardly_ever_costs_width(weight, mean):
+    """Twice as many books cost at most a factor of 2 in the wealth, ln 2 of ln 40."""
+    log = drawn(3000, 3, means=dict.fromkeys("abc", mean))
+    log["p"] = log["p"] * np.where(np.arange(3000) % 2, 1.0, 1.0 - 1e-9)
+    loose = eh.evaluate(log, POLICY, **COLUMNS, estimator="ips")
+    known = eh.evaluate(log, POLICY, **COLUMNS, estimator="ips", largest_weight=weight * (1 + 1e-6))
+    assert known.low == loose.low
+    assert known.high <= loose.high + 0.1 * (loose.high - loose.value)
+    assert loose.high - loose.low < 0.25
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"rounds": 50}, "rounds: wanted None for a distribution, whose value is that of all rows"),
+        ({"estimator": "ips", "model": {"a": 0, "b": 0, "c": 0}}, "model: wanted None for ips"),
+        ({"anytime": False, "largest_weight": 4.0}, "largest_weight: wanted None with anytime=False"),
+        ({"policy": UCB1(), "largest_weight": 4.0}, "largest_weight: wanted None where a policy is replayed"),
+        ({"policy": UCB1(), "model": {"a": 0.5}}, "model: wanted None where a policy is replayed"),
+        ({"stationary": 1}, "stationary: wanted True or False"),
+    ],
+    ids=["rounds", "model", "weight", "replayed weight", "replayed model", "number"],
+)
+def test_arguments_without_effect_are_refused(arguments, words):
+    with pytest.raises(ArgumentError, match=words):
+        eh.evaluate(drawn(200), **{"policy": POLICY, **COLUMNS, **arguments})
 
 
 # ------------------------------------------------------------------ refusals

@@ -5,24 +5,10 @@ import pytest
 
 import evenhand as eh
 from evenhand.datasets.open_bandit import fetch_open_bandit
-from evenhand.experiments.evaluation.coverage import _looks, worlds
 from evenhand.experiments.evaluation.greedy_log import MEANS, log_of
 from evenhand.experiments.framework import find
 from evenhand.learners import Thompson
 from evenhand.quotas import DeadlineLearn, LoggedArms
-
-
-def test_the_worlds_have_the_values_that_they_are_said_to_have():
-    values = {name: float(world.means @ world.candidate) for name, world in worlds().items()}
-    assert list(values.values()) == pytest.approx([0.0165, 0.0087, 0.57], abs=1e-4)
-    assert all(world.candidate.sum() == pytest.approx(1) for world in worlds().values())
-
-
-def test_looks_find_what_is_missed():
-    world = worlds()["W = 8"]
-    found = [_looks(world, np.random.default_rng(seed), 400) for seed in range(20)]
-    assert sum(one["normal"] for one in found) > 5
-    assert all(sum(one[name] for one in found) <= 5 for name in found[0] if name != "normal")
 
 
 def test_the_greedy_log_holds_the_chances_of_all_arms():
@@ -41,7 +27,7 @@ def test_thompson_sampling_is_evaluated_from_the_random_log(data_folder, monkeyp
     table = report.data["values"].set_index("estimator")
     assert table.loc["ips", "value"] == pytest.approx(0.0057, abs=5e-5)
     assert table.loc["ips", "effective_rounds"] == pytest.approx(2869, abs=1)
-    assert table.loc["ips", ["low", "high"]].tolist() == pytest.approx([0.0022, 0.0123], abs=1.5e-4)
+    assert table.loc["ips", ["low", "high"]].tolist() == pytest.approx([0.0022, 0.0120], abs=1.5e-4)
 
 
 @pytest.mark.slow

@@ -1,27 +1,31 @@
-"""The difference in mean between a group and all others, from pairs of rows that lie close together.
+"""The difference in mean between a group and all others, from rows that lie close together.
 
-A row of the group is paired with a row of another group at most so many rows away, and each row is used once, so that
-means that drift together cancel. D in [-1, 1] is the difference of a pair. Half of the wealth is bet on a mean of D
-above the tolerance e, half on one below -e:
+A run is a stretch of rows that are all of the group, or all of others. The first row of a run is paired with the first
+row of the next, at most so many rows away, and each row is used once. Means that drift together cancel in a pair. The
+other rows of a run are left out: where rows come in batches, each with a mean of its own, the rows of a run are not
+independent; and whether a run goes on may depend on its values, as with a learner, so that its mean is biased.
+
+D in [-1, 1] is the difference of a pair. Half of the wealth is bet on a mean of D above the tolerance e, half on one
+below -e:
 
     K = 1/2 K of (1 + D) / (1 + e) + 1/2 K of (1 - D) / (1 + e)
 
-with the bets of `evenhand.evaluation.sequences`. While the groups are alike K reaches 1/d with probability at most d,
-however often it is looked at.
+where K of y is the mean of prod (1 + c (y - 1)) over the bets c of `evenhand.evaluation.sequences`. While the groups
+are alike K reaches 1/d with probability at most d, however often it is looked at.
 
-Source: B. Chugg, S. Cortes-Gomez, B. Wilder, A. Ramdas, "Auditing fairness by betting", NeurIPS 2023; the pairs within
-a few rows are ours.
+Source: B. Chugg, S. Cortes-Gomez, B. Wilder, A. Ramdas, "Auditing fairness by betting", NeurIPS 2023; the pairs of
+first rows are ours.
 """
 
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
-from evenhand.evaluation.sequences import BETS, Steps, lower_bound
+from evenhand.evaluation.sequences import BETS, Book, Books
 from evenhand.kernels.arrays import Floats
 
 __all__ = ["WITHIN", "Gap", "Gaps", "wealth_of"]
@@ -37,25 +41,29 @@ class Gap:
     Attributes
     ----------
     pairs : how many there are.
+    runs : how many runs there are.
     """
 
     def __init__(self, within: int = WITHIN) -> None:
-        self.within, self.pairs = within, 0
+        self.within, self.pairs, self.runs = within, 0, 0
         self._rows = 0
-        self._waiting: deque[tuple[int, bool, float]] = deque()
+        self._inside: bool | None = None
+        self._waiting: tuple[int, float] | None = None
         self._fresh: list[float] = []
-        self._above, self._below = Steps(), Steps()
+        self._books = Books()
 
     def take(self, inside: bool, value: float) -> float | None:
         """Take in whether a row is of the group, and its value in [0, 1]; return the difference if it made a pair."""
         self._rows += 1
-        waiting = self._waiting
-        while waiting and waiting[0][0] < self._rows - self.within:
-            waiting.popleft()
-        if not waiting or waiting[0][1] == inside:
-            waiting.append((self._rows, inside, value))
+        if inside == self._inside:
             return None
-        other = waiting.popleft()[2]
+        self._inside = inside
+        self.runs += 1
+        if self._waiting is None or self._waiting[0] < self._rows - self.within:
+            self._waiting = self._rows, value
+            return None
+        other = self._waiting[1]
+        self._waiting = None
         difference = value - other if inside else other - value
         self.pairs += 1
         self._fresh.append(difference)
@@ -69,14 +77,27 @@ class Gap:
         if not self.pairs:
             return -1.0, 1.0
         self._settle()
-        low = lower_bound([self._above], error / 2, -1.0, 1.0)
-        return low, -lower_bound([self._below], error / 2, -1.0, 1.0)
+        return self._books.interval(error, -1.0, 1.0)
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return everything that `restore` needs to continue exactly here."""
+        books = [[book.rows, book.shift, book.gains] for book in (*self._books.below, *self._books.above)]
+        counts = {"pairs": self.pairs, "runs": self.runs, "rows": self._rows}
+        return counts | {"inside": self._inside, "waiting": self._waiting, "fresh": self._fresh, "books": books}
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        """Continue from a snapshot."""
+        self.pairs, self.runs, self._rows = snapshot["pairs"], snapshot["runs"], snapshot["rows"]
+        self._inside, waiting = snapshot["inside"], snapshot["waiting"]
+        self._waiting = None if waiting is None else (waiting[0], waiting[1])
+        self._fresh = list(snapshot["fresh"])
+        books = [Book(rows, shift, np.array(gains)) for rows, shift, gains in snapshot["books"]]
+        self._books = Books(books[: len(books) // 2], books[len(books) // 2 :])
 
     def _settle(self) -> None:
         if self._fresh:
             fresh = np.array(self._fresh)
-            self._above.add(fresh, 1.0)
-            self._below.add(-fresh, 1.0)
+            self._books.add([(fresh, 1.0)], [(-fresh, 1.0)])
             self._fresh.clear()
 
 
@@ -90,6 +111,15 @@ class Gaps:
         """Take in a row: the position of its group, and its value in [0, 1]."""
         for number, gap in enumerate(self.gaps):
             gap.take(number == group, value)
+
+    def snapshot(self) -> list[dict[str, Any]]:
+        """Return everything that `restore` needs to continue exactly here."""
+        return [gap.snapshot() for gap in self.gaps]
+
+    def restore(self, snapshot: list[dict[str, Any]]) -> None:
+        """Continue from a snapshot of the gaps of as many groups."""
+        for gap, found in zip(self.gaps, snapshot, strict=True):
+            gap.restore(found)
 
     def shown(self, error: float, group: int | None = None) -> float | None:
         """Return by how much a group (any, where none is named) is shown to differ from the others at least, 0 if it is

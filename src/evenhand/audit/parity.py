@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Parity", "parity"]
 
+FEW, TOO_FEW = 0.5, 0.1
+"""Below which share of the rows that random order would compare a note says so, and nothing is found."""
+
 
 @dataclass(frozen=True, repr=False)
 class Parity(Shown):
@@ -34,9 +37,12 @@ class Parity(Shown):
         two groups of the group that differs most.
     group : which group that is.
     pairs : how many pairs of rows were compared for it.
+    enough : whether the log was compared at all closely: False where fewer than a tenth of the rows could be compared
+        that could be if the groups came in random order, as in a log that is sorted by group.
     groups : a row a group: `group`, `rows`, `mean`, `pairs`, and the interval of its difference from all others, `low`
         and `high`; all intervals hold together.
     level, tolerance : as they were given.
+    notes : what to know before the finding is believed.
     """
 
     rejected: bool
@@ -48,6 +54,8 @@ class Parity(Shown):
     groups: pd.DataFrame
     level: float
     tolerance: float
+    enough: bool = True
+    notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         gap = (
@@ -55,6 +63,8 @@ class Parity(Shown):
         )
         if self.rejected:
             return f"The groups differ by more than {self.tolerance:g}, first shown after row {self.round}; {gap}."
+        if not self.enough:
+            return f"Too few rows could be compared to say whether the groups differ; {gap}."
         return f"The groups are not shown to differ by more than {self.tolerance:g}; {gap}."
 
     def card(self) -> Card:
@@ -74,7 +84,8 @@ def parity(
     """Test whether groups have the same mean of a value, after every row.
 
     While they do, the test rejects with a probability of at most 1 - level, however often it is looked at and whenever
-    the log ends. Means may change over time, as long as they change for all groups alike.
+    the log ends. Means may change over time or from batch to batch, as long as they change for all groups alike. Of
+    rows of one group that follow each other the first alone is compared; see `evenhand.audit.gaps`.
 
     Parameters
     ----------
@@ -100,7 +111,7 @@ def parity(
     >>> log["hired"] = (random.random(4000) < np.where(log["sex"] == "f", 0.3, 0.5)) * 1
     >>> found = parity(log, group="sex", value="hired")
     >>> found.rejected, found.round < 1000, round(found.high, 2)
-    (True, True, -0.15)
+    (True, True, -0.13)
     """
     level = real("level", level, above=0, below=1)
     tolerance = real("tolerance", tolerance, low=0, below=1)
@@ -123,7 +134,26 @@ def parity(
     furthest = int(apart[: len(compared)].argmax())
     row = table.iloc[furthest]
     low, high = float(row["low"]), float(row["high"])
-    return Parity(first > 0, first, low, high, names[furthest], gaps[furthest].pairs, table, level, tolerance)
+    pairs, usual = gaps[furthest].pairs, [_usual(labels == name) for name in compared]
+    thin = [2 * gap.pairs / random for gap, random in zip(gaps, usual, strict=True)]
+    least = int(np.argmin(thin))
+    notes = (_in_runs(compared[least], 2 * gaps[least].pairs, usual[least]),) if thin[least] < FEW else ()
+    enough = first > 0 or max(thin) >= TOO_FEW
+    return Parity(first > 0, first, low, high, names[furthest], pairs, table, level, tolerance, enough, notes)
+
+
+def _usual(inside: Floats) -> float:
+    """Return how many rows are the first of a run, on average, where the rows come in random order."""
+    mine = int(inside.sum())
+    return 2 * mine * (len(inside) - mine) / len(inside) + 1
+
+
+def _in_runs(group: Label, used: int, usual: float) -> str:
+    return (
+        f"Only {used:,} rows could be compared for group {group!r}; in random order about {usual:,.0f} could. Rows of "
+        "one group follow each other, as in batches or in a log that is sorted by group. Sort the log by time. If it "
+        "is sorted so, a difference between the groups cannot be told from a change over time."
+    )
 
 
 def _pairs(gap: Gap, inside: Floats, values: Floats) -> tuple[Floats, Ints]:

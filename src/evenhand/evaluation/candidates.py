@@ -11,7 +11,7 @@ from evenhand.arguments import as_float, as_floats
 from evenhand.errors import ArgumentError, ModelError, UnknownArmError, wanted
 from evenhand.evaluation.logged import Logged
 from evenhand.frames import as_pandas, is_frame
-from evenhand.kernels.arrays import Floats, Ints
+from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.labels import by_label, in_order
 from evenhand.protocol import Label, composed
 
@@ -23,10 +23,15 @@ WHAT = "probabilities that sum to 1"
 
 
 class Candidate(NamedTuple):
-    """Probabilities (n, n_arms), and which of them belong to each row (n_rows,)."""
+    """Probabilities (n, n_arms), which of them belong to each row (n_rows,), and whether each row has its own."""
 
     probabilities: Floats
     which: Ints
+    by_row: bool = False
+
+    def only(self, rows: Bools) -> Candidate:
+        """Return the distribution of some rows alone."""
+        return self._replace(which=self.which[rows])
 
 
 def read_candidate(policy: Any, logged: Logged) -> Candidate:
@@ -56,7 +61,7 @@ def read_candidate(policy: Any, logged: Logged) -> Candidate:
             found = policy(logged.frame if logged.contexts is None else logged.contexts)
         except Exception as error:
             raise ModelError(f"policy: the function failed: {error}") from error
-        return Candidate(_matrix(found, logged, "policy(...)"), rows)
+        return Candidate(_matrix(found, logged, "policy(...)"), rows, True)
     if isinstance(policy, Mapping) and policy and all(isinstance(each, Mapping) for each in policy.values()):
         given = dict(by_label(policy, "policy", "a dict position -> (arm -> probability)"))
         if not logged.positions or set(given) != set(logged.places):
@@ -70,7 +75,7 @@ def read_candidate(policy: Any, logged: Logged) -> Candidate:
         parts = [_distribution(given[place], logged, f"policy[{place!r}]") for place in logged.places]
         return Candidate(np.array(parts), logged.at)
     if is_frame(policy) or getattr(policy, "ndim", 1) == 2:
-        return Candidate(_matrix(policy, logged, "policy"), rows)
+        return Candidate(_matrix(policy, logged, "policy"), rows, True)
     return Candidate(_distribution(policy, logged, "policy")[None, :], np.zeros(len(rows), np.int64))
 
 

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
-from evenhand.evaluation.course import Course, look_rounds
-from evenhand.evaluation.diagnosis import notes_on, weights_of
+from evenhand.evaluation.change import Change, change_in, split_rows
+from evenhand.evaluation.course import Course, Interval, look_rounds
+from evenhand.evaluation.diagnosis import check_weights, notes_on, overlap_of, weights_of
 from evenhand.evaluation.findings import Comparison, Evaluation
-from evenhand.evaluation.sequences import Steps, lower_bound
+from evenhand.evaluation.sequences import Books, Values
 from evenhand.kernels.arrays import Floats
 from evenhand.progress import ProgressBar
 
 __all__ = ["compared", "follow"]
-
-Interval = tuple[float, float]
 
 
 def compared(evaluations: Mapping[str, Evaluation], together: Mapping[str, Interval]) -> Evaluation | Comparison:
@@ -36,34 +35,110 @@ def compared(evaluations: Mapping[str, Evaluation], together: Mapping[str, Inter
     return _answer(evaluations, rows)
 
 
-def follow(courses: Mapping[str, Course], bar: ProgressBar, *, level: float, anytime: bool) -> Evaluation | Comparison:
+def follow(
+    courses: Mapping[str, Course], bar: ProgressBar, *, level: float, anytime: bool, stationary: bool
+) -> Evaluation | Comparison:
     """Go through the log once and return the evaluation of each distribution, and of the differences from the first."""
     (first, base), *others = courses.items()
     pairs = {name: Pair(course, base) for name, course in others}
-    curves: dict[str, list[tuple[float, ...]]] = {name: [] for name in courses}
-    bounds = dict.fromkeys(courses, (0.0, 1.0))
-    for look in look_rounds(len(base.logged.codes)):
-        while base.rounds < look:
+    curves = {name: Curve(course, level, anytime, stationary) for name, course in courses.items()}
+    rows = len(base.logged.codes)
+    looks, splits = look_rounds(rows), split_rows(rows) if anytime else []
+    for stop in sorted({*looks, *splits}):
+        while base.rounds < stop:
             for course in courses.values():
-                course.take(look, bounded=anytime, by_row=bool(pairs))
+                course.take(stop, bounded=anytime, by_row=bool(pairs))
             for pair in pairs.values():
                 pair.take(bounded=anytime)
             bar.advance(base.rounds - bar.done)
         for name, course in courses.items():
-            bounds[name] = course.interval(1 - level, *bounds[name]) if anytime else course.normal(level)
-            curves[name].append((course.rounds, course.value, *bounds[name]))
-    found = {name: _evaluation(course, curves[name], level, anytime) for name, course in courses.items()}
+            if stop in splits:
+                course.split()
+            if stop in looks:
+                curves[name].look()
+    found = {name: curve.evaluation() for name, curve in curves.items()}
     share = (1 - level) / max(1, len(pairs))
-    rows = [
+    differences = [
         (
             name,
             first,
             found[name].value - found[first].value,
-            *(pair.interval(share) if anytime else pair.normal(1 - share)),
+            *sorted(pair.interval(share) if anytime else pair.normal(1 - share)),
         )
         for name, pair in pairs.items()
     ]
-    return _answer(found, rows)
+    return _answer(found, differences)
+
+
+class Curve:
+    """The value and the interval of a distribution at some rows, the last one included."""
+
+    def __init__(self, course: Course, level: float, anytime: bool, stationary: bool) -> None:
+        self.course, self.level, self.anytime, self.stationary = course, level, anytime, stationary
+        self._points: list[tuple[float, ...]] = []
+        self._held: Interval = (0.0, 1.0)
+        self._crossed, self._moved = False, False
+
+    def look(self) -> None:
+        """Add a point. Bounds that are crossed refute the chances: their hull is kept. Where the value is said to stay
+        the same, the intersection with the intervals before is kept, unless it is empty."""
+        course = self.course
+        low, high = course.interval(1 - self.level) if self.anytime else course.normal(self.level)
+        self._crossed = low > high
+        low, high = min(low, high), max(low, high)
+        if self.stationary:
+            both = max(low, self._held[0]), min(high, self._held[1])
+            self._moved = self._moved or both[0] > both[1]
+            if not self._moved:
+                low, high = self._held = both
+        self._points.append((course.rounds, course.value, low, high))
+
+    def evaluation(self) -> Evaluation:
+        import pandas as pd
+
+        course = self.course
+        check_weights(course)
+        table = weights_of(course.logged, course.candidate)
+        change = change_in(course.books, course.splits, 1 - self.level)
+        return Evaluation(
+            value=course.value,
+            low=float(self._points[-1][2]),
+            high=float(self._points[-1][3]),
+            rounds=course.rounds,
+            effective_rounds=course.effective_rounds,
+            curve=pd.DataFrame(self._points, columns=["round", "value", "low", "high"]),
+            audit=None,
+            estimator=course.estimator,
+            level=self.level,
+            anytime=self.anytime,
+            reached=course.rounds,
+            weights=table,
+            notes=(*self._doubts(change), *notes_on(course, table)),
+            refuted=self._crossed,
+            change=change,
+            overlap=overlap_of(course.logged),
+        )
+
+    def _doubts(self, change: Change | None) -> Iterator[str]:
+        """Say what the intervals contradict."""
+        _, value, low, high = self._points[-1]
+        if self._crossed:
+            yield (
+                "Chances refuted: the lower bound is above the upper one, which happens with probability "
+                f"{1 - self.level:.3g} at most where propensities are true; low and high are these bounds by size."
+            )
+        elif not low <= value <= high and self.course.identified:
+            yield "The value lies outside its interval: a few rows carry large weights, or weights are wrong."
+        if self._moved:
+            yield (
+                "stationary=True is refuted: the intervals after some rows exclude those after others. The interval is "
+                "of the mean over all rows."
+            )
+        if change is not None:
+            yield (
+                f"The policy's mean reward changed over the log (e-value {change.evidence:.3g}), most clearly after "
+                f"row {change.row}; since then it lies between {change.low:.4g} and {change.high:.4g}."
+            )
 
 
 class Pair:
@@ -71,38 +146,31 @@ class Pair:
 
     def __init__(self, one: Course, other: Course) -> None:
         self.one, self.other = one, other
-        self._below, self._above = Steps(), Steps()
+        self.books = Books()
         self._products: Floats = np.zeros(4)
 
     def take(self, bounded: bool) -> None:
         """Take in the rows that both have just weighed; `bounded` keeps what an interval for every row needs."""
-        if not bounded:
-            (x, y), (their_x, their_y) = self.one.terms, self.other.terms
-            pairs = (x, their_x), (x, their_y), (y, their_x), (y, their_y)
-            self._products += [(mine * theirs).sum() for mine, theirs in pairs]
+        if bounded:
+            self.books.add(_values(self.one, self.other), _values(self.other, self.one))
             return
-        (mine, least, most), (theirs, their_least, their_most) = self.one.last, self.other.last
-        self._below.add(mine - theirs, least + their_most)
-        self._above.add(theirs - mine, most + their_least)
-
-    @property
-    def _by_steps(self) -> bool:
-        return self.one.largest is not None and self.other.largest is not None and self.one.estimator != "adaptive"
+        (x, y), (their_x, their_y) = self.one.terms, self.other.terms
+        pairs = (x, their_x), (x, their_y), (y, their_x), (y, their_y)
+        self._products += [(mine * theirs).sum() for mine, theirs in pairs]
 
     def interval(self, error: float) -> Interval:
-        """Return the bounds of the difference; `error` is the chance that a bound is ever on the wrong side."""
-        low, high = self.one.interval(error / 2)
-        their_low, their_high = self.other.interval(error / 2)
-        apart = low - their_high, high - their_low
-        if not self._by_steps:
-            return apart
-        return lower_bound([self._below], error / 2, -1.0, 1.0), -lower_bound([self._above], error / 2, -1.0, 1.0)
+        """Return the bounds of the difference; `error` is the probability that a bound is ever on the wrong side."""
+        return self.books.interval(error, -1.0, 1.0)
 
     def normal(self, level: float) -> Interval:
         """Return the normal interval, for this row alone and many rows. Both values are of the same rows: what these
         do to both alike, or to each the other way, belongs to the error of the difference."""
         from scipy.stats import norm
 
+        if not (self.one.trusted and self.other.trusted):
+            low, high = self.one.normal((1 + level) / 2)
+            their_low, their_high = self.other.normal((1 + level) / 2)
+            return low - their_high, high - their_low
         mine, error, weight = self.one.found()
         theirs, their_error, their_weight = self.other.found()
         xx, xy, yx, yy = self._products.tolist()
@@ -113,25 +181,16 @@ class Pair:
         return mine - theirs - wide, mine - theirs + wide
 
 
-def _evaluation(course: Course, curve: list[tuple[float, ...]], level: float, anytime: bool) -> Evaluation:
-    import pandas as pd
-
-    table = weights_of(course.logged, course.candidate)
-    return Evaluation(
-        value=course.value,
-        low=float(curve[-1][2]),
-        high=float(curve[-1][3]),
-        rounds=course.rounds,
-        effective_rounds=course.effective_rounds,
-        curve=pd.DataFrame(curve, columns=["round", "value", "low", "high"]),
-        audit=None,
-        estimator=course.estimator,
-        level=level,
-        anytime=anytime,
-        reached=course.rounds,
-        weights=table,
-        notes=notes_on(course, table),
-    )
+def _values(one: Course, other: Course) -> list[Values]:
+    """Return values whose mean is the value of one less that of the other, or less where a mean of w is below 1:
+    w R + w' (1 - R) - 1, and Gamma - Gamma' where both largest weights are known."""
+    _, paid, steps, levels = one.last
+    their_weights, their_paid, their_steps, their_levels = other.last
+    found: list[Values] = [(paid + their_weights - their_paid - 1.0, 1.0)]
+    if one.largest is not None and other.largest is not None:
+        top = np.maximum(levels, their_levels)
+        found += [(steps - their_steps, most * one.largest + other.largest + most) for most in (1.0, top)]
+    return found
 
 
 def _answer(evaluations: Mapping[str, Evaluation], rows: list[Any]) -> Evaluation | Comparison:

@@ -9,14 +9,17 @@ import numpy as np
 from evenhand.evaluation.candidates import Candidate
 from evenhand.evaluation.logged import Logged
 from evenhand.evaluation.models import Estimates
-from evenhand.evaluation.sequences import Steps, lower_bound
+from evenhand.evaluation.sequences import Books, Values
 from evenhand.evaluation.weighing import PRIOR, Means, Rows, add_up, weigh_given, weigh_learning, weigh_levelled
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import entry
 
-__all__ = ["Course", "Stationary", "look_rounds"]
+__all__ = ["UNEVEN", "Course", "Interval", "Stationary", "look_rounds"]
 
+Interval = tuple[float, float]
 Stationary = Literal["dr", "ips", "snips", "adaptive"]
+UNEVEN = 3.0
+"""Standard errors from 1 at which a mean is remarked upon."""
 CHUNK = 1 << 15
 """Rows that are weighed at once."""
 LOOKS = 60
@@ -39,11 +42,14 @@ class Course:
     estimator : what `value` is.
     estimates : rewards that a model expects, None for the means of the rows before.
     largest : the largest weight, where it is known before the data.
+    identified : whether the log gives every arm of the distribution a chance in every row, so that the mean of w is 1.
 
     Attributes
     ----------
-    rounds, weight, squares, most : the rows so far, the sums of w and w^2, and the largest w.
-    last : the steps of the rows that were weighed last, and by how much each may be below and above 0 at most.
+    rounds : the rows so far.
+    books : what the interval rests on.
+    splits : the books as they were after some of the rows, by the number of rows.
+    last : of the rows that were weighed last their w, w R, Gamma, and the bound o on the m so far.
     terms : the x and y of these rows, of which the value is sum x / sum y.
     """
 
@@ -54,17 +60,16 @@ class Course:
         estimator: Stationary,
         estimates: Estimates | None = None,
         largest: float | None = None,
+        *,
+        identified: bool = True,
     ) -> None:
         self.logged, self.candidate, self.estimator = logged, candidate, estimator
-        self.estimates, self.largest = estimates, largest
+        self.estimates, self.largest, self.identified = estimates, largest, identified
         arms = len(logged.arms)
         self._past = Means(np.zeros(arms), np.full(arms, 1 / PRIOR), np.array([0.0, 1.0]))
-        mixed = largest is not None and estimator != "ips"
-        self._below, self._above = [Steps() for _ in range(1 + mixed)], [Steps() for _ in range(1 + 2 * mixed)]
-        self.rounds, self.most = 0, 0.0
-        self.weight = self.squares = 0.0
-        self._sums: Floats = np.zeros(5)
-        self.last: tuple[Floats, Floats, Floats] = np.zeros(0), np.zeros(0), np.zeros(0)
+        self.rounds, self.books, self.splits = 0, Books(), dict[int, Books]()
+        self._totals, self._top = np.zeros(11), 0.0
+        self.last: tuple[Floats, ...] = (np.zeros(0),) * 4
         self.terms: tuple[Floats, Floats] = np.zeros(0), np.zeros(0)
 
     def take(self, until: int, bounded: bool = True, by_row: bool = False) -> None:
@@ -76,64 +81,114 @@ class Course:
             return
         start, until = self.rounds, min(until, self.rounds + CHUNK)
         weights, steps, tops = self._weigh(start, until)
-        stakes = self._stakes(start, until)
         paid = weights * self.logged.rewards[start:until]
-        self._count(weights, paid, steps, stakes)
+        self._count(weights, paid, steps, self._stakes(start, until))
         self.rounds = until
-        if not bounded:
-            return
-        self._below[0].add(paid, 0.0, stakes)
-        if self.largest is not None:
-            self._above[-1].add(-paid, self.largest, stakes)
-            self.last = paid, np.zeros(len(paid)), np.full(len(paid), self.largest)
-        if self.largest is None or self.estimator != "ips":
-            self._above[0].add(weights - paid - 1.0, 1.0, stakes)  # w (1 - R), whose mean is 1 less the value
-        if self.largest is not None and self.estimator != "ips":
-            self.last = steps, self.largest * tops, self.largest + tops
-            self._below[1].add(steps, self.last[1], stakes)
-            self._above[1].add(-steps, self.last[2], stakes)
+        if bounded:
+            self.last = weights, paid, steps, self._levels(tops)
+            self._bet()
+
+    def split(self) -> None:
+        """Keep the books as they are now."""
+        self.splits[self.rounds] = self.books.copy()
 
     @property
     def value(self) -> float:
-        """The value so far."""
-        return self.found()[0]
+        """The value so far; nan where the log does not identify it."""
+        return self.found()[0] if self.identified else float("nan")
+
+    @property
+    def weight(self) -> float:
+        """The sum of w."""
+        return float(self._totals[6])
+
+    @property
+    def squares(self) -> float:
+        """The sum of w^2."""
+        return float(self._totals[9])
+
+    @property
+    def most(self) -> float:
+        """The largest w."""
+        return float(self._totals[10])
 
     @property
     def effective_rounds(self) -> float:
         """(sum w)^2 / sum w^2: so many rows of the candidate's own would say as much."""
         return self.weight**2 / self.squares if self.squares > 0 else 0.0
 
-    def interval(self, error: float, low: float = 0.0, high: float = 1.0) -> tuple[float, float]:
-        """Return the bounds now; `error` is the chance that a bound is ever on the wrong side. The value is known to
-        lie in [low, high]."""
-        return lower_bound(self._below, error / 2, low, 1.0), -lower_bound(self._above, error / 2, -high, 0.0)
+    @property
+    def trusted(self) -> bool:
+        """Whether the mean of w is known to be 1, or does not fall short of it visibly."""
+        return self.identified and (self.logged.every is not None or self.weight_errors > -UNEVEN)
 
-    def normal(self, level: float) -> tuple[float, float]:
+    @property
+    def weight_errors(self) -> float:
+        """How many standard errors the mean of w is away from 1."""
+        mean = self.weight / self.rounds
+        error = (max(self.squares / self.rounds - mean**2, 0.0) / self.rounds) ** 0.5
+        return (mean - 1) / error if error > 0 and abs(mean - 1) > 1e-6 else 0.0
+
+    def interval(self, error: float) -> Interval:
+        """Return the bounds now; `error` is the probability that a bound is ever on the wrong side. The lower end is
+        above the upper one only where the rows refute that the mean of w is 1."""
+        return self.books.interval(error, 0.0, 1.0)
+
+    def normal(self, level: float) -> Interval:
         """Return the normal interval, for this row alone and many rows."""
         from scipy.stats import norm
 
-        value, error, _ = self.found()
-        wide = float(norm.isf((1 - level) / 2)) * error
-        return value - wide, value + wide
+        z = float(norm.isf((1 - level) / 2))
+        if self.trusted:
+            value, error, _ = self.found()
+            return value - z * error, value + z * error
+        n = self.rounds  # w R is at most the value in expectation, and w (1 - R) at most what is missing to 1
+        paid, weight, paid_paid, paid_w, ww = self._totals[5:10].tolist()
+        unpaid, unpaid_unpaid = weight - paid, ww - 2 * paid_w + paid_paid
+        below, above = paid_paid / n - (paid / n) ** 2, unpaid_unpaid / n - (unpaid / n) ** 2
+        low, high = paid / n - z * (max(below, 0.0) / n) ** 0.5, unpaid / n - z * (max(above, 0.0) / n) ** 0.5
+        return max(low, 0.0), 1.0 - max(high, 0.0)
+
+    def _bet(self) -> None:
+        """Bet on the mean of w R, which is at most the value whether or not the mean of w is 1; where the largest
+        weight W is known, also on Gamma, which is at least -W o and at most W + o."""
+        weights, paid, steps, levels = self.last
+        below: list[Values] = [(paid, 0.0)]
+        above: list[Values] = [(weights - paid - 1.0, 1.0)]
+        if self.largest is not None and self.estimator == "ips":
+            above.append((-paid, self.largest))
+        elif self.largest is not None:
+            below += [(steps, self.largest), (steps, self.largest * levels)]
+            above += [(-steps, self.largest + 1.0), (-steps, self.largest + levels)]
+        self.books.add(below, above)
+
+    def _levels(self, tops: Floats) -> Floats:
+        """Return the least power of 2 that is not below any m so far, at most 1 (n_rows,)."""
+        with np.errstate(divide="ignore"):
+            powers = np.exp2(np.ceil(np.log2(tops)))
+        levels = np.minimum(np.maximum.accumulate(np.concatenate([[self._top], powers]))[1:], 1.0)
+        self._top = float(levels[-1])
+        return levels
 
     def _add_up(self, until: int) -> None:
         """Add up rows whose weights depend on nothing before them, in one pass."""
         logged, candidate, estimates, part = self.logged, self.candidate, self.estimates, slice(self.rounds, until)
-        one, every = candidate.probabilities, np.zeros((1, 1)) if estimates is None else estimates.rewards
-        drawn = logged.codes[part], logged.rewards[part], logged.chances[part]
-        rows = Rows(*drawn, candidate.which[:1] if len(one) == 1 else candidate.which[part], one)
-        of = np.zeros(1, np.int64) if estimates is None or len(every) == 1 else estimates.of[part]
-        known = len(one) * len(every) <= FEW and estimates is not None
-        expected = one @ every.T if known else np.zeros((0, 0))
-        totals = np.array([*self._sums, self.weight, self.squares, self.most])
-        entry(add_up)(rows, every, of, expected, self.estimator == "dr", self.estimator == "snips", totals)
-        self._sums, (self.weight, self.squares, self.most) = totals[:5], totals[5:].tolist()
+        rows = self._rows(part)
+        every = np.zeros((1, 1)) if estimates is None else estimates.rewards
+        of = logged.at[part] if estimates is None else estimates.of[part]
+        known = estimates is not None and len(candidate.probabilities) * len(every) <= FEW
+        expected = candidate.probabilities @ every.T if known else np.zeros((0, 0))
+        entry(add_up)(rows, every, of, expected, self.estimator == "dr", self.estimator == "snips", self._totals)
         self.rounds = until
 
-    def _weigh(self, start: int, until: int) -> tuple[Floats, Floats, Floats]:
-        logged, candidate, part = self.logged, self.candidate, slice(start, until)
+    def _rows(self, part: slice) -> Rows:
+        logged, candidate = self.logged, self.candidate
         drawn = logged.codes[part], logged.rewards[part], logged.chances[part]
-        rows = Rows(*drawn, candidate.which[part], candidate.probabilities)
+        return Rows(*drawn, candidate.which[part], candidate.probabilities)
+
+    def _weigh(self, start: int, until: int) -> tuple[Floats, Floats, Floats]:
+        part = slice(start, until)
+        rows = self._rows(part)
         out = np.empty(until - start), np.empty(until - start), np.empty(until - start)
         if self.estimator == "snips":
             entry(weigh_levelled)(rows, self._past, *out)
@@ -157,21 +212,20 @@ class Course:
         return np.asarray(spread**-0.5, np.float64)
 
     def _count(self, weights: Floats, paid: Floats, steps: Floats, stakes: Floats | None) -> None:
-        """Add up the weights, and the x and y of which the value is sum x / sum y."""
-        self.weight += float(weights.sum())
-        self.squares += float((weights * weights).sum())
-        self.most = max(self.most, float(weights.max()))
+        """Add up w R and w, and the x and y of which the value is sum x / sum y."""
         ones = np.ones(len(weights))
         if self.estimator == "adaptive":
             x, y = (steps, ones) if stakes is None else (steps * stakes, stakes)
         else:
             x, y = (steps, ones) if self.estimator == "dr" else (paid, weights if self.estimator == "snips" else ones)
         self.terms = x, y
-        self._sums += x.sum(), y.sum(), (x * x).sum(), (x * y).sum(), (y * y).sum()  # BLAS would start threads for this
+        sums = [(a.sum(), b.sum(), (a * a).sum(), (a * b).sum(), (b * b).sum()) for a, b in ((x, y), (paid, weights))]
+        self._totals[:10] += np.concatenate(sums)  # BLAS would start threads for this
+        self._totals[10] = max(self._totals[10], weights.max())
 
     def found(self) -> tuple[float, float, float]:
         """Return sum x / sum y, its standard error, and sum y."""
-        x, y, xx, xy, yy = self._sums.tolist()
+        x, y, xx, xy, yy = self._totals[:5].tolist()
         if y == 0:
             return float("nan"), float("inf"), 0.0
         value = x / y

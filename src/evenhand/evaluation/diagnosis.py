@@ -6,25 +6,27 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evenhand.errors import TableError, wanted
+from evenhand.errors import ArgumentError, TableError, wanted
 from evenhand.evaluation.candidates import Candidate
-from evenhand.evaluation.course import Course
+from evenhand.evaluation.course import UNEVEN, Course
 from evenhand.evaluation.logged import Logged
-from evenhand.evaluation.sequences import Steps, refutes
-from evenhand.kernels.arrays import Floats
+from evenhand.evaluation.sequences import Book, refutes
+from evenhand.kernels.arrays import Bools, Floats
 from evenhand.metrics.drift import REFUTED, shares_change
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["check_log", "known_weight", "notes_on", "weights_of"]
+__all__ = [
+    "check_largest", "check_log", "check_weights", "known_weight", "notes_on", "overlap_of", "uncovered", "weights_of",
+]  # fmt: skip
 
-UNEVEN = 3.0
-"""Standard errors from 1 at which a mean is remarked upon."""
 FAR = 6.0
 """Standard errors from 1 at which propensities that never change are refused."""
 SCARCE = 0.05
 """Effective rounds per row below which they are remarked upon."""
+ABSURD = 20.0
+"""A mean weight that true chances reach with a probability of 1 in 20 at most (Markov's inequality)."""
 
 
 def check_log(logged: Logged, arm: str) -> None:
@@ -39,7 +41,7 @@ def check_log(logged: Logged, arm: str) -> None:
     if logged.counted:
         _check_shares(logged, arm)
         return
-    table = weights_of(logged, None)
+    table, given = weights_of(logged, None), _chance_given(logged)
     for code, label in enumerate(logged.arms):
         mean, away = float(table["calibration"].iloc[code]), float(table["errors_away"].iloc[code])
         if abs(away) < UNEVEN:
@@ -47,9 +49,10 @@ def check_log(logged: Logged, arm: str) -> None:
         if logged.fixed:
             refuted = abs(away) > FAR and abs(mean - 1) > 1e-3
         else:
-            steps = Steps()
-            steps.add(np.where(logged.codes == code, 1 / logged.chances, 0.0))
-            refuted = refutes([steps], 1.0, REFUTED / len(logged.arms))
+            book = Book()
+            inverse = np.where(logged.codes == code, 1 / logged.chances, 0.0)
+            book.add(inverse if given is None else inverse[given[:, code]])
+            refuted = refutes([book], 1.0, REFUTED / len(logged.arms))
         if refuted:
             where = f"propensity of arm {label!r}"
             mend = "the column must hold the chance of the arm in its own row, given the past and what was shown"
@@ -84,11 +87,70 @@ def known_weight(logged: Logged, candidate: Candidate) -> float | None:
     if not logged.fixed or logged.every is None:
         return None
     every, mine = logged.every, candidate.probabilities
-    if len(mine) not in (1, len(every)):
+    if candidate.by_row:
         return float(1 / every[every > 0].min())
-    return float(
-        np.divide(mine, every, out=np.zeros(np.broadcast_shapes(mine.shape, every.shape)), where=every > 0).max()
+    shape = np.broadcast_shapes(mine.shape, every.shape)
+    return float(np.divide(mine, every, out=np.zeros(shape), where=every > 0).max())
+
+
+def check_largest(largest: float, candidate: Candidate, logged: Logged) -> None:
+    """Refuse a largest weight that a row exceeds, or under which the rows refute that the mean weight is 1."""
+    weights = candidate.probabilities[candidate.which, logged.codes] / logged.chances
+    if weights.max() > largest * (1 + 1e-9):
+        what = f"at least the weight of row {int(weights.argmax()) + 1}, {weights.max():.6g}"
+        raise ArgumentError(wanted("largest_weight", what, largest))
+    book = Book()
+    book.add(-weights, largest)
+    if refutes([book], -1.0, REFUTED):
+        what = "None, as the log does not try all that the policy does"
+        mend = "a largest weight bounds the value only where every arm of the policy has a chance in every row"
+        got = f"{largest:g} and a mean weight of {weights.mean():.3g}"
+        raise ArgumentError(wanted("largest_weight", what, got, mend))
+
+
+def check_weights(course: Course) -> None:
+    """Refuse propensities whose weights cannot be believed: their mean should be 1, and rewards lie in [0, 1].
+
+    Raises
+    ------
+    TableError
+        If the mean weight is 20 or more, or the value lies outside [-1, 2].
+    """
+    mean, raw = course.weight / course.rounds, course.found()[0]
+    if mean < ABSURD and not (course.identified and abs(raw - 0.5) > 1.5):
+        return
+    weights = course.candidate.probabilities[course.candidate.which, course.logged.codes] / course.logged.chances
+    row = int(weights.argmax())
+    what = "propensities by which the mean weight is near 1 and the value in [0, 1]"
+    got = f"a mean weight of {mean:.3g} and a value of {raw:.3g}"
+    mend = (
+        f"check row {row + 1}: its propensity {course.logged.chances[row]:.3g} gives it a weight of {weights[row]:.3g}"
     )
+    raise TableError(wanted("propensity", what, got, mend))
+
+
+def _chance_given(logged: Logged) -> Bools | None:
+    """Return whether each arm had a chance (n_rows, n_arms), None where the log does not say."""
+    if logged.every is None:
+        return None
+    return np.asarray((logged.every[logged.at] if logged.fixed else logged.every) > 0)
+
+
+def overlap_of(logged: Logged) -> pd.Series[float] | None:
+    """Return the share of the rows in which each arm had a chance, None where the log does not say."""
+    import pandas as pd
+
+    given = _chance_given(logged.whole or logged)
+    return None if given is None else pd.Series(given.mean(axis=0), index=list(logged.arms), name="overlap")
+
+
+def uncovered(logged: Logged, candidate: Candidate) -> Bools:
+    """Return the rows (n_rows,) in which an arm that the candidate may play had no chance; none where the log does not
+    say."""
+    given = _chance_given(logged)
+    if given is None or given.all():
+        return np.zeros(len(logged.codes), np.bool_)
+    return np.asarray((~given & (candidate.probabilities[candidate.which] > 0)).any(axis=1))
 
 
 def weights_of(logged: Logged, candidate: Candidate | None) -> pd.DataFrame:
@@ -100,7 +162,9 @@ def weights_of(logged: Logged, candidate: Candidate | None) -> pd.DataFrame:
     sums = np.bincount(logged.codes, inverse, arms)
     squares = np.bincount(logged.codes, inverse**2, arms)
     pulls = np.bincount(logged.codes, minlength=arms)
-    error = np.sqrt(np.maximum(squares / n - 1, 0.0) / n)
+    had = _chance_given(logged)
+    given = np.full(arms, float(n)) if had is None else had.sum(axis=0)
+    error = np.sqrt(np.maximum(squares / given - 1, 0.0) / given)
     mean: Floats | float = float("nan")
     if candidate is not None:
         times = np.bincount(candidate.which, minlength=len(candidate.probabilities))
@@ -111,8 +175,8 @@ def weights_of(logged: Logged, candidate: Candidate | None) -> pd.DataFrame:
             "pulls": pulls,
             "share": pulls / n,
             "probability": mean,
-            "calibration": sums / n,
-            "errors_away": np.divide(sums / n - 1, error, out=np.zeros(arms), where=error > 0),
+            "calibration": sums / given,
+            "errors_away": np.divide(sums / given - 1, error, out=np.zeros(arms), where=error > 0),
         }
     )
 
@@ -121,6 +185,13 @@ def notes_on(course: Course, table: pd.DataFrame) -> tuple[str, ...]:
     """Return what to know before a value is believed, in sentences."""
     logged, n = course.logged, course.rounds
     notes = []
+    if logged.whole is not None:
+        notes.append(
+            f"Only the {n} of {len(logged.whole.codes)} rows are used in which every arm of the policy had a chance: "
+            "stationary=True says that the value is the same in the others."
+        )
+    if not course.identified:
+        notes.append(_unidentified(course))
     if logged.counted:
         notes.append("No propensities are given: each arm's share of the log is taken for its chance, and as exact.")
     elif not logged.fixed:
@@ -132,17 +203,36 @@ def notes_on(course: Course, table: pd.DataFrame) -> tuple[str, ...]:
             f"The propensities of {(away > UNEVEN).sum()} of {len(table)} arms do not fit their pulls; worst is arm "
             f"{logged.arms[worst]!r}, whose mean of 1{{a}} / p is {table['calibration'].iloc[worst]:.3g}, wanted 1."
         )
-    mean = course.weight / n
-    spread = (max(course.squares / n - mean**2, 0.0) / n) ** 0.5
-    if abs(mean - 1) > UNEVEN * spread and abs(mean - 1) > 1e-6:
+    if course.identified and abs(course.weight_errors) > UNEVEN:
         notes.append(
-            f"The mean weight is {mean:.3g}, wanted 1: propensities are wrong, or the policies hardly overlap."
+            f"The mean weight is {course.weight / n:.3g}, wanted 1: propensities are wrong, or the log gives what the "
+            "policy does no chance in some rows."
         )
     if course.effective_rounds < SCARCE * n:
         notes.append(
-            f"The policy does what the log hardly ever did: {n} rows are as good as {course.effective_rounds:.0f} of "
-            f"its own; the largest weight is {course.most:.3g}."
+            f"The policy does what the log hardly ever did: {n} rows are as informative as "
+            f"{course.effective_rounds:.0f} of its own; the largest weight is {course.most:.3g}."
         )
-    if course.largest is None and course.estimator != "ips":
+    if course.largest is None and course.identified and course.estimator != "ips":
         notes.append("No largest weight is known before the data, so that the interval is that of ips alone.")
+    elif course.identified and course.estimator == "adaptive":
+        notes.append("The interval is that of dr: of the mean over the rows, all of which count alike.")
     return tuple(notes)
+
+
+def _unidentified(course: Course) -> str:
+    """Say which arms had no chance in which share of the rows, and what the interval is then of."""
+    logged, candidate = course.logged, course.candidate
+    given = _chance_given(logged)
+    assert given is not None
+    wished = np.bincount(candidate.which, minlength=len(candidate.probabilities)) @ (candidate.probabilities > 0)
+    parts = [
+        f"arm {label!r} had a chance in {100 * share:.3g} % of the rows"
+        for label, share, wish in zip(logged.arms, given.mean(axis=0), wished, strict=True)
+        if wish and share < 1
+    ]
+    missing = float(np.where(given, 0.0, candidate.probabilities[candidate.which]).sum(axis=1).mean())
+    return (
+        f"The log does not identify the value: {', '.join(parts)}. What these arms would have earned elsewhere, "
+        f"{100 * missing:.3g} % of the policy's rounds, may be anything from 0 to 1; the interval allows for all of it."
+    )

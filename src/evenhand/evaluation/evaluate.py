@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from evenhand.arguments import one_of, real, whole, yes_or_no
 from evenhand.errors import ArgumentError, wanted
-from evenhand.evaluation.candidates import Candidate, read_candidate
+from evenhand.evaluation.candidates import read_candidate
 from evenhand.evaluation.comparison import compared, follow
-from evenhand.evaluation.course import Course
-from evenhand.evaluation.diagnosis import check_log, known_weight
+from evenhand.evaluation.course import Course, Stationary
+from evenhand.evaluation.diagnosis import check_largest, check_log, known_weight, uncovered
 from evenhand.evaluation.logged import Logged, read_logged
 from evenhand.evaluation.models import read_estimates
 from evenhand.evaluation.replayed import Settings, evaluate_learners, learns
+from evenhand.labels import numbered
 from evenhand.progress import ProgressBar
 from evenhand.protocol import Label
 from evenhand.rng import Seed, draw_seed
@@ -38,6 +41,7 @@ def evaluate(
     estimator: Estimator = "dr",
     level: float = 0.95,
     anytime: bool = True,
+    stationary: bool = False,
     position: str | None = None,
     order: str | None = None,
     model: Any = None,
@@ -54,8 +58,8 @@ def evaluate(
     log : a row a decision, in the order in which they were taken.
     policy : a distribution: a dict arm -> probability; a dict position -> such a dict; an array (n_rows, n_arms); or a
         function of the log (of the contexts where they are named) that returns one. Or a policy that learns, such as
-        every one of `eh.quotas` and `eh.learners`, which is replayed from its start. Or several, a dict name -> policy,
-        which are compared with the first.
+        every one of `eh.quotas` and `eh.learners`, which is replayed from its start. Or several, a dict name -> policy
+        or a list, which are compared with the first.
     arm, reward : names of columns; rewards are numbers in [0, 1].
     propensity : the column with the chance of the arm in its row, given the past and what was shown; or a dict arm ->
         column, with the chances of all arms. Without it each arm's share of the log is taken for its chance.
@@ -65,6 +69,9 @@ def evaluate(
     level : the probability with which the interval holds.
     anytime : whether it holds at every round at once, so that it may be looked at as often as you like; otherwise it is
         for the last row, normal, and needs many rows.
+    stationary : whether the value is the same in every row. Then the interval may be the intersection of those after
+        fewer rows, and rows in which an arm of the policy had no chance may be left out. Without it the interval is of
+        the mean over the rows so far, whatever course the rewards take.
     position : a column with the position in which an arm was shown, where chances depend on it.
     order : a column by which the rows must be in order; they are refused where they are not.
     model : for "dr" and "adaptive": a classifier or regressor of scikit-learn, or the expected rewards themselves, a
@@ -101,14 +108,15 @@ def evaluate(
     >>> import pandas as pd
     >>> log = pd.DataFrame({"item": ["a", "b"] * 500, "click": [1, 0, 0, 0] * 250, "p": 0.5})
     >>> found = evaluate(log, {"a": 0.9, "b": 0.1}, arm="item", reward="click", propensity="p", estimator="ips")
-    >>> found.value, round(found.low, 2), round(found.high, 2)
-    (0.45, 0.37, 0.54)
+    >>> round(found.value, 2), round(found.low, 2), round(found.high, 2)
+    (0.45, 0.36, 0.53)
     """
     one_of("estimator", estimator, ESTIMATORS)
     level = real("level", level, above=0, below=1)
-    yes_or_no("anytime", anytime)
-    yes_or_no("progress", progress)
+    for name, value in {"anytime": anytime, "stationary": stationary, "progress": progress}.items():
+        yes_or_no(name, value)
     whole("replays", replays, low=1)
+    largest_weight = None if largest_weight is None else real("largest_weight", largest_weight, low=1)
     first = draw_seed(seed)
     logged = read_logged(
         log, arm=arm, reward=reward, propensity=propensity, contexts=contexts, position=position, order=order
@@ -122,41 +130,71 @@ def evaluate(
         if estimator not in ("dr", "replay"):
             what = "'replay' for a policy that learns"
             raise ArgumentError(wanted("estimator", what, estimator, "the weights of a whole history multiply"))
-        settings = Settings(level, anytime, rounds, replays, first)
+        _unused("where a policy is replayed", model=model, largest_weight=largest_weight)
+        settings = Settings(level, anytime, stationary, rounds, replays, first)
         with ProgressBar("replays", replays * len(named), shown=progress) as bar:
-            return compared(*evaluate_learners(named, logged, settings, bar))
+            return compared(*evaluate_learners(named, logged, arm, settings, bar))
     if estimator == "replay":
         raise ArgumentError(wanted("estimator", "'dr', 'ips', 'snips' or 'adaptive' for a distribution", estimator))
+    _unused("for a distribution, whose value is that of all rows; shorten the log instead", rounds=rounds)
+    if estimator not in ("dr", "adaptive"):
+        _unused(f"for {estimator}, which expects no rewards", model=model)
+    if not anytime:
+        _unused("with anytime=False, as the normal interval bounds no weight", largest_weight=largest_weight)
     check_log(logged, arm)
     if estimator == "adaptive" and logged.every is None:
-        mend = "give propensity= a dict arm -> column"
+        mend = "name a column for each arm: {'a': 'pa', 'b': 'pb'}, or --propensity a=pa,b=pb"
         raise ArgumentError(wanted("propensity", "the chances of all arms in every row", propensity, mend))
-    candidates = {name: read_candidate(each, logged) for name, each in named.items()}
-    past_alone = anytime or not logged.fixed
-    estimates = read_estimates(model, logged, past_alone=past_alone) if estimator in ("dr", "adaptive") else None
-    if largest_weight is not None:
-        real("largest_weight", largest_weight, low=1)
+    courses = _courses(named, logged, estimator, model, largest_weight, anytime, stationary)
+    with ProgressBar("rows", len(next(iter(courses.values())).logged.codes), shown=progress) as bar:
+        return follow(courses, bar, level=level, anytime=anytime, stationary=stationary and anytime)
+
+
+def _courses(
+    policies: Mapping[str, Any],
+    logged: Logged,
+    estimator: Stationary,
+    model: Any,
+    largest_weight: float | None,
+    anytime: bool,
+    stationary: bool,
+) -> dict[str, Course]:
+    """Return each distribution ready to be followed through the log, or through the rows that try all of them."""
+    candidates = {name: read_candidate(each, logged) for name, each in policies.items()}
+    estimates = None
+    if estimator in ("dr", "adaptive"):
+        estimates = read_estimates(model, logged, past_alone=anytime or not logged.fixed)
+    without = {name: uncovered(logged, candidate) for name, candidate in candidates.items()}
+    if stationary and not logged.fixed:
+        covered = ~np.logical_or.reduce(list(without.values()))
+        logged, estimates = logged.only(covered), None if estimates is None else estimates.only(covered)
+        candidates = {name: candidate.only(covered) for name, candidate in candidates.items()}
+        without = {name: rows[covered] for name, rows in without.items()}
     courses = {}
     for name, candidate in candidates.items():
-        if largest_weight is not None:
-            _check_largest(largest_weight, candidate, logged)
-        largest = known_weight(logged, candidate) if largest_weight is None else float(largest_weight)
-        courses[name] = Course(logged, candidate, estimator, estimates, largest)
-    with ProgressBar("rows", len(logged.codes), shown=progress) as bar:
-        return follow(courses, bar, level=level, anytime=anytime)
+        largest, identified = None, not without[name].any()
+        if identified and largest_weight is None:
+            largest = known_weight(logged, candidate)
+        elif identified and largest_weight is not None:
+            check_largest(largest_weight, candidate, logged)
+            largest = largest_weight
+        courses[name] = Course(logged, candidate, estimator, estimates, largest, identified=identified)
+    return courses
+
+
+def _unused(where: str, **arguments: Any) -> None:
+    """Refuse an argument that would have no effect."""
+    for name, value in arguments.items():
+        if value is not None:
+            raise ArgumentError(wanted(name, f"None {where}", value))
 
 
 def _named(policy: Any, logged: Logged) -> dict[str, Any]:
-    """Return the policies by their names."""
+    """Return the policies by their names, those of a list by their classes; a list of numbers is one policy."""
+    if isinstance(policy, (list, tuple)) and all(learns(one) or isinstance(one, Mapping) for one in policy):
+        names = numbered([type(one).__name__ if learns(one) else "distribution" for one in policy])
+        policy = dict(zip(names, policy, strict=True))
     if not isinstance(policy, Mapping) or not policy or (logged.positions and set(policy) == set(logged.places)):
         return {"policy": policy}
     several = all(learns(each) or callable(each) or hasattr(each, "__len__") for each in policy.values())
     return dict(policy) if several and all(isinstance(name, str) for name in policy) else {"policy": policy}
-
-
-def _check_largest(largest: float, candidate: Candidate, logged: Logged) -> None:
-    """Refuse a largest weight that a row exceeds."""
-    weights = candidate.probabilities[candidate.which, logged.codes] / logged.chances
-    if weights.max() > largest * (1 + 1e-9):
-        what = f"at least the weight of row {int(weights.argmax()) + 1}, {weights.max():.6g}"
-        raise ArgumentError(wanted("largest_weight", what, largest))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from evenhand.evaluation.change import Change
 from evenhand.html import Card, Shown, Table
 
 if TYPE_CHECKING:
@@ -21,19 +23,27 @@ class Evaluation(Shown):
 
     Attributes
     ----------
-    value : the mean reward a round that the policy would have had.
-    low, high : the interval: of a distribution its value lies inside at every round of the curve at once, with
-        probability `level` (with `anytime=False`: after the last row alone, for many rows).
+    value : the mean reward a round that the policy would have had; nan where the log does not identify it, because it
+        gave an arm of the policy no chance in some rows.
+    low, high : the interval: the mean over the rows so far of the rewards that the policy was to expect lies inside
+        after every row at once, with probability `level`, however these rewards change over time (with
+        `anytime=False`: after the last row alone, for many rows).
     rounds : the rows that were used; of a policy that learns, the rounds to which `value` refers.
     effective_rounds : (sum w)^2 / sum w^2: so many rows of the policy's own would say as much.
     curve : the value and the interval after some rounds: `round`, `value`, `low`, `high`.
-    audit : whether the policy kept its promise in the rounds that were replayed; None for distributions, and for
-        policies without shares.
+    audit : of the first replay in which the policy broke its promise, of the first of all if it kept it in each; None
+        for distributions, and for policies without shares.
     estimator, level, anytime : how it was done.
     reached : how many rounds the replay went on for, of which `value` takes the first `rounds`.
-    weights : a row an arm: `arm`, `pulls`, `share`, `probability` (of the policy, its mean), `calibration`, the mean
-        of 1{a} / p, which is 1 where the propensities are right, and how many standard errors it is away.
+    weights : one row per arm: `arm`, `pulls`, `share`, `probability` (of the policy, its mean), `calibration`, the mean
+        of 1{a} / p over the rows in which the arm had a chance, which is near 1 where the propensities are right, and
+        how many standard errors it is away.
     notes : what to know before the value is believed, in sentences.
+    refuted : whether the lower bound was above the upper one, which refutes the propensities; `low` and `high` are then
+        these bounds by size.
+    change : where the mean reward is shown to change over the rows, when it did and what it is since; else None. Only
+        distributions are tested, with `anytime=True`.
+    overlap : the share of the rows in which each arm had a chance; None where the log does not say.
     """
 
     value: float
@@ -49,19 +59,27 @@ class Evaluation(Shown):
     reached: int
     weights: pd.DataFrame
     notes: tuple[str, ...] = ()
+    refuted: bool = False
+    change: Change | None = None
+    overlap: pd.Series[float] | None = None
+
+    def at_least(self, value: float) -> bool:
+        """Return whether the mean reward is shown to be `value` or more: over all rows, and if it changed also over the
+        rows since."""
+        return not self.refuted and self.low >= value and (self.change is None or self.change.low >= value)
 
     def __str__(self) -> str:
         when = "at every round" if self.anytime else "after the last row"
         where = f"between {self.low:.4g} and {self.high:.4g} with probability {self.level:g} {when}"
-        rounds = f"{self.rounds} rounds, as good as {self.effective_rounds:.0f} of its own"
-        return f"{self.value:.4g} a round, {where}; {rounds}"
+        rounds = f"{self.rounds} rounds, as informative as {self.effective_rounds:.0f} of its own"
+        value = "not identified" if math.isnan(self.value) else f"{self.value:.4g} a round"
+        return f"{value}, {where}; {rounds}"
 
     def card(self) -> Card:
         facts: dict[str, Any] = {"value": str(self), "estimator": self.estimator}
         if self.audit is not None:
             facts["promise"] = "kept in every replayed round" if self.audit.kept else "broken in a replayed round"
-        notes = {f"note {number}": note for number, note in enumerate(self.notes, 1)}
-        return Card("Evaluation", facts | notes, [Table.of(self.weights, "Arms of the log")])
+        return Card("Evaluation", facts, [Table.of(self.weights, "Arms of the log")])
 
 
 @dataclass(frozen=True, repr=False)
@@ -79,6 +97,15 @@ class Comparison(Shown):
 
     def __getitem__(self, name: str) -> Evaluation:
         return self.evaluations[name]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The notes of all evaluations; one that does not concern all of them begins with the policy's name."""
+        every = {name: found.notes for name, found in self.evaluations.items()}
+        said = dict.fromkeys(note for notes in every.values() for note in notes)
+        shared = {note for note in said if all(note in notes for notes in every.values())}
+        own = [f"{name}: {note}" for name, notes in every.items() for note in notes if note not in shared]
+        return (*(note for note in said if note in shared), *own)
 
     def card(self) -> Card:
         facts = {name: str(found) for name, found in self.evaluations.items()}

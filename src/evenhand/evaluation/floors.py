@@ -10,8 +10,8 @@ import numpy as np
 from evenhand.arguments import as_float
 from evenhand.errors import ArgumentError, UnknownArmError, wanted, wanted_one_of
 from evenhand.labels import by_label
+from evenhand.promises.promise import read_promise
 from evenhand.protocol import Label
-from evenhand.quotas.problem import Promise
 
 __all__ = ["under_shares"]
 
@@ -39,7 +39,7 @@ def under_shares(distribution: Mapping[Label, float], shares: Any) -> dict[Label
         if label not in given:
             raise UnknownArmError(wanted_one_of("shares", given, label, what="shares of the arms"))
     full = {label: dict(named).get(label, 0) for label in given} if named else shares
-    least = Promise.read(full, 0.0, list(given)).floats()
+    least = read_promise(full, arms=list(given)).floats()
     held = np.zeros(len(least), np.bool_)
     found = wish
     while True:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,10 +12,10 @@ from evenhand.arguments import as_floats
 from evenhand.contexts import feature_columns
 from evenhand.errors import ContextError, TableError, UnknownArmError, wanted, wanted_one_of
 from evenhand.frames import as_pandas, frame_or_value
-from evenhand.kernels.arrays import Floats, Ints
+from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.labels import by_label
 from evenhand.protocol import Label, composed
-from evenhand.tables import LEAST_CHANCE, column, in_natural_order, numbers
+from evenhand.tables import LEAST_CHANCE, ROUNDING, column, in_natural_order, numbers
 from evenhand.tables import chances as read_chances
 
 if TYPE_CHECKING:
@@ -25,6 +25,10 @@ __all__ = ["Logged", "positions_in", "read_logged"]
 
 SUMS = 1e-6
 """By how much the chances of a row may miss 1."""
+UNSEEN = 1e-4
+"""The probability with which arms of chances that do not sum to 1 may be missing in a log."""
+MANY = 50
+"""Rows per arm from which chances that were always the same are taken not to change."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,25 @@ class Logged:
     frame: Any
     positions: bool
     """Whether a column names the positions."""
+    whole: Logged | None = None
+    """The log before rows were left out, None if none were."""
+
+    def only(self, rows: Bools) -> Logged:
+        """Return the log of some rows alone, whose chances are given row by row.
+
+        Raises
+        ------
+        TableError
+            If these are fewer than two.
+        """
+        if rows.all():
+            return self
+        if rows.sum() < 2:
+            what = "at least two rows in which every arm of the policy had a chance"
+            raise TableError(wanted("log", what, int(rows.sum()), "run an experiment that tries them"))
+        parts = {name: getattr(self, name)[rows] for name in ("codes", "at", "rewards", "chances")}
+        every = None if self.every is None else self.every[rows]
+        return replace(self, **parts, every=every, whole=self)
 
 
 def read_logged(
@@ -106,7 +129,7 @@ def read_logged(
     elif propensity is not None:
         chances = read_chances(frame, propensity)
         _check_drawn(chances, propensity)
-        every, fixed = _fixed_chances(chances, codes, at, len(arms), len(places))
+        every, fixed = _fixed_chances(chances, codes, at, arms, places, propensity)
     else:
         seen = np.zeros((len(places), len(arms)))
         np.add.at(seen, (at, codes), 1.0)
@@ -156,8 +179,8 @@ def _check_drawn(chances: Floats, name: str) -> None:
     """Refuse a log in which nothing was drawn."""
     if (chances == 1).all():
         what = "chances below 1, as of a rule that draws"
-        mend = "nothing can be weighed in a log that left nothing to chance; replay a policy with estimator='replay', "
-        mend += "or run an experiment with quotas.LotteryLearn first"
+        mend = "nothing can be weighed in a log that left nothing to chance; leave propensity= out and replay a policy "
+        mend += "that learns, or run an experiment with quotas.LotteryLearn first"
         raise TableError(wanted(f"column {name!r}", what, "1 in every row", mend))
 
 
@@ -169,7 +192,8 @@ def _all_chances(frame: pd.DataFrame, given: Mapping[Label, str], arms: Sequence
     for label in arms:
         if label not in columns:
             raise UnknownArmError(wanted("propensity", "a column for every arm of the log", f"none for {label!r}"))
-    every = np.column_stack([numbers(frame, columns[label], low=0.0, high=1.0) for label in arms])
+    read = [numbers(frame, columns[label], low=0.0, high=1.0 + ROUNDING) for label in arms]
+    every = np.minimum(np.column_stack(read), 1.0)
     off = np.flatnonzero(np.abs(every.sum(axis=1) - 1) > SUMS)
     if off.size:
         got = float(every[off[0]].sum())
@@ -182,17 +206,45 @@ def _all_chances(frame: pd.DataFrame, given: Mapping[Label, str], arms: Sequence
     return every
 
 
-def _fixed_chances(chances: Floats, codes: Ints, at: Ints, arms: int, places: int) -> tuple[Floats | None, bool]:
-    """Return the chances of all arms in each position where they never change, and whether they never do."""
-    cell = at * arms + codes
-    least, most = np.full(places * arms, np.inf), np.full(places * arms, -np.inf)
+def _fixed_chances(
+    chances: Floats, codes: Ints, at: Ints, arms: Sequence[Label], places: Sequence[Label], name: str
+) -> tuple[Floats | None, bool]:
+    """Return the chances of all arms in each position where they never change, and whether they never do.
+
+    Raises
+    ------
+    TableError
+        If they never change and cannot be chances: those of a position do not sum to 1, though the log is long enough
+        to hold all its arms.
+    """
+    cell = at * len(arms) + codes
+    least, most = np.full(len(places) * len(arms), np.inf), np.full(len(places) * len(arms), -np.inf)
     np.minimum.at(least, cell, chances)
     np.maximum.at(most, cell, chances)
     tried = most >= 0
-    fixed = bool((most[tried] - least[tried] <= 1e-12).all())
-    every = np.where(tried, most, 0.0).reshape(places, arms)
-    complete = fixed and bool((np.abs(every.sum(axis=1) - 1) <= 1e-3).all())
-    return (every if complete else None), fixed
+    if not (most[tried] - least[tried] <= 1e-12).all():
+        return None, False
+    every = np.where(tried, most, 0.0).reshape(len(places), len(arms))
+    pulls = np.bincount(cell, minlength=every.size).reshape(every.shape)
+    whole, fixed = True, True
+    for place, (mine, times) in enumerate(zip(every, pulls, strict=True)):
+        total, rows = float(mine.sum()), int(times.sum())
+        if abs(total - 1) <= max(SUMS, _rounding(mine[times > 0]) * (times > 0).sum()):
+            continue
+        once, twice = (times == 1).sum(), (times == 2).sum()
+        missing = rows * (1 - total) > once + 6 * (once + 2 * twice) ** 0.5 - np.log(UNSEEN)  # Good and Turing's count
+        if missing or (total > 1 and rows >= MANY * (times > 0).sum()):
+            where = f"column {name!r}" + (f", position {places[place]!r}" if len(places) > 1 else "")
+            mend = "the column must hold the chance of the arm in its own row"
+            raise TableError(wanted(where, "chances of the arms that sum to 1", f"a sum of {total:.6g}", mend))
+        whole, fixed = False, fixed and total < 1
+    return (every if whole else None), fixed
+
+
+def _rounding(chances: Floats) -> float:
+    """Return by how much chances may be rounded: half a unit of the last of their decimals, if these are 2 to 5."""
+    digits = next((digits for digits in range(1, 6) if np.allclose(chances, chances.round(digits), 0, 1e-12)), 1)
+    return 0.0 if digits == 1 else 0.5 * 10.0**-digits
 
 
 def _contexts(frame: pd.DataFrame, given: Any, arms: int) -> Floats | None:

@@ -14,7 +14,7 @@ import numpy as np
 from evenhand.arguments import as_float, as_floats
 from evenhand.errors import ArgumentError, ModelError, wanted
 from evenhand.evaluation.logged import Logged
-from evenhand.kernels.arrays import Floats, Ints
+from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.labels import by_label
 
 __all__ = ["Estimates", "read_estimates"]
@@ -31,6 +31,10 @@ class Estimates(NamedTuple):
     rewards: Floats
     of: Ints
     largest: Floats
+
+    def only(self, rows: Bools) -> Estimates:
+        """Return the estimates of some rows alone."""
+        return self._replace(of=self.of[rows], largest=self.largest[rows])
 
 
 def read_estimates(model: Any, logged: Logged, *, past_alone: bool) -> Estimates | None:

@@ -1,10 +1,12 @@
 """Replay a policy that learns on the rewards of a log.
 
-Without contexts every arm has a queue of its logged rewards, and the policy's k-th pull of it gets the k-th; the replay
-ends at the first empty queue. With contexts a row is taken if the policy, shown its contexts, decides as the log did,
-and by a coin of min p / p, so that every arm of a taken row has the policy's own chance; the policy has never seen the
-rows that are not taken. Either way a round has the law of the policy's own. The value refers to a number of rounds that
-is fixed before rewards are seen: runs that are chosen by their length are biased.
+Where the log's chances never change and no contexts are named, every arm has a queue of its logged rewards, and the
+policy's k-th pull of it gets the k-th; the replay ends at the first empty queue. Otherwise a row is taken if the policy
+decides as the log did, and by a coin of min p / p, so that every arm of a taken row has the policy's own chance; the
+policy has never seen the rows that are not taken. Either way a round has the law of the policy's own. Rewards that a
+learner collected are replayed in their order: how many an arm has depends on what they were, so that a shuffled queue
+begins with later ones too often. The value refers to a number of rounds that is fixed before rewards are seen: runs
+that are chosen by their length are biased.
 
 Source: T. Mandel, Y.-E. Liu, E. Brunskill, Z. Popovic, "Offline evaluation of online reinforcement learning
 algorithms", AAAI 2016.
@@ -95,11 +97,11 @@ def sure_rounds(policy: Any, counts: Ints) -> int:
     promise = getattr(policy, "promise", None)
     if promise is None or promise.sets or getattr(policy, "kept", "") != "at every round":
         return least
-    shares, slack = promise.floats(), promise.slack
+    shares, slack = promise.floats(), np.array(promise.slacks, np.float64)
     low, high = least, int(counts.sum())
     while low < high:
         middle = (low + high + 1) // 2
-        owed = np.maximum(np.floor(shares * middle * (1 - 1e-12)) - slack, 0)
+        owed = np.maximum(np.floor(shares * middle * (1 - 1e-12) - slack), 0)
         fits = (middle - (owed.sum() - owed) <= counts).all()
         low, high = (middle, high) if fits else (low, middle - 1)
     return low
@@ -107,7 +109,8 @@ def sure_rounds(policy: Any, counts: Ints) -> int:
 
 def replay(policy: Any, logged: Logged, seed: int, number: int) -> Replayed:
     """Play a copy of a policy on the log to the end. The first replay, of `number` 0, has its own random numbers and
-    the rewards in the order of the log; every other one has others, and shuffled rewards."""
+    the rewards in the order of the log; every other one has others, and shuffled rewards where the log's chances are
+    known never to change."""
     mine = copy.deepcopy(policy)
     if isinstance(mine, KernelPolicy) and getattr(mine, "compiled", True):
         if mine.contextual and logged.contexts is not None:
@@ -119,9 +122,11 @@ def replay(policy: Any, logged: Logged, seed: int, number: int) -> Replayed:
             array[:] = stream(seed, number, place)
     random = generator(seed, number)
     rows = np.arange(len(logged.codes))
-    if number and (logged.contexts is None or logged.fixed):
+    if number and logged.fixed and not logged.counted:
         random.shuffle(rows)
-    return _by_queues(mine, logged, rows) if logged.contexts is None else _by_rejection(mine, logged, rows, random)
+    if logged.fixed and logged.contexts is None:
+        return _by_queues(mine, logged, rows)
+    return _by_rejection(mine, logged, rows[random.random(len(rows)) < least_chance(logged) / logged.chances[rows]])
 
 
 def _by_queues(policy: Any, logged: Logged, rows: Ints) -> Replayed:
@@ -142,25 +147,36 @@ def _by_queues(policy: Any, logged: Logged, rows: Ints) -> Replayed:
         rewards.append(reward)
 
 
-def _by_rejection(policy: Any, logged: Logged, rows: Ints, random: np.random.Generator) -> Replayed:
-    assert logged.contexts is not None
-    taken = rows[random.random(len(rows)) < least_chance(logged) / logged.chances[rows]]
+def _by_rejection(policy: Any, logged: Logged, taken: Ints) -> Replayed:
+    """Play a policy on the rows that the coin lets pass. One that looks at no contexts decides once and waits for a row
+    of its arm, which comes at the same rate whatever the arm."""
+    looks = bool(getattr(policy, "contextual", False))
     places = {str(arm): code for code, arm in enumerate(logged.arms)}
-    order = [places[str(arm)] for arm in policy.arms]
     arms: list[Label] = []
     rewards: list[float] = []
+    decision = None if looks else policy.ask()
     for row in taken.tolist():
-        shown = logged.contexts[row]
-        mine = shown[order] if shown.ndim == 2 else np.tile(shown, (len(order), 1))
-        round, before = policy.round, [array.copy() for array in flat(policy._state)]
-        decision = policy.ask(mine) if policy.contextual else policy.ask()
+        if looks:
+            round, before = policy.round, [array.copy() for array in flat(policy._state)]
+            decision = policy.ask(_shown(policy, logged, row, places))
+        assert decision is not None
         if places[str(decision.arm)] != logged.codes[row]:
-            _retract(policy, decision, round, before)
+            if looks:
+                _retract(policy, decision, round, before)
             continue
         policy.tell(decision, float(logged.rewards[row]))
         arms.append(decision.arm)
         rewards.append(float(logged.rewards[row]))
+        decision = None if looks else policy.ask()
     return Replayed(arms, np.array(rewards))
+
+
+def _shown(policy: Any, logged: Logged, row: int, places: dict[str, int]) -> Floats:
+    """Return the contexts of a row (n_arms, dimension) in the order of the policy's arms."""
+    assert logged.contexts is not None
+    shown: Floats = logged.contexts[row]
+    order = [places[str(arm)] for arm in policy.arms]
+    return shown[order] if shown.ndim == 2 else np.tile(shown, (len(order), 1))
 
 
 def least_chance(logged: Logged) -> float:

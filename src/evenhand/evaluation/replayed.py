@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from evenhand.arguments import whole
 from evenhand.errors import ArgumentError, TableError, wanted
-from evenhand.evaluation.course import look_rounds
-from evenhand.evaluation.diagnosis import weights_of
+from evenhand.evaluation.course import Interval, look_rounds
+from evenhand.evaluation.diagnosis import check_log, overlap_of, weights_of
 from evenhand.evaluation.findings import Evaluation
 from evenhand.evaluation.logged import Logged
 from evenhand.evaluation.replay import Replayed, least_chance, read_learner, replay, sure_rounds
-from evenhand.evaluation.sequences import running_mean
-from evenhand.kernels.arrays import Floats
+from evenhand.evaluation.sequences import Book, Books
+from evenhand.kernels.arrays import Floats, Ints
 from evenhand.progress import ProgressBar
 
 if TYPE_CHECKING:
     from evenhand.quotas import Audit
 
 __all__ = ["Settings", "evaluate_learners", "learns"]
-
-Interval = tuple[float, float]
 
 
 def learns(policy: Any) -> bool:
@@ -37,13 +36,14 @@ class Settings(NamedTuple):
 
     level: float
     anytime: bool
+    stationary: bool
     rounds: int | None
     replays: int
     seed: int
 
 
 def evaluate_learners(
-    policies: Mapping[str, Any], logged: Logged, settings: Settings, bar: ProgressBar
+    policies: Mapping[str, Any], logged: Logged, arm: str, settings: Settings, bar: ProgressBar
 ) -> tuple[dict[str, Evaluation], dict[str, Interval]]:
     """Return the evaluation of each policy over the same number of rounds, and an interval of each, all of which hold
     together.
@@ -51,20 +51,23 @@ def evaluate_learners(
     Raises
     ------
     TableError
-        If a replay ends before the number of rounds.
+        If a replay ends before the number of rounds; if the log gave an arm no chance in some rows.
     """
     if logged.positions:
         mend = "evaluate the rows of one position, such as log[log['position'] == 1]"
         what = "None where a policy is replayed: a replay mixes the positions"
         raise ArgumentError(wanted("position", what, list(logged.places), mend))
     ready = {name: read_learner(name, policy, logged) for name, policy in policies.items()}
-    counts = np.bincount(logged.codes, minlength=len(logged.arms))
-    if logged.contexts is None:
-        sure = min(sure_rounds(policy, counts) for policy in ready.values())
-    else:  # rows are taken with the least chance each: all but one in a thousand replays reach so many
-        expected = len(logged.codes) * least_chance(logged)
-        sure = int(max(0.0, expected - 3 * expected**0.5))
-    rounds = max(2, sure) if settings.rounds is None else whole("rounds", settings.rounds, low=2)
+    if not logged.counted or logged.contexts is not None:
+        check_log(logged, arm)
+    logged = _covered(logged, settings.stationary)
+    sure, why = _sure(ready, logged)
+    if settings.rounds is None and sure < 2:
+        mend = f"{why}; bring a longer log, or name the rounds with rounds="
+        if not logged.counted and logged.contexts is None:
+            mend += "; leave propensity= out if the log's choices depended on nothing but its own arms and rewards"
+        raise TableError(wanted("log", "rows by which a replay is sure to last 2 rounds", f"{sure} sure rounds", mend))
+    rounds = sure if settings.rounds is None else whole("rounds", settings.rounds, low=2)
     runs: dict[str, list[Replayed]] = {}
     for name, policy in ready.items():
         runs[name] = []
@@ -75,68 +78,120 @@ def evaluate_learners(
         if reached < rounds:
             what, mend = f"at most {reached}, as a replay ends there", "ask for fewer, or bring a longer log"
             raise TableError(wanted("rounds", what, rounds, mend))
-    found = {name: _evaluation(ready[name], runs[name], logged, rounds, sure, settings) for name in ready}
-    share = (1 - settings.level) / len(policies)
-    return found, {name: _bounds(_rewards(runs[name], rounds), share, settings.anytime)[-1] for name in ready}
+    notes = _notes(logged, settings, rounds, sure, why)
+    found = {name: _evaluation(ready[name], runs[name], logged, rounds, notes, settings) for name in ready}
+    error, last = (1 - settings.level) / len(policies), np.array([rounds])
+    together = {name: _bounds(_rewards(runs[name], rounds), error, settings.anytime, last)[0] for name in ready}
+    return found, {name: (float(low), float(high)) for name, (low, high) in together.items()}
+
+
+def _covered(logged: Logged, stationary: bool) -> Logged:
+    """Return the rows in which every arm had a chance: only in these is a row of each arm taken at the same rate."""
+    overlap = overlap_of(logged)
+    if overlap is None or overlap.min() == 1:
+        return logged
+    if not stationary:
+        arm, share = overlap.idxmin(), overlap.min()
+        got = f"none for arm {arm!r} in {100 * (1 - share):.3g} % of the rows"
+        mend = "if rewards are the same in the other rows, leave these out with stationary=True"
+        raise TableError(wanted("propensity", "a chance for every arm in every row of a replay", got, mend))
+    assert logged.every is not None
+    return logged.only(np.all(logged.every > 0, axis=1))
+
+
+def _sure(policies: Mapping[str, Any], logged: Logged) -> tuple[int, str]:
+    """Return how many rounds every replay is sure to reach, and what limits them."""
+    if logged.fixed and logged.contexts is None:
+        counts = np.bincount(logged.codes, minlength=len(logged.arms))
+        least = int(counts.argmin())
+        sure = min(sure_rounds(policy, counts) for policy in policies.values())
+        return sure, f"arm {logged.arms[least]!r} has {counts[least]} of {len(logged.codes)} rows"
+    chance = least_chance(logged)  # of a row to be taken: all but one in a thousand replays reach so many rounds
+    expected = len(logged.codes) * chance
+    sure = int(max(0.0, expected - 3 * expected**0.5))
+    return sure, f"the least chance of an arm, {chance:.3g}, is the share of the rows that a replay can use"
+
+
+def _notes(logged: Logged, settings: Settings, rounds: int, sure: int, why: str) -> tuple[str, ...]:
+    notes = [
+        f"The value is the mean of {settings.replays} replays, of the first {rounds} rounds; the interval is of the "
+        "mean expected reward of the decisions that were taken in them.",
+    ]
+    if logged.fixed and logged.contexts is None:
+        notes.append("An arm is taken to pay alike whatever is shown and whenever it is played: no contexts are named.")
+    else:
+        notes.append("Rows are taken to come from the same law from first to last.")
+    if logged.counted:
+        notes.append(
+            "No propensities are given: the log's choices are taken to depend on nothing but its own arms and rewards."
+        )
+    if logged.whole is not None:
+        notes.append(
+            f"Only the {len(logged.codes)} of {len(logged.whole.codes)} rows are used in which every arm had a chance."
+        )
+    if rounds > sure:
+        notes.append(
+            f"Only {sure} rounds are sure to be reached; all {settings.replays} replays reached {rounds}, but if some "
+            "would not, the value is biased towards those that do."
+        )
+    elif settings.rounds is None:
+        notes.append(f"No more rounds are sure to be reached: {why}. You may ask for another number.")
+    return tuple(notes)
 
 
 def _rewards(runs: list[Replayed], rounds: int) -> Floats:
     return np.array([run.rewards[:rounds] for run in runs])
 
 
-def _bounds(rewards: Floats, error: float, exact: bool) -> Floats:
-    """Return the interval after each round (n_rounds, 2)."""
+def _bounds(rewards: Floats, error: float, exact: bool, at: Ints) -> Floats:
+    """Return the interval after some rounds (n_looks, 2): of one run after all of them at once, of several after each
+    by itself."""
     if exact:
-        return np.column_stack([running_mean(rewards, error / 2), 1 - running_mean(1 - rewards, error / 2)])
+        runs, found = [(Book(), Book()) for _ in rewards], []
+        for start, end in pairwise([0, *at.tolist()]):
+            for (below, above), mine in zip(runs, rewards[:, start:end], strict=True):
+                below.add(mine)
+                above.add(-mine, 1.0)
+            below, above = (Book.averaged(books) for books in zip(*runs, strict=True))
+            found.append(Books([below], [above]).interval(error, 0.0, 1.0))
+        return np.array(found)
     from scipy.stats import norm
 
-    n = np.arange(1, rewards.shape[1] + 1)
-    means = np.cumsum(rewards, axis=1) / n
-    squares = np.cumsum(rewards**2, axis=1) / n
-    wide = norm.isf(error / 2) * np.sqrt(np.maximum(squares - means**2, 0.0).mean(axis=0) / n)
+    means = np.cumsum(rewards, axis=1)[:, at - 1] / at
+    squares = np.cumsum(rewards**2, axis=1)[:, at - 1] / at
+    wide = norm.isf(error / 2) * np.sqrt(np.maximum(squares - means**2, 0.0).mean(axis=0) / at)
     return np.column_stack([means.mean(axis=0) - wide, means.mean(axis=0) + wide])
 
 
 def _evaluation(
-    policy: Any, runs: list[Replayed], logged: Logged, rounds: int, sure: int, settings: Settings
+    policy: Any, runs: list[Replayed], logged: Logged, rounds: int, notes: tuple[str, ...], settings: Settings
 ) -> Evaluation:
     import pandas as pd
 
-    rewards = _rewards(runs, rounds)
-    means = np.cumsum(rewards.mean(axis=0)) / np.arange(1, rounds + 1)
-    bounds = _bounds(rewards, 1 - settings.level, settings.anytime)
-    at = np.array(look_rounds(rounds))
-    reached = min(len(run.rewards) for run in runs)
-    notes = [
-        f"The value is the mean of {len(runs)} replays, of the first {rounds} rounds; the interval is of the mean "
-        "expected reward of the decisions that were taken in them.",
-    ]
-    if logged.contexts is None:
-        notes.append("An arm is taken to pay alike whatever is shown and whenever it is played: no contexts are named.")
-    if rounds > sure:
-        notes.append(
-            f"Only {sure} rounds are sure to be reached; all {len(runs)} replays reached {rounds}, but if some would "
-            "not, the value is biased towards those that do."
-        )
+    rewards, at = _rewards(runs, rounds), np.array(look_rounds(rounds))
+    means = np.cumsum(rewards.mean(axis=0))[at - 1] / at
+    bounds = _bounds(rewards, 1 - settings.level, settings.anytime, at)
     return Evaluation(
         value=float(rewards.sum() / rewards.size),
         low=float(bounds[-1, 0]),
         high=float(bounds[-1, 1]),
         rounds=rounds,
         effective_rounds=float(rounds),
-        curve=pd.DataFrame({"round": at, "value": means[at - 1], "low": bounds[at - 1, 0], "high": bounds[at - 1, 1]}),
-        audit=_audited(policy, runs[0]),
+        curve=pd.DataFrame({"round": at, "value": means, "low": bounds[:, 0], "high": bounds[:, 1]}),
+        audit=_audited(policy, runs),
         estimator="replay",
         level=settings.level,
         anytime=settings.anytime and len(runs) == 1,
-        reached=reached,
+        reached=min(len(run.rewards) for run in runs),
         weights=weights_of(logged, None),
-        notes=tuple(notes),
+        notes=notes,
+        overlap=overlap_of(logged),
     )
 
 
-def _audited(policy: Any, found: Replayed) -> Audit | None:
-    """Return the audit of a policy's promise in the rounds of a replay, None where it promises nothing."""
+def _audited(policy: Any, runs: list[Replayed]) -> Audit | None:
+    """Return the audit of a policy's promise in all rounds of the first replay that broke it, of the first replay if
+    none did; None where it promises nothing."""
     import pandas as pd
 
     from evenhand.quotas import audit
@@ -146,12 +201,16 @@ def _audited(policy: Any, found: Replayed) -> Audit | None:
         return None
     behind = getattr(policy, "behind", None)
     tolerance = float(max(behind.values())) if behind else getattr(policy, "tolerance", 0.0)
-    return audit(
-        pd.DataFrame({"arm": pd.Series(found.arms)}),
-        arm="arm",
-        shares=shares,
-        tolerance=tolerance,
-        caps={arm: cap for arm, cap in (getattr(policy, "caps", None) or {}).items() if cap is not None} or None,
-        cap_tolerance=getattr(policy, "cap_tolerance", 0.0),
-        windows=windows,
-    )
+    found = [
+        audit(
+            pd.DataFrame({"arm": pd.Series(run.arms)}),
+            arm="arm",
+            shares=shares,
+            tolerance=tolerance,
+            caps={arm: cap for arm, cap in (getattr(policy, "caps", None) or {}).items() if cap is not None} or None,
+            cap_tolerance=getattr(policy, "cap_tolerance", 0.0),
+            windows=windows,
+        )
+        for run in runs
+    ]
+    return next((one for one in found if not one.kept), found[0])

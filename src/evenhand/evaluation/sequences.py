@@ -1,18 +1,17 @@
-"""Bounds on a mean that hold at every round at once, by betting.
+"""Bounds on a running mean that hold at every row at once, by betting at fixed odds.
 
-Let z_t >= -k_t have the conditional mean theta, k_t and the stake g_t in (0, 1] known before round t. Of every bet c
+Let z_i >= -k_i have the conditional mean m_i given the rows before, where k_i is known before row i. For fixed odds
+l > 0 the product of (1 + l (z_i + k_i)) / (1 + l (m_i + k_i)) is a non-negative martingale from 1. The logarithm is
+concave, so for the means M of m_1, ..., m_t and k of k_1, ..., k_t
 
-    K_t(theta) = mean over c of prod_i (1 + c g_i ((z_i + k_i) / (theta + k_i) - 1))
+    E_t(v) = mean over l of exp(sum_i ln(1 + l (z_i + k_i)) - t ln(1 + l (v + k)))
 
-is a non-negative martingale from 1, so it ever reaches 1/d with probability at most d (Ville's inequality). It falls in
-theta: the lower bound is where it equals 1/d, found by bisection. An upper bound is a lower bound of -z.
-
-Only how often each step was seen is kept. z + k is rounded down to ten binary digits, which makes the bound a little
-lower; k and g are rounded before the row is looked at, which changes the bet alone.
+is at v = M never above a martingale from 1, whatever course the m_i take: it ever reaches 1/d with probability at most
+d (Ville's inequality). E_t falls in v: the lower bound is where it equals 1/d, found by bisection. An upper bound is a
+lower bound of the mean of -z.
 
 Source: I. Waudby-Smith, L. Wu, A. Ramdas, N. Karampatziakis, P. Mineiro, "Anytime-valid off-policy inference for
-contextual bandits" (2022); S. Howard, A. Ramdas, J. McAuliffe, J. Sekhon, "Time-uniform, nonparametric, nonasymptotic
-confidence sequences", Annals of Statistics 49 (2021), for `running_mean`.
+contextual bandits" (2022), where the odds move with v and the m_i are constant; fixed odds are ours.
 """
 
 from __future__ import annotations
@@ -22,63 +21,104 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from evenhand.kernels.arrays import Floats, Ints
+from evenhand.kernels.arrays import Floats
+from evenhand.kernels.compose import entry, kernel
 
-__all__ = ["BETS", "Steps", "closed_form", "lower_bound", "refutes", "running_mean"]
+__all__ = ["BETS", "ODDS", "Book", "Books", "Values", "gains_of", "log_mean", "log_wealth", "lower_bound", "refutes"]
 
+Values = tuple[Floats, Floats | float]
+"""Values (n,), and by how much they may be below 0."""
+ODDS: Floats = 2.0 ** np.arange(-15.0, 7.0)
 BETS = np.array([0.99, 0.9, 0.7, *(2.0**-j for j in range(1, 18))])
-DIGITS = 42
-"""Binary digits of z + k that are dropped, of 52."""
-PER_OCTAVE, LEAST_OCTAVE, STAKES = 8, -60, 64
-EVERY_STAKE = STAKES - 1
+"""Shares c of the wealth that are bet against one mean v alone: the odds are then c / ((1 - c) v)."""
 HALVINGS = 32
 
 
-class Steps:
-    """How often each step z, with its k and its stake, was seen."""
-
-    def __init__(self) -> None:
-        self._codes: Ints = np.zeros(0, np.int64)
-        self._times: Ints = np.zeros(0, np.int64)
-
-    def add(self, values: Floats, least: Floats | float = 0.0, stakes: Floats | None = None) -> None:
-        """Take in values z (n,) that are at least -`least`, and their stakes in (0, 1], 1 by default."""
-        octave = _octave(np.broadcast_to(np.asarray(least, np.float64), values.shape))
-        above = np.maximum(values + _shift(octave), 0.0)
-        stake = np.full(values.shape, EVERY_STAKE) if stakes is None else (stakes * STAKES).astype(np.int64) - 1
-        codes = (above.view(np.int64) >> DIGITS) << 20 | octave << 6 | np.clip(stake, 0, EVERY_STAKE)
-        found, times = np.unique(codes, return_counts=True)
-        self._codes, where = np.unique(np.concatenate([self._codes, found]), return_inverse=True)
-        both = np.concatenate([self._times, times])
-        self._times = np.bincount(where, both, len(self._codes)).astype(np.int64)
-
-    def log_wealth(self, theta: float) -> float:
-        """Return ln K(theta), infinite where no mean can be so small."""
-        shift = _shift(self._codes >> 6 & 0x3FFF)
-        if self._codes.size and theta + shift.min() <= 0:
-            possible = theta + shift.min() == 0 and (self._codes >> 20).max() == 0
-            return 0.0 if possible else math.inf
-        above = ((self._codes >> 20) << DIGITS).view(np.float64)
-        stake = ((self._codes & EVERY_STAKE) + 1) / STAKES
-        gain = stake * (above / (theta + shift) - 1)
-        return _log_mean((self._times[:, None] * np.log1p(BETS * gain[:, None])).sum(axis=0))
+@kernel
+def gains_of(values: Floats, odds: Floats, gains: Floats) -> None:
+    """Add to `gains` (n_odds,) the sums of ln(1 + l y) over values y >= 0: a running product needs few logarithms."""
+    for j in range(odds.size):
+        product, total = 1.0, 0.0
+        for value in values:
+            product *= 1.0 + odds[j] * value
+            if product > 1e100:
+                total += np.log(product)
+                product = 1.0
+        gains[j] += total + np.log(product)
 
 
-def refutes(books: Sequence[Steps], theta: float, error: float) -> bool:
-    """Return whether a mean of `theta` is refuted: the mean of the books' K(theta) is 1 / error or more."""
-    return _log_mean(np.array([book.log_wealth(theta) for book in books])) >= -math.log(error)
+class Book:
+    """What bets on the mean of z have won, in memory that does not grow.
+
+    Attributes
+    ----------
+    rows, shift : how many rows there are, and the sum of their k.
+    gains : the sums of ln(1 + l (z + k)) at each of the `ODDS` (22,).
+    """
+
+    def __init__(self, rows: int = 0, shift: float = 0.0, gains: Floats | None = None) -> None:
+        self.rows, self.shift = rows, shift
+        self.gains: Floats = np.zeros(len(ODDS)) if gains is None else gains
+
+    def add(self, values: Floats, least: Floats | float = 0.0) -> None:
+        """Take in values z (n,) that are at least -`least`; 1e-9 of rounding below that is nothing."""
+        self.rows += len(values)
+        self.shift += float(np.broadcast_to(np.asarray(least, np.float64), values.shape).sum())
+        entry(gains_of)(np.maximum(values + least, 0.0), ODDS, self.gains)
+
+    def copy(self) -> Book:
+        return Book(self.rows, self.shift, self.gains.copy())
+
+    def since(self, earlier: Book) -> Book:
+        """Return the book of the rows that were added after a copy was made."""
+        return Book(self.rows - earlier.rows, self.shift - earlier.shift, self.gains - earlier.gains)
+
+    @staticmethod
+    def averaged(books: Sequence[Book]) -> Book:
+        """Return the book of the mean of several means, one for each book, at any number of rows by itself: the mean of
+        logarithms is at most the logarithm of the mean."""
+        gains = np.mean([book.gains for book in books], axis=0)
+        return Book(books[0].rows, books[0].shift, gains)
+
+    def log_wealth(self, mean: float) -> float:
+        """Return ln E(mean), infinite where no mean can be so small."""
+        if not self.rows:
+            return 0.0
+        above = mean + self.shift / self.rows
+        if above < 0:
+            return math.inf
+        return log_mean(self.gains - self.rows * np.log1p(ODDS * above))
 
 
-def lower_bound(books: Sequence[Steps], error: float, low: float, high: float) -> float:
-    """Return the bound below theta, which is known to lie in [low, high]; `error` is the chance that it is ever above.
+def log_mean(logs: Floats) -> float:
+    """Return the logarithm of the mean of exp(logs)."""
+    most = float(logs.max())
+    return most if math.isinf(most) else most + math.log(np.exp(logs - most).mean())
 
-    Several books are steps of the same mean; the wealth is divided evenly among them.
+
+def log_wealth(books: Sequence[Book], mean: float) -> float:
+    """Return ln of the mean of E(mean) over books of the same mean."""
+    return log_mean(np.array([book.log_wealth(mean) for book in books]))
+
+
+def refutes(books: Sequence[Book], mean: float, error: float) -> bool:
+    """Return whether a running mean of `mean` or less is refuted: E(mean) is 1 / error or more."""
+    return log_wealth(books, mean) >= -math.log(error)
+
+
+def lower_bound(books: Sequence[Book], error: float, low: float, high: float) -> float:
+    """Return the bound below the running mean, which is known to lie in [low, high].
+
+    Parameters
+    ----------
+    books : of values with the same mean; E is the mean of theirs.
+    error : the probability with which the bound is ever above the running mean.
 
     Examples
     --------
-    >>> steps = Steps()
-    >>> steps.add(np.array([0.0, 1.0, 1.0, 0.0] * 100))
-    >>> round(lower_bound([steps], 0.025, 0.0, 1.0), 2)
+    >>> book = Book()
+    >>> book.add(np.array([0.0, 1.0, 1.0, 0.0] * 100))
+    >>> round(lower_bound([book], 0.025, 0.0, 1.0), 2)
     0.41
     """
     if not refutes(books, low, error):
@@ -89,60 +129,40 @@ def lower_bound(books: Sequence[Steps], error: float, low: float, high: float) -
     return low
 
 
-def _log_mean(logs: Floats) -> float:
-    """Return the logarithm of the mean of exp(logs)."""
-    most = float(logs.max())
-    return most if math.isinf(most) else most + math.log(np.exp(logs - most).mean())
+class Books:
+    """The books for the lower and for the upper bound of one mean.
 
-
-def _octave(least: Floats) -> Ints:
-    """Return the number of the least k on the grid that is not below `least`, 0 for 0."""
-    with np.errstate(divide="ignore"):
-        exact = np.ceil(PER_OCTAVE * (np.log2(least) - LEAST_OCTAVE) - 1e-9)
-    return np.where(least > 0, np.maximum(exact, 1), 0).astype(np.int64)
-
-
-def _shift(octave: Ints) -> Floats:
-    return np.where(octave > 0, np.exp2(octave / PER_OCTAVE + LEAST_OCTAVE) * (1 + 1e-9), 0.0)
-
-
-def closed_form(values: Floats, error: float, *, least: float = 0.0) -> Floats:
-    """Return the bound below a constant mean after each value (n,), from formulas alone; `Steps` is tighter.
-
-    Values are at least -`least`. The stakes follow the past variance (empirical Bernstein).
+    Attributes
+    ----------
+    below, above : books of values with the mean itself, and of values with its negative.
     """
-    xi = values / (1 + least)
-    n = np.arange(1, len(xi) + 1)
-    cut = np.minimum(xi, 1 / (1 + least))
-    past = np.concatenate([[0.0], np.cumsum(cut)[:-1]])
-    centre = np.minimum(past / np.maximum(n - 1, 1), 1 / (1 + least))
-    squares = (xi - centre) ** 2
-    spread = np.concatenate([[0.25], (0.25 + np.cumsum(np.minimum(squares, 1.0))[:-1]) / n[1:]])
-    stake = np.minimum(0.5, np.sqrt(2 * math.log(1 / error) / (spread * n * np.log1p(n))))
-    lost = np.cumsum(squares * (-np.log1p(-stake) - stake))
-    bound = (np.cumsum(stake * xi) - math.log(1 / error) - lost) / np.cumsum(stake)
-    return np.asarray((1 + least) * bound, np.float64)
 
+    def __init__(self, below: Sequence[Book] = (), above: Sequence[Book] = ()) -> None:
+        self.below, self.above = list(below), list(above)
 
-def running_mean(values: Floats, error: float) -> Floats:
-    """Return the bound below the running mean of the conditional means of values in [0, 1], after each (n,).
+    def add(
+        self,
+        below: Sequence[Values],
+        above: Sequence[Values],
+    ) -> None:
+        """Take in the same rows for each book."""
+        for books, parts in (self.below, below), (self.above, above):
+            books.extend(Book() for _ in parts[len(books) :])
+            for book, (values, least) in zip(books, parts, strict=True):
+                book.add(values, least)
 
-    These means may differ from round to round and depend on the past, as the rewards of a policy that learns do. Of
-    several runs, values (n_runs, n), the bound is of the mean over the runs; it then holds after each round by itself,
-    of one run after all of them at once.
+    def copy(self) -> Books:
+        return Books([book.copy() for book in self.below], [book.copy() for book in self.above])
 
-    Two bounds share the error: empirical Bernstein; and for rewards that are mostly 0 or 1 that of exp(l sum z) against
-    its largest expectation, prod_i (1 + m_i (e^l - 1)) <= (1 + m (e^l - 1))^n, m the mean of the m_i.
-    """
-    runs = np.atleast_2d(values)
-    n = np.arange(1, runs.shape[1] + 1)
-    total = np.cumsum(runs, axis=1)
-    centre = np.column_stack([np.zeros(len(runs)), total[:, :-1] / n[:-1]])
-    spread = np.cumsum((runs - centre) ** 2, axis=1).mean(axis=0)
-    stakes, tilts = BETS[BETS <= 0.9], 2.0 ** (2 - np.arange(20) / 2)
-    paid, fee = total.mean(axis=0), math.log(2 / error)
-    fees = fee + math.log(len(stakes)) + spread[:, None] * (-np.log1p(-stakes) - stakes)
-    bernstein = (paid - (fees / stakes).min(axis=1)) / n
-    tilted = (tilts * paid[:, None] - fee - math.log(len(tilts))) / n[:, None]
-    bernoulli = (np.expm1(tilted) / np.expm1(tilts)).max(axis=1)
-    return np.asarray(np.maximum(np.maximum(bernstein, bernoulli), 0.0), np.float64)
+    def since(self, earlier: Books) -> Books:
+        """Return the books of the rows that were added after a copy was made."""
+        pairs = zip((self.below, self.above), (earlier.below, earlier.above), strict=True)
+        return Books(*([now.since(then) for now, then in zip(*both, strict=True)] for both in pairs))
+
+    def interval(self, error: float, low: float, high: float) -> tuple[float, float]:
+        """Return the bounds of the running mean, which is known to lie in [low, high]; `error` is the probability that
+        a bound is ever on the wrong side. The lower end is above the upper one only if the rows refute what the
+        books suppose."""
+        if not self.below:
+            return low, high
+        return lower_bound(self.below, error / 2, low, high), -lower_bound(self.above, error / 2, -high, -low)

@@ -89,17 +89,18 @@ def weigh_given(rows: Rows, estimates: Floats, of: Ints, weights: Floats, steps:
 def add_up(
     rows: Rows, estimates: Floats, of: Ints, expected: Floats, robust: bool, normalized: bool, totals: Floats
 ) -> None:
-    """Add to `totals` (8,) the sums of x, y, x^2, x y, y^2, w and w^2, and enter the largest w, where the value is
-    sum x / sum y. `which` and `of` may have one entry for all rows; `expected` (n, n_estimates) holds sum_a pi(a) m(a)
-    where it is known, else it is empty."""
-    x_sum, y_sum, xx, xy, yy, w_sum, ww, most = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, totals[7]
+    """Add to `totals` (11,) the sums of x, y, x^2, x y, y^2, where the value is sum x / sum y, then those of w R, w,
+    (w R)^2, w^2 R, w^2, and enter the largest w. `expected` (n, n_estimates) holds sum_a pi(a) m(a) where it is known,
+    else it is empty."""
+    x_sum, y_sum, xx, xy, yy = 0.0, 0.0, 0.0, 0.0, 0.0
+    paid_sum, w_sum, paid_paid, paid_w, ww, most = 0.0, 0.0, 0.0, 0.0, 0.0, totals[10]
     for t in range(rows.codes.size):
-        arm = rows.codes[t]
-        mine = rows.which[t] if rows.which.size > 1 else 0
+        arm, mine = rows.codes[t], rows.which[t]
         weight = rows.probabilities[mine, arm] / rows.chances[t]
-        x, y = weight * rows.rewards[t], 1.0
+        paid = weight * rows.rewards[t]
+        x, y = paid, 1.0
         if robust:
-            row = of[t] if of.size > 1 else 0
+            row = of[t]
             x -= weight * estimates[row, arm]
             if expected.size > 0:
                 x += expected[mine, row]
@@ -113,7 +114,10 @@ def add_up(
         xx += x * x
         xy += x * y
         yy += y * y
+        paid_sum += paid
         w_sum += weight
+        paid_paid += paid * paid
+        paid_w += paid * weight
         ww += weight * weight
         most = max(most, weight)
     totals[0] += x_sum
@@ -121,6 +125,9 @@ def add_up(
     totals[2] += xx
     totals[3] += xy
     totals[4] += yy
-    totals[5] += w_sum
-    totals[6] += ww
-    totals[7] = most
+    totals[5] += paid_sum
+    totals[6] += w_sum
+    totals[7] += paid_paid
+    totals[8] += paid_w
+    totals[9] += ww
+    totals[10] = most
