@@ -164,3 +164,27 @@ def test_pyagrum_and_we_read_the_same(tmp_path, model):
 def _ours(table, axes):
     """Return the axes of pyagrum's array, which stand in reverse, in our order."""
     return [len(axes) - 1 - axis for axis in axes]
+
+
+LATIN = BIF.replace("dry, damp", "säure, böig").replace("// half", "// à moitié")
+
+
+def test_letters_of_latin_1_are_read_and_never_replaced(read):
+    whole = read(LATIN)
+    assert whole.states["wet"] == ("säure", "böig", "so aked")
+    assert read(LATIN.encode("latin-1")).states == whole.states
+    assert read(gzip.compress(LATIN.encode("latin-1"))).states == whole.states
+
+
+@pytest.mark.parametrize(
+    ("text", "got"),
+    [
+        (LATIN.replace("ä", "\ufffd").encode(), r"line 4: wanted text in UTF-8 or Latin-1, got .*ufffd"),
+        (LATIN.replace("ä", "日").encode("shift-jis", errors="ignore"), r"line 4: .*x93"),
+        (BIF.replace("dry", "\u201cdry\u201d").encode("cp1252"), r"line 4: .*x93"),
+    ],
+    ids=["replaced before", "Shift JIS", "quotes of Windows"],
+)
+def test_other_encodings_are_refused_with_the_line(read, text, got):
+    with pytest.raises(TableError, match=got):
+        read(text)

@@ -71,7 +71,7 @@ def test_every_experiment_has_its_id():
     ids = [one.id for one in find("interventions")]
     assert ids == [
         f"interventions/{name}"
-        for name in ("confidence", "fig3a", "fig3b", "fig3c", "fig5", "fig6", "intervals", "logs", "theorem2")
+        for name in ("confidence", "fig3a", "fig3b", "fig3c", "fig5", "fig6", "intervals", "logs", "theorem2", "trials")
     ]
 
 

@@ -3,12 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import beta
+from scipy.stats import beta, binom
 
 from evenhand import state
 from evenhand.errors import ArgumentError, StateFileError, TableError
 from evenhand.interventions import CSR, CausalModel, Problem, SimulatedTrial
-from evenhand.interventions.posterior import drawn_posterior
+from evenhand.interventions.posterior import _at_least, drawn_posterior
 from tests.interventions.examples import mediated, two_attributes
 from tests.reference import interventions as twin
 
@@ -406,3 +406,61 @@ def test_a_rule_for_hepar2_is_found_from_patients(hepar2):
     found = posterior.best(0.2)
     assert found[:2] == (exact.best(0.2), "certified") == ("nobody", "certified")
     assert ((found.table["outcome_low"] < exact.outcomes) & (exact.outcomes < found.table["outcome_high"])).all()
+
+
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [
+        (np.linspace(0.1, 7.9, 79) + 0.01, "column 'dose': wanted states: at most 12 different fractions or dates"),
+        ([f"{n}.5" for n in range(80)], r"such as '0\.5', got 80;"),
+        ([f"{n}e-3" for n in np.arange(80) + 0.5], "fractions or dates"),
+        (pd.date_range("2024-01-01", periods=80), "such as '2024-01-01 00:00:00', got 80;"),
+        ([f"{1 + n % 28}.{1 + n // 28}.2024" for n in range(80)], "fractions or dates"),
+        ([f"2024/3/{n}" for n in range(1, 31)], "fractions or dates"),
+        ([f"{n}:30" for n in range(24)], "fractions or dates"),
+    ],
+    ids=["fractions", "texts", "powers", "dates", "days", "slashes", "times"],
+)
+def test_measured_columns_are_no_states(values, named):
+    frame = pd.DataFrame({"dose": values, "cured": np.arange(len(values)) % 2})
+    with pytest.raises(TableError, match=named):
+        CausalModel.fit(frame, "dose -> cured")
+    with pytest.raises(TableError, match="group them first, --cut COLUMN=25,45 in the shell, pandas"):
+        CausalModel.fit(frame, "dose -> cured")
+
+
+def test_few_fractions_ages_and_words_are_states():
+    frame = pd.DataFrame({"dose": [0.5, 1.5] * 40, "age": range(18, 98), "zip": [f"A-{n}" for n in range(80)]})
+    model = CausalModel.fit(frame, "dose -> age, dose -> zip")
+    assert [len(model.states[node]) for node in ("dose", "age", "zip")] == [2, 80, 80]
+
+
+@pytest.mark.parametrize(
+    ("draws", "status"),
+    [(1, "not_shown"), (10, "not_shown"), (134, "not_shown"), (135, "certified"), (4000, "certified")],
+)
+def test_few_draws_certify_nothing(draws, status):
+    """Every draw names one candidate, whose posterior probability is 1 but for 10^-20: what m draws show of it."""
+    frame = pd.DataFrame({"S": [0, 1] * 500, "V": [0, 0, 1, 1] * 250, "Y": [0, 0, 1, 1] * 250})
+    problem = Problem(CausalModel.fit(frame, "S -> V -> Y"), intervene="V", sensitive="S", outcome="Y",
+                      candidates={"low": 0, "high": 1})  # fmt: skip
+    found = problem.posterior(draws=draws, seed=1).best(0.5)
+    assert found[:2] == ("high", status)
+    assert found.confidence == (None if status == "not_shown" else pytest.approx(0.001 ** (1 / draws)))
+    assert f"from {draws:,} draws" in found.notes[0]
+
+
+def test_the_confidence_of_draws_is_the_bound_of_clopper_and_pearson():
+    """The least probability at which so many draws or more come up once in 1,000 times."""
+    for said, draws in ((1, 1), (950, 1000), (3842, 4000), (3841, 4000)):
+        least = _at_least(said, draws)
+        assert binom.sf(said - 1, draws, least) == pytest.approx(0.001)
+    assert _at_least(0, 10) == 0.0
+    assert _at_least(3842, 4000) >= 0.95 > _at_least(3841, 4000)
+
+
+def test_a_posterior_has_4000_draws_by_default():
+    frame = pd.DataFrame({"S": [0, 1] * 5, "Y": [0, 0, 1, 1, 1] * 2, "V": [0, 1] * 5})
+    problem = Problem(CausalModel.fit(frame, "S -> V -> Y"), intervene="V", sensitive="S", outcome="Y",
+                      candidates=[None, 1])  # fmt: skip
+    assert problem.posterior(seed=1).outcomes.shape == (4000, 2)

@@ -11,7 +11,7 @@ WORLD = next(SimulatedTrial.examples())
 
 @pytest.fixture(scope="module")
 def recommendation():
-    search = CSR(WORLD.problem, tolerance=0.1, budget=4000, pooled=True)
+    search = CSR(WORLD.problem, tolerance=0.1, budget=40_000)
     WORLD.reset(1)
     while not search.finished:
         allocation = search.ask()

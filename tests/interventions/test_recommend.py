@@ -6,8 +6,8 @@ from typer.testing import CliRunner
 
 from evenhand import state
 from evenhand.cli import app
-from evenhand.errors import EvenhandError, TicketError
-from evenhand.interventions import CausalModel, SimulatedTrial
+from evenhand.errors import ClosedTicketError, EvenhandError, TableError, TicketError
+from evenhand.interventions import CSR, CausalModel, SimulatedTrial
 from evenhand.learners import UCB1
 
 NETWORK = """network n { }
@@ -55,7 +55,10 @@ def test_it_simulates_and_writes_table_and_picture(folder):
     assert pd.read_csv(folder / "out" / "candidates.csv").shape[0] == 3
     plain = call(*BEGIN, "--candidates", "candidates.json", "--values", "ill=0,well=1", "--tolerance", "0.15",
                  "--budget", "6000", "--seed", "1", "--pooled")  # fmt: skip
-    assert "certified: same (right with probability 0.95 or more)" in plain
+    words = " ".join(plain.split())
+    assert "certified: same (confidence 0.95)" in words
+    assert "of 100 such trials at most 5 ever give a wrong answer, whatever the model's tables" in words
+    assert "it is not the probability that this answer is right" in words
     assert "gap f - m" in plain
     assert "dropped in phase" in " ".join(plain.split())
     assert "Simulated with seed 1" in plain
@@ -64,8 +67,8 @@ def test_it_simulates_and_writes_table_and_picture(folder):
 
 def test_a_trial_is_guided_file_by_file(folder):
     model = CausalModel.from_bif("model.bif")
-    model.sample(500, seed=1).to_csv("log.csv", index=False)
-    call(*STUDY, "--tolerance", "0.225", "--pooled", "--trial", "trial.eh", "--log", "log.csv", "--ask", "plan.csv")
+    model.sample(20, seed=1).to_csv("log.csv", index=False)
+    call(*STUDY, "--pooled", "--trial", "trial.eh", "--log", "log.csv", "--ask", "plan.csv")
     first = (folder / "plan.csv").read_text()
     call("--trial", "trial.eh", "--ask", "plan.csv")
     assert (folder / "plan.csv").read_text() == first, "an open allocation is shown again"
@@ -83,8 +86,33 @@ def test_a_trial_is_guided_file_by_file(folder):
     assert rounds >= 2
     assert "certified: same" in said
     assert "nothing more to try" in said
-    with pytest.raises(EvenhandError, match="none is open"):
+    before = (folder / "trial.eh").read_bytes()
+    with pytest.raises(ClosedTicketError, match="was told or forgotten before"):
         call("--trial", "trial.eh", "--tell", "seen.csv")
+    assert (folder / "trial.eh").read_bytes() == before
+
+
+def test_the_same_results_do_not_count_twice(folder):
+    """The file of the first allocation is told again while the second one is open, with and without its column."""
+    call(*STUDY, "--trial", "trial.eh", "--ask", "plan.csv")
+    kept = state.load(folder / "trial.eh")
+    world = SimulatedTrial(kept.problem)
+    world.reset(3)
+    assert (pd.read_csv("plan.csv")["ticket"] == 1).all()
+    (rows,) = world.respond(kept.allocation(1))
+    rows.to_csv("seen.csv", index=False)
+    call("--trial", "trial.eh", "--tell", "seen.csv", "--ask", "plan.csv")
+    assert (pd.read_csv("plan.csv")["ticket"] == 2).all()
+    before = (folder / "trial.eh").read_bytes()
+    with pytest.raises(ClosedTicketError, match="ticket 1 was told or forgotten before; nothing has changed"):
+        call("--trial", "trial.eh", "--tell", "seen.csv")
+    rows.drop(columns="ticket").to_csv("seen.csv", index=False)
+    with pytest.raises(TableError, match=r"--tell: wanted a column 'ticket'.*copy it from the plan"):
+        call("--trial", "trial.eh", "--tell", "seen.csv")
+    rows.assign(ticket="first").to_csv("seen.csv", index=False)
+    with pytest.raises(TableError, match="--tell, column 'ticket': wanted the number that stands in the plan"):
+        call("--trial", "trial.eh", "--tell", "seen.csv")
+    assert (folder / "trial.eh").read_bytes() == before
 
 
 @pytest.mark.parametrize(
@@ -150,7 +178,9 @@ def test_a_refused_delivery_leaves_the_trial_as_it_was(folder):
     before = (folder / "trial.eh").read_bytes()
     with pytest.raises(EvenhandError, match="leave MODEL and its options out"):
         call(*STUDY, "--trial", "trial.eh", "--ask", "plan.csv")
-    pd.DataFrame({"candidate": ["now"], "sex": ["f"], "dose": ["2"], "state": ["ill"]}).to_csv("seen.csv", index=False)
+    pd.DataFrame({"ticket": [1], "candidate": ["now"], "sex": ["f"], "dose": ["2"], "state": ["ill"]}).to_csv(
+        "seen.csv", index=False
+    )
     with pytest.raises(EvenhandError, match=r"row 0, column 'dose'.*'2'"):
         call("--trial", "trial.eh", "--tell", "seen.csv")
     (folder / "empty.csv").write_text("")
@@ -159,3 +189,27 @@ def test_a_refused_delivery_leaves_the_trial_as_it_was(folder):
     with pytest.raises(TicketError):
         call("--trial", "trial.eh", "--log", "seen.csv")
     assert (folder / "trial.eh").read_bytes() == before
+
+
+@pytest.mark.parametrize("other", [["--tolerance", "0.3"], ["--budget", "9"], ["--search", "sris"], ["--paper"]])
+def test_a_trial_does_not_go_on_with_other_settings(folder, other):
+    call(*STUDY, "--trial", "trial.eh", "--ask", "plan.csv")
+    before = (folder / "trial.eh").read_bytes()
+    with pytest.raises(EvenhandError, match=rf"--trial: wanted .*leave {other[0] if len(other) > 1 else '--pooled'}"):
+        call(*other, "--trial", "trial.eh", "--ask", "plan.csv")
+    assert (folder / "trial.eh").read_bytes() == before
+
+
+def test_two_people_who_begin_one_trial_at_once_lose_nothing(folder, monkeypatch):
+    learn = CSR.learn
+
+    def learned_later(search, *given):
+        monkeypatch.setattr(CSR, "learn", learn)
+        call(*STUDY, "--trial", "trial.eh", "--ask", "plan.csv")
+        return learn(search, *given)
+
+    monkeypatch.setattr(CSR, "learn", learned_later)
+    pd.DataFrame({"sex": ["f", "m"], "dose": [0, 1], "state": ["ill", "well"]}).to_csv("log.csv", index=False)
+    with pytest.raises(EvenhandError, match=r"trial.eh: it was not there at the start, so another session has saved"):
+        call(*STUDY, "--trial", "trial.eh", "--log", "log.csv")
+    assert state.load("trial.eh").open_tickets

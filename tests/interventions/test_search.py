@@ -153,7 +153,7 @@ def test_searches_over_logs_and_several_attributes_are_saved_whole(tmp_path):
         pd.testing.assert_frame_equal(loaded.ask().frame, search.ask().frame)
 
 
-def test_short_missing_and_surplus_deliveries_are_fine(search):
+def test_short_and_missing_deliveries_are_fine(search):
     run(search, seed=6, rounds=1)
     if search.finished:
         return
@@ -162,9 +162,53 @@ def test_short_missing_and_surplus_deliveries_are_fine(search):
     search.tell(allocation, samples.head(2))
     search.forget(search.ask())
     assert search.phase == 3
-    more = samples.assign(count=samples["count"] * 50)
-    search.tell(search.ask().id, more)
     assert search.recommend().table.shape[0] == 3
+
+
+def test_more_trials_than_were_asked_for_and_rows_of_other_allocations_are_refused(search):
+    """A million rows for an allocation of a few, and the same file told twice."""
+    WORLD.reset(6)
+    allocation = search.ask()
+    (samples,) = WORLD.respond(allocation)
+    before = state.to_bytes(search)
+    for more in (
+        samples.assign(count=samples["count"] * 1_000_000),
+        pd.concat([samples, samples.head(1).assign(count=1)]),
+        pd.concat([samples, samples.tail(1).assign(count=1)]),
+    ):
+        with pytest.raises(TableError, match=r"samples: wanted at most \d.* trials of '\w+' with S .*, got"):
+            search.tell(allocation, more)
+    assert state.to_bytes(search) == before
+    search.tell(allocation, samples)
+    if not search.finished:
+        following = search.ask()
+        with pytest.raises(TableError, match="row 0, column 'ticket': wanted 2, the allocation told, got 1"):
+            search.tell(following, samples)
+        search.tell(following, *WORLD.respond(following))
+
+
+def test_what_earlier_versions_took_in_replays(search):
+    """Their logs may have more trials than were asked for; nothing that they saved says a version."""
+    WORLD.reset(6)
+    earlier = search.snapshot()
+    earlier.pop("version", None)
+    earlier["config"].pop("version", None)
+    old = type(search).restored(earlier)
+    assert old.version == 1
+    allocation = old.ask()
+    (samples,) = WORLD.respond(allocation)
+    old.tell(allocation, samples.assign(count=samples["count"] * 10))
+    assert old.told.trials.sum() == 10 * samples["count"].sum()
+    assert type(search).restored(old.snapshot()).version == 1
+    assert type(search).restored(search.snapshot()).version == 2
+
+
+def test_a_log_counts_once(search):
+    log = WORLD.problem.model.sample(50, seed=1)
+    search.learn(log)
+    with pytest.raises(TableError, match="log: wanted trials that were not told before"):
+        search.learn(log)
+    assert search.told.trials.sum() == 50
 
 
 def test_recommend_speaks_before_anything_was_told(search):
@@ -179,9 +223,11 @@ def test_a_finished_search_hands_out_nothing_more_and_still_learns(search):
     allocation, before = search.ask(), search._all.trials.sum()
     assert allocation.frame.empty
     chosen, named = search.remaining.copy(), search.recommend()[:2]
-    search.tell(allocation, *WORLD_ROWS)
+    with pytest.raises(TableError, match="at most 0 trials"):
+        search.tell(allocation, WORLD_ROWS[0].drop(columns="ticket"))
+    search.tell(allocation, WORLD_ROWS[0].head(0))
     assert search.recommend()[:2] == named
-    assert search._all.trials.sum() == before + WORLD_ROWS[0]["count"].sum()
+    assert search._all.trials.sum() == before
     assert (search.remaining == chosen).all()
 
 
@@ -258,6 +304,8 @@ def test_every_status_of_the_papers_rules_comes_up():
     [
         (lambda f: f.drop(columns="dose"), "columns.*'dose'"),
         (lambda f: f.drop(columns="candidate"), "column 'candidate'"),
+        (lambda f: f.assign(ticket=7), "row 0, column 'ticket': wanted 1, the allocation told, got 7"),
+        (lambda f: f.assign(ticket=None), "row 0, column 'ticket'"),
         (lambda f: f.assign(cured=[9, *f["cured"][1:]]), "row 0, column 'cured'.*9"),
         (lambda f: f.assign(candidate="who"), "row 0, column 'candidate'.*'who'"),
         (lambda f: f.assign(weight=[None, *f["weight"][1:]]), "row 0, column 'weight'.*leave such rows out"),
@@ -318,7 +366,7 @@ def test_with_two_attributes_all_are_held_or_none():
     [
         (lambda p: CSR(p, tolerance=0.0, budget=400), "tolerance"),
         (lambda p: CSR(p, tolerance=float("nan"), budget=400), "tolerance"),
-        (lambda p: CSR(p, tolerance=0.1, budget=3), "budget.*phases"),
+        (lambda p: CSR(p, tolerance=0.1, budget=3, delta=None), "budget.*phases"),
         (lambda p: TwoStageCSR(p, tolerance=0.1, budget=1), "budget"),
         (lambda p: CSR(p, tolerance=0.1, budget=40.5), "budget"),
         (lambda p: OneShot(p, tolerance=0.1, budget=0), "budget"),

@@ -34,7 +34,7 @@ def test_rules_are_searched_where_other_trials_speak_of_them(form):
     problem = asked(now=NOW, high="high", by={0: "high", 1: "low"})
     assert np.isinf(problem.outcome_divergence[0, 1])
     assert problem.best(0.15) == "high"
-    search = CSR(problem, tolerance=0.15, budget=8000, evidence=form)
+    search = CSR(problem, tolerance=0.15, budget=20_000, evidence=form)
     found = simulated_searches({"csr": search}, replications=20, seed=1)
     assert (found["correct"] | (found["status"] == "not_shown")).all()
     assert (found["status"] == "certified").mean() > 0.8
@@ -83,7 +83,7 @@ def test_logs_made_under_several_candidates_are_learned_together():
         })
         for row in log.head(40).itertuples()
     ]  # fmt: skip
-    few = CSR(problem, tolerance=0.1, budget=4000)
+    few = CSR(problem, tolerance=0.1, budget=4000, delta=None)
     few.learn(log.head(40))
     for k, label in enumerate(problem.candidates):
         middle = [twin.mixture_mean(problem, rows, k, (s,)) for s in (0, 1)]

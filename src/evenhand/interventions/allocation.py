@@ -19,8 +19,8 @@ class Allocation:
     ----------
     id : the ticket's number, counted from 1.
     phase : the phase, counted from 1.
-    frame : data frame with the columns candidate, do(S) for each sensitive attribute (empty: leave it as it comes),
-        count, cost.
+    frame : data frame with the columns ticket (the id, to be copied into what was observed), candidate, do(S) for each
+        sensitive attribute (empty: leave it as it comes), count, cost.
     plan : the counts as an array (1 + S, K): S as it comes in row 0, do(S = s) in row 1 + s.
     token : which search planned it, so that no other takes it for its own; None where it was made of plain data.
     reason : why these trials, in words.

@@ -11,7 +11,7 @@ from itertools import islice, pairwise
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
-from evenhand.errors import TableError, wanted
+from evenhand.errors import TableError, wanted, why_unreadable
 
 __all__ = ["Block", "Statement", "read_blocks", "read_text"]
 
@@ -20,6 +20,7 @@ CUT = "not a BIF file, or cut off: "
 _SKIPPED = re.compile(
     r'"[^"\n]*"|//[^\n]*|/\*.*?\*/|(?:^|(?<=[;{}]))[ \t]*property\b(?:[^;"{}]|"[^"\n]*")*;', re.DOTALL | re.MULTILINE
 )
+_CONTROL = "[\x80-\x9f]"
 _TOKEN = re.compile(r'"([^"]*)"|("|/\*)|([{}()\[\];|]|[^\s{}()\[\];,|"]+)')
 
 
@@ -62,11 +63,27 @@ def read_text(path: str | os.PathLike[str]) -> tuple[Path, str]:
         raw = source.read_bytes()
         data = gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw
     except (OSError, EOFError, zlib.error) as error:
-        raise TableError(f"{source}: cannot be read, or the gzip file is broken or cut off ({error})") from error
-    text = data.decode("utf-8-sig", errors="replace")
+        raise TableError(
+            f"{source}: cannot be read, or the gzip file is broken or cut off ({why_unreadable(error)})"
+        ) from error
+    text = _decoded(source, data)
     if "\0" in text:
         raise TableError(f"{source}: not a BIF file; wanted text in UTF-8")
     return source, _SKIPPED.sub(_blank, text)
+
+
+def _decoded(source: Path, data: bytes) -> str:
+    """Return UTF-8, or else Latin-1, which has letters where others have control characters."""
+    try:
+        text, odd = data.decode("utf-8-sig"), "\ufffd"
+    except UnicodeDecodeError:
+        text, odd = data.decode("latin-1"), _CONTROL
+    found = re.search(odd, text)
+    if found:
+        line = text.count("\n", 0, found.start()) + 1
+        mend = "save the file as UTF-8"
+        raise TableError(wanted(f"{source}, line {line}", "text in UTF-8 or Latin-1", ascii(found[0]), mend))
+    return text
 
 
 def _blank(found: re.Match[str]) -> str:

@@ -7,12 +7,14 @@ the sensitive attributes through which they reach Y. Under candidate k and do(S 
 
 with S = s among the parents; only the density changes from candidate to candidate. Cells with the same density for
 every k and s carry the same weights, so they are merged into *profiles*: the number of trials, and the sums of Y and
-Y^2 in each profile are all that a search needs.
+Y^2 in each profile are all that the paper's rules need. Tests need how often each *place*, a state of pa(V) and V, was
+seen with each state of Y: there only the candidates' own tables enter.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -31,12 +33,14 @@ class Evidence(NamedTuple):
     trials : (2, K, S) how many.
     first, second : (2, K, S, profiles) sums of the outcome, scaled to [0, 1], and of its square.
     seen : (profiles, Y states) how often each was seen, over all trials.
+    rows : (2, K, S, places, Y states) how often each was seen.
     """
 
     trials: Floats
     first: Floats
     second: Floats
     seen: Floats
+    rows: Floats
 
     def __add__(self, other: object) -> Evidence:
         assert isinstance(other, Evidence)
@@ -57,6 +61,8 @@ class Cells:
     level : (cells,) the state of Y in a cell.
     scores : (Y states,) the outcome's numbers, scaled to [0, 1].
     prior : (S,) the law of S.
+    rules : (K, S, X, V) the candidates' own tables, P_k(v | x, s), x a state of pa(V) without S.
+    place : (cells,) the place of a cell, x times the states of V plus v.
     """
 
     nodes: tuple[str, ...]
@@ -68,6 +74,8 @@ class Cells:
     level: NDArray[np.int64]
     scores: Floats
     prior: Floats
+    rules: Floats
+    place: NDArray[np.int64]
 
     @property
     def law(self) -> Floats:
@@ -80,17 +88,44 @@ class Cells:
         return self.density @ (self.base @ self.scores)
 
     def evidence(self, counts: Floats) -> Evidence:
-        """Return the sufficient statistics of `counts` (2, K, S, profiles, Y states)."""
+        """Return the sufficient statistics of `counts` (2, K, S, grains, Y states)."""
+        profile, place, _ = self.grains
+        rows = self.nothing().rows
+        order = np.argsort(place, kind="stable")
+        named, starts = np.unique(place[order], return_index=True)
+        rows[:, :, :, named] = np.add.reduceat(counts[:, :, :, order], starts, axis=3)
+        counts = np.add.reduceat(counts, np.unique(profile, return_index=True)[1], axis=3)
         first = counts @ self.scores
         binary = bool(((self.scores == 0.0) | (self.scores == 1.0)).all())
         second = first if binary else counts @ self.scores**2
-        return Evidence(counts.sum((3, 4)), first, second, counts.sum((0, 1, 2)))
+        return Evidence(counts.sum((3, 4)), first, second, counts.sum((0, 1, 2)), rows)
+
+    @cached_property
+    def grains(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """The parts of profiles that lie in one place: profile and place (grains,), and the grain of each possible
+        cell."""
+        possible, places = self.profile >= 0, int(np.prod(self.rules.shape[2:]))
+        named, numbers = np.unique(self.profile[possible] * places + self.place[possible], return_inverse=True)
+        return named // places, named % places, numbers.reshape(-1)
+
+    def law_of(self, truth: Cells) -> Floats:
+        """Return the law (K, S, grains, Y states) of these cells under the tables of another model of the same
+        nodes."""
+        profile, _, grain = self.grains
+        possible, cell_law = self.profile >= 0, truth.density[:, :, truth.profile] * truth.cell_base
+        law = np.zeros((*self.density.shape[:2], profile.size, self.scores.size))
+        flat = law.reshape(-1, profile.size * self.scores.size)
+        at = grain * self.scores.size + self.level[possible]
+        for row, cells in zip(flat, cell_law[:, :, possible].reshape(len(flat), -1), strict=True):
+            row += np.bincount(at, cells, row.size)
+        return law
 
     def nothing(self) -> Evidence:
         """Return the statistics of no trial at all."""
         k, s, profiles = self.density.shape
         sums = np.zeros((2, k, s, profiles))
-        return Evidence(np.zeros((2, k, s)), sums, sums.copy(), np.zeros(self.base.shape))
+        rows = np.zeros((2, k, s, int(np.prod(self.rules.shape[2:])), self.scores.size))
+        return Evidence(np.zeros((2, k, s)), sums, sums.copy(), np.zeros(self.base.shape), rows)
 
 
 def merged(
@@ -102,6 +137,8 @@ def merged(
     level: NDArray[np.int64],
     scores: Floats,
     prior: Floats,
+    rules: Floats,
+    place: NDArray[np.int64],
 ) -> Cells:
     """Return the cells with those of equal density merged; `density` is (K, S, cells)."""
     k, s, _ = density.shape
@@ -111,4 +148,4 @@ def merged(
     profile[possible] = numbers.reshape(-1)
     base = np.zeros((rows.shape[1], scores.size))
     np.add.at(base, (profile[possible], level[possible]), cell_base[possible])
-    return Cells(nodes, shape, rows.reshape(k, s, -1), base, profile, cell_base, level, scores, prior)
+    return Cells(nodes, shape, rows.reshape(k, s, -1), base, profile, cell_base, level, scores, prior, rules, place)

@@ -1,14 +1,17 @@
 """What an unobserved cause of a given strength may do to outcomes and gaps: Tan's marginal sensitivity model.
 
-The cause u may change the odds of V = v, given V's parents, by a factor of at most the strength L, either way. With
-e = P(v | pa), x the values of S and of pa(V), and the observed law of Y given x and v, whose mean is m,
+The cause u may change the odds of V = v, given V's parents x, by a factor of at most the strength L, either way. With
+e = P(v | x), z the other parents of Y (and of what stands between V and Y), and the observed law of Y given x, z and
+v, whose mean is m,
 
-    E[Y_v | x] lies in e m + (1 - e) [q-, q+],
+    E[Y_v | x, z] lies in e m + (1 - e) [q-, q+],
 
-where for q+ the top 1/(L + 1) of Y's mass weighs L and the rest 1/L, and for q- the bottom. A sum of such effects with
-any weights has one adversary: each effect takes the end that the sign of its weight picks. What runs now is observed as
-it is, cause and all, and does not move. For a cause of S and Y the same holds with e = P(S = s), the law of Y being
-that of a candidate under S = s; then outcomes, in which S comes as it does, do not move, and gaps do.
+where for q+ the top 1/(L + 1) of Y's mass weighs L and the rest 1/L, and for q- the bottom. These means do not hang
+on S but through x and z, so that outcomes, gaps and leads are sums of them with ONE weight each, over all values of
+S; which means there may be together is said in `latent_laws`. What runs now is observed as it is, cause and all, and
+does not move. For a cause of S and Y the same intervals hold with e = P(S = s), candidate by candidate, the law of Y
+being that of a candidate under S = s; then outcomes, in which S comes as it does, do not move, and gaps do. What one
+cause can do to several candidates at once may be less: those ranges are on the safe side.
 
 Source: Z. Tan, "A Distributional Approach for Causal Inference Using Propensity Scores" (2006), the model; J. Dorn, K.
 Guo, "Sharp Sensitivity Analysis for Inverse Propensity Weighting via Quantile Balancing" (2023), the ends.
@@ -22,7 +25,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.interventions.inference import eliminate, placed
+from evenhand.interventions.inference import eliminate
+from evenhand.interventions.latent_laws import Means, latent_laws
 from evenhand.interventions.means import CANDIDATE, factors_below
 from evenhand.interventions.question import Question
 
@@ -32,22 +36,23 @@ Floats = NDArray[np.float64]
 
 
 class Terms(NamedTuple):
-    """Numbers that are sums of effects: weights (T, effects), and the parts that do not move (T,)."""
+    """Numbers that are sums of means: weights (T, means), and the parts that do not move (T,)."""
 
     weights: Floats
     fixed: Floats
 
 
 class Confounding(NamedTuple):
-    """Effects that an unobserved cause may move, and what is made of them.
+    """Means that an unobserved cause may move, and what is made of them.
 
     Attributes
     ----------
-    law : (effects, Y states) the observed law of the outcome behind each effect.
-    shares : (effects,) the share e of people of whom the effect is observed.
+    law : (X, Z, V, Y states) the observed law of the outcome behind each mean.
+    shares : (X, V) the share e of people of whom the mean is observed.
     scores : (Y states,) the outcome's numbers, scaled to [0, 1].
     outcomes : (K,) the candidates' outcomes.
     gaps : (pairs * K,) their gaps, by ordered pair and candidate.
+    joint : whether the means of one x are those of one cause; else each is bounded by itself.
     """
 
     law: Floats
@@ -55,51 +60,72 @@ class Confounding(NamedTuple):
     scores: Floats
     outcomes: Terms
     gaps: Terms
+    joint: bool
 
-    def effects(self, strength: float) -> tuple[Floats, Floats]:
-        """Return the lowest and the highest effects (effects,) under a cause of this strength."""
-        mean = self.law @ self.scores
-        order = np.argsort(self.scores)
-        ends = (_tilted(self.law[:, by], self.scores[by], strength) for by in (order, order[::-1]))
-        low, high = (self.shares * mean + (1.0 - self.shares) * end for end in ends)
-        return low, high
+    def means(self, strength: float) -> Means:
+        """Return the means (X * Z * V,) that there may be under a cause of this strength."""
+        law, order = self.law.reshape(-1, self.scores.size), np.argsort(self.scores)
+        shares = np.broadcast_to(self.shares[:, None], self.law.shape[:-1]).reshape(-1)
+        ends = (_tilted(law[:, by], self.scores[by], strength) for by in (order, order[::-1]))
+        low, high = (shares * (law @ self.scores) + (1.0 - shares) * end for end in ends)
+        return latent_laws(low, high, self.law, self.shares, self.scores, strength) if self.joint else Means(low, high)
 
 
-def bounds(terms: Terms, effects: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+def bounds(terms: Terms, means: Means) -> tuple[Floats, Floats]:
     """Return the least and the largest value of each number (T,)."""
-    low, high = effects
-    up, down = np.maximum(terms.weights, 0.0), np.minimum(terms.weights, 0.0)
-    return terms.fixed + up @ low + down @ high, terms.fixed + up @ high + down @ low
+    return terms.fixed + means.least(terms.weights), terms.fixed - means.least(-terms.weights)
 
 
 def confounded_values(question: Question) -> Confounding:
     """Return what a cause of V and Y may move."""
-    model, structure = question.model, question.structure
-    v, s = structure.intervene, structure.sensitive
-    others = [node for node in model.parents[v] if node not in s]
-    axes = [*s, *others, v]
+    model, structure, prior = question.model, question.structure, _prior(question)
+    v, y = structure.intervene, structure.outcome
     sizes = {node: len(states) for node, states in model.states.items()} | {CANDIDATE: 1}
-    shape = [sizes[node] for node in axes]
-
-    def spread(table: Floats) -> Floats:
-        return np.broadcast_to(placed([*model.parents[v], v], table, axes), shape)
-
+    parents, others = model.parents[v], _other_parents(question)
+    above = [*parents, *others]
+    shape = [int(np.prod([sizes[node] for node in nodes])) for nodes in (parents, others)]
     even = np.full((1, *model.shape(v)), 1.0 / sizes[v])
-    factors = factors_below(model, structure, even, model.tables, {structure.outcome, v})
-    joint = eliminate(factors, [*axes, structure.outcome], sizes).reshape(*shape, -1)
-    total = joint.sum(-1, keepdims=True)
-    law = np.divide(joint, total, out=np.full_like(joint, 1.0 / joint.shape[-1]), where=total > 0)
-    reach = joint.sum((-2, -1))[..., None]
-    shares = spread(model.tables.get(v, question.tables[0]))
-    observed = reach * shares * (law @ question.scores)
-    groups = int(np.prod(shape[: len(s)]))
+    law = _law(question, [*above, v, y], even, sizes).reshape(*shape, sizes[v], -1)
+    shares = model.tables.get(v, question.tables[0]).reshape(shape[0], -1)
+    reach = _reach(question, above, even, sizes).reshape(-1, *shape, 1)
+    observed = reach * shares[:, None] * (law @ question.scores)
     weights, fixed = [], []
     for table, own in zip(question.tables, question.own, strict=True):
-        moved = np.zeros(shape) if own else reach * spread(table)
-        weights.append(np.eye(groups)[:, :, None] * moved.reshape(1, groups, -1))
-        fixed.append(own * observed.reshape(groups, -1).sum(1))
-    terms = _terms(np.array(weights).reshape(len(fixed), groups, -1), np.array(fixed), _prior(question))
-    return Confounding(law.reshape(-1, law.shape[-1]), shares.reshape(-1), question.scores, *terms)
+        moved = (1.0 - own) * reach * table.reshape(shape[0], 1, -1)
+        weights.append(moved.reshape(len(prior), -1))
+        fixed.append(own * observed.reshape(len(prior), -1).sum(1))
+    terms = _terms(np.array(weights), np.array(fixed), prior)
+    return Confounding(law, shares, question.scores, *terms, joint=True)
+
+
+def _other_parents(question: Question) -> list[str]:
+    """Return the parents, besides V and its own, of the outcome and of all that stands between V and it."""
+    model, v = question.model, question.structure.intervene
+    above = model.ancestors([question.structure.outcome])
+    below = {node for node in above if v in model.ancestors([node])}
+    found = {parent for node in below - {v} for parent in model.parents[node]}
+    return sorted(found - below - set(model.parents[v]))
+
+
+def _law(question: Question, nodes: list[str], even: Floats, sizes: dict[str, int]) -> Floats:
+    """Return the law of the last node given the others, evenly spread where these cannot be."""
+    model, structure = question.model, question.structure
+    factors = factors_below(model, structure, even, model.tables, set(nodes))
+    factors += [((attribute,), model.tables[attribute]) for attribute in structure.sensitive]
+    joint = eliminate(factors, nodes, sizes)
+    total = joint.sum(-1, keepdims=True)
+    return np.divide(joint, total, out=np.full_like(joint, 1.0 / joint.shape[-1]), where=total > 0)
+
+
+def _reach(question: Question, nodes: list[str], even: Floats, sizes: dict[str, int]) -> Floats:
+    """Return the probability of states of nodes above V given each value of S, (S, ...)."""
+    model, structure = question.model, question.structure
+    factors = factors_below(model, structure, even, model.tables, set(nodes))
+    found = []
+    for group in np.ndindex(*(sizes[attribute] for attribute in structure.sensitive)):
+        held = [((a,), np.eye(sizes[a])[at]) for a, at in zip(structure.sensitive, group, strict=True)]
+        found.append(eliminate([*factors, *held], nodes, sizes))
+    return np.array(found)
 
 
 def confounded_groups(question: Question) -> Confounding:
@@ -110,11 +136,10 @@ def confounded_groups(question: Question) -> Confounding:
     law = eliminate(factors, [CANDIDATE, *structure.sensitive, structure.outcome], sizes)
     prior = _prior(question)
     k, groups = len(question.candidates), len(prior)
-    law = law.reshape(k * groups, -1)
-    weights = np.eye(k * groups).reshape(k, groups, -1)
-    gaps = _terms(weights, np.zeros((k, groups)), prior)[1]
-    outcomes = Terms(np.zeros((k, k * groups)), (law @ question.scores).reshape(k, groups) @ prior)
-    return Confounding(law, np.tile(prior, k), question.scores, outcomes, gaps)
+    law = law.reshape(k, 1, groups, -1)
+    gaps = _terms(np.eye(k * groups).reshape(k, groups, -1), np.zeros((k, groups)), prior)[1]
+    outcomes = Terms(np.zeros((k, k * groups)), (law[:, 0] @ question.scores) @ prior)
+    return Confounding(law, np.tile(prior, (k, 1)), question.scores, outcomes, gaps, joint=False)
 
 
 def _terms(weights: Floats, fixed: Floats, prior: Floats) -> tuple[Terms, Terms]:

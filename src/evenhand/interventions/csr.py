@@ -1,13 +1,13 @@
 """CSR: constrained search by importance sampling, with outcome and fairness pursued in the same phases.
 
-By default candidates are judged by tests at the level alpha = delta / (K - 1 + P), P ordered pairs of values of S: k is
-fair once zeta_k < E is shown for every pair, unfair once zeta_k > E is shown for one, and worse than a fair k' once
-mu_k' > mu_k is. Unfair and worse candidates are dropped. The last one left is certified if it was shown to be fair; if
-all were unfair, none is fair. Either answer is wrong with probability at most delta. For let k* be the best fair one. A
-wrong certificate needs k* to be called unfair (P events), or, by one of the other K - 1, to be called worse than a fair
-candidate, or than an unfair one that is called fair: of each candidate's two events only one is possible. With a slack
-e > 0 a fair k is certified too once mu_k > mu_k' - e is shown for every k' that remains; that too takes an event of its
-own of a candidate whose outcome is below mu_k* - e.
+By default candidates are judged by tests, after every delivery of trials, at the level alpha = delta / (K - 1 + P), P
+ordered pairs of values of S: k is fair once zeta_k < E is shown for every pair, unfair once zeta_k > E is shown for
+one, and worse than a fair k' once mu_k' > mu_k is. Unfair and worse candidates are dropped. The last one left is
+certified if it was shown to be fair; if all were unfair, none is fair. Either answer is wrong with probability at most
+delta. For let k* be the best fair one. A wrong certificate needs k* to be called unfair (P events), or, by one of the
+other K - 1, to be called worse than a fair candidate, or than an unfair one that is called fair: of each candidate's
+two events only one is possible. With a slack e > 0 a fair k is certified too once mu_k > mu_k' - e is shown for every
+k' that remains; that too takes an event of its own of a candidate whose outcome is below mu_k* - e.
 
 The paper's form: after phase l, F are the remaining candidates with |zeta| + 3/2^l below the tolerance in every
 direction. Where F is not empty, candidates with |zeta| - 3/2^l above the tolerance are dropped, and those whose outcome
@@ -24,17 +24,22 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from evenhand.arguments import one_of, real
+from evenhand import saved
+from evenhand.arguments import one_of, real, whole
 from evenhand.conversation import locked
 from evenhand.errors import ArgumentError, wanted
+from evenhand.interventions.cells import Evidence
+from evenhand.interventions.deliveries import Deliveries
+from evenhand.interventions.ends import ends_of, shown_ends
 from evenhand.interventions.estimators import Estimates
 from evenhand.interventions.judgement import fair, low, unfair
-from evenhand.interventions.phases import Phase, schedule
+from evenhand.interventions.meaning import of_tests, supposed
+from evenhand.interventions.phases import Phase, looks, schedule
 from evenhand.interventions.problem import Problem
 from evenhand.interventions.program import Rows
-from evenhand.interventions.report import Status
+from evenhand.interventions.report import Ends, Status
 from evenhand.interventions.search import GAP_HIGH, OUTCOME_LOW, OUTCOME_NEAR, Search
-from evenhand.interventions.shown import Bets, Normal, Shown
+from evenhand.interventions.shown import Shown
 from evenhand.interventions.verdicts import estimated, shown_fair, shown_unfair, shown_worse
 from evenhand.interventions.worlds import SimulatedTrial
 from evenhand.registry import register
@@ -50,22 +55,25 @@ class CSR(Search):
     ----------
     problem : the problem.
     tolerance : E, in the outcome's units: a candidate is fair where every |gap| < E.
-    budget : T, the number of trials, spent in ceil(log2(10 sqrt T)) phases.
+    budget : T, the number of trials. A search that tests looks after every delivery of max(5 K S, N/4) trials, S values
+        of S and N trials so far; the paper's forms spend T in ceil(log2(10 sqrt T)) phases.
     costs : cost of a trial of each candidate, (K,) or label -> cost; by default 0 for the deployed candidate and 1
         for the others.
     mean_cost : how much a trial may cost on average; 1 / sqrt(T) by default, the paper's choice.
     reuse : for the paper's form: use all samples so far (V2) or those of the phase alone (V1).
     pooled : plan and estimate by mixture weights, with one fairness row a pair, natural trials counting for gaps.
         False is the paper's form: candidates are dropped by its radii, and `recommend` speaks in its words.
-    delta : the probability with which an answer, "certified" or "none_is_fair", may be wrong. None: nothing is tested,
-        the pooled form too drops by the paper's radii and speaks in its words.
+    delta : of 100 such trials at most 100 delta ever give a wrong answer, "certified" or "none_is_fair"; it is not the
+        probability that a given answer is wrong. None: nothing is tested, the pooled form too drops by the paper's
+        radii and speaks in its words.
     evidence : what an answer rests on. "exact": bets, which keep to `delta` at any number of trials, however they were
-        allocated; where the law of S, or a table of a child of S, is itself an estimate, that law is taken as it is.
-        "normal": normal intervals at `delta` divided by the number of phases, backed by no theorem; with many
-        candidates they need 2 to 4 times fewer trials.
-
+        allocated and whatever the model's tables: none of them enters, see `bets`. "normal": normal intervals at
+        `delta` divided by the number of looks, from the tables of all rows; they lean on more of the graph, no theorem
+        backs them, and they need fewer trials.
     slack : by how much, in the outcome's units, the certified candidate may be below the best fair one. Above 0
         candidates that are nearly as good as each other need not be told apart.
+    version : of the tests. Saved searches of version 1, which took the model's tables as exact and looked after the
+        paper's phases, go on as they began.
 
     Raises
     ------
@@ -101,7 +109,9 @@ class CSR(Search):
         delta: float | None = 0.05,
         evidence: Literal["exact", "normal"] = "exact",
         slack: float = 0.0,
+        version: int = 2,
     ) -> None:
+        self.version = whole("version", version, low=1, high=2)
         self.delta = None if delta is None else real("delta", delta, above=0, below=1)
         self.evidence = one_of("evidence", evidence, ("exact", "normal"))
         self.slack = real("slack", slack, low=0)
@@ -119,12 +129,23 @@ class CSR(Search):
         )
 
     def phases(self) -> list[Phase]:
+        if self.tested and self.version > 1:
+            least = 5 * len(self.problem.candidates) * len(self.problem.groups)
+            return looks(self.budget, least, Rows(pooled=True))
         return schedule(self.budget, Rows(pooled=self.pooled))
 
+    @locked
+    def begin(self) -> None:
+        super().begin()
+        self._deliveries = Deliveries(self.problem, self.evidence, len(self._phases), self.version)
+
     def shown(self) -> Shown:
-        if self.evidence == "normal":
-            return Normal(self.problem.cells, self._deliveries, len(self._phases))
-        return Bets(self.problem.cells, self._deliveries)
+        """Return what the trials show so far, of a search that tests."""
+        return self._deliveries.shown()
+
+    def deliver(self, evidence: Evidence, *, logged: bool) -> None:
+        if self.tested:
+            self._deliveries.add(evidence, logged=logged)
 
     def judge(self, estimates: Estimates, radius: float) -> None:
         if self.tested:
@@ -133,12 +154,12 @@ class CSR(Search):
             self._judge_by_radius(estimates, radius)
 
     def _judge_by_tests(self) -> None:
-        tests, cells, limit, level = self.shown(), self.problem.cells, self.limit, self._level
-        self.drop(shown_unfair(tests, cells, limit, level, self.remaining), GAP_HIGH)
-        self.certified |= shown_fair(tests, cells, limit, level, self.remaining & ~self.certified)
+        tests, groups, limit, level = self.shown(), len(self.problem.groups), self.limit, self._level
+        self.drop(shown_unfair(tests, groups, limit, level, self.remaining), GAP_HIGH)
+        self.certified |= shown_fair(tests, groups, limit, level, self.remaining & ~self.certified)
         for best in np.flatnonzero(self.certified & self.remaining):
             if self.remaining[best]:
-                self.drop(shown_worse(tests, cells, int(best), level, self.remaining), OUTCOME_LOW)
+                self.drop(shown_worse(tests, int(best), level, self.remaining), OUTCOME_LOW)
         self._drop_near(tests, level)
         self.over = self._answer() is not None
 
@@ -146,7 +167,7 @@ class CSR(Search):
         """Drop all others where a fair candidate is shown to be at most the slack below each that remains."""
         slack = self.slack / self.problem.scale
         for best in np.flatnonzero(self.certified & self.remaining) if slack else ():
-            near = shown_worse(tests, self.problem.cells, int(best), level, self.remaining, slack)
+            near = shown_worse(tests, int(best), level, self.remaining, slack)
             if (near | (np.arange(len(near)) == best) | ~self.remaining).all():
                 self.drop(near, OUTCOME_NEAR)
                 return
@@ -171,7 +192,7 @@ class CSR(Search):
         answer = self._answer()
         if answer is not None:
             return answer
-        outcomes, gaps = estimated(self.shown(), self.problem.cells)
+        outcomes, gaps = estimated(self.shown(), len(self.problem.candidates), len(self.problem.groups))
         fair = self.remaining & (np.abs(gaps).max(0) < self.limit)
         return (int(np.where(fair, outcomes, -np.inf).argmax()) if fair.any() else None), "not_shown"
 
@@ -185,6 +206,20 @@ class CSR(Search):
             names[chosen] = "certified"
         return [str(name) for name in names]
 
+    def ends(self, confidence: float | None) -> tuple[Ends, Ends]:
+        if self.tested and confidence is None:
+            return shown_ends(self.problem, self.shown(), (self.delta or 0.0) / ends_of(self.problem))
+        if self.tested and self.version > 1:
+            return shown_ends(self.problem, self._deliveries.normal(1), (1.0 - (confidence or 0.0)) / 2.0)
+        return super().ends(confidence)
+
+    def notes(self) -> tuple[str, ...]:
+        if not self.tested or self.delta is None:
+            return super().notes()
+        unknown = [str(k) for k, own in zip(self.problem.candidates, self.problem.own, strict=True) if own]
+        graph = supposed(self.problem.structure, unknown, through_v=self._deliveries.through_v)
+        return of_tests(self.delta, self.evidence, self.version), graph
+
     def _judge_by_radius(self, estimates: Estimates, radius: float) -> None:
         shown = self.remaining & fair(estimates, self.limit, radius)
         if shown.any() or self.pooled:
@@ -197,8 +232,17 @@ class CSR(Search):
 
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:
-        """Return the search that `snapshot` was taken of; those of version 0.1 go on without tests."""
-        return super().restored({**snapshot, "config": {"delta": None, **snapshot["config"]}})
+        """Return the search that `snapshot` was taken of; earlier ones go on with their tests, or without."""
+        config = {"delta": None, "version": 1, **saved.item(snapshot, "config")}
+        saved.whole(config, "version", 1, 2)
+        search = super().restored({**snapshot, "config": config})
+        for parts in snapshot.get("deliveries", ()):
+            search._deliveries.read(parts, search._nothing)
+        return search
+
+    @locked
+    def snapshot(self) -> dict[str, Any]:
+        return {**super().snapshot(), "deliveries": [list(delivery) for delivery in self._deliveries.kept]}
 
     @classmethod
     def examples(cls) -> Iterator[tuple[CSR, Any]]:

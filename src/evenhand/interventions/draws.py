@@ -11,15 +11,15 @@ __all__ = ["Draws"]
 
 
 class Draws:
-    """Draw the evidence of a plan from the exact law of the cells."""
+    """Draw the evidence of a plan from the exact law of the cells, or of those of a true model of the same nodes."""
 
-    def __init__(self, cells: Cells) -> None:
-        law = cells.density[..., None] * cells.base
+    def __init__(self, cells: Cells, truth: Cells | None = None) -> None:
+        law = cells.law_of(cells if truth is None else truth)
         law = law / law.sum((2, 3), keepdims=True)
         k, values = law.shape[:2]
         self._cells = cells
         self._shape = law.shape[2:]
-        self._natural = (law * cells.prior[:, None, None]).reshape(k, -1)
+        self._natural = (law * (cells if truth is None else truth).prior[:, None, None]).reshape(k, -1)
         self._forced = law.reshape(k * values, -1)
 
     def __call__(self, plan: NDArray[np.int64], random: np.random.Generator) -> Evidence:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import permutations
 from statistics import NormalDist
 from typing import Any
 
@@ -10,10 +11,10 @@ import numpy as np
 from evenhand.interventions.cells import Evidence
 from evenhand.interventions.problem import Problem
 from evenhand.interventions.report import Ends
-from evenhand.interventions.shown import Shown
-from evenhand.interventions.verdicts import gap_contrasts, outcome_contrasts
+from evenhand.interventions.shown import Shown, outcome
+from evenhand.interventions.verdicts import estimated, gaps_of
 
-__all__ = ["estimated_ends", "shown_ends"]
+__all__ = ["ends_of", "estimated_ends", "shown_ends"]
 
 
 def estimated_ends(problem: Problem, told: Evidence, confidence: float) -> tuple[Ends, Ends]:
@@ -27,15 +28,21 @@ def estimated_ends(problem: Problem, told: Evidence, confidence: float) -> tuple
     return ends[0], ends[1]
 
 
-def shown_ends(problem: Problem, tests: Shown, delta: float) -> tuple[Ends, Ends]:
-    """Return estimates of outcomes and gaps with the ends of intervals that hold all at once."""
-    outcomes, gaps = outcome_contrasts(problem.cells), gap_contrasts(problem.cells)
-    level = delta / (len(outcomes) * (2 + len(gaps)))
+def ends_of(problem: Problem) -> int:
+    """Return how many ends the intervals of outcomes and gaps have together."""
+    return len(problem.candidates) * (2 + len(problem.pairs))
 
-    def ends(weights: Any, mass: float) -> Ends:
-        middle = tests.estimate(weights, mass)
-        low, high = tests.lower(weights, level, mass), -tests.lower(-weights, level, -mass)
-        return middle, np.where(np.isnan(middle), np.nan, low), np.where(np.isnan(middle), np.nan, high)
 
-    of_gaps = ends(gaps.reshape(-1, gaps.shape[-1]), 0.0)
-    return ends(outcomes, 1.0), tuple(part.reshape(gaps.shape[:2]) for part in of_gaps)
+def shown_ends(problem: Problem, tests: Shown, level: float) -> tuple[Ends, Ends]:
+    """Return estimates of outcomes and gaps with the ends of their intervals, each end wrong at this level."""
+    k, pairs = len(problem.candidates), list(permutations(range(len(problem.groups)), 2))
+    outcomes = [outcome(number) for number in range(k)]
+    middles, gaps = estimated(tests, k, len(problem.groups))
+    highest = -tests.lower([one.reversed() for one in outcomes], level)
+    lowest = tests.lower(gaps_of(range(k), len(problem.groups)), level).reshape(gaps.shape)
+    highest_gaps = -lowest[[pairs.index((b, a)) for a, b in pairs]]
+    return _where_known(middles, tests.lower(outcomes, level), highest), _where_known(gaps, lowest, highest_gaps)
+
+
+def _where_known(middle: Any, low: Any, high: Any) -> Ends:
+    return middle, *(np.where(np.isnan(middle), np.nan, end) for end in (low, high))

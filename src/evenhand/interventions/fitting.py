@@ -6,6 +6,7 @@ over the node's r states (W. Perks, 1947): all of it counts as much as `smoothin
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -24,6 +25,11 @@ __all__ = ["Fit", "dirichlet", "fitted"]
 Floats = NDArray[np.float64]
 COUNT = "count"
 MOST_STATES = 100
+MOST_MEASURED = 12
+_MEASURED = re.compile(
+    r"[+-]?(\d*\.\d+|\d+\.?)([eE][+-]?\d+)?|\d{1,4}([-./])\d{1,2}\3\d{1,4}([ T]\d.*)?|\d{1,2}:\d{2}.*"
+)
+"""How fractions, dates and times are written."""
 MOST_ENTRIES = 10**7
 
 
@@ -81,6 +87,11 @@ def _states(node: str, values: Any, frame: Any) -> list[Any]:
     found = in_natural_order(
         [*values.tolist(), *(int(one) if is_whole(one) else composed(str(one)) for one in declared)]
     )
+    measured = [state for state in found if isinstance(state, str) and _MEASURED.fullmatch(state)]
+    if len(measured) > MOST_MEASURED:
+        what = f"states: at most {MOST_MEASURED} different fractions or dates such as {measured[0]!r}"
+        mend = "a table has a row for each: group them first, --cut COLUMN=25,45 in the shell, pandas.cut in Python"
+        raise TableError(wanted(f"column {node!r}", what, len(measured), mend))
     if len(found) > MOST_STATES:
         mend = "group them first: --cut COLUMN=25,45 in the shell, pandas.cut in Python"
         raise TableError(wanted(f"column {node!r}", f"at most {MOST_STATES} different values", len(found), mend))

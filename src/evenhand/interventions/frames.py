@@ -10,23 +10,24 @@ from numpy.typing import NDArray
 from evenhand.errors import TableError, wanted
 from evenhand.frames import frame_or_value
 from evenhand.interventions.cells import Evidence
-from evenhand.interventions.observations import COUNT, coded, forced, held, observed, row_label
+from evenhand.interventions.observations import COUNT, TICKET, coded, forced, held, observed, row_label
 from evenhand.interventions.problem import Problem
 from evenhand.interventions.structure import cell_density
 
-__all__ = ["drawn", "evidence_of", "plan_frame"]
+__all__ = ["checked_size", "drawn", "evidence_of", "plan_frame"]
 
 Ints = NDArray[np.int64]
 
 
-def plan_frame(problem: Problem, plan: Ints, costs: NDArray[np.float64]) -> Any:
-    """Return the data frame of a plan (1 + S, K): candidate, do(S), count, cost; rows without trials left out."""
+def plan_frame(problem: Problem, ticket: int, plan: Ints, costs: NDArray[np.float64]) -> Any:
+    """Return the data frame of a plan (1 + S, K): ticket, candidate, do(S), count, cost; rows without trials left
+    out."""
     import pandas as pd
 
     attributes = problem.structure.sensitive
     cells = sorted(np.argwhere(plan > 0).tolist(), key=lambda cell: (cell[1], cell[0]))
     groups = [(None,) * len(attributes), *(_values(group, len(attributes)) for group in problem.groups)]
-    columns: dict[str, Any] = {"candidate": [problem.candidates[k] for _, k in cells]}
+    columns: dict[str, Any] = {TICKET: [ticket] * len(cells), "candidate": [problem.candidates[k] for _, k in cells]}
     for n, attribute in enumerate(attributes):
         columns[held(attribute)] = pd.Series([groups[row][n] for row, _ in cells], dtype=object)
     columns[COUNT] = [int(plan[row, k]) for row, k in cells]
@@ -69,7 +70,23 @@ def evidence_of(problem: Problem, samples: Any, deployed: bool = False) -> Evide
     np.add.at(evidence.first, (kind, candidate, s, profile), times * score)
     np.add.at(evidence.second, (kind, candidate, s, profile), times * score**2)
     np.add.at(evidence.seen, (profile, level), times)
+    np.add.at(evidence.rows, (kind, candidate, s, cells.place[cell], level), times)
     return evidence
+
+
+def checked_size(problem: Problem, told: Evidence, plan: Ints) -> None:
+    """Refuse more trials than a plan (1 + S, K) asked for.
+
+    Raises
+    ------
+    TableError
+        If there are; the message names the candidate and the kind of trial.
+    """
+    seen = np.concatenate([told.trials[:1].sum(2), told.trials[1].T])
+    for row, k in np.argwhere(seen > plan)[:1]:
+        how = "S as it comes" if row == 0 else f"S held at {problem.groups[row - 1]!r}"
+        what = f"at most {plan[row, k]:,} trials of {problem.candidates[k]!r} with {how}, as the allocation asks"
+        raise TableError(wanted("samples", what, f"{seen[row, k]:,.0f}", "tell each trial once"))
 
 
 def drawn(problem: Problem, plan: Ints, random: np.random.Generator) -> Any:

@@ -13,11 +13,13 @@ from evenhand.interventions.model import CausalModel
 from evenhand.interventions.structure import Structure
 from evenhand.protocol import find_label, places
 
-__all__ = ["COUNT", "coded", "coded_log", "forced", "held", "observed", "row_label"]
+__all__ = ["COUNT", "TICKET", "checked_ticket", "coded", "coded_log", "forced", "held", "observed", "row_label"]
 
 Ints = NDArray[np.int64]
 COUNT = "count"
 """A column of samples may say how often a row was seen."""
+TICKET = "ticket"
+"""A column of plans and samples says to which allocation a row belongs."""
 
 
 def held(attribute: str) -> str:
@@ -115,6 +117,22 @@ def forced(model: CausalModel, structure: Structure, samples: Any, s: Ints) -> I
             what = f"the value it was held at, {samples[column].iloc[at]!r}"
             raise TableError(wanted(_cell(samples, at, attribute), what, samples[attribute].iloc[at]))
     return np.asarray(~empty.all(axis=1), np.int64)
+
+
+def checked_ticket(structure: Structure, samples: Any, number: int) -> None:
+    """Refuse samples whose column `ticket` names another allocation than this one.
+
+    Raises
+    ------
+    TableError
+        If one does; the message names the row.
+    """
+    if TICKET not in getattr(samples, "columns", ()) or TICKET in (*structure.sensitive, *structure.nodes):
+        return
+    other = np.flatnonzero(samples[TICKET].astype(str).to_numpy() != str(number))
+    if other.size:
+        got, mend = samples[TICKET].iloc[other[0]], "tell each allocation its own rows, once"
+        raise TableError(wanted(_cell(samples, int(other[0]), TICKET), f"{number}, the allocation told", got, mend))
 
 
 def _times(samples: Any) -> NDArray[np.float64]:

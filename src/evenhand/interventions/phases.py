@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from evenhand.interventions.program import Rows
 
-__all__ = ["Phase", "phase_count", "phase_sizes", "rounded", "schedule"]
+__all__ = ["Phase", "looks", "phase_count", "phase_sizes", "rounded", "schedule"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -49,6 +49,23 @@ def schedule(trials: int, rows: Rows) -> list[Phase]:
     """Return the phases that spend so many trials, all of which serve the same."""
     sizes = phase_sizes(trials, phase_count(max(trials, 1)))
     return [Phase(size, level, rows) for level, size in enumerate(sizes, 1)]
+
+
+def looks(trials: int, least: int, rows: Rows) -> list[Phase]:
+    """Return phases for tests, which may look at any time: each at least so large, or a quarter of all before it.
+
+    >>> [phase.size for phase in looks(100, 20, Rows())]
+    [20, 20, 20, 20, 20]
+    >>> [phase.size for phase in looks(100_000, 30, Rows())][4:10]
+    [30, 38, 47, 59, 74, 92]
+    """
+    found: list[Phase] = []
+    spent = 0
+    while spent < trials:
+        size = min(max(least, -(-spent // 4)), trials - spent)
+        found.append(Phase(size, len(found) + 1, rows))
+        spent += size
+    return found
 
 
 def rounded(wish: Floats, size: int, costs: Floats, allowed: float) -> Ints:

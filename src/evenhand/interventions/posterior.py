@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from evenhand.arguments import real, whole
 from evenhand.errors import ArgumentError, wanted
 from evenhand.interventions.fitting import dirichlet
+from evenhand.interventions.meaning import of_draws
 from evenhand.interventions.means import group_means
 from evenhand.interventions.model import CausalModel
 from evenhand.interventions.question import Question
@@ -28,6 +29,8 @@ __all__ = ["Posterior", "drawn_posterior"]
 Floats = NDArray[np.float64]
 MOST_DRAWS = 100_000
 AT_ONCE = 250
+MISSED = 0.001
+"""How often a bound from draws may be too high."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,19 +63,23 @@ class Posterior:
         Parameters
         ----------
         tolerance : E, in the outcome's units: a candidate is fair where every |gap| < E.
-        level : how probable the answer has to be.
+        level : how probable the answer has to be, after what so many draws leave open.
 
         Returns
         -------
         Recommendation
-            Its status is "certified" or "none_is_fair" where the posterior probability of that, its `confidence`, is
-            at least `level`; else "not_shown", with the most probable answer as its candidate. The table has intervals
-            of that posterior probability, each by itself, and the probabilities `fair` and `best`.
+            Where c of m draws say so, the answer's posterior probability is at least `confidence`, the .001 quantile of
+            Beta(c, m - c + 1); drawing misses that once in 1,000 times. The status is "certified" or "none_is_fair"
+            where it is at least `level`; else "not_shown", with the most probable answer as its candidate. The table
+            has intervals of posterior probability `level`, each by itself, and the shares `fair` and `best` of the
+            draws.
 
         Raises
         ------
         ArgumentError
             If the tolerance is not a number > 0, or the level not one in (0.5, 1).
+
+        Source: C. Clopper, E. Pearson, "The Use of Confidence or Fiducial Limits" (1934), for the bound.
         """
         tolerance, level = real("tolerance", tolerance, above=0), real("level", level, above=0.5, below=1)
         fair = np.abs(list(self.gaps.values())).max(0) < tolerance
@@ -80,12 +87,14 @@ class Posterior:
         named = np.where(fair.any(1), outcomes.argmax(1), fair.shape[1])
         chances = np.bincount(named, minlength=fair.shape[1] + 1) / len(named)
         answer = int(chances.argmax())
-        none, shown = answer == fair.shape[1], bool(chances[answer] >= level)
+        least = _at_least(int(np.count_nonzero(named == answer)), len(named))
+        none, shown = answer == fair.shape[1], least >= level
         status: Status = "not_shown" if not shown else "none_is_fair" if none else "certified"
         verdicts = self._verdicts(fair.mean(0), level, answer if shown else None)
         label = None if none else self.problem.candidates[answer]
         found = Recommendation(label, status, self._table(verdicts, fair.mean(0), chances[:-1], level))
-        found.confidence = float(chances[answer]) if shown else None
+        found.confidence = least if shown else None
+        found.notes = (of_draws(len(named)),)
         return found
 
     def _verdicts(self, fair: Floats, level: float, answer: int | None) -> list[str]:
@@ -101,6 +110,18 @@ class Posterior:
         gaps[0] = np.mean(list(self.gaps.values()), axis=1) / scale
         table = report(self.problem, tuple(outcomes), tuple(gaps), verdicts, {})
         return table.drop(columns=["phase", "reason"]).assign(fair=fair, best=best)
+
+
+def _at_least(said: int, draws: int) -> float:
+    """Return what the probability of something is at least that `said` of so many draws show, by Clopper and
+    Pearson.
+
+    >>> round(_at_least(135, 135), 3), _at_least(1, 1)
+    (0.95, 0.001)
+    """
+    from scipy.special import betaincinv
+
+    return float(betaincinv(said, draws - said + 1, MISSED)) if said else 0.0
 
 
 def drawn_posterior(problem: Question, draws: int, seed: Seed) -> Posterior:

@@ -41,14 +41,18 @@ class Recommendation(Shown, Found):
         about them; `verdict`, "certified", "fair", "remains" or "dropped", with the `phase` and `reason` of a drop. The
         estimates rest on all that was told; the paper's rules judge by others, so that the candidate that they name
         need not be the highest of the table.
-    confidence : the probability, at least, with which "certified" or "none_is_fair" is right; None for "not_shown", and
-        for the paper's rules, which state none.
+    confidence : of a search that tests, 1 - delta: of 100 such trials at most 100 delta ever give a wrong answer, which
+        is not the probability that this one is right. Of a posterior, a lower bound of the answer's posterior
+        probability. None for "not_shown", and for the paper's rules, which state none.
+    notes : what the confidence means here, and what the answer supposes, a sentence each.
     """
 
     confidence: float | None = None
+    notes: tuple[str, ...] = ()
 
     def card(self) -> Card:
         facts = {"candidate": self.candidate, "status": self.status, "confidence": self.confidence}
+        facts |= {"note" if n == 0 else f"note {n + 1}": note for n, note in enumerate(self.notes)}
         return Card("Recommendation", facts, [Table.of(self.table, "Candidates")])
 
 

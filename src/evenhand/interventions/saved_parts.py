@@ -8,10 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.interventions.cells import Evidence
+from evenhand.interventions.given_tables import GivenDelivery
 from evenhand.interventions.shown import Delivery
 from evenhand.saved import fill, refused
 
-__all__ = ["GAP_HIGH", "OUTCOME_LOW", "OUTCOME_NEAR", "saved_delivery", "saved_drops", "saved_evidence"]
+__all__ = [
+    "GAP_HIGH",
+    "OUTCOME_LOW",
+    "OUTCOME_NEAR",
+    "saved_delivery",
+    "saved_drops",
+    "saved_evidence",
+    "saved_given_delivery",
+]
 
 OUTCOME_LOW = "outcome below the best fair one"
 OUTCOME_NEAR = "outcome at most the slack above the one that is certified"
@@ -40,16 +49,32 @@ def saved_drops(rows: Any, remaining: NDArray[np.bool_], last: int) -> dict[int,
 
 
 def saved_evidence(parts: list[Any], nothing: Evidence) -> Evidence:
-    """Return saved evidence; version 0.1.0 kept no profiles."""
+    """Return saved evidence; earlier searches kept no rows, the first ones no profiles either."""
     found = Evidence(*map(np.zeros_like, nothing))
-    for name, own, kept in zip(Evidence._fields, found, [*parts, nothing.seen], strict=False):
+    for name, own, kept in zip(Evidence._fields, found, [*parts, *nothing[len(parts) :]], strict=True):
         fill(own, kept, f"evidence.{name}")
     return found
 
 
-def saved_delivery(parts: list[Any], nothing: Evidence) -> Delivery:
+def saved_delivery(parts: Any, nothing: Evidence) -> Delivery:
     """Return a saved delivery."""
-    found = Delivery(nothing.trials.sum(0), np.zeros_like(nothing.seen))
-    for name, own, kept in zip(Delivery._fields, found, parts, strict=True):
+    match parts:
+        case [np.ndarray() as at, np.ndarray() as times, bool(logged)] if (
+            at.dtype == np.int64
+            and at.shape == times.shape == (at.size,)
+            and (np.diff(at, prepend=-1) > 0).all()
+            and (at < nothing.rows.size).all()
+            and times.dtype == np.float64
+            and (times > 0).all()
+            and np.isfinite(times).all()
+        ):
+            return Delivery(at, times, logged)
+    raise refused("deliveries", "positions in ascending order, how often each was seen, and whether logged", parts)
+
+
+def saved_given_delivery(parts: list[Any], nothing: Evidence) -> GivenDelivery:
+    """Return a delivery saved by version 1 of the tests."""
+    found = GivenDelivery(nothing.trials.sum(0), np.zeros_like(nothing.seen))
+    for name, own, kept in zip(GivenDelivery._fields, found, parts, strict=True):
         fill(own, kept, f"deliveries.{name}")
     return found

@@ -16,27 +16,26 @@ from numpy.typing import NDArray
 from evenhand import saved
 from evenhand.arguments import real, whole, yes_or_no
 from evenhand.conversation import Conversation, locked
-from evenhand.errors import ArgumentError, UnknownTicketError, wanted
+from evenhand.errors import ArgumentError, TableError, UnknownTicketError, wanted
 from evenhand.frames import frame_or_value
 from evenhand.html import Table
 from evenhand.interventions.allocation import Allocation, counts_of
 from evenhand.interventions.cells import Evidence
-from evenhand.interventions.ends import estimated_ends, shown_ends
+from evenhand.interventions.ends import estimated_ends
 from evenhand.interventions.estimators import Estimates
-from evenhand.interventions.frames import evidence_of, plan_frame
+from evenhand.interventions.frames import checked_size, evidence_of, plan_frame
 from evenhand.interventions.judgement import highest, worst_gap
+from evenhand.interventions.observations import checked_ticket
 from evenhand.interventions.phases import Phase, rounded
 from evenhand.interventions.problem import Problem
-from evenhand.interventions.report import Recommendation, Status, report
+from evenhand.interventions.report import Ends, Recommendation, Status, report
 from evenhand.interventions.saved_parts import (
     GAP_HIGH,
     OUTCOME_LOW,
     OUTCOME_NEAR,
-    saved_delivery,
     saved_drops,
     saved_evidence,
 )
-from evenhand.interventions.shown import Delivery, Shown
 from evenhand.interventions.support import checked_support
 from evenhand.saved import refused
 
@@ -44,6 +43,12 @@ __all__ = ["GAP_HIGH", "OUTCOME_LOW", "OUTCOME_NEAR", "Allocation", "Search"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+
+
+UNTESTED = (
+    "No confidence is stated: candidates are dropped by the paper's radii. The intervals of the table are normal "
+    "intervals, each by itself, and take the model's tables as exact."
+)
 
 
 class Search(Conversation):
@@ -105,7 +110,6 @@ class Search(Conversation):
     _recent: Evidence
     _used: Evidence
     _nothing: Evidence
-    _deliveries: list[Delivery]
 
     def phases(self) -> list[Phase]:
         """Return the phases of the search."""
@@ -137,7 +141,7 @@ class Search(Conversation):
             If the ticket was never handed out, or was told or forgotten before.
         """
         number, ((phase, _), _, plan) = self._ticket(ticket)
-        frame = plan_frame(self.problem, plan, self._costs)
+        frame = plan_frame(self.problem, number, plan, self._costs)
         why = f"phase {phase} of {len(self._phases)}: trials that speak best about the candidates that remain"
         said = (why, "explored") if plan.any() else ("nothing is left to try", "other")
         self._last = "trials", said[0]
@@ -151,12 +155,14 @@ class Search(Conversation):
         ----------
         allocation : the allocation or its id; None for logged trials of the deployed candidate, before the first ask.
         samples : data frame, one row a trial: candidate, do(S) (empty or absent where S came as it was), the values
-            of S and of every node in `problem.nodes`; a column count may say how often a row was seen.
+            of S and of every node in `problem.nodes`; a column count may say how often a row was seen, and a column
+            ticket, as the allocation has it, of which allocation a row is.
 
         Raises
         ------
         TableError
-            If a column is missing or a value was never heard of; the message names row and column.
+            If a column is missing, a value was never heard of, a row is of another allocation, or there are more trials
+            than the allocation asks for; the message names row and column.
         UnknownTicketError, ClosedTicketError, ForeignTicketError
             If the ticket was never handed out, was told or forgotten before, or is another search's; None after the
             first ask.
@@ -164,8 +170,12 @@ class Search(Conversation):
         if allocation is None:
             self._take_log(samples, deployed=True)
             return
-        ticket, _ = self._ticket(allocation)
+        ticket, (_, _, plan) = self._ticket(allocation)
+        samples = frame_or_value(samples, "samples")
+        checked_ticket(self.problem.structure, samples, ticket)
         evidence = evidence_of(self.problem, samples)
+        if self.version > 1:
+            checked_size(self.problem, evidence, plan)
         del self._open[ticket]
         self.absorb(evidence)
 
@@ -193,8 +203,10 @@ class Search(Conversation):
             mend = "logged trials are told before the first ask"
             raise UnknownTicketError(wanted("allocation", "an Allocation or its id", None, mend))
         evidence = evidence_of(self.problem, log, deployed)
+        if self._all.trials.any() and all(map(np.array_equal, evidence, self._all)):
+            raise TableError(wanted("log", "trials that were not told before", "the same once more", "tell a log once"))
         self._all, self._recent = self._all + evidence, self._recent + evidence
-        self._deliver(evidence)
+        self.deliver(evidence, logged=True)
 
     @locked
     def forget(self, allocation: Allocation | int) -> None:
@@ -226,14 +238,20 @@ class Search(Conversation):
             confidence = real("confidence", confidence, above=0, below=1)
         number, status = self.choice()
         label = None if number is None else self.problem.candidates[number]
-        if self.tested and confidence is None:
-            outcomes, gaps = shown_ends(self.problem, self.shown(), self.delta or 0.0)
-        else:
-            outcomes, gaps = estimated_ends(self.problem, self._all, confidence or 0.95)
+        outcomes, gaps = self.ends(confidence)
         found = Recommendation(label, status, report(self.problem, outcomes, gaps, self.verdicts(), self.dropped))
+        found.notes = self.notes()
         if self.tested and status != "not_shown":
             found.confidence = 1.0 - (self.delta or 0.0)
         return found
+
+    def ends(self, confidence: float | None) -> tuple[Ends, Ends]:
+        """Return estimates of outcomes and gaps with the ends of their intervals."""
+        return estimated_ends(self.problem, self._all, confidence or 0.95)
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what is to be known of an answer."""
+        return (UNTESTED,)
 
     # ------------------------------------------------------------------ over sufficient statistics
 
@@ -250,7 +268,6 @@ class Search(Conversation):
         self._owed = np.zeros((1 + len(self.problem.groups), k))
         self._nothing = self.problem.cells.nothing()
         self._all = self._recent = self._used = self._nothing
-        self._deliveries = []
         self._open = {}
         self._next = 1
 
@@ -291,7 +308,7 @@ class Search(Conversation):
         What comes after the search is over adds to the report alone.
         """
         self._all = self._all + evidence
-        self._deliver(evidence)
+        self.deliver(evidence, logged=False)
         if not self.finished:
             self._used = self._all if self.reuse else self._recent + evidence
             self._recent = self._nothing
@@ -326,16 +343,13 @@ class Search(Conversation):
     certifies: ClassVar[bool] = False
     """Whether only a candidate that was shown to be fair is named, and none where none was."""
     tested = False
-    """Whether answers rest on tests at a stated level; then there is a `delta`, and `shown` says what is shown."""
+    """Whether answers rest on tests at a stated level, `delta`."""
     delta: float | None = None
+    version: int = 2
+    """Of the rules; searches that began with earlier ones keep them."""
 
-    def shown(self) -> Shown:
-        """Return what the trials show so far at a stated level, of a search that tests."""
-        raise NotImplementedError
-
-    def _deliver(self, evidence: Evidence) -> None:
-        if self.tested:
-            self._deliveries.append(Delivery(evidence.trials.sum(0), evidence.seen))
+    def deliver(self, evidence: Evidence, *, logged: bool) -> None:
+        """Keep what a search that tests must know of a delivery."""
 
     def verdicts(self) -> list[str]:
         """Return what is said of each candidate (K,): "certified", "remains" or "dropped"."""
@@ -382,13 +396,16 @@ class Search(Conversation):
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restored` needs to continue exactly here."""
         names = ("phase", "handed_out", "remaining", "certified", "over", "cost", "trials", "_owed")
+        config = self.config()
+        # Version 1 wrote none, so that what it saved is the same when it is saved again.
+        version = {} if self.version == 1 or "version" in config else {"version": self.version}
         return {
-            "config": {**self.config(), "problem": self.problem.snapshot()},
+            **version,
+            "config": {**config, "problem": self.problem.snapshot()},
             "state": {name: getattr(self, name) for name in names},
             "tickets": self._saved_tickets(),
             "dropped": [[number, *why] for number, why in self.dropped.items()],
             "evidence": [list(evidence) for evidence in (self._all, self._recent, self._used)],
-            "deliveries": [list(delivery) for delivery in self._deliveries],
         }
 
     @classmethod
@@ -396,6 +413,8 @@ class Search(Conversation):
         """Return the search that `snapshot` was taken of."""
         config = saved.item(snapshot, "config")
         search = cls(**{**config, "problem": Problem.restored(saved.item(config, "problem"))})
+        if "version" not in config:
+            search.version = saved.whole({"version": 1, **snapshot}, "version", 1, 2)
         state, last = saved.item(snapshot, "state"), len(search._phases)
         search.phase = saved.whole(state, "phase", 0, last)
         search.handed_out = saved.whole(state, "handed_out", 0, last)
@@ -412,7 +431,6 @@ class Search(Conversation):
         search.dropped = saved_drops(saved.item(snapshot, "dropped"), search.remaining, search.phase)
         evidence = [saved_evidence(parts, search._nothing) for parts in saved.item(snapshot, "evidence")]
         search._all, search._recent, search._used = evidence
-        search._deliveries = [saved_delivery(parts, search._nothing) for parts in snapshot.get("deliveries", ())]
         return search
 
     def _said(self, ticket: Allocation) -> tuple[Any, ...]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from functools import cached_property
+from collections.abc import Callable
+from functools import cached_property, partial
 from itertools import count
 from typing import Any
 
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from evenhand.arguments import real
 from evenhand.errors import ArgumentError, wanted
 from evenhand.interventions.confounding import Terms, bounds, confounded_groups, confounded_values
+from evenhand.interventions.latent_laws import MOST_VALUES, Means
 from evenhand.interventions.question import Question
 from evenhand.interventions.report import report
 from evenhand.protocol import Label
@@ -20,8 +22,12 @@ from evenhand.protocol import Label
 __all__ = ["Sensitivity"]
 
 Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 STRONGEST = 1e6
-HALVINGS = 60
+NEAR = 1e-9
+"""The strength is found to this relative error."""
+EQUAL = 1e-12
+"""Leads and gaps this near to their limits reach them."""
 
 
 class Sensitivity:
@@ -41,9 +47,10 @@ class Sensitivity:
     Attributes
     ----------
     answer, tolerance, between : as given, `between` by the nodes' names.
-    strength : the least strength at which the named candidate may be unfair or another fair one as good; where none is
-        fair, at which one may be. Infinite where a factor of a million does not do it. Whether another is fair and
-        whether it is as good is judged one by one, so that the answer holds at least up to here.
+    strength : the least strength at which the named candidate may be unfair, or another fair and as good under the same
+        cause; where none is fair, at which one may be. Infinite where a factor of a million does not do it.
+    exact : whether these are the strengths of real causes; else the answer holds at least up to here: for a cause of S
+        and Y, and where V has more than six values.
 
     Raises
     ------
@@ -57,20 +64,34 @@ class Sensitivity:
         self.between = _checked_between(question, between)
         values = question.structure.intervene in self.between
         self._world = confounded_values(question) if values else confounded_groups(question)
+        self.exact = values and len(question.model.states[question.structure.intervene]) <= MOST_VALUES
         self._named = None if answer is None else question.number(answer)
 
-    @cached_property
+    @property
     def strength(self) -> float:
         """The least strength at which the answer may be another."""
-        if self._broken(1.0):
-            return 1.0
-        low, high = 1.0, next(2.0**power for power in count(1) if self._broken(2.0**power) or 2.0**power > STRONGEST)
-        if high > STRONGEST:
-            return math.inf
-        for _ in range(HALVINGS):
-            middle = math.sqrt(low * high)
-            low, high = (low, middle) if self._broken(middle) else (middle, high)
-        return high
+        return self._least[0]
+
+    @cached_property
+    def _least(self) -> tuple[float, str]:
+        """The strength, and what may be then."""
+        reasons = self._reasons()
+        for power in count(0):
+            if 2.0**power > STRONGEST:
+                return math.inf, ""
+            means = self._world.means(2.0**power)
+            reasons_now = [(broken, words) for broken, words in reasons if broken(means)]
+            if reasons_now:
+                break
+        least, found = 2.0**power, reasons_now[0][1]
+        for broken, words in reasons_now if power else ():
+            low, high = 2.0 ** (power - 1), least
+            if broken(self._world.means(high)):
+                while high > low * (1.0 + NEAR):
+                    middle = math.sqrt(low * high)
+                    low, high = (low, middle) if broken(self._world.means(middle)) else (middle, high)
+                least, found = high, words
+        return least, found
 
     def range(self, strength: float) -> Any:
         """Return what outcomes and gaps may be under a cause of this strength.
@@ -88,20 +109,21 @@ class Sensitivity:
             If the strength is not a number from 1 to a million.
         """
         strength = real("strength", strength, low=1.0, high=STRONGEST)
-        one, effects = self._world.effects(1.0), self._world.effects(strength)
-        outcomes = (bounds(self._world.outcomes, one)[0], *bounds(self._world.outcomes, effects))
-        gaps = [bounds(self._world.gaps, one)[0], *bounds(self._world.gaps, effects)]
+        one, means = self._world.means(1.0), self._world.means(strength)
+        outcomes = (bounds(self._world.outcomes, one)[0], *bounds(self._world.outcomes, means))
+        gaps = [bounds(self._world.gaps, one)[0], *bounds(self._world.gaps, means)]
         shape = (-1, len(self.question.candidates))
-        unfair, fair = self._fairness(effects)
+        unfair = (gaps[2].reshape(shape) >= self._limit - EQUAL).any(0)
+        fair = np.array([self._may_be_fair(j, means) for j in range(len(self.question.candidates))])
         verdicts = np.where(unfair & fair, "remains", np.where(fair, "fair", "unfair")).tolist()
         ends = tuple(part.reshape(shape) for part in gaps)
         table = report(self.question, outcomes, ends, verdicts, {}).drop(columns=["phase", "reason"])
         if self._named is None:
             return table
-        low, high = (self.question.scale * end for end in self._leads(effects))
+        low, high = (self.question.scale * end for end in bounds(self._lead, means))
         return table.assign(lead_low=low, lead_high=high)
 
-    def curve(self, *, points: int = 41) -> Any:
+    def curve(self, *, points: int = 21) -> Any:
         """Return a data frame for pictures: for strengths from 1 to well beyond `strength`, by candidate `lead_low`,
         and the smallest and largest |gap| that there may be, `gap_low` and `gap_high`."""
         import pandas as pd
@@ -109,9 +131,11 @@ class Sensitivity:
         last = 4.0 if math.isinf(self.strength) else 1.0 + 2.0 * max(self.strength - 1.0, 0.05)
         scale, frames = self.question.scale, []
         for strength in np.linspace(1.0, last, points):
-            effects = self._world.effects(float(strength))
-            low, high = (end.reshape(-1, len(self.question.candidates)) for end in bounds(self._world.gaps, effects))
-            lead = np.full(low.shape[1], np.nan) if self._named is None else self._leads(effects)[0]
+            means = self._world.means(float(strength))
+            low, high = (end.reshape(-1, len(self.question.candidates)) for end in bounds(self._world.gaps, means))
+            lead = np.full(low.shape[1], np.nan)
+            if self._named is not None:
+                lead = self._lead.fixed + means.least(self._lead.weights)
             columns = {"lead_low": lead, "gap_low": np.maximum(low, 0.0).max(0), "gap_high": high.max(0)}
             frame = pd.DataFrame({name: scale * column for name, column in columns.items()})
             frames.append(frame.assign(strength=strength, candidate=list(self.question.candidates)))
@@ -126,41 +150,51 @@ class Sensitivity:
         if math.isinf(self.strength):
             return f"{answer}, however strong {kind} is."
         if self.strength == 1.0:
-            return f"{answer}, and the weakest {kind.removeprefix('an ')} may change that: {self._reason()}."
+            return f"{answer}, and the weakest {kind.removeprefix('an ')} may change that: {self._least[1]}."
         odds = f"changes the odds of a value of {self.between[0]} by a factor of {self.strength:.2f} or more"
-        return f"{answer} unless {kind} {odds}; {self._reason()}."
+        return f"{answer} unless {kind} {odds}; {self._least[1]}."
 
-    def _reason(self) -> str:
-        labels, effects = self.question.candidates, self._world.effects(self.strength)
-        unfair, fair = self._fairness(effects)
-        if self._named is None:
-            return f"then {labels[int(fair.argmax())]!r} may be fair"
-        if unfair[self._named]:
-            return "then it may be unfair"
-        rivals = fair & (self._leads(effects)[0] <= 0)
-        rivals[self._named] = False
-        return f"then {labels[int(rivals.argmax())]!r} may be fair and as good"
+    def _reasons(self) -> list[tuple[Callable[[Means], bool], str]]:
+        """Return what would be another answer, and its words: whether there may be means that make it so."""
+        labels, k = self.question.candidates, self._named
+        if k is None:
+            return [(partial(self._may_be_fair, j), f"then {label!r} may be fair") for j, label in enumerate(labels)]
+        rivals = [
+            (partial(self._may_be_better, j), f"then {label!r} may be fair and as good")
+            for j, label in enumerate(labels)
+            if j != k
+        ]
+        return [(lambda means: bool(self._may_be_unfair(means)[k]), "then it may be unfair"), *rivals]
 
-    def _broken(self, strength: float) -> bool:
-        """Whether the answer may be another under a cause of this strength."""
-        effects = self._world.effects(strength)
-        unfair, fair = self._fairness(effects)
-        if self._named is None:
-            return bool(fair.any())
-        rivals = fair & (self._leads(effects)[0] <= 0)
-        rivals[self._named] = False
-        return bool(unfair[self._named] or rivals.any())
+    def _may_be_unfair(self, means: Means) -> Bools:
+        """Return which candidates (K,) may have a gap that is not below the tolerance."""
+        high = bounds(self._world.gaps, means)[1].reshape(-1, len(self.question.candidates))
+        return np.asarray((high >= self._limit - EQUAL).any(0))
 
-    def _fairness(self, effects: tuple[Floats, Floats]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Return which candidates (K,) may be unfair, and which may be fair."""
-        limit = self.tolerance / self.question.scale
-        low, high = (end.reshape(-1, len(self.question.candidates)) for end in bounds(self._world.gaps, effects))
-        return np.asarray((high >= limit).any(0)), np.asarray((low < limit).all(0))
+    def _may_be_fair(self, j: int, means: Means) -> bool:
+        """Return whether a candidate may have every gap below the tolerance at once."""
+        return math.isfinite(means.value(np.zeros_like(means.low), *self._fairness(j)))
 
-    def _leads(self, effects: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
-        """Return the least and the largest lead of the named candidate over each (K,), from the differences."""
+    def _may_be_better(self, j: int, means: Means) -> bool:
+        """Return whether a candidate may be fair and at the same time as good as the named one."""
+        weights, fixed = self._lead
+        return means.value(weights[j], *self._fairness(j)) + fixed[j] <= EQUAL
+
+    def _fairness(self, j: int) -> tuple[Floats, Floats]:
+        """Return the limits on the means under which a candidate's gaps are at most the tolerance."""
+        weights, fixed = self._world.gaps
+        k = len(self.question.candidates)
+        return weights[j::k], self._limit - fixed[j::k]
+
+    @property
+    def _limit(self) -> float:
+        return self.tolerance / self.question.scale
+
+    @property
+    def _lead(self) -> Terms:
+        """The lead of the named candidate over each."""
         weights, fixed = self._world.outcomes
-        return bounds(Terms(weights[self._named] - weights, fixed[self._named] - fixed), effects)
+        return Terms(weights[self._named] - weights, fixed[self._named] - fixed)
 
 
 def _checked_between(question: Question, between: Any) -> tuple[str, str]:

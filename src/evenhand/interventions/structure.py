@@ -26,6 +26,7 @@ __all__ = [
     "checked_candidates",
     "checked_scores",
     "checked_structure",
+    "own_tables",
 ]
 
 Floats = NDArray[np.float64]
@@ -188,6 +189,20 @@ def cell_density(model: CausalModel, structure: Structure, candidates: Floats) -
         density = density * placed([*model.parents[child], child], model.tables[child], axes)
     shape = [len(candidates), *(len(model.states[name]) for name in axes[1:])]
     return np.ascontiguousarray(np.broadcast_to(density, shape)).reshape(len(candidates), len(structure.groups), -1)
+
+
+def own_tables(model: CausalModel, structure: Structure, candidates: Floats) -> tuple[Floats, NDArray[np.int64]]:
+    """Return the candidates' tables as P_k(v | x, s) (K, S, X, V), x a state of pa(V) without S, and the number of
+    (x, v) in each cell."""
+    v = structure.intervene
+    others = [node for node in model.parents[v] if node not in structure.sensitive]
+    axes = ["", *structure.sensitive, *others, v]
+    shape = [len(candidates), *(len(model.states[name]) for name in axes[1:])]
+    table = np.broadcast_to(placed(["", *model.parents[v], v], candidates, axes), shape)
+    sizes = [len(model.states[node]) for node in structure.nodes]
+    codes = dict(zip(structure.nodes, np.indices(sizes).reshape(len(sizes), -1), strict=True))
+    place = np.ravel_multi_index([codes[node] for node in (*others, v)], [len(model.states[n]) for n in (*others, v)])
+    return np.array(table).reshape(len(candidates), len(structure.groups), -1, len(model.states[v])), place
 
 
 def cell_base(model: CausalModel, structure: Structure) -> tuple[Floats, Floats]:

@@ -10,6 +10,7 @@ import numpy as np
 from evenhand.errors import ArgumentError, wanted
 from evenhand.interventions.frames import drawn
 from evenhand.interventions.model import CausalModel
+from evenhand.interventions.observations import TICKET
 from evenhand.interventions.problem import Problem
 from evenhand.registry import register
 from evenhand.rng import generator
@@ -56,7 +57,7 @@ class SimulatedTrial:
         """Return the samples of an allocation, one row a combination that was seen, with its count."""
         if self._random is None:
             raise ArgumentError(wanted("world", "reset(seed) before the first round", "none"))
-        return (drawn(self.problem, ticket.plan, self._random),)
+        return (drawn(self.problem, ticket.plan, self._random).assign(**{TICKET: ticket.id}),)
 
     @classmethod
     def examples(cls) -> Iterator[SimulatedTrial]:

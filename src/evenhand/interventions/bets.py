@@ -1,0 +1,214 @@
+"""Bets on what candidates do: no law of S, of a parent of V, or of the outcome enters as if it were known.
+
+S is a root that is seen, so E_k[Y | do(S = s)] = E_k[Y | S = s], and in how probable a row is under candidates k and j
+all cancels but their own tables, which are known because they were run. A delivery has n_js rows of candidate j with
+S = s, n_s = sum_j n_js. With x the parents of V without S and Q_s(v|x) = sum_j n_js P_j(v|x,s) / n_s, the row
+(s, x, v, y) shows of the gap between a and b, over the n = n_a + n_b rows of either,
+
+    X = +- (n / n_s) [P_k/Q_s (y - c0) + b_k - kappa_s] + kappa_a - kappa_b,    + for s = a.
+
+The guesses c0(x, v) of the outcome, b_k = sum_v P_k c0, and kappa_s of the mean of b_k come from EARLIER deliveries:
+good ones sharpen the bets, wrong ones do no harm. Of a lead natural rows alone speak: X is the difference of two
+[P/Q (y - c0) + b] with Q = sum_j n_j P_j / n. Where S reaches Y through V alone, every row speaks of every gap: X = h/Q
+(y - c0) + sum_v h c0, h = P_k(v|x,a) - P_k(v|x,b). Of a candidate of unknown law, the table of a fitted model, its own
+rows alone speak, by y - kappa in place of the bracket, and they speak of no other.
+
+Sixteen gamblers stake shares g against "theta <= m": a row multiplies the stake by 1 + g (X - m) / (m - min X). Given
+the counts, rows of (j, s) are independent with mean theta_js, sum_js n_js theta_js = n theta, and everything else was
+fixed before; the stake is expected to become prod_js (1 + l (theta_js - m))^n_js <= (1 + l (theta - m))^n <= 1. So
+theta > m is shown once the mean stake reaches 1 / level, after any delivery, whatever decided on the next (Ville).
+
+Source: ours; bets after I. Waudby-Smith, A. Ramdas, "Estimating Means of Bounded Random Variables by Betting" (2024).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.interventions.counts import Counts
+from evenhand.interventions.estimators import inverse
+from evenhand.interventions.plug_in import PlugIn
+from evenhand.interventions.shown import Contrast, least, most
+
+__all__ = ["STAKES", "Bets", "Look"]
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+STAKES = np.geomspace(0.002, 0.95, 16)
+HALVINGS = 24
+NEAR = 1e-12
+"""No bet at limits this near to the least X: rounding alone would decide it."""
+
+
+class Part(NamedTuple):
+    """Rows that speak of one number: X of each kind of row, how many there were, and which kinds there can be."""
+
+    values: Floats
+    times: Floats
+    possible: Bools
+
+
+class Play(NamedTuple):
+    """The rows of a delivery as a contrast sees them: X, how many there were, and the least that X can be."""
+
+    values: Floats
+    times: Floats
+    least: float
+
+
+class Bets:
+    """Bets on every delivery; valid after each, whatever decided on the next.
+
+    Parameters
+    ----------
+    counts : what was seen before the first delivery; `learn` adds to it.
+    through_v : whether S reaches Y through V alone.
+    """
+
+    def __init__(self, counts: Counts, through_v: bool) -> None:
+        self._counts, self._through_v = counts, through_v
+        self._looks: list[Look] = []
+        self._kept: dict[tuple[Contrast, float], tuple[int, Floats]] = {}
+
+    def learn(self, rows: Floats, logged: bool) -> None:
+        """Bet on a delivery, but not on logged rows of unknown law, and then learn from all of it."""
+        played = rows.copy()
+        if logged:
+            played[:, self._counts.unknown] = 0.0
+        self._looks.append(Look(self._counts, played, self._through_v))
+        self._counts.rows += rows
+
+    def exceed(self, contrasts: Sequence[Contrast], limit: float, level: float) -> Bools:
+        """Return which contrasts (T,) are shown to be larger than the limit; each is wrong with probability `level`."""
+        return np.array([_mean(self._staked(one, limit)) >= -math.log(level) for one in contrasts], bool)
+
+    def lower(self, contrasts: Sequence[Contrast], level: float) -> Floats:
+        """Return the largest limits (T,) that the contrasts are shown to exceed."""
+        return np.array([self._end(one, -math.log(level)) for one in contrasts])
+
+    def estimate(self, contrasts: Sequence[Contrast]) -> Floats:
+        """Return estimates (T,) by the tables of all rows, not a number where nothing is known."""
+        every = np.ones(len(self._counts.unknown), bool)
+        tables = PlugIn(self._counts, trusted=every, through_v=self._through_v, blocked=self._through_v)
+        return np.array([tables(one)[0] for one in contrasts])
+
+    def _staked(self, contrast: Contrast, limit: float) -> Floats:
+        """Return the logarithms of the stakes (16,); those after past deliveries are kept."""
+        done, stakes = self._kept.get((contrast, limit), (0, np.zeros(len(STAKES))))
+        for look in self._looks[done:]:
+            play = look.play(contrast)
+            stakes = stakes if play is None else stakes + _gained(play, limit)
+        self._kept[contrast, limit] = len(self._looks), stakes
+        return stakes
+
+    def _end(self, contrast: Contrast, enough: float) -> float:
+        plays = [play for look in self._looks if (play := look.play(contrast)) is not None]
+        low, high = least(contrast), most(contrast)
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2.0
+            stakes = sum((_gained(play, middle) for play in plays), np.zeros(len(STAKES)))
+            low, high = (middle, high) if _mean(stakes) >= enough else (low, middle)
+        return low
+
+
+class Look:
+    """The rows (2, K, S, X, V, Y states) of one delivery, and what was guessed before it."""
+
+    def __init__(self, before: Counts, rows: Floats, through_v: bool) -> None:
+        self._rules, self._unknown, self._scores = before.rules, before.unknown, before.scores
+        self._rows, self._through_v = rows, through_v
+        self._guesses = before.guesses()
+        self._centres, self._centres_natural = before.centres(self._guesses)
+        known = rows[:, ~self._unknown]
+        self._known = self._rules[~self._unknown]
+        self._seen, self._seen_natural = known.sum((0, 1)), known[0].sum(0)
+        self._of_groups, self._of_candidates = known.sum((0, 3, 4, 5)), known[0].sum((1, 2, 3, 4))
+
+    def play(self, contrast: Contrast) -> Play | None:
+        """Return the rows as the contrast sees them; None where they say nothing."""
+        (k, s, sign), *rest = contrast.terms
+        if rest and s is not None and self._through_v and not self._unknown[k]:
+            a, b = (s, rest[0][1]) if sign > 0 else (rest[0][1], s)
+            assert a is not None
+            assert b is not None
+            part = self._difference(k, a, b)
+        elif rest and s is None and not self._unknown[[k, rest[0][0]]].any():
+            part = _less(self._mean(k, None), self._mean(rest[0][0], None), sign)
+        else:
+            part = self._apart(contrast)
+        if part is None:
+            return None
+        seen = part.times > 0
+        return Play(part.values[seen], part.times[seen], float(part.values[part.possible].min()))
+
+    def _apart(self, contrast: Contrast) -> Part | None:
+        """Return the rows of means that different rows speak of, each about its centre, in one sum."""
+        centres = [self._centres_natural[k] if s is None else self._centres[k, s] for k, s, _ in contrast.terms]
+        signs = [sign for *_, sign in contrast.terms]
+        middle = float(np.dot(signs, centres))
+        parts = [self._mean(k, s) for k, s, _ in contrast.terms]
+        if any(part is None for part in parts):
+            return None
+        there = [part for part in parts if part is not None]
+        n = sum(part.times.sum() for part in there)
+        values = [
+            sign * n / part.times.sum() * (part.values - centre) + middle
+            for part, sign, centre in zip(there, signs, centres, strict=True)
+        ]
+        return Part(*map(np.concatenate, (values, [part.times for part in there], [part.possible for part in there])))
+
+    def _mean(self, k: int, s: int | None) -> Part | None:
+        """Return the rows that speak of E_k[Y | S = s], or of E_k[Y] where s is None."""
+        if self._unknown[k]:
+            own = self._rows[0, k].sum((0, 1, 2)) if s is None else self._rows[:, k, s].sum((0, 1, 2))
+            return Part(self._scores, own, np.ones(own.shape, bool)) if own.any() else None
+        if s is None:
+            rule, seen = self._rules[k], self._seen_natural
+            mixture = np.tensordot(self._of_candidates, self._known, 1)
+        else:
+            rule, seen = self._rules[k, s], self._seen[s]
+            mixture = np.tensordot(self._of_groups[:, s], self._known[:, s], 1)
+        return self._weighed(rule, (rule * self._guesses).sum(-1), mixture, seen)
+
+    def _difference(self, k: int, a: int, b: int) -> Part | None:
+        """Return the rows of every value of S as they speak of a gap, where S reaches Y through V alone."""
+        change = self._rules[k, a] - self._rules[k, b]
+        mixture = np.tensordot(self._of_groups, self._known, 2)
+        return self._weighed(change, (change * self._guesses).sum(-1), mixture, self._seen.sum(0))
+
+    def _weighed(self, tops: Floats, expected: Floats, mixture: Floats, seen: Floats) -> Part | None:
+        """Return top / Q (y - c0) + expected, where Q is the mixture (..., X, V) by the number of rows; None where a
+        top has mass and Q has none, or there is no row."""
+        n = seen.sum()
+        if n == 0 or ((tops != 0) & (mixture == 0)).any():
+            return None
+        ratios = tops * n * inverse(mixture)
+        values = ratios[..., None] * (self._scores - self._guesses[..., None]) + expected[..., None, None]
+        return Part(values.ravel(), seen.ravel(), np.broadcast_to(mixture[..., None] > 0, values.shape).ravel())
+
+
+def _less(one: Part | None, other: Part | None, sign: int) -> Part | None:
+    """Return the difference of what the same rows say of two means."""
+    if one is None or other is None:
+        return None
+    return Part(sign * (one.values - other.values), one.times, one.possible)
+
+
+def _gained(play: Play, limit: float) -> Floats:
+    """Return the logarithms of the factors of the stakes (16,) against "at most the limit"."""
+    room = limit - play.least
+    if abs(room) <= NEAR:
+        return np.zeros(len(STAKES))
+    if room < 0:
+        return np.full(len(STAKES), np.inf)
+    odds = (play.values - play.least) / room - 1.0
+    return np.asarray(np.log1p(STAKES[:, None] * odds) @ play.times)
+
+
+def _mean(stakes: Floats) -> float:
+    return float(np.logaddexp.reduce(stakes)) - math.log(len(STAKES))

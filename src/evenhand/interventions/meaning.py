@@ -1,0 +1,45 @@
+"""What the confidence of an answer means, and what the answer supposes, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from evenhand.interventions.structure import Structure
+
+__all__ = ["of_draws", "of_tests", "supposed"]
+
+
+def of_tests(delta: float, evidence: str, version: int) -> str:
+    """Say what the confidence of a search that tests means.
+
+    >>> of_tests(0.05, "exact", 2)[:71]
+    'Confidence 0.95: of 100 such trials at most 5 ever give a wrong answer,'
+    """
+    level = f"Confidence {1.0 - delta:g}: of 100 such trials"
+    wrong = f"{100.0 * delta:g}"
+    which = "it is not the probability that this answer is right."
+    if version == 1:
+        return (
+            f"{level} at most {wrong} give a wrong answer if the model's tables are exact. This search began with an "
+            f"earlier version, which takes them as exact; over tables fitted to data more are wrong. Start a new "
+            f"search to be safe from that; {which}"
+        )
+    if evidence == "normal":
+        return f"{level} about {wrong} give a wrong answer if normal intervals hold: no theorem says so; {which}"
+    return f"{level} at most {wrong} ever give a wrong answer, whatever the model's tables; {which}"
+
+
+def of_draws(draws: int) -> str:
+    """Say what the confidence of a posterior means."""
+    return (
+        f"The confidence is a lower bound of the answer's posterior probability, from {draws:,} draws. It supposes the "
+        "graph and the prior of the tables. If you look again as data come in, ask for a higher level."
+    )
+
+
+def supposed(structure: Structure, unknown: Sequence[str], *, through_v: bool) -> str:
+    """Say what an answer of tests takes from the graph."""
+    s, v, y = " and ".join(structure.sensitive), structure.intervene, structure.outcome
+    words = f"Supposed: {s} has no causes in the graph, and every trial drew {v} by its candidate's own table"
+    words += f", reaching {y} from {s} through {v} alone" if through_v else ""
+    return f"{words}; trials of {', '.join(unknown)} speak of themselves alone." if unknown else f"{words}."
