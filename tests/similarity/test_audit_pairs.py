@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 import evenhand as eh
 from evenhand.cli import app
+from tests.cli.sessions import Session
 
 RUN = CliRunner()
 
@@ -227,3 +228,35 @@ def test_answers_that_cannot_hold_together_are_named_and_the_wrong_one_can_be_wi
     assert "contradict" not in refused
     careless = audit(given, ["u", "u", "a", "q"])
     assert "These answers contradict others that you gave; withdraw what is wrong." in careless.output
+
+
+def test_two_people_at_two_terminals_lose_no_answer(people, tmp_path):
+    """The second one to read the state begins a round of their own; the first is refused by name at the next answer."""
+    state = tmp_path / "policy.eh"
+    ann = Session("audit-pairs", *people, "--state", state)
+    ann.until("[q]uit: ")
+    bob = Session("audit-pairs", *people, "--state", state)
+    bob.until("[q]uit: ")
+    ann.say("a")
+    code, errors = ann.end()
+    assert code == 2
+    assert "policy.eh: it has changed since it was read, so another session has saved to it" in errors
+    bob.say("u")
+    bob.until("[q]uit: ")
+    bob.say("q")
+    assert bob.end() == (0, "")
+    assert [verdict.unfair for verdict in eh.load(state).metric.verdicts] == [True]
+
+
+def test_two_people_who_begin_at_once_lose_no_answer(people, tmp_path, monkeypatch):
+    state, ask = tmp_path / "policy.eh", eh.similarity.LipschitzUCB.ask
+
+    def asked_later(policy, *given, **named):
+        monkeypatch.setattr(eh.similarity.LipschitzUCB, "ask", ask)
+        audit(people, ["u", "q"], "--state", state)
+        return ask(policy, *given, **named)
+
+    monkeypatch.setattr(eh.similarity.LipschitzUCB, "ask", asked_later)
+    refused = audit(people, ["a", "q"], "--state", state)
+    assert "policy.eh: it was not there at the start, so another session has saved to it" in str(refused.exception)
+    assert [verdict.unfair for verdict in eh.load(state).metric.verdicts] == [True]

@@ -33,6 +33,13 @@ def test_a_metric_is_fitted_to_judgements_of_which_some_are_wrong():
     assert np.array_equal(again.A, fitted.A)
 
 
+def test_judgements_may_be_0_and_1():
+    people, gaps, said, _, _ = judged(5, 60)
+    fitted = fit_metric(people, said, gaps=gaps)
+    for same in (said.astype(int), said.astype(float), said.astype(int).tolist(), said.astype(object)):
+        assert np.array_equal(fit_metric(people, same, gaps=gaps).A, fitted.A)
+
+
 @pytest.mark.parametrize("d", [50, 768])
 def test_certified_intervals_hold_the_truth_whatever_the_axes_miss(d):
     people, gaps, _, true, A = judged(d, 60, flips=0.0)
@@ -83,7 +90,11 @@ def test_bad_input_is_refused_by_name():
     for given, more, words in [
         ((people, said), {"gaps": gaps - 1.0}, "gaps: wanted"),
         ((people, said[:5]), {"gaps": gaps}, "judgements: wanted 20 times true"),
-        ((people, said.astype(float)), {"gaps": gaps}, "judgements: wanted 20 times true"),
+        ((people, said + 0.5), {"gaps": gaps}, r"judgements\[0\]: wanted true or 1 \(unfair\), false or 0"),
+        ((people, ["0"] * 20), {"gaps": gaps}, r"judgements\[0\]: wanted true or 1"),
+        ((people, [None, *said[1:]]), {"gaps": gaps}, r"judgements\[0\]: wanted true or 1"),
+        ((people, [*said[:19], float("nan")]), {"gaps": gaps}, r"judgements\[19\]: wanted true or 1"),
+        ((people, "unfair"), {"gaps": gaps}, "judgements: wanted 20 times true or 1"),
         ((people, np.ones(20, bool)), {"gaps": gaps}, "judgements: wanted some that are unfair and some"),
         ((people[:, 0], said), {"gaps": gaps}, "pairs: wanted"),
         ((people[:, [0, 0]], said), {"gaps": gaps}, "pairs: wanted individuals that differ"),

@@ -165,6 +165,37 @@ def test_many_draws_are_told_a_reward_each():
     policy.tell(decision, [1.0, 0.5])
 
 
+def test_rounds_that_would_take_minutes_with_projected_volume_are_refused_by_name():
+    learner = ProjectedVolumeDistance(seed=1)
+    policy = LipschitzUCB(2, metric=learner, select="many", seed=1)
+    before = eh.state.to_bytes(policy)
+    with pytest.raises(ContextError, match=r"at most 200 pairs for ProjectedVolumeDistance, got '?21 with 210 pairs"):
+        policy.ask(np.zeros((21, 2)))
+    assert eh.state.to_bytes(policy) == before
+    policy.prepare(20, 2)
+    LipschitzUCB(2, metric=ProjectedVolumeDistance(most_pairs=None, seed=1), select="many").prepare(21, 2)
+    kept = learner.snapshot()
+    del kept["config"]["most_pairs"]
+    assert ProjectedVolumeDistance.restored(kept).most_pairs is None
+    with pytest.raises(ArgumentError, match="most_pairs: wanted"):
+        ProjectedVolumeDistance(most_pairs=0)
+
+
+def test_many_draws_name_all_who_were_drawn_and_the_chance_of_exactly_these():
+    theta, people = np.array([1.0, -0.2]), np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.0], [0.0, 0.0]])
+    policy = KnownRewardLipschitz(theta, metric=KnownDistance(0.6 * np.eye(2)), select="many", seed=1)
+    seen = set()
+    for _ in range(300):
+        decision = policy.ask(people)
+        p = decision.probabilities
+        assert decision.arms == decision.indexes == decision.arm
+        assert decision.index == (decision.arm[0] if decision.arm else -1)
+        chance = np.prod([p[i] if i in decision.arm else 1.0 - p[i] for i in range(4)])
+        assert decision.propensity == pytest.approx(chance, abs=1e-15)
+        seen.add(decision.indexes)
+    assert len(seen) > 2
+
+
 def test_baselines_are_special_cases():
     place = world()
     alike = run(KnownRewardLipschitz(np.zeros(2), metric=KnownDistance(np.zeros((1, 2)))), place, 500)

@@ -13,6 +13,7 @@ from evenhand.similarity.moments import MomentDistance
 from evenhand.similarity.oracles import MahalanobisOracle
 from evenhand.similarity.pair_queue import PairQueue
 from evenhand.similarity.panel import Panel
+from evenhand.similarity.posterior import PosteriorDistance
 from evenhand.similarity.program import FairProgram, fair_distribution
 from evenhand.similarity.projected_volume import ProjectedVolumeDistance
 from evenhand.similarity.worlds import LinearContexts, TableIndividuals
@@ -30,6 +31,7 @@ __all__ = [
     "MomentDistance",
     "PairQueue",
     "Panel",
+    "PosteriorDistance",
     "ProjectedVolumeDistance",
     "TableIndividuals",
     "fair_distribution",

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "UNKNOWN", "Suspect", "agreement", "checked_auditor", "checked_rates", "heard", "is_due", "learned_rates",
-    "opposites", "suspects",
+    "opposites", "ranked", "suspects",
 ]  # fmt: skip
 
 WRONG, RIGHT = 2.0, 6.0
@@ -137,8 +137,12 @@ def learned_rates(learner: Belief, verdicts: Sequence[Verdict]) -> dict[str, flo
 
 def suspects(learner: Belief) -> list[Suspect]:
     """Return each verdict with the probability that it is wrong, the likeliest first."""
-    told = learner.verdicts
-    found = [Suspect(v.id, float(wrong), v) for v, wrong in zip(told, chances(learner, told), strict=True)]
+    return ranked(learner.verdicts, chances(learner, learner.verdicts))
+
+
+def ranked(verdicts: Sequence[Verdict], chances: NDArray[np.float64]) -> list[Suspect]:
+    """Return verdicts that are wrong with these probabilities, the likeliest first."""
+    found = [Suspect(v.id, float(wrong), v) for v, wrong in zip(verdicts, chances, strict=True)]
     return sorted(found, key=lambda one: -one.wrong)
 
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from evenhand import saved
 from evenhand.arguments import one_of, real, whole, yes_or_no
 from evenhand.conversation import Conversation, locked, untaught
-from evenhand.errors import ArgumentError, VerdictError, wanted
+from evenhand.errors import ArgumentError, ContextError, VerdictError, wanted
 from evenhand.kernels.flatten import flat
 from evenhand.kernels.flatten import names as flat_names
 from evenhand.protocol import Decision
@@ -23,6 +23,7 @@ from evenhand.similarity.gradual import RoundKernels, round_kernels
 from evenhand.similarity.learner import DistanceLearner, Verdict
 from evenhand.similarity.metric import CONTRADICTED, EQUAL, MOVED, TAUGHT
 from evenhand.similarity.moments import MomentDistance
+from evenhand.similarity.posterior import PosteriorDistance
 from evenhand.similarity.program import Select, checked_select
 from evenhand.similarity.reading import (
     MOST_INDIVIDUALS,
@@ -33,7 +34,7 @@ from evenhand.similarity.reading import (
     read_rewards,
     read_verdicts,
 )  # fmt: skip
-from evenhand.similarity.robust import announcement, robust_belief
+from evenhand.similarity.robust import Robust, announcement, robust_belief
 from evenhand.similarity.rule import ALL, EXPLICIT, FIRST, RuleParams, new_state, resized
 
 __all__ = ["Lipschitz", "OnContradiction", "Silence"]
@@ -73,6 +74,7 @@ class Lipschitz(Conversation):
         silence: Silence = "acceptable",
         norms: Norms = "refuse",
         on_contradiction: OnContradiction = "refuse",
+        belief: Robust = "posterior",
         seed: Seed = None,
     ) -> None:
         super().__init__()
@@ -83,6 +85,7 @@ class Lipschitz(Conversation):
         self.noise_scale = real("noise_scale", noise_scale, above=0)
         self.silence, self.norms = one_of("silence", silence, SILENCES), one_of("norms", norms, ("refuse", "scale"))
         self.on_contradiction = one_of("on_contradiction", on_contradiction, ("robust", "refuse"))
+        self.belief = one_of("belief", belief, ("posterior", "moments"))
         if individuals is not None:
             individuals = whole("individuals", individuals, low=1, high=MOST_INDIVIDUALS)
         if metric is not None and not isinstance(metric, DistanceLearner):
@@ -133,7 +136,8 @@ class Lipschitz(Conversation):
         Raises
         ------
         ContextError
-            If contexts have another shape, are not finite, or have a norm above 1 and `norms` is "refuse".
+            If contexts have another shape, are not finite, or have a norm above 1 and `norms` is "refuse", or there are
+            more pairs than the metric learner takes in a round.
         """
         shown = read_contexts(contexts, self.dimension, self.individuals, self.norms)
         k = len(shown)
@@ -149,6 +153,8 @@ class Lipschitz(Conversation):
         said = (self.round, *ticket.drawn(self.select))
         number = self._hand_out((said, ticket))
         why = (DRAWN, "drawn") if first >= 0 else (NOBODY, "other")
+        if caveat := self.metric.caveat():
+            why = f"{why[0]}; {caveat}", why[1]
         decision = Decision(number, *said, ticket.probabilities.copy(), *why)
         decision.token = self._token
         self._last = decision.arm, why[0]
@@ -300,18 +306,25 @@ class Lipschitz(Conversation):
         Raises
         ------
         ArgumentError
-            If the policy is for another number of individuals, or of features.
+            If the policy is for another number of individuals, or of features, or its metric for fewer pairs.
         """
         if dimension != self.dimension or self.individuals not in (None, k):
             want = (
                 f"a world that shows {self.individuals or 'any number of'} individuals with {self.dimension} features"
             )
             raise ArgumentError(wanted("world", want, f"{k} with {dimension}"))
+        most, pairs = self.metric.most_pairs, k * (k - 1) // 2
+        if most is not None and pairs > most:
+            mend = "a verdict takes a random walk; show fewer, use MomentDistance(), or pass most_pairs=None and wait"
+            what = f"individuals with at most {most} pairs for {type(self.metric).__name__}"
+            raise ContextError(wanted("contexts", what, f"{k} with {pairs} pairs", mend))
         if k != self._state.p.size:
             self._state = resized(self._state, k)
 
     def _facts(self) -> dict[str, Any]:
-        return {"metric": self.metric, "rounds": self.round, "verdicts of auditors": len(self.metric.verdicts)}
+        caveat = self.metric.caveat()
+        facts = {"metric": self.metric, "rounds": self.round, "verdicts of auditors": len(self.metric.verdicts)}
+        return facts | ({"caveat": caveat} if caveat else {})
 
     # ------------------------------------------------------------------ copies and files
 
@@ -350,7 +363,8 @@ class Lipschitz(Conversation):
         if not isinstance(learner, DistanceLearner):
             raise saved.refused("metric", "a metric learner", learner)
         exact = snapshot.get("exact")
-        policy = cls(**{**saved.item(snapshot, "config"), "metric": (exact or learner).fresh()})
+        config = {"belief": "moments", **saved.item(snapshot, "config")}  # a policy of before there was a choice
+        policy = cls(**{**config, "metric": (exact or learner).fresh()})
         if (learner.dimension, learner.copies) != (policy.metric.dimension, policy.metric.copies):
             what = f"a learner of {policy.metric.copies} pairs with {policy.dimension} features"
             raise saved.refused("metric", what, f"{learner.copies} with {learner.dimension}")
@@ -391,7 +405,7 @@ class Lipschitz(Conversation):
 
     def _go_over(self, report: list[Verdict]) -> None:
         """Believe from now on that some verdicts are wrong, as this report shows."""
-        begun, belief = self.metric, robust_belief(self.metric, report)
+        begun, belief = self.metric, robust_belief(self.metric, report, self.belief)
         belief._lock = begun._lock
         self._adopt(belief)
         self._exact = begun.fresh()
@@ -422,11 +436,24 @@ class Lipschitz(Conversation):
             beside = [verdict for pair, verdict in taken.items() if pair < (i, j)]
             raise self.metric.refusal(*beside, taken[i, j], where=f"pair ({i}, {j}): ")
         told = self.metric.log.next
-        for (i, j), verdict in taken.items():
+        silent = self._silent(said)
+        for i, j, number in self._pairs(k):
             if status[i, j] in (TAUGHT, MOVED) or said[i, j] != 0:
-                self.metric.log.record(verdict)
+                self.metric.log.record(taken[i, j])
+            elif silent and gaps[i, j] > EQUAL:
+                heard = Verdict(0, shown[i], shown[j], float(gaps[i, j]), False, number, auditor)
+                self.metric.log.record(heard, idle=not isinstance(self.metric, PosteriorDistance))
         if auditor is not None:
             self.metric.weigh_auditors(self.metric.log.next - told)
+
+    def _silent(self, said: NDArray[np.int64]) -> bool:
+        """Return whether the pairs that were not named count as answers that are kept.
+
+        Nothing is wrong where every verdict is trusted: what follows from the others then need not be kept.
+        """
+        errs = self.metric.error_rate > 0.0 or self.on_contradiction == "robust"
+        unnamed = self.silence == "acceptable" or not (said > 0).any()
+        return errs and self.belief == "posterior" and self.silence != "nothing" and unnamed
 
     def _kept(self, remembered: Any) -> tuple[Any, ...]:
         (round, _, _), ticket = remembered

@@ -70,7 +70,7 @@ def fit_metric(
     Parameters
     ----------
     pairs : the individuals (n, 2, d).
-    judgements : whether treating them differently was unfair, n times true or false.
+    judgements : whether treating them differently was unfair, n times true or false, or 1 or 0.
     gaps : how differently they were treated, n numbers in (0, 1]. They are needed: without them the scale of the
         metric is unknown.
     rank : of the metric; by default 5, or d if that is smaller.
@@ -127,10 +127,16 @@ def fit_metric(
 
 
 def _checked_judgements(judgements: Any, n: int) -> NDArray[np.bool_]:
-    told = np.asarray(judgements)
-    what = f"{n} times true (unfair) or false (acceptable), one a pair"
-    if told.shape != (n,) or told.dtype != np.bool_:
+    what = f"{n} times true or 1 (unfair), false or 0 (acceptable), one a pair"
+    if isinstance(judgements, (str, bytes, dict, set)) or np.ndim(np.asarray(judgements, dtype=object)) != 1:
         raise ArgumentError(wanted("judgements", what, judgements))
+    given = np.asarray(judgements).tolist()
+    if len(given) != n:
+        raise ArgumentError(wanted("judgements", what, f"{len(given)} of them"))
+    for place, value in enumerate(given):
+        if not isinstance(value, (bool, int, float)) or value not in (0, 1):
+            raise ArgumentError(wanted(f"judgements[{place}]", "true or 1 (unfair), false or 0 (acceptable)", value))
+    told = np.array(given, dtype=bool)
     if told.all() or not told.any():
         raise ArgumentError(wanted("judgements", "some that are unfair and some that are acceptable", "one kind only"))
     return told

@@ -210,7 +210,7 @@ class Individuals:
         world = copy.deepcopy(self)
         world.reset(world_seed)
         trace = np.zeros((len(checkpoints), len(SCORES)))
-        whole = isinstance(policy, Lipschitz) and policy.on_contradiction == "refuse"
+        whole = isinstance(policy, Lipschitz) and policy.on_contradiction == "refuse" and not policy.metric.stepped
         if compiled and whole and world.oracle is world.truth:
             world._play(policy, trace, checkpoints, stop)
         else:

@@ -62,8 +62,12 @@ class DistanceLearner(Configured):
     """Whether linear programs over the log certify intervals."""
     error_rate: float = 0.0
     """The rate of wrong verdicts that the learner is prepared for; 0 where it trusts all."""
+    most_pairs: int | None = None
+    """The most pairs of a policy's round; None for no limit."""
     rates: dict[str, float]
     """The rate of wrong verdicts of each auditor, learned from the log where it is prepared for any."""
+    stepped: ClassVar[bool] = False
+    """Whether a policy with it is stepped in Python, since it learns outside kernels."""
 
     def __init__(
         self,
@@ -220,7 +224,7 @@ class DistanceLearner(Configured):
         within = None if radius is None else real("radius", radius, above=0, high=LARGEST_FEATURE)
         if self.dimension is None:
             return []
-        return disputed(self.verdicts, self.log.refused, self.state, within or self.widest)
+        return disputed(self.log.taught, self.log.refused, self.state, within or self.widest)
 
     @locked
     def suspects(self) -> list[Suspect]:
@@ -258,9 +262,16 @@ class DistanceLearner(Configured):
         """What the intervals are: "certified", or "measured, not certified" where verdicts may be wrong."""
         return "measured, not certified" if self.error_rate > 0.0 else "certified"
 
+    def caveat(self, features: Sequence[str] = ()) -> str | None:
+        """Return why no distance is known although verdicts were given, in words; None where distances are known."""
+        return None
+
     @property
     def verdicts(self) -> list[Verdict]:
-        """The log: the verdicts that were taken and not withdrawn, in their order."""
+        """The log: the verdicts that were taken and not withdrawn, in their order.
+
+        Policies whose auditors may err keep every answer, also those that taught nothing.
+        """
         return self.log.verdicts
 
     @property
@@ -272,8 +283,11 @@ class DistanceLearner(Configured):
 
     state: MetricState
     """The kernels' state, once the dimension is known."""
-    arrays: tuple[Any, ...]
-    """Its fields, as kernels are given them."""
+
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """Its fields, as kernels are given them."""
+        return self._arrays
 
     @locked
     def begin(self, dimension: int, copies: int = 1) -> None:
@@ -309,9 +323,9 @@ class DistanceLearner(Configured):
     def arrays_for(self, auditor: str | None) -> tuple[Any, ...]:
         """Return the state's fields, as kernels are given them for a verdict of this auditor."""
         if auditor is None or self.error_rate == 0.0:
-            return self.arrays
+            return self._arrays
         rate = self.assumed(self.rates.get(auditor, UNKNOWN))
-        return (*self.arrays[:ERROR_RATE], rate, *self.arrays[ERROR_RATE + 1 :])
+        return (*self._arrays[:ERROR_RATE], rate, *self._arrays[ERROR_RATE + 1 :])
 
     def takes_back(self, newest: Verdict, beside: Sequence[Verdict] = ()) -> bool:
         """Say whether the log, or a verdict beside it, says the opposite on the same pair and gap; False where
@@ -320,7 +334,7 @@ class DistanceLearner(Configured):
 
     def refusal(self, *report: Verdict, where: str = "") -> VerdictError:
         """Remember a report whose last verdict was refused; return the refusal, which says what it contradicts."""
-        against = clashing(self.verdicts, report, self.state, self.widest)
+        against = clashing(self.log.taught, report, self.state, self.widest)
         logged = [verdict.id for verdict in against if verdict.id]
         if logged:
             self.log.remember_refused(report)
@@ -346,11 +360,11 @@ class DistanceLearner(Configured):
 
     def copied_arrays(self) -> list[NDArray[Any]]:
         """Return copies of the state's arrays, for `put_back`."""
-        return [own.copy() for own in self.arrays if type(own) is np.ndarray]
+        return [own.copy() for own in self._arrays if type(own) is np.ndarray]
 
     def put_back(self, before: list[NDArray[Any]]) -> None:
         """Undo what has happened to the state's arrays since they were copied."""
-        for own, old in zip((own for own in self.arrays if type(own) is np.ndarray), before, strict=True):
+        for own, old in zip((own for own in self._arrays if type(own) is np.ndarray), before, strict=True):
             own[...] = old
 
     # ------------------------------------------------------------------ copies and files
@@ -370,7 +384,7 @@ class DistanceLearner(Configured):
         }
         if self.dimension is not None:
             body["state"] = list(saved_arrays(self.state).values())
-            body["verdicts"] = self.log.rows
+            body |= self.log.saved()
             if self.rates:
                 body["rates"] = dict(self.rates)
         return body
@@ -421,7 +435,7 @@ class DistanceLearner(Configured):
         self._keep(state)
 
     def _keep(self, state: MetricState) -> None:
-        self.state, self.arrays = state, flat(state)
+        self.state, self._arrays = state, flat(state)
 
     @property
     def _kernels(self) -> DistanceKernels:

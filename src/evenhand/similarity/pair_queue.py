@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple, Self
 
@@ -20,6 +21,7 @@ from evenhand.similarity.lipschitz_ucb import LipschitzUCB
 from evenhand.similarity.moments import MomentDistance
 from evenhand.similarity.pair_task import PairTask, checked_people
 from evenhand.similarity.reading import LARGEST_FEATURE, LARGEST_REWARD
+from evenhand.similarity.robust import Robust
 
 __all__ = ["PairQueue", "PairTask"]
 
@@ -40,6 +42,14 @@ class Question(NamedTuple):
     answered: tuple[str, ...] = ()
 
 
+def _is_number(text: str, value: float) -> bool:
+    """Return whether a text is this number, as far as it shows digits."""
+    try:
+        return math.isclose(float(text), value, rel_tol=1e-4)
+    except ValueError:
+        return False
+
+
 @register("similarity/pair-queue", kind="part")
 class PairQueue(Conversation):
     """Ask auditors about pairs of people whom a fair policy treats differently, and learn from each answer at once.
@@ -57,6 +67,7 @@ class PairQueue(Conversation):
     individuals : how many people a round shows.
     auditors : how many auditors answer each question.
     errors : the share of answers that may be wrong; 0 trusts all until two contradict each other.
+    belief : what the policy then believes, as in `LipschitzUCB`.
     seed : of the rounds.
 
     Raises
@@ -86,6 +97,7 @@ class PairQueue(Conversation):
         individuals: int = 4,
         auditors: int = 1,
         errors: float = 0.0,
+        belief: Robust = "posterior",
         seed: Seed = None,
     ) -> None:
         super().__init__()
@@ -105,8 +117,14 @@ class PairQueue(Conversation):
         self._rows = rows / max(float(np.sqrt(np.square(rows).sum(axis=1)).max()), 1e-300)
         metric = MomentDistance(error_rate=self.errors)
         self.policy = LipschitzUCB(
-            d, metric=metric, silence="nothing", on_contradiction="robust", seed=child(self.seed, 0)
+            d,
+            metric=metric,
+            silence="nothing",
+            on_contradiction="robust",
+            belief=belief,
+            seed=child(self.seed, 0),
         )
+        self.belief = self.policy.belief
         self._waiting: list[Question] = []
         self._answers: list[tuple[int, Question, str]] = []
         """What was answered: the verdict's id, the question as it was asked, and who answered."""
@@ -140,7 +158,8 @@ class PairQueue(Conversation):
         number = self._hand_out((said, question, who))
         why = "an answer teaches most about this pair"
         if self.policy.metric.error_rate > 0.0 and self.errors == 0.0:
-            why = f"{why}; some answers contradict each other, so distances are {self.policy.metric.guarantee}"
+            known = self.caveat or f"so distances are {self.policy.metric.guarantee}"
+            why = f"{why}; some answers contradict each other, {known}"
         shown = {name: [str(self.people[row][name]) for row in (one, other)] for name in self.people[0]}
         task = PairTask(number, *said, why, shown, (UNFAIR, ACCEPTABLE))
         task.token = self._token
@@ -217,7 +236,20 @@ class PairQueue(Conversation):
         """The share of same answers of each two auditors to the same question; NaN where there was none."""
         return self.policy.metric.agreement
 
+    @property
+    @locked
+    def caveat(self) -> str | None:
+        """Why no distance is known although answers were given, in words; None where distances are known."""
+        return self.policy.metric.caveat(self._names)
+
     # ------------------------------------------------------------------ inside
+
+    @property
+    def _names(self) -> list[str]:
+        """The names of the features, where people are shown by them and by nothing else."""
+        shown, values = self.people[0], self.features[0]
+        same = len(shown) == len(values) and all(map(_is_number, shown.values(), values))
+        return list(shown) if same else []
 
     def _decide(self) -> None:
         """Let the policy decide about a few random people; keep the questions about them that an answer teaches."""
@@ -313,7 +345,7 @@ class PairQueue(Conversation):
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:
         """Return the queue that `snapshot` was taken of."""
-        queue = cls(**saved.item(snapshot, "config"))
+        queue = cls(**{"belief": "moments", **saved.item(snapshot, "config")})  # one of before there was a choice
         policy = saved.item(snapshot, "policy")
         if not isinstance(policy, LipschitzUCB) or policy.dimension != queue.policy.dimension:
             raise saved.refused("policy", f"a LipschitzUCB of {queue.policy.dimension} features", policy)
@@ -326,7 +358,8 @@ class PairQueue(Conversation):
         return queue
 
     def _facts(self) -> dict[str, Any]:
-        return {"people": len(self._rows), "questions": self.round, "answers": len(self._answers)}
+        facts = {"people": len(self._rows), "questions": self.round, "answers": len(self._answers)}
+        return facts | ({"caveat": self.caveat} if self.caveat else {})
 
     def __repr__(self) -> str:
         return f"PairQueue({len(self._rows)} people, individuals={self.individuals}, auditors={self.auditors})"

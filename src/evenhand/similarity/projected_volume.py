@@ -18,13 +18,14 @@ Section 4: at most O(m log(m/epsilon)) mistakes above epsilon, delta = epsilon^2
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Self
 
-from evenhand.arguments import real
+from evenhand.arguments import real, whole
 from evenhand.kernels.compose import kernel, routine
 from evenhand.kernels.halfspaces import walk
 from evenhand.registry import register
 from evenhand.rng import Seed
+from evenhand.saved import item
 from evenhand.similarity.learner import DistanceLearner, Structure
 from evenhand.similarity.metric import CONTRADICTED, NOTHING, TAUGHT, append, dull, farthest, opened, width
 
@@ -222,6 +223,8 @@ class ProjectedVolumeDistance(DistanceLearner):
     thin : delta, the width of the set of all A'A below which a direction belongs to S; None is the paper's, with
         epsilon = precision.
     seed : of the random walk that approximates centroids.
+    most_pairs : the most pairs that a policy's round may have: every verdict that teaches takes a random walk over the
+        whole log. None for no limit, as learners have that were saved before there was one.
 
     Raises
     ------
@@ -254,11 +257,18 @@ class ProjectedVolumeDistance(DistanceLearner):
         precision: float = 0.02,
         thin: float | None = None,
         seed: Seed = None,
+        most_pairs: int | None = 200,
     ) -> None:
         super().__init__(
             radius=radius, shared=shared, structure=structure, tolerance=tolerance, precision=precision, seed=seed
         )
         self.thin = None if thin is None else real("thin", thin, low=0)
+
+        self.most_pairs = None if most_pairs is None else whole("most_pairs", most_pairs, low=1)
+
+    @classmethod
+    def restored(cls, snapshot: dict[str, Any]) -> Self:
+        return super().restored({**snapshot, "config": {"most_pairs": None, **item(snapshot, "config")}})
 
     def thinness(self, m: int) -> float:
         if self.thin is not None:

@@ -46,24 +46,31 @@ class VerdictLog:
 
     Attributes
     ----------
-    entries : all of them; facts have the id 0.
+    entries : those that a learner was taught by; facts have the id 0.
+    idle : the answers that taught nothing, and that how often somebody errs cannot be learned without.
     refused : the latest reports that were refused, their last verdict the one that was.
     next : the id of the next verdict.
     """
 
     def __init__(self) -> None:
         self.entries: list[Verdict] = []
+        self.idle: list[Verdict] = []
         self.refused: list[tuple[Verdict, ...]] = []
         self.next = 1
 
     @property
-    def verdicts(self) -> list[Verdict]:
-        """What the auditor said and did not take back."""
+    def taught(self) -> list[Verdict]:
+        """The entries that an auditor said and did not take back."""
         return [verdict for verdict in self.entries if verdict.id]
 
-    def record(self, taken: Verdict) -> int:
+    @property
+    def verdicts(self) -> list[Verdict]:
+        """Everything that an auditor said and did not take back, in the order of their ids."""
+        return sorted([*self.taught, *self.idle], key=lambda verdict: verdict.id) if self.idle else self.taught
+
+    def record(self, taken: Verdict, *, idle: bool = False) -> int:
         """Enter a verdict and return its id."""
-        self.entries.append(taken._replace(id=self.next))
+        (self.idle if idle else self.entries).append(taken._replace(id=self.next))
         self.refused = [report for report in self.refused if not taken.reverses(report[-1])]
         self.next += 1
         return self.next - 1
@@ -75,11 +82,12 @@ class VerdictLog:
     def remove(self, number: int) -> None:
         """Take a verdict back."""
         self.entries = [verdict for verdict in self.entries if verdict.id != number]
+        self.idle = [verdict for verdict in self.idle if verdict.id != number]
 
-    @property
-    def rows(self) -> list[list[Any]]:
-        """The entries as a file keeps them; the auditor stands at the end where one was named."""
-        return [list(entry) if entry.auditor else list(entry)[:-1] for entry in self.entries]
+    def saved(self) -> dict[str, Any]:
+        """Return what a file keeps; the auditor of a verdict stands at the end where one was named."""
+        idle = {"idle": _rows(self.idle)} if self.idle else {}
+        return {"verdicts": _rows(self.entries)} | idle
 
     def remember_refused(self, report: tuple[Verdict, ...]) -> None:
         """Keep a report that was refused."""
@@ -102,30 +110,40 @@ class VerdictLog:
         StateFileError
             If an entry cannot have been saved; its place is said.
         """
-        log, rows = cls(), item(saved, "verdicts")
+        log = cls()
         log.next = whole(saved, "next", 1)
-        if not isinstance(rows, list):
-            raise refused("verdicts", "a list", rows)
-        last = 0
-        for place, row in enumerate(rows):
-            match row:
-                case [int(id), np.ndarray() as x, np.ndarray() as y, float(gap), bool(), int(pair), *auditor] if (
-                    type(id) is type(pair) is int
-                    and (not auditor or [str] == [type(name) for name in auditor])
-                    and (id == 0 or last < id < log.next)
-                    and all(
-                        one.shape == (dimension,) and one.dtype == np.float64 and np.isfinite(one).all()
-                        for one in (x, y)
-                    )
-                    and 0.0 <= gap <= 1.0
-                    and (0 <= pair < copies or (copies == 1 and pair > 0))
-                ):
-                    last = id or last
-                    log.entries.append(Verdict(*row))
-                case _:
-                    what = f"an id below {log.next}, two individuals, a gap in [0, 1], true or false, a pair"
-                    raise refused(f"verdicts[{place}]", what, row)
+        log.entries = _read_rows("verdicts", item(saved, "verdicts"), dimension, copies, log.next)
+        log.idle = _read_rows("idle", saved.get("idle", []), dimension, copies, log.next)
         return log
+
+
+def _rows(verdicts: Sequence[Verdict]) -> list[list[Any]]:
+    return [list(verdict) if verdict.auditor else list(verdict)[:-1] for verdict in verdicts]
+
+
+def _read_rows(name: str, rows: Any, dimension: int, copies: int, next: int) -> list[Verdict]:
+    """Return the verdicts that a file kept under this name."""
+    if not isinstance(rows, list):
+        raise refused(name, "a list", rows)
+    last, read = 0, list[Verdict]()
+    for place, row in enumerate(rows):
+        match row:
+            case [int(id), np.ndarray() as x, np.ndarray() as y, float(gap), bool(), int(pair), *auditor] if (
+                type(id) is type(pair) is int
+                and (not auditor or [str] == [type(name) for name in auditor])
+                and (id == 0 or last < id < next)
+                and all(
+                    one.shape == (dimension,) and one.dtype == np.float64 and np.isfinite(one).all() for one in (x, y)
+                )
+                and 0.0 <= gap <= 1.0
+                and (0 <= pair < copies or (copies == 1 and pair > 0))
+            ):
+                last = id or last
+                read.append(Verdict(*row))
+            case _:
+                what = f"an id below {next}, two individuals, a gap in [0, 1], true or false, a pair"
+                raise refused(f"{name}[{place}]", what, row)
+    return read
 
 
 def refusal(newest: Verdict, against: Sequence[Verdict], radius: float) -> str:
