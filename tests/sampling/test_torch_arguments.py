@@ -31,6 +31,15 @@ def small():
     return nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Dropout(0.2), nn.Linear(8, 2))
 
 
+@register("tests/drawn-network", kind="part")
+def drawn():
+    return nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+
+
+def weights_of(model):
+    return np.concatenate([weights.detach().numpy().ravel() for weights in model.module.parameters()])
+
+
 @register("tests/momentum", kind="part")
 def momentum(weights):
     return torch.optim.SGD(weights, lr=0.05, momentum=0.9, nesterov=True)
@@ -287,3 +296,40 @@ def test_edited_states_are_refused_by_name(number):
     EDITS[number](saved)
     with pytest.raises(StateFileError, match="saved "):
         TorchModel.restored(saved)
+
+
+def test_a_function_draws_its_weights_from_the_samplers_seed_and_not_from_torchs_generator():
+    torch.manual_seed(5)
+    before = torch.get_rng_state()
+    one = OptimisticSampler(["u", "v"], TorchModel(drawn), seed=1)
+    loaded = from_bytes(to_bytes(one))
+    other = OptimisticSampler(["u", "v"], TorchModel(drawn), seed=2)
+    assert (torch.get_rng_state() == before).all()
+    torch.manual_seed(6)
+    again = OptimisticSampler(["u", "v"], TorchModel(drawn), seed=1)
+    for same in (again, one.fresh(), other.fresh(seed=1), loaded, loaded.fresh()):
+        assert (weights_of(same.model) == weights_of(one.model)).all()
+    assert (weights_of(other.model) != weights_of(one.model)).all()
+    assert (weights_of(one.fresh(seed=2).model) == weights_of(other.model)).all()
+    assert (weights_of(TorchModel(drawn)) == weights_of(TorchModel(drawn))).all()
+
+
+def test_a_module_keeps_the_weights_that_it_came_with():
+    module = drawn()
+    for seed in (1, 2):
+        sampler = OptimisticSampler(["u", "v"], TorchModel(module), seed=seed)
+        assert (weights_of(sampler.model) == weights_of(TorchModel(module))).all()
+
+
+def test_a_model_that_was_saved_with_other_first_weights_begins_again_with_those():
+    """As states have them whose function drew from torch's own generator."""
+    sampler = OptimisticSampler(["u", "v"], TorchModel(drawn), batch=4, classes=[0, 1], seed=1)
+    with torch.no_grad():
+        for weights in sampler.model.untrained.parameters():
+            weights.add_(1.0)
+    twin = from_bytes(to_bytes(sampler))
+    for one in (sampler, twin):
+        talk(one, np.random.default_rng(0), 3)
+        one.relabel("training", 0, 1 - int(one.training.y[0]))
+    assert (weights_of(twin.model) == weights_of(sampler.model)).all()
+    assert (weights_of(sampler.model.fresh(sampler.model.seed)) == weights_of(TorchModel(twin.model.untrained))).all()

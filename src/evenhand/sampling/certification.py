@@ -244,7 +244,19 @@ class Certification(Drawing):
             "high": self._high.copy(),
         }
         columns["verdict"] = [self._verdict(z) for z in range(len(self.groups))]
-        return pd.DataFrame(columns, index=pd.Index(self.groups, name="group"))
+        table = pd.DataFrame(columns, index=pd.Index(self.groups, name="group"))
+        table.attrs["notes"] = self.notes
+        return table
+
+    @property
+    @locked
+    def notes(self) -> list[str]:
+        """What a careful user should know: the groups of which no fresh row is left, and what that leaves open."""
+        return [
+            f"no fresh row of {self.groups[z]!r} is left after {self.counts[z]} that counted: its risk is "
+            + ("not shown" if self._verdict(z) == "not_shown" else f"decided: {self._verdict(z)}")
+            for z in np.flatnonzero(self._dry).tolist()
+        ]
 
     @locked
     def snapshot(self) -> dict[str, Any]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -16,7 +18,10 @@ from evenhand.sampling.classifier import Classifier
 from evenhand.sampling.recipes import class_of, made, recipe
 from evenhand.sampling.rows import Rows
 
-__all__ = ["EstimatorModel"]
+__all__ = ["EstimatorModel", "random_states"]
+
+ENOUGH = 1000
+"""A classifier that cannot be trained on so many rows does not fail for lack of rows."""
 
 
 @register("sampling/estimator-model", kind="part")
@@ -24,9 +29,16 @@ class EstimatorModel(Classifier):
     """A scikit-learn classifier or `Pipeline`, trained on all rows each round ("exact") or on the new rows alone
     ("partial_fit").
 
-    As long as all rows have the same label it waits, and predicts that label. Saving keeps the classes and parameters
-    of the classifier and of its steps, and loading trains it again on the same rows in the same order. Steps that are
-    not scikit-learn's can be saved if their class is registered as a part.
+    As long as all rows have the same label it waits, and predicts that label. Where the classifier needs more rows, as
+    a `PCA(3)` in a pipeline needs three, it waits as well, and predicts the most frequent label; where a label is new
+    and has too few rows, the model of the rows before stays. That it is rows that lack is told from a fit to the same
+    rows many times over; a classifier that fails there too is refused. Saving keeps the classes and parameters of the
+    classifier and of its steps, and loading trains it again on the same rows in the same order. Steps that are not
+    scikit-learn's can be saved if their class is registered as a part.
+
+    Attributes
+    ----------
+    lacking : what the classifier said of too few rows, as long as it cannot be trained on all of them; else "".
 
     Parameters
     ----------
@@ -60,6 +72,7 @@ class EstimatorModel(Classifier):
         self._goes_on = refit == "partial_fit" or any(
             bool(value) for name, value in estimator.get_params().items() if name.split("__")[-1] == "warm_start"
         )
+        self.lacking = ""
         self._ends: list[int] = []
         self._own: Rows | None = None
 
@@ -72,7 +85,7 @@ class EstimatorModel(Classifier):
         from sklearn.base import clone
 
         model = type(self)(clone(self._untrained), refit=self.refit)
-        model.estimator.set_params(**_random_states(model.estimator.get_params(), seed))
+        model.estimator.set_params(**random_states(model.estimator.get_params(), seed))
         return model
 
     @property
@@ -103,11 +116,12 @@ class EstimatorModel(Classifier):
 
     def checkpoint(self) -> Callable[[], None]:
         """Return a function that makes the model again what it is now; a trained classifier is never changed."""
-        kept = self.estimator, self.classes, self.constant, len(self._ends), self._ends[-1:]
+        kept = self.estimator, self.classes, self.constant, self.lacking
+        count, last = len(self._ends), self._ends[-2:]
 
         def undo() -> None:
-            self.estimator, self.classes, self.constant, count, last = kept
-            self._ends[:] = self._ends[: count - 1] + last
+            self.estimator, self.classes, self.constant, self.lacking = kept
+            self._ends[:] = self._ends[: count - len(last)] + last
 
         return undo
 
@@ -126,21 +140,56 @@ class EstimatorModel(Classifier):
 
     def update(self, rows: Rows, first: int) -> None:
         """Train; the rows from `first` on are new."""
-        codes, waited = rows.y[: rows.count], self.constant is not None
+        codes, waited, goes_on = rows.y[: rows.count], self.constant is not None, self._goes_on
+        self.lacking = ""
         if waited and (len(codes) == 0 or (codes == codes[0]).all()):
             self.constant = int(codes[0]) if len(codes) else 0
+        elif self.refit == "partial_fit" and not waited:
+            trained = copy.deepcopy(self.estimator)
+            if first < rows.count:
+                names = np.array(self.classes)
+                trained.partial_fit(rows.X[first : rows.count], names[codes[first:]], classes=names)
+            self.estimator = trained
         else:
-            names = np.array(self.classes)
-            start = 0 if waited else first
-            trained = copy.deepcopy(self.estimator if self._goes_on else self._untrained)
-            if self.refit == "exact":
-                trained.fit(rows.X[: rows.count], names[codes])
-            elif start < rows.count:
-                trained.partial_fit(rows.X[start : rows.count], names[codes[start:]], classes=names)
-            self.estimator, self.constant = trained, None
-        if not self._goes_on:
+            try:
+                self.estimator, self.constant = self._trained(rows.X[: rows.count], codes, waited), None
+            except Exception as error:
+                if not self._lacks_rows(rows.X[: rows.count], codes, waited):
+                    raise
+                self.lacking = f"{type(error).__name__}: {error}"
+                if waited:
+                    self.constant = int(np.bincount(codes).argmax())
+                elif not goes_on:
+                    del self._ends[1:]
+                    goes_on = True
+        if not goes_on:
             self._ends.clear()
         self._ends.append(rows.count)
+
+    def _trained(self, X: NDArray[Any], codes: NDArray[np.int64], waited: bool) -> Any:
+        """Return the classifier trained on rows (n, ...) with these codes (n,), as it is trained next."""
+        names = np.array(self.classes)
+        trained = copy.deepcopy(self.estimator if self._goes_on else self._untrained)
+        if self.refit == "exact":
+            trained.fit(X, names[codes])
+        else:
+            trained.partial_fit(X, names[codes], classes=names)
+        if waited:  # nearest neighbours train on any rows, and predict only with enough of them
+            trained.predict(X[:1])
+        return trained
+
+    def _lacks_rows(self, X: NDArray[Any], codes: NDArray[np.int64], waited: bool) -> bool:
+        """Say whether the classifier fails on these rows again, and can be trained on them many times over."""
+        times = max(2, -(-ENOUGH // len(X)))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                self._trained(X, codes, waited)
+            except Exception:
+                with suppress(Exception):
+                    self._trained(np.repeat(X, times, axis=0), np.repeat(codes, times), waited)
+                    return True
+        return False
 
     def learned_codes(self, X: Any) -> NDArray[np.int64]:
         """Return the class codes (n,) that the classifier predicts."""
@@ -176,7 +225,7 @@ class EstimatorModel(Classifier):
 
     def resumed(self, rows: Rows) -> Self:
         """Return this model as it was when it was saved, trained again on the same rows in the same order."""
-        ends, self._ends = self._ends if self._goes_on else self._ends[-1:], []
+        ends, self._ends = self._ends if self._goes_on else self._ends[-2:], []
         everything, first = rows.count, 0
         for end in ends:
             rows.count = end
@@ -229,7 +278,7 @@ def _kind(estimator: Any) -> str | None:
     return found
 
 
-def _random_states(parameters: dict[str, Any], seed: int) -> dict[str, int]:
+def random_states(parameters: dict[str, Any], seed: int) -> dict[str, int]:
     """Return a number for each `random_state` that is none: what is drawn must be drawn again after loading."""
     names = [name for name in sorted(parameters) if name.split("__")[-1] == "random_state"]
     numbers = {}

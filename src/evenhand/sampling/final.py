@@ -18,7 +18,15 @@ from evenhand.sampling.trainer import Trainer
 __all__ = ["Collected", "final_classifier", "named_columns"]
 
 
-class Collected(NamedTuple):
+class _Collected(NamedTuple):
+    model: Any
+    mixture: NDArray[np.float64]
+    rounds: int
+    labels: int
+    cost: float
+
+
+class Collected(_Collected):
     """What a finished collection amounts to.
 
     Attributes
@@ -28,13 +36,10 @@ class Collected(NamedTuple):
     rounds : draws that were told.
     labels : labelled examples that were paid for, training and validation.
     cost : what they cost.
+    notes : what a careful user should know, as the sampler said it at the end; no field of the tuple.
     """
 
-    model: Any
-    mixture: NDArray[np.float64]
-    rounds: int
-    labels: int
-    cost: float
+    notes: tuple[str, ...] = ()
 
 
 def named_columns(model: Any, trainer: Trainer) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from evenhand.errors import ArgumentError, TableError, UnknownTicketError, wanted
+from evenhand.errors import ArgumentError, TableError, UnknownTicketError, wanted, why_unreadable
 from evenhand.frames import as_pandas, is_frame
 from evenhand.protocol import Label
 
@@ -58,7 +58,7 @@ def read_labels(source: Any, items: dict[str, Label]) -> list[Row]:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise TableError(f"{path}: cannot be read: {error}") from error
+        raise TableError(f"{path}: cannot be read: {why_unreadable(error)}") from error
     return _of_items(readers[path.suffix](text, path), path.name, items)
 
 

@@ -318,7 +318,9 @@ class LabelQueue(Conversation):
     @locked
     def progress(self) -> pd.DataFrame:
         """How many items of each group are waiting, open, labelled and rejected."""
-        return progress_table(self._items)
+        table = progress_table(self._items)
+        table.attrs["notes"] = self.notes
+        return table
 
     @property
     @locked
@@ -371,12 +373,15 @@ class LabelQueue(Conversation):
     def risks(self) -> pd.DataFrame:
         """The sampler's table of validation risks."""
         table: pd.DataFrame = self.sampler.risks
+        table.attrs["notes"] = self.notes
         return table
 
     @property
+    @locked
     def notes(self) -> list[str]:
-        """What a careful user should know, as the sampler says it."""
-        return self.sampler.notes
+        """What a careful user should know, as the sampler says it, and which groups have no item left to validate."""
+        dry = [label for z, label in enumerate(self.groups) if not len(self._items.waiting(z, "validation"))]
+        return self.sampler.notes + [f"no item of {label!r} is left to validate with" for label in dry]
 
     # ------------------------------------------------------------------ inside: items
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from evenhand.errors import ArgumentError, wanted
 from evenhand.extras import optional
+from evenhand.rng import child
 from evenhand.saved import LOADING_DEVICE, refused
 from evenhand.saved import fill as fill_array
 
@@ -76,8 +77,9 @@ def registered_name(function: Any) -> str | None:
     return getattr(function, "registered_name", None)
 
 
-def built(module: Any) -> tuple[Any, Callable[[], Any] | None]:
-    """Return the module, and the function that it came from, if it is one.
+def built(module: Any, seed: int, device: str) -> tuple[Any, Callable[[], Any] | None]:
+    """Return the module, and the function that it came from, if it is one; what that draws, it draws from `seed`, the
+    model's.
 
     Raises
     ------
@@ -91,7 +93,8 @@ def built(module: Any) -> tuple[Any, Callable[[], Any] | None]:
     if isinstance(module, type) or not callable(module):
         raise ArgumentError(wanted("module", what, module if isinstance(module, type) else type(module).__name__))
     try:
-        found = module()
+        with repeatable(child(seed, 0, 3), torch_module().device(device), False):
+            found = module()
     except Exception as error:
         raise ArgumentError(wanted("module", what, module, f"{type(error).__name__}: {error}")) from error
     if not isinstance(found, kind):

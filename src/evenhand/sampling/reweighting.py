@@ -3,8 +3,9 @@
 Learner and regulator play: the learner fits a model to weighted groups, the regulator raises the weights of groups with
 a high risk by exponential weights. The average of the regulator's weights tends to the least favourable mixture, and
 the model fitted to it is the minimax one wherever risks are a convex function of the model and the learner answers them
-best. For the 0-1 loss and the log loss of logistic regression that model is returned, unless it does worse on these
-rows than the plain fit; for everything else the best model of the game is.
+best. Where it is not, as in the 0-1 loss, which logistic regression fits by a surrogate, that model may do worse than
+others of the game: the one with the lowest risk of the worst-off group on these rows is returned, in the named loss,
+among the models of all rounds, of which the first is the plain fit, and the one of the average weights.
 
 Source: E. Diana, W. Gill, M. Kearns, K. Kenthapadi, A. Roth, "Minimax Group Fairness: Algorithms and Experiments",
 AIES 2021, Algorithm 1.
@@ -21,12 +22,9 @@ from numpy.typing import NDArray
 from evenhand.sampling.labels import checked_labels
 from evenhand.sampling.losses import BOUNDED, Loss
 from evenhand.sampling.problem import checked_number, checked_whole
-from evenhand.sampling.reweighting_game import LogisticGame, game_of
+from evenhand.sampling.reweighting_game import game_of
 
 __all__ = ["Reweighted", "minimax_reweighting"]
-
-FITTED = ("zero_one", "log")
-"""The losses that logistic regression fits, the log loss as it is and the 0-1 loss by its usual surrogate."""
 
 
 class Reweighted(NamedTuple):
@@ -53,7 +51,9 @@ def minimax_reweighting(
 
     Round t: fit to weights n lambda_z / n_z a row; then lambda_z is multiplied by exp(step risk_z / sqrt(t)) and
     normalised. Only rows that count in the loss are weighted: n and n_z are numbers of positives for
-    "false_negative". On these rows the worst group's risk is never higher than the plain fit's.
+    "false_negative". The model returned has the lowest risk of the worst-off group on these rows, in `loss`, among
+    those of all rounds and the one of the average weights: never a higher one than the plain fit. What it does on other
+    rows has to be measured there; of many models, the best on these rows looks better than it is.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def minimax_reweighting(
     loss : "zero_one", "log", "false_negative", "false_positive" or a function of (y, prediction); for a regressor
         "squared", "absolute" or a function. None is "zero_one", and "squared" for a regressor.
     model : None for logistic regression, or a classifier or regressor of scikit-learn whose `fit` takes
-        `sample_weight`; it is cloned.
+        `sample_weight`; it is cloned, and a missing `random_state` filled, so that equal rows give equal models.
 
     Raises
     ------
@@ -106,9 +106,7 @@ def minimax_reweighting(
             scale = float(np.nanmax(np.abs(risks[0]))) or 1.0
         weights = weights * np.exp(step * np.nan_to_num(risks[t] - worst) / scale / np.sqrt(t + 1.0))
         weights /= weights.sum()
-    worst = float(np.nanmax(game.played(average)))
-    minimax = isinstance(game, LogisticGame) and game.loss in FITTED
-    if worst < best[0] or (minimax and worst <= np.nanmax(risks[0])):
+    if float(np.nanmax(game.played(average))) <= best[0]:
         return Reweighted(game.model, average, risks)
     best[2]()
     return Reweighted(game.model, best[1], risks)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.errors import ArgumentError, wanted
+from evenhand.sampling.estimators import random_states
 from evenhand.sampling.labels import checked_labels
 from evenhand.sampling.logistic import LogisticModel
 from evenhand.sampling.losses import SMALLEST, Loss, checked_loss, row_losses
@@ -126,12 +127,15 @@ class LogisticGame:
 
 
 class EstimatorGame:
-    """Any estimator of scikit-learn, fitted anew each time."""
+    """Any estimator of scikit-learn, fitted anew each time; a missing `random_state` is 0, in steps derived from it."""
 
     def __init__(
         self, X: NDArray[Any], y: NDArray[Any], index: NDArray[np.int64], loss: Loss, estimator: Any
     ) -> None:  # fmt: skip
-        self._X, self._y, self._index, self.loss, self._estimator = X, y, index, loss, estimator
+        from sklearn.base import clone
+
+        self._X, self._y, self._index, self.loss = X, y, index, loss
+        self._estimator = clone(estimator).set_params(**random_states(estimator.get_params(), 0))
         self.model: Any = estimator
         self._counted = np.ones(len(y), np.bool_)
         if loss in ("false_negative", "false_positive"):

@@ -306,7 +306,9 @@ class Sampler(Drawing):
             If nothing was told yet, or `reweighted` is asked of another model.
         """
         model = named_columns(final_classifier(self._trainer, final_refit, reweighted), self._trainer)
-        return Collected(model, self.mixture, self.rounds, self.labels, self.spent - self._reserved())
+        finished = Collected(model, self.mixture, self.rounds, self.labels, self.spent - self._reserved())
+        finished.notes = tuple(self.notes)
+        return finished
 
     @locked
     def certify(self, *, threshold: float, delta: float = 0.05, batch: int = 1, model: Any = None) -> Certification:
@@ -371,10 +373,13 @@ class Sampler(Drawing):
     def risks(self) -> Any:
         """A table with a row for each group: samples, current validation risk and its 95 % interval.
 
-        The interval is indicative only: these rows chose the data. `Certification` gives one that holds.
+        The interval is indicative only: these rows chose the data. `Certification` gives one that holds. The table's
+        `attrs["notes"]` are the notes of the sampler.
         """
         sums, counts = self.validation_losses()
-        return risk_table(self.groups, self.training.by_group, sums, counts, self.loss)
+        table = risk_table(self.groups, self.training.by_group, sums, counts, self.loss)
+        table.attrs["notes"] = self.notes
+        return table
 
     @locked
     def validation_losses(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

@@ -49,9 +49,10 @@ class TorchModel(Classifier):
     collection is quadratic in its rounds, as the paper has it. Validation costs in proportion to the validation
     rows; `validation_rows=` of the sampler bounds it. As long as all rows have the same label the model waits.
 
-    Dropout, augmentation and whatever else draws from torch's generators draws from the sampler's seed, and leaves
-    torch's global generators as they were: the same seed gives the same weights, and a saved model continues exactly
-    (on a GPU as far as its kernels are deterministic). A last mini-batch of a single row joins the one before it.
+    Dropout, augmentation, a function that makes the module and whatever else draws from torch's generators draws from
+    the sampler's seed, and leaves torch's global generators as they were: the same seed gives the same weights, and a
+    saved model continues exactly (on a GPU as far as its kernels are deterministic). A module that is given as it is
+    begins with its own weights. A last mini-batch of a single row joins the one before it.
 
     Rows of whole numbers reach a network that takes them as they are (an `Embedding`); all others become single
     precision on the device. Pictures given as bytes are kept, saved and sent to the device as bytes.
@@ -98,19 +99,24 @@ class TorchModel(Classifier):
         self.mixed_precision = checked_flag("mixed_precision", mixed_precision)
         self.deterministic = checked_flag("deterministic", deterministic)
         self.stream = checked_flag("stream", stream)
-        found, self.factory = built(module)
+        self.rounds, self.seed = 0, 0
+        found, self.factory = built(module, self.seed, self.device)
         self.untrained = untrained(found)
         self.module = copy.deepcopy(self.untrained).to(self.device)
         self.optimizer_choice, self.schedule_choice = optimizer, schedule
         self.optimizer = made_optimizer(optimizer, self.module, self.learning_rate)
         self.schedule = made_schedule(schedule, self.optimizer)
-        self.rounds, self.seed = 0, 0
         self.takes_whole = False
         self._rows = DeviceRows(self.device, stream)
 
     def fresh(self, seed: int = 0) -> Self:
-        """Return a model with the module's first weights; `seed` orders the mini-batches and seeds torch."""
-        model = type(self)(self.untrained, **self.settings())
+        """Return a model with the module's first weights, which are new where a function makes them and `seed` is
+        another; `seed` orders the mini-batches and seeds torch.
+        """
+        first = self.untrained
+        if self.factory is not None and seed != self.seed:
+            first, _ = built(self.factory, seed, self.device)
+        model = type(self)(first, **self.settings())
         model.factory, model.seed = self.factory, seed
         return model
 

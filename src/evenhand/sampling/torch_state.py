@@ -6,7 +6,15 @@ from typing import Any
 
 from evenhand import registry
 from evenhand.errors import ArgumentError, wanted
-from evenhand.sampling.modules import arrays_of, fill, registered_name, saved_device, tensors_of, torch_module
+from evenhand.sampling.modules import (
+    arrays_of,
+    fill,
+    registered_name,
+    repeatable,
+    saved_device,
+    tensors_of,
+    torch_module,
+)
 from evenhand.sampling.optimizing import memory_of, remember
 from evenhand.saved import refused, whole
 
@@ -62,11 +70,11 @@ def restored_model(cls: Any, snapshot: dict[str, Any]) -> Any:
         name: registry.get(value["part"]).cls if isinstance(value, dict) else value
         for name, value in snapshot["settings"].items()
     }
-    make = registry.get(snapshot["module"]).cls
-    with torch_module().random.fork_rng(devices=[]):
+    make, device = registry.get(snapshot["module"]).cls, saved_device(settings["device"])
+    with repeatable(0, torch_module().device(device), False):
         module = make(**snapshot["config"])
     fill(module, snapshot["initial"])
-    model = cls(module, **{**settings, "device": saved_device(settings["device"])})
+    model = cls(module, **{**settings, "device": device})
     model.factory = None if isinstance(make, type) else make
     fill(model.module, snapshot["weights"])
     remember(model.optimizer, snapshot)

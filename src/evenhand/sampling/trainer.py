@@ -127,15 +127,21 @@ class Trainer:
         return self._losses
 
     def notes(self, closed: NDArray[np.bool_]) -> list[str]:
-        """Return what a careful user should know of the model: it waits for a second label, a risk is unknown.
+        """Return what a careful user should know of the model: it waits for a label or for rows, a risk is unknown.
 
         A group of which no more rows come is `closed` (m,).
         """
         training, validation = self.examples.training, self.examples.validation.by_group
         notes = []
+        lacking = getattr(self.model, "lacking", "")
         if training.count and self.model.constant is not None:
             only = self.classes[self.model.constant]
-            notes.append(f"the model waits: all {training.count} training rows have the label {only!r}")
+            why = f"all {training.count} training rows have the label {only!r}"
+            if lacking:
+                why = f"it cannot be trained on {training.count} rows yet, and predicts {only!r} ({lacking})"
+            notes.append(f"the model waits: {why}")
+        elif lacking:
+            notes.append(f"the model has not learned from the last rows, as it needs more of them ({lacking})")
         for z in np.flatnonzero((self.losses()[1] == 0) & ((validation >= MANY) | closed)):
             why = f"none of its {validation[z]} validation rows counts" if validation[z] else "no row validates it"
             notes.append(f"the risk of {self.groups[z]!r} is unknown: {why}")
