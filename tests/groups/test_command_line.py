@@ -42,7 +42,8 @@ def test_own_table(loans, tmp_path):
     for row in body["policies"]:
         assert row["share_of_F"] + row["share_of_M"] == pytest.approx(1.0)
         assert 0 <= row["selection_rate_ratio"] <= 1
-    assert [(b["group"], b["reference"], b["feature"]) for b in body["bias"]] == [("F", "M", "income")]
+    rows = [(b["group"], b["reference"], b["feature"]) for b in body["bias"]]
+    assert rows == [("F", "M", "income"), ("F", "M", "intercept")]
     assert body["bias"][0]["low"] < -0.04 < body["bias"][0]["high"] + 0.02
     written = {path.name for path in (tmp_path / "out").iterdir()}
     assert {"history.nc", "bias.csv", "bias.png", "groups.png", "perceived_regret.png"} <= written
@@ -51,7 +52,7 @@ def test_own_table(loans, tmp_path):
 def test_own_table_for_people_under_shares(loans):
     done = run(*loans, "--shares", "0.1", "-p", "fair-learn+group-fair-top-interval", "-p", "top-interval")
     assert done.exit_code == 0, done.output
-    assert "Learned bias" in done.output
+    assert "Bias in the table" in done.output
     assert "yes" in done.output
 
 

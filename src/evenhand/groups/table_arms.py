@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from evenhand.arguments import real
-from evenhand.errors import TableError, wanted
+from evenhand.errors import ArgumentError, TableError, wanted
 from evenhand.features import coded
 from evenhand.frames import as_pandas
+from evenhand.groups.bias import named
 from evenhand.groups.problem import Groups
+from evenhand.groups.table_bias import bias_of_table
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.random import below, normal
@@ -145,7 +147,7 @@ class TableArms(KernelWorld):
         groups: dict[Label, Label] = {}
         for row, (cell, own) in enumerate(zip(cells, belongs, strict=True)):
             if groups.setdefault(cell, own) != own:
-                mend = f"put {group_columns} among arm="
+                mend = f"name {', '.join(map(repr, group_columns))} in arm= too"
                 raise TableError(wanted(f"group, row {row + 1}", f"arm {cell!r} in one group", own, mend))
         self.membership = Groups.read({label: groups[label] for label in arms})
         super().__init__(self.membership.arms, table.shape[1])
@@ -163,6 +165,57 @@ class TableArms(KernelWorld):
     def groups(self) -> dict[Label, Label]:
         """The group of each arm."""
         return self.membership.as_dict()
+
+    def bias(self, *, level: float = 0.95, intercept: bool = True) -> pd.DataFrame:
+        """Return the bias that the table shows for each group, feature by feature, with intervals over its rows.
+
+        What is estimated is the difference between the group's regression of the reward on the features and that of all
+        other rows: the bias PLUS the difference of what the groups are truly worth. It is the bias only where groups
+        are equal on average. The intervals are for whoever the rows were drawn from. Rounds that are resampled from the
+        table know no more than its rows do, so that the intervals of a policy's own `bias()` would be too narrow here.
+        Rows are taken to be independent: one row for each person.
+
+        Parameters
+        ----------
+        level : the probability with which all intervals hold together, for many rows.
+        intercept : whether the regressions have a constant part; without one, groups whose features differ seem to
+            differ in their rewards too.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns group, reference, feature, bias, low, high; a row for each feature, and the feature "intercept", of
+            the sensitive group, or of every group where none is named or there are more than two. What the rows do not
+            determine has the interval (-inf, inf).
+
+        Raises
+        ------
+        ArgumentError
+            If the level is out of range, a feature is named "intercept", or there is one group alone.
+
+        Examples
+        --------
+        >>> import numpy as np, pandas as pd
+        >>> random = np.random.default_rng(1)
+        >>> frame = pd.DataFrame({"sex": random.choice(["F", "M"], 400), "debt": random.random(400)})
+        >>> frame["repaid"] = frame["debt"] - 0.5 * (frame["sex"] == "F") + random.normal(0, 0.1, 400)
+        >>> world = TableArms(frame, "sex", group="sex", reward="repaid", sensitive="F")
+        >>> world.bias().round(2)[["feature", "bias", "low", "high"]].values.tolist()
+        [['debt', 0.0, -0.08, 0.08], ['intercept', -0.51, -0.55, -0.46]]
+        """
+        real("level", level, above=0, below=1)
+        names, rows = self.membership.names, self.table
+        if len(names) < 2:
+            raise ArgumentError(wanted("group", "a column with at least two groups", list(names)))
+        features = named(self.features, rows.shape[1] + intercept, intercept)
+        if intercept:
+            rows = np.column_stack([rows, np.ones(len(rows))])
+        codes = np.repeat(np.array(self.membership.codes), self.counts)
+        every = self.sensitive is None or len(names) > 2
+        compared = range(len(names)) if every else [names.index(self.sensitive)]
+        return bias_of_table(
+            rows, self.rewards, codes, self.membership, compared=compared, level=level, features=features
+        )
 
     def parameters(self) -> TableParams:
         first = np.concatenate([[0], np.cumsum(self.counts)[:-1]]).astype(np.int64)

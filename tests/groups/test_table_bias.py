@@ -1,0 +1,124 @@
+"""The bias that a table shows: what it estimates, by definition, and that its intervals cover the table's own truth."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import t
+
+from evenhand.errors import ArgumentError
+from evenhand.groups import TableArms
+from tests.cli.shell import answer
+
+
+def people(seed, rows=400, kind="normal", groups=("F", "M")):
+    """Pure chance: rewards that know no group, while the features' own distribution differs between groups."""
+    random = np.random.default_rng(seed)
+    frame = pd.DataFrame({"sex": random.choice(groups, rows), "age": random.choice(["old", "young"], rows)})
+    frame["income"] = random.lognormal(10, 1, rows)
+    frame["score"] = random.normal(size=rows) + (frame["sex"] == "F")
+    frame["rare"] = (random.random(rows) < 0.15) * 1
+    paid = {
+        "normal": lambda: 5 + random.normal(size=rows),
+        "binary": lambda: (random.random(rows) < 0.5) * 1.0,
+        "unequal noise": lambda: random.normal(size=rows) * np.where(frame["sex"] == "F", 4.0, 1.0),
+        "linear": lambda: 3 * frame["score"] + random.normal(size=rows),
+    }[kind]()
+    return frame.assign(paid=paid)
+
+
+def arms_of(frame, **settings):
+    return TableArms(frame, ["age", "sex"], group="sex", reward="paid", **settings)
+
+
+@pytest.mark.parametrize("kind", ["normal", "binary", "unequal noise", "linear"])
+@pytest.mark.parametrize("rows", [60, 400])
+def test_pure_chance_is_no_bias(kind, rows):
+    """All intervals hold together with 95 %: 100 x 0.05 + 4 standard deviations = 13 of 100 tables may fail."""
+    tables = [arms_of(people(seed, rows, kind), sensitive="F").bias() for seed in range(100)]
+    assert sum(bool(((table["low"] > 0) | (table["high"] < 0)).any()) for table in tables) <= 13
+
+
+def test_a_planted_bias_is_inside_and_found():
+    inside = []
+    for seed in range(60):
+        frame = people(seed, kind="linear")
+        frame["paid"] += np.where(frame["sex"] == "F", -2.0 + 0.8 * frame["score"], 0.0)
+        found = arms_of(frame, sensitive="F").bias().set_index("feature")
+        truth = pd.Series({"income": 0.0, "score": 0.8, "rare": 0.0, "intercept": -2.0})
+        inside.append(bool(((found["low"] <= truth) & (truth <= found["high"])).all()))
+        assert found.loc["intercept", "high"] < -0.5
+        assert found.loc["score", "low"] > 0.2
+    assert sum(inside) >= 50  # 60 x 0.95 - 4 standard deviations
+
+
+def test_the_numbers_are_those_of_the_definition():
+    """HC2 and the degrees of freedom of Bell and McCaffrey, with the whole hat matrix written out."""
+    frame = people(3, 40)
+    found = arms_of(frame, sensitive="F", features=["score", "rare"]).bias(level=0.9)
+
+    def side(inside):
+        x = np.column_stack([frame.loc[inside, ["score", "rare"]], np.ones(inside.sum())])
+        y = frame.loc[inside, "paid"].to_numpy()
+        weights = np.linalg.pinv(x)
+        left = np.eye(len(x)) - x @ weights
+        return weights, left, left @ y, weights @ y
+
+    (a, m, e, b), (c, n, f, d) = side(frame["sex"] == "F"), side(frame["sex"] == "M")
+    noise = (e @ e + f @ f) / (len(e) + len(f) - 6)
+    for j in range(3):
+        of_rows = np.diag(a[j] ** 2 / np.diag(m)), np.diag(c[j] ** 2 / np.diag(n))
+        robust = e @ of_rows[0] @ e + f @ of_rows[1] @ f
+        unit = (a[j] ** 2).sum() + (c[j] ** 2).sum()
+        spread = sum(np.trace(p @ w @ p @ w) for p, w in zip((m, n), of_rows, strict=True))
+        half = t.ppf(1 - 0.1 / 6, unit**2 / spread) * np.sqrt(max(robust, noise * unit))
+        row = found.iloc[j]
+        np.testing.assert_allclose([row.bias, row.low, row.high], [b[j] - d[j], b[j] - d[j] - half, b[j] - d[j] + half])
+
+
+def test_what_the_rows_do_not_determine_is_unknown():
+    frame = people(1, 60).assign(one=1.0, twice=lambda f: 2 * f["score"], alone=0.0)
+    frame.loc[frame.index[frame["sex"] == "F"][0], "alone"] = 1.0
+    found = arms_of(frame, sensitive="F", features=["one", "score", "twice", "alone"]).bias().set_index("feature")
+    assert np.isinf(found["high"]).all()
+    assert not np.isinf(found["bias"]).any()
+
+
+def test_more_than_two_groups_are_each_compared_with_all_others():
+    found = arms_of(people(1, groups=("F", "M", "X"))).bias()
+    assert found["group"].unique().tolist() == ["F", "M", "X"]
+    assert found["reference"].unique().tolist() == ["all others"]
+    without = arms_of(people(1)).bias(intercept=False)
+    assert "intercept" not in set(without["feature"])
+    assert set(map(tuple, without[["group", "reference"]].to_numpy())) == {("F", "M"), ("M", "F")}
+
+
+@pytest.mark.parametrize(
+    ("frame", "settings", "words"),
+    [
+        (people(1), {"level": 1.0}, "level: wanted a number > 0 and < 1"),
+        (people(1, groups=("F",)), {}, "group: wanted a column with at least two groups"),
+        (people(1).rename(columns={"score": "intercept"}), {}, "features: wanted names that differ from 'intercept'"),
+    ],
+    ids=["level", "one group", "a feature named intercept"],
+)
+def test_refusals(frame, settings, words):
+    with pytest.raises(ArgumentError, match=words):
+        arms_of(frame).bias(**settings)
+
+
+def test_simulated_rounds_do_not_narrow_the_intervals_of_a_table(tmp_path):
+    """On pure chance, the command says the same of the table after 50 rounds as after 5,000, and that it is none."""
+    path = tmp_path / "people.csv"
+    people(5).to_csv(path, index=False)
+    given = ["simulate", "--data", path, "--arm", "age,sex", "--group", "sex", "--reward", "paid", "-p", "top-interval"]
+    given += ["--replications", 1, "--seed", 1, "--jobs", 1]
+    few, many = (json.loads(answer(*given, "--rounds", rounds, "--json"))["bias"] for rounds in (50, 5000))
+    assert few == many
+    assert all(row["low"] <= 0 <= row["high"] for row in many)
+    words = " ".join(answer(*given, "--rounds", 50).split())
+    assert "simulated rounds do not narrow them" in words
+    assert "Learned" not in words
