@@ -1,6 +1,5 @@
 """Studies that promise more than shares of single arms: slates, arms on offer, segments, changes, caps, windows."""
 
-import math
 import random
 from fractions import Fraction as F
 
@@ -10,9 +9,7 @@ import evenhand as eh
 from evenhand.errors import ArgumentError, ClosedTicketError, ContradictionError, RewardError, SharesError
 from evenhand.learners import UCB1, Thompson
 from evenhand.quotas import DeadlineLearn, WindowLearn
-from evenhand.quotas.problem import Promise
 from evenhand.studies import Operation, Store, Study, bandit_frame
-from evenhand.studies.promise_books import Books
 from evenhand.studies.promise_check import PromiseCheck
 from evenhand.studies.summary import summarize
 
@@ -200,56 +197,6 @@ def test_segments_have_clocks_of_their_own():
     assert (found.ok, found.promise_kept) == (True, True)
     assert study.policy.segments["phone"].rounds > 10
     assert study.verify(since=found).ok
-
-
-def naive(promise, windows, rounds):
-    """The rounds at whose end a promise is broken, by its definition."""
-    found, plays = [], []
-    for played in rounds:
-        plays.append(played)
-        t, pulls = len(plays), [sum(arm in one for one in plays) for arm in range(len(promise.arms))]
-        place = {arm: i for i, arm in enumerate(promise.arms)}
-        if promise.behind is None:
-            sound = all(n >= math.floor(r * t) - promise.slack for n, r in zip(pulls, promise.shares, strict=True))
-        else:
-            parts = zip(pulls, promise.shares, promise.behind, strict=True)
-            sound = all(share * t - n <= limit for n, share, limit in parts)
-        for arms, share in promise.sets:
-            sound &= sum(pulls[place[arm]] for arm in arms) >= math.floor(share * t) - promise.slack
-        for n, cap in zip(pulls, promise.caps or (), strict=False):
-            sound &= cap is None or n <= math.ceil(cap * t) + math.floor(promise.cap_tolerance)
-        for arm, (count, length) in windows.items():
-            sound &= t < length or sum(arm in one for one in plays[-length:]) >= count
-        if not sound:
-            found.append(t)
-    return found
-
-
-def test_the_books_find_what_the_definition_finds():
-    rng = random.Random(4)
-    broken = 0
-    for _ in range(300):
-        k, plays = rng.randint(2, 4), rng.choice([1, 1, 2])
-        slack = rng.choice([0.0, 1.0])
-        shares = [F(rng.randint(0, 3), 8) for _ in range(k)]
-        caps = [max(share, F(3, 4)) for share in shares] if plays == 1 and rng.random() < 0.5 else None
-        promise = Promise(
-            tuple(range(k)), tuple(shares), slack, plays, tuple(caps) if caps else None, rng.choice([0, 1])
-        )
-        if rng.random() < 0.3:
-            promise = Promise(promise.arms, promise.shares, slack, sets=(((0, 1), F(1, 2)),))
-        elif caps is None and rng.random() < 0.3:
-            promise = promise.limited({arm: F(rng.randint(0, 6), 4) for arm in promise.arms})
-        windows = {0: (rng.randint(1, 2), rng.randint(2, 6))} if rng.random() < 0.3 else {}
-        rounds = [rng.sample(range(k), plays) for _ in range(25)]
-        books, found = Books(promise, windows, ()), []
-        for t, played in enumerate(rounds, 1):
-            books.enter(played, None)
-            if books.broken() is not None:
-                found.append(t)
-        assert found == naive(promise, windows, rounds)
-        broken += bool(found)
-    assert 50 < broken < 290
 
 
 def test_the_check_finds_broken_promises_and_impossible_arms():

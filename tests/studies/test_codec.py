@@ -203,7 +203,7 @@ def test_one_operation_that_is_none_does_not_hold_up_the_others():
         "ArgumentError",
         "str",
     ]
-    assert "kind: wanted one of ask, tell, forget, got 'look'" in str(outcomes[0])
+    assert "kind: wanted one of ask, tell, forget, add, retire, change, got 'look'" in str(outcomes[0])
     assert "key: wanted none: tell counts once without one" in str(outcomes[4])
     assert study.sequence == 2
 

@@ -1,5 +1,6 @@
 """What leaves a study: its decisions as a table, and bandit feedback with true propensities or none."""
 
+import json
 from datetime import UTC, datetime
 
 import numpy as np
@@ -12,11 +13,12 @@ from evenhand.errors import ArgumentError
 from evenhand.protocol import Decision
 from evenhand.studies import Operation, Study
 from evenhand.studies.export import bandit_feedback, bandit_frame
+from tests.cli.shell import call
 
 SHARES = {"ads": 0.2, "news": 0.3}
 COLUMNS = [
-    *("ticket", "round", "at", "arm", "index", "reason", "probabilities", "given", "status", "told_at", "reward"),
-    *("told", "decision", "version", "random_state", "key", "actor", "digest"),
+    *("ticket", "round", "at", "arm", "index", "reason", "probabilities", "propensity", "given", "status"),
+    *("told_at", "reward", "told", "decision", "version", "random_state", "key", "actor", "digest"),
 ]
 FEEDBACK = ["ticket", "round", "at", "arm", "action", "n_actions", "reward", "propensity", "deterministic"]
 
@@ -307,3 +309,29 @@ def test_a_draw_and_an_allocation_are_exported_whole():
     search = Study.create(":memory:", policy, name="search")
     planned = search.ask()
     assert search.frame()["decision"][0]["frame"]["$table"]["count"] == planned.frame["count"].tolist()
+
+
+def test_decisions_without_a_reward_are_counted_where_they_are_left_out(tmp_path):
+    path = tmp_path / "ads.evenhand"
+    with Study.create(path, eh.quotas.FairUCB(SHARES, seed=1), name="ads") as study:
+        for reward in (1.0, None, 0.25, None, None):
+            decision = study.ask()
+            if reward is not None:
+                study.tell(decision, reward)
+        study.forget(decision)
+        assert bandit_frame(study).attrs["left_out"] == {"open": 2, "forgotten": 1}
+    out = tmp_path / "log.csv"
+    said = call("export", path, "--form", "bandit", "--out", out)
+    words = "2 decisions written to", "left out, as they have no reward of one arm: 2 open, 1 forgotten"
+    assert all(part in said.output for part in words)
+    body = json.loads(call("export", path, "--form", "bandit", "--out", out, "--json").output)
+    assert (body["decisions"], body["left_out"]) == (2, {"open": 2, "forgotten": 1})
+    assert "left out" not in call("export", path, "--out", out).output
+
+
+def test_a_propensity_of_an_old_log_is_at_most_one(monkeypatch):
+    study = talked(eh.learners.Thompson(arms=["ads", "news"], seed=1), [1.0, 0.0])
+    table = study.frame()
+    table["probabilities"] = [[1 + 1e-12, 0.0] if index == 0 else [0.0, 1 + 1e-12] for index in table["index"]]
+    monkeypatch.setattr(study, "frame", lambda: table)
+    assert bandit_frame(study)["propensity"].tolist() == [1.0, 1.0]

@@ -97,9 +97,11 @@ def test_an_unknown_role_is_refused(store):
     assert list_keys(store) == []
 
 
-def test_a_note_that_is_too_long_is_refused(store):
-    with pytest.raises(ArgumentError, match="note: wanted at most 200 characters"):
-        add_key(store, "read", "x" * 201)
+@pytest.mark.parametrize("note", ["x" * 201, "a\x1b[2Jb", "two\nlines", "\x9b31m", "\u202egnp.exe", "\0", 7])
+def test_a_note_that_a_list_cannot_show_is_refused(store, note):
+    with pytest.raises(ArgumentError, match="note: wanted a text of up to 200 printable characters"):
+        add_key(store, "read", note)
+    assert list_keys(store) == []
 
 
 def test_revoking_what_is_not_there_is_refused(store):

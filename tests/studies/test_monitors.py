@@ -7,8 +7,8 @@ import pytest
 
 import evenhand as eh
 from evenhand.errors import ArgumentError
+from evenhand.promises.promise import Promise
 from evenhand.protocol import Decision
-from evenhand.quotas.problem import Promise
 from evenhand.studies import Operation, Store, Study, monitors
 from evenhand.studies.metrics import measure
 from evenhand.studies.statistics import WATCHED
@@ -24,7 +24,7 @@ class Scripted:
     kept = "at every round"
 
     def __init__(self, tolerance=0.0, round=0):
-        self.promise = Promise.read({"ads": 0.5, "news": 0.25}, tolerance)
+        self.promise = Promise({"ads": 0.5, "news": 0.25}, tolerance)
         self.arms, self.round, self.open_tickets = self.promise.arms, round, ()
 
     def ask(self, index):

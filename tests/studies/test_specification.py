@@ -69,8 +69,12 @@ DESCRIBED = {
 
 
 def test_every_registered_policy_can_be_described_or_is_refused_by_name():
-    """A policy that is added later is described here, or listed among those for Python."""
-    assert {e.name for e in registry.entries("policy")} == {*DESCRIBED, "sampling/certification"}
+    """A policy that is added later is described here, by the arguments of its own example, or listed as for Python."""
+    every = {e.name: e.cls for e in registry.entries("policy")}
+    assert {*DESCRIBED, "sampling/certification"} <= {*every}
+    for name in {*every} - {*DESCRIBED, "sampling/certification"}:
+        policy, _ = next(every[name].examples())
+        assert repr(policy_from({"policy": name, **policy.config()})) == repr(policy)
     assert {*FROM_PYTHON} <= {e.name for kind in ("policy", "part") for e in registry.entries(kind)}
 
 
@@ -161,7 +165,11 @@ LEARN = {"policy": "quotas/fair-learn", "shares": [0.1, 0.1]}
         ({**LEARN, "learner": 7}, ArgumentError, 'learner: wanted an object with "policy"'),
         ({**LEARN, "learner": "ucb1"}, RegistryError, "near it: learners/ucb1"),
         ({**LEARN, "learner": {"policy": "learners/ucb1", "arm": 2}}, ArgumentError, "did you mean 'arms'?"),
-        ({**LEARN, "learner": {"policy": "learners/ucb1", "arms": 3}}, ArgumentError, "shares: wanted 3, one an arm"),
+        (
+            {**LEARN, "learner": {"policy": "learners/ucb1", "arms": 3}},
+            ArgumentError,
+            "shares: wanted 3, one for each arm",
+        ),
         (
             {"policy": "learners/epsilon-greedy", "epsilon": [0.1], "arms": 2},
             ArgumentError,

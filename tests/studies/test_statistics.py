@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 import evenhand as eh
 from evenhand.checks import examples
 from evenhand.errors import ArgumentError
+from evenhand.promises.promise import Promise
 from evenhand.protocol import Decision
-from evenhand.quotas.problem import Promise
 from evenhand.studies import Operation, Study
 from evenhand.studies.statistics import MOMENTS, Statistics
 from evenhand.studies.summary import summarize
@@ -28,7 +28,7 @@ class Scripted:
     kept = "at every round"
 
     def __init__(self, shares, tolerance=0.0, round=0):
-        self.promise = Promise.read(shares, tolerance)
+        self.promise = Promise(shares, tolerance)
         self.arms, self.round, self.open = self.promise.arms, round, set()
 
     def ask(self, index, reason_code="other"):

@@ -162,7 +162,9 @@ def test_what_is_no_file_for_a_store_is_refused_and_left_alone(tmp_path, create)
 
 
 def test_a_missing_file_is_not_made_by_looking(tmp_path):
-    with pytest.raises(StoreError, match=r"no store is there yet; `evenhand new` and Study.create make one"):
+    with pytest.raises(
+        StoreError, match=r"no store is there yet; `evenhand new`, `serve --create` and Study.create make one"
+    ):
         Study.open(tmp_path / "ads.evenhand")
     (tmp_path / "empty").touch()
     with pytest.raises(StoreError, match="no store is there yet"):

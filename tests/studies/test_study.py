@@ -113,6 +113,7 @@ def test_the_same_report_again_counts_once(study):
     assert study.tell(decision, 1.0) == "told"
     assert study.tell(decision.id, 1) == "already told"
     assert study.tell(study.sign(decision.id), np.float64(1.0)) == "already told"
+    assert study.sign(decision) == study.sign(decision.id) == study.sign(study.sign(decision))
     assert study.sequence == 2
 
 

@@ -4,8 +4,8 @@ import pytest
 from sqlalchemy import delete, insert, select, update
 
 import evenhand as eh
+from evenhand.promises.promise import Promise
 from evenhand.protocol import Decision
-from evenhand.quotas.problem import Promise
 from evenhand.state import to_bytes
 from evenhand.studies import Study
 from evenhand.studies.chain import Entry, digest_of, genesis
@@ -252,7 +252,7 @@ class Stingy:
     kept = "at every round"
 
     def __init__(self, round=0, until=6):
-        self.promise = Promise.read({"ads": 0.25, "news": 0.25})
+        self.promise = Promise({"ads": 0.25, "news": 0.25})
         self.round, self.until, self.open_tickets = round, until, []
 
     def ask(self):
@@ -337,3 +337,25 @@ def test_the_log_says_what_was_written(study):
     assert [to_text(from_text(entry["given"])) for entry in entries(study)] == [
         entry["given"] for entry in entries(study)
     ]
+
+
+def test_a_zero_character_in_the_place_of_nothing_is_found():
+    """A missing value and such a character have other digests; both would be the same entry otherwise."""
+    study = Study.create(":memory:", eh.quotas.FairUCB({"a": 0.2, "b": 0.3}, seed=1))
+    study.tell(study.ask(), 1.0)
+    assert study.verify().ok
+    for column in ("actor", "key", "random_state", "decision"):
+        with study.store.writing() as connection:
+            connection.exec_driver_sql(f"UPDATE events SET {column} = char(0) WHERE sequence = 2")
+        found = study.verify()
+        assert found.problems[0] == "entry 2 was changed after it was written: its digest does not fit", column
+        with study.store.writing() as connection:
+            connection.exec_driver_sql(f"UPDATE events SET {column} = NULL WHERE sequence = 2")
+    assert study.verify().ok
+
+
+def test_a_digest_is_of_one_entry_only():
+    entry = Entry(1, "tell", None, 0, "{}", None, "1", None, None, None, "")
+    texts = (None, "", "\0", "\0\0", "\0\0\0", "a\0", "\0a")
+    digests = {digest_of("", entry._replace(key=key, actor=actor)) for key in texts for actor in texts}
+    assert len(digests) == len(texts) ** 2

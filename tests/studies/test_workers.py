@@ -401,7 +401,7 @@ def test_a_key_that_stands_twice_in_a_batch_is_decided_once_where_the_beginning_
     [
         (lambda: eh.quotas.FairUCB(SHARES), "DeadlineLearn, whose promise several workers can keep, got 'FairUCB'"),
         (lambda: eh.quotas.LFG(SHARES, eta=10.0), "use workers=1"),
-        (lambda: eh.quotas.LotteryLearn(eh.learners.UCB1(), SHARES), "keeps the same shares, but not by lottery"),
+        (lambda: eh.quotas.LotteryLearn(eh.learners.UCB1(), SHARES), "lottery=0.5. draws by lottery, too"),
         (lambda: policy(plays=2), "plays=1, for several workers"),
         (lambda: policy(caps={"ads": 0.9}), "no caps, for several workers"),
         (lambda: policy(shares={("a", "b"): 0.5, "a": 0.1, "b": 0.1, "c": 0.1}), "no sets of arms"),

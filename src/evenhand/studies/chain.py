@@ -12,7 +12,7 @@ __all__ = ["BIRTH", "Entry", "check_link", "digest_of", "genesis"]
 BIRTH = ("name", "policy", "secret", "created_at")
 """The fields that the digest before the first entry covers."""
 NOTHING = "\x00"
-"""Represents a missing value in a digest."""
+"""Represents a missing value in a digest; such a character in a text is doubled."""
 
 
 class Entry(NamedTuple):
@@ -37,14 +37,20 @@ def digest_of(before: str, entry: tuple[Any, ...]) -> str:
     >>> entry = Entry(1, "tell", 1, 0, "{}", None, "0", None, None, None, "")
     >>> digest_of("", entry)[:8] == digest_of("", entry._replace(actor="me"))[:8]
     False
+    >>> digest_of("", entry) == digest_of("", entry._replace(actor=chr(0)))
+    False
     """
-    sequence, kind, ticket, at, given, decision, version, random_state, key, actor, _ = entry
+    fields = entry[:-1]
+    sequence, kind, ticket, at, given, decision, version, random_state, key, actor = fields
     text = (
         f"{before}\x1f{sequence}\x1f{kind}\x1f{NOTHING if ticket is None else ticket}\x1f{at}\x1f{given}"
         f"\x1f{NOTHING if decision is None else decision}\x1f{version}"
         f"\x1f{NOTHING if random_state is None else random_state}"
         f"\x1f{NOTHING if key is None else key}\x1f{NOTHING if actor is None else actor}"
     )
+    if text.count(NOTHING) != fields.count(None):  # no entry of ours has such a character: somebody wrote it there
+        shown = (NOTHING if one is None else str(one).replace(NOTHING, 2 * NOTHING) for one in fields)
+        text = "\x1f".join([before, *shown])
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -16,9 +16,10 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 import orjson
 
-from evenhand.errors import ArgumentError, ErasedError, wanted
+from evenhand.errors import ArgumentError, ErasedError, StoreError, wanted
 from evenhand.frames import as_pandas, is_frame
 from evenhand.policy import KernelPolicy
+from evenhand.promises.promise import Promise
 from evenhand.protocol import Decision, composed
 
 __all__ = [
@@ -143,6 +144,8 @@ def plain(value: Any, name: str = "given") -> Any:
         return {"$series": listed, **index} if index else listed
     if isinstance(value, (Fraction, Decimal)):
         return str(value)
+    if isinstance(value, Promise):
+        return {"$promise": plain(value.to_dict(), name)}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: plain(getattr(value, field.name), name) for field in dataclasses.fields(value)}
     raise ArgumentError(wanted(name, "numbers, texts, lists, arrays or tables, which a log can keep", value))
@@ -175,6 +178,8 @@ def revive(value: Any) -> Any:
             import pandas as pd
 
             return pd.Series(revive(value["$series"]), index=revive(value["$index"]))
+        if "$promise" in value:
+            return Promise.from_dict(revive(value["$promise"]))
         if "$float" in value:
             return float(value["$float"])
         if "$items" in value:
@@ -199,8 +204,17 @@ def to_text(value: Any) -> str:
 
 
 def from_text(text: str | None) -> Any:
-    """Return the value behind a text of the log."""
-    return None if text is None else orjson.loads(str(text))
+    """Return the value behind a text of the store.
+
+    Raises
+    ------
+    StoreError
+        If it is not one that the store wrote.
+    """
+    try:
+        return None if text is None else orjson.loads(str(text))
+    except orjson.JSONDecodeError as error:
+        raise StoreError(f"the store is damaged: wanted JSON, got {str(text)[:40]!r}") from error
 
 
 def arguments_of(text: str) -> dict[str, Any]:

@@ -6,9 +6,11 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from sqlalchemy import Connection, Engine, event
+from sqlalchemy.exc import SQLAlchemyError
 
 from evenhand.studies.server import commit, driver_of
 from evenhand.studies.turns import take_turn
@@ -105,6 +107,7 @@ class Use:
         if owner.turn is not None:
             owner.turn.acquire()
         try:
+            began = time.monotonic()
             if writes and owner.queue is not None:
                 self._queue = take_turn(owner.queue, self._patience or 0.0)
             connection = self._connection = owner.take(self._idle)
@@ -112,11 +115,24 @@ class Use:
                 self._info = connection.info
                 self._info[BEGIN] = self._begin
                 if writes:
-                    connection.begin()
+                    self._begin_within(connection, time.monotonic() - began)
             return connection
         except BaseException as error:
             self._abandon(error)
             raise
+
+    def _begin_within(self, connection: Connection, waited: float) -> None:
+        """Begin to write; who has waited for a turn waits for the lock only for what is left of the same patience."""
+        patience = self._patience or 0.0
+        if waited < 1.0 or not self._connections.serial:
+            connection.begin()
+            return
+        driver = driver_of(connection)
+        driver.execute(f"PRAGMA busy_timeout = {max(1, round(1_000 * (patience - waited)))}")
+        try:
+            connection.begin()
+        finally:
+            driver.execute(f"PRAGMA busy_timeout = {round(1_000 * patience)}")
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is not None:
@@ -149,14 +165,21 @@ class Use:
     def _abandon(self, error: BaseException) -> None:
         """Undo the transaction, and raise an error of the database as one of the store."""
         self._info[BEGIN] = None
+        refusal = self._connections.refused(error)
         try:
             if self._connection is not None:
-                self._connection.close()
+                self._undo(self._connection, refusal is not None)
         finally:
             self._leave()
-        refusal = self._connections.refused(error)
         if refusal is not None:
             raise refusal from error
+
+    def _undo(self, connection: Connection, refused: bool) -> None:
+        """Undo the transaction; of a server that refused something, or is gone, the connection is not used again."""
+        if refused and not self._connections.serial:
+            connection.invalidate()
+        with suppress(SQLAlchemyError):  # nothing is left to be undone where the server stopped
+            connection.close()
 
     def _leave(self) -> None:
         """Let others write."""

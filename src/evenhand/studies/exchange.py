@@ -61,7 +61,7 @@ def read_report(row: Any, worker: str, secret: str) -> dict[str, Any] | None:
         body = {"report": found["report"], "taken": found["taken"]}
         sound = hmac.compare_digest(str(found["mark"]), _mark(secret, worker, body))
         number = int(found["report"]["number"])
-    except (LookupError, TypeError, ValueError) as error:
+    except (LookupError, StoreError, TypeError, ValueError) as error:
         raise StoreError(f"the report of worker {worker!r} cannot be read: {error}") from error
     if not sound or number != row.reported:
         raise ForeignTicketError(f"the report of worker {worker!r} is forged, or was changed after it was written")
@@ -71,7 +71,9 @@ def read_report(row: Any, worker: str, secret: str) -> dict[str, Any] | None:
 
 def taken_of(row: Any) -> dict[str, int]:
     """Return how many rounds of each other worker a worker had learned from at its last report."""
-    return {} if row.report is None else dict((from_text(row.report) or {}).get("taken", {}))
+    found = from_text(row.report)
+    taken = found.get("taken") if isinstance(found, dict) else None
+    return taken if isinstance(taken, dict) else {}
 
 
 def _mark(secret: str, worker: str, body: dict[str, Any]) -> str:

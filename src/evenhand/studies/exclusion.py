@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from evenhand.studies.server import driver_of, execute
-from evenhand.studies.store import PATIENCE, Store, begin_file
+from evenhand.studies.server import BEGIN_WRITING, PATIENCE, driver_of, execute
+from evenhand.studies.store import Store, begin_file
 
 __all__ = ["excluding"]
 
@@ -44,7 +44,7 @@ def excluding(store: Store, names: Iterable[str]) -> Iterator[None]:
         else:
             locks = "".join(f"; SELECT pg_advisory_xact_lock({number})" for number in sorted(set(map(_number, names))))
             with store.writing(begin=False) as connection:
-                execute(driver_of(connection), "BEGIN" + locks)
+                execute(driver_of(connection), BEGIN_WRITING + locks)
                 yield
 
 

@@ -27,7 +27,7 @@ def bandit_frame(study: Study) -> pd.DataFrame:
     Columns: `ticket`, `round`, `at`, `arm`, `action` (the arm's index), `n_actions`, `reward`, `propensity` (the
     probability with which the arm was taken, given all that had happened: 1.0 where nothing was drawn), `deterministic`
     (whether nothing was drawn), and a column `context_<arm>_<feature>` for each number that was shown, NaN where it was
-    erased.
+    erased. The other decisions are left out; `attrs["left_out"]` of the table says how many, by status.
 
     A policy that decides without chance leaves nothing for inverse propensity weighting to correct: other arms were
     never going to be taken. Estimators on such a log need a model of the reward instead.
@@ -41,11 +41,13 @@ def bandit_frame(study: Study) -> pd.DataFrame:
     import pandas as pd
 
     table = study.frame()
-    told = table[table["status"].eq("told") & table["index"].notna()]
+    answered = table[table["status"].eq("told")]
+    told = answered[answered["index"].notna()]
     told = told[told["index"] >= 0]
+    several = len(answered) - len(told)
     labels = study.statistics().labels
     single = all(isinstance(reward, (int, float)) for reward in told["reward"])
-    if (len(told) < len(table[table["status"].eq("told")]) and not len(told)) or not single:
+    if (several and not len(told)) or not single:
         raise ArgumentError(f"bandit feedback: wanted decisions for one arm each, got those of {study.policy_name}")
     unknown = not getattr(study.bare_policy, "compiled", True)
     said = [decision.get("propensity") for decision in told["decision"]]
@@ -56,7 +58,7 @@ def bandit_frame(study: Study) -> pd.DataFrame:
             "which probabilities; export the log instead"
         )
     propensity = [
-        (1.0 if q is None else q) if p is None else float(p[index])
+        (1.0 if q is None else min(q, 1.0)) if p is None else min(float(p[index]), 1.0)  # old logs hold 1 + 1e-12
         for p, q, index in zip(told["probabilities"], said, told["index"].astype(int), strict=True)
     ]
     feedback = pd.DataFrame(
@@ -83,6 +85,8 @@ def bandit_frame(study: Study) -> pd.DataFrame:
         columns = [f"context_{name}_{feature}" for name in names for feature in range(features)]
         contexts = pd.DataFrame(np.stack(shown).reshape(len(shown), -1), columns=columns)
         feedback = pd.concat([feedback, contexts], axis=1)
+    left_out = {**table["status"].value_counts().drop("told", errors="ignore").to_dict(), "of no single arm": several}
+    feedback.attrs["left_out"] = {status: int(count) for status, count in left_out.items() if count}
     return feedback
 
 

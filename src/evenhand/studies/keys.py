@@ -20,7 +20,9 @@ from evenhand.errors import ArgumentError, wanted
 from evenhand.studies.codec import from_text, moment, now, to_text
 from evenhand.studies.creation import NAME
 from evenhand.studies.expiry import read_expiry
-from evenhand.studies.schema import KEY_LIMITS, KEYS
+from evenhand.studies.journal import begin, enter, key_entry
+from evenhand.studies.limits import check_note
+from evenhand.studies.schema import JOURNAL, KEY_LIMITS, KEYS
 from evenhand.studies.store import Store
 
 __all__ = [
@@ -47,8 +49,6 @@ ALLOWED: Mapping[Role, tuple[Role, ...]] = {role: (role,) for role in ROLES} | {
 }
 """What a key of each role may do. "both" is for people who label, and for programs that ask and tell alike; "admin" is
 for those who give out keys, set monitors and erase subjects: such a key always has an end."""
-LONGEST = 200
-"""Characters of the longest note."""
 
 
 class Key(NamedTuple):
@@ -110,6 +110,7 @@ def add_key(
     *,
     expires: datetime | timedelta | str | None = None,
     studies: Sequence[str] | None = None,
+    actor: str | None = None,
 ) -> str:
     """Store a new key and return its text, which cannot be shown again.
 
@@ -117,25 +118,30 @@ def add_key(
     ----------
     expires : when the key stops working, see `read_end`; by default never. A key with the role admin needs an end.
     studies : the names of the studies that the key is limited to; by default it works for all.
+    actor : who adds it, for the store's journal; over HTTP the id of the admin's key.
 
     Raises
     ------
     ArgumentError
-        If there is no such role, the note is longer than 200 characters, the end is no time to come, or a study's name
-        cannot be one.
+        If there is no such role, the note is longer than 200 characters or has some that cannot be printed, the end is
+        no time to come, or a study's name cannot be one.
     """
-    if not isinstance(note, str) or len(note) > LONGEST or "\x00" in note:
-        raise ArgumentError(wanted("note", f"at most {LONGEST} characters", note))
+    check_note(note)
     if role == "admin" and expires is None:
         mend = "an admin key needs an end as well, such as expires='90d'"
         raise ArgumentError(wanted("role", f"one of {', '.join(ROLES)}", role, mend))
     text, end = new_key(role), None if expires is None else read_end(expires)
     row = {"id": _id_of(text), "role": role, "digest": _digest(text), "note": note, "created_at": now()}
-    limits = {"key": row["id"], "expires_at": end, "studies": _names(studies)}
+    reach = _names(studies)
+    limits = {"key": row["id"], "expires_at": end, "studies": reach}
     limited = end is not None or studies is not None
     if limited:
         store.provide(KEY_LIMITS)
+    store.provide(JOURNAL)
     with store.writing() as connection:
+        made = key_entry(str(row["id"]), role, str(row["digest"]), end, reach)
+        begin(store, connection)
+        enter(connection, "add key", made, actor)
         connection.execute(insert(KEYS), row)
         if limited:
             connection.execute(insert(KEY_LIMITS), limits)
@@ -186,7 +192,7 @@ def list_keys(store: Store) -> list[Key]:
     return [key for key, _ in read_keys(store)]
 
 
-def revoke_key(store: Store, id: str) -> Literal["revoked", "already revoked"]:
+def revoke_key(store: Store, id: str, *, actor: str | None = None) -> Literal["revoked", "already revoked"]:
     """Revoke a key, named by its id or its text.
 
     Raises
@@ -195,12 +201,15 @@ def revoke_key(store: Store, id: str) -> Literal["revoked", "already revoked"]:
         If there is no such key.
     """
     named = _id_of(id) or id
+    store.provide(JOURNAL)
     with store.writing() as connection:
         found = connection.execute(select(KEYS.c.revoked_at).where(KEYS.c.id == named)).first()
         if found is None:
             raise ArgumentError(wanted("key", "the id of a key; `evenhand keys STORE list` shows them", named))
         if found.revoked_at is not None:
             return "already revoked"
+        begin(store, connection)
+        enter(connection, "revoke key", {f"key {named}": None}, actor)
         connection.execute(update(KEYS).where(KEYS.c.id == named).values(revoked_at=now()))
     return "revoked"
 

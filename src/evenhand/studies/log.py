@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, Select, func, select
 from sqlalchemy.sql import ColumnElement
 
+from evenhand.errors import StoreError
 from evenhand.studies.chain import Entry
 from evenhand.studies.codec import Event, from_text, moment, shown_arguments
 from evenhand.studies.request_keys import shown_key
@@ -37,6 +38,8 @@ CLOSINGS = (
     f"AND closing.kind IN ({', '.join(map(repr, CLOSED))}))"
 )
 """How many entries closed an entry's ticket; see `Log._closed` why it counts."""
+IN_ORDER = "ORDER BY +sequence"
+"""Puts the few entries that an index finds in order; without the plus a database reads the whole log in its order."""
 APPEND = f"INSERT INTO events (study, {', '.join(Entry._fields)}) VALUES "
 LAST = "SELECT sequence, digest FROM events WHERE study = {0} ORDER BY sequence DESC LIMIT 1"
 CLAIMED = (
@@ -188,7 +191,10 @@ class Log:
                 yield left or rows
             if not left and len(rows) < PAGE:
                 return
-            after = (left or rows)[-1].sequence
+            reached = (left or rows)[-1].sequence
+            if type(reached) is not int or reached <= after:  # an index and its table say different things
+                raise StoreError(f"the database is damaged: entry {reached!r} was found behind entry {after}")
+            after = reached
 
     def rows(self, connection: Connection, after: int = 0, up_to: int | None = None) -> Iterator[Entry]:
         """Yield the entries after the one numbered `after`, read a page at a time."""
@@ -196,7 +202,7 @@ class Log:
 
     def of_ticket(self, connection: Connection, ticket: int) -> list[Event]:
         """Return the entries about a ticket."""
-        found = opened(connection, self._stored(connection, "ticket = ? ORDER BY sequence", ticket))
+        found = opened(connection, self._stored(connection, f"ticket = ? {IN_ORDER}", ticket))
         if not found or found[0].kind != "ask":
             left = {entry.sequence: entry for entry in [*self.segments.of_ticket(connection, ticket), *found]}
             found = opened(connection, list(left.values()))
@@ -207,7 +213,7 @@ class Log:
         found: dict[int, list[Entry]] = defaultdict(list)
         for start in range(0, len(tickets), PAGE):
             some = tickets[start : start + PAGE]
-            about = f"ticket IN ({marks(some)}) AND sequence <= ? ORDER BY sequence"
+            about = f"ticket IN ({marks(some)}) AND +sequence <= ? {IN_ORDER}"
             for entry in opened(connection, self._stored(connection, about, *some, up_to)):
                 found[entry.ticket or 0].append(entry)
         return found

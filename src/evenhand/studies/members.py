@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from copy import deepcopy
 from fractions import Fraction
@@ -280,9 +280,11 @@ class Members(Base):
 
         Of a worker whose log is lost the worst is taken: that it has used up all that it may fall behind.
         """
-        if self.promise is None:
-            return {}
-        lost = self._lost()
+        return {} if self.promise is None else self.room_beside(self._lost())
+
+    def room_beside(self, lost: Mapping[int, Member]) -> dict[Label, float]:
+        """Return the `room` of a promise, where the logs of these members cannot be read."""
+        self._membership = self.membership()
         logs = {one.number: one for one in self._membership.members.values() if one.number not in lost}
         with self._turn:
             balances = {number: self.balance(number) for number in sorted(logs, reverse=True)}

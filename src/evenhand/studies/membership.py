@@ -17,8 +17,9 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from evenhand.errors import ArgumentError, SharesError, wanted
+from evenhand.errors import ArgumentError, ReplayError, SharesError, StoreError, wanted
 from evenhand.policy import KernelPolicy
+from evenhand.promises.promise import Promise
 from evenhand.promises.workers import Plan, endow, limits, plan
 from evenhand.quotas import DeadlineLearn, LotteryLearn
 from evenhand.rng import child
@@ -104,20 +105,26 @@ class Membership:
         self.region: Region | None = None
         self.sequence, self.digest = 0, ""
         for entry in entries:
-            given = from_text(entry.given)
-            if entry.kind == "begin":
-                self.settings = given
-                if "region" in given:
-                    self.region = Region.read(given["region"], given["region"]["grant"])
-            elif entry.kind == "region":
-                self.regions[given["region"]] = Region.read(given, entry.digest)
-            elif entry.kind == "join":
-                one = Member(given["worker"], given["number"], _fractions(given["endowment"]), given["birth"])
-                self.members[one.name] = one
-            elif entry.kind == "leave":
-                left = {"returned": _fractions(given["returned"]) or (), "rounds": given["rounds"]}
-                self.members[given["worker"]] = self.members[given["worker"]]._replace(**left)
+            try:
+                self._take(entry)
+            except (ArithmeticError, AttributeError, LookupError, StoreError, TypeError, ValueError) as error:
+                raise ReplayError(f"entry {entry.sequence} about the members cannot be read: {error!r}") from error
             self.sequence, self.digest = entry.sequence, entry.digest
+
+    def _take(self, entry: Entry) -> None:
+        given = from_text(entry.given)
+        if entry.kind == "begin":
+            self.settings = given
+            if "region" in given:
+                self.region = Region.read(given["region"], given["region"]["grant"])
+        elif entry.kind == "region":
+            self.regions[given["region"]] = Region.read(given, entry.digest)
+        elif entry.kind == "join":
+            one = Member(given["worker"], given["number"], _fractions(given["endowment"]), given["birth"])
+            self.members[one.name] = one
+        elif entry.kind == "leave":
+            left = {"returned": _fractions(given["returned"]) or (), "rounds": given["rounds"]}
+            self.members[given["worker"]] = self.members[given["worker"]]._replace(**left)
 
     @property
     def rounds(self) -> int:
@@ -228,7 +235,7 @@ def check_policy(policy: Any) -> Any:
     if not isinstance(policy, DeadlineLearn):
         mend = "DeadlineLearn(UCB1(), shares) promises the same" if traits.kept == "at every round" else "use workers=1"
         if isinstance(policy, LotteryLearn):
-            mend = "DeadlineLearn(UCB1(), shares) keeps the same shares, but not by lottery"
+            mend = "DeadlineLearn(UCB1(), shares, lottery=0.5) draws by lottery, too"
         raise ArgumentError(wanted("policy", "DeadlineLearn, whose promise several workers can keep", name, mend))
     for what, there in (("plays=1", promise.plays > 1), ("no caps", promise.caps), ("no sets of arms", promise.sets)):
         if there:
@@ -270,6 +277,15 @@ def policy_of(policy: Any, member: Member, membership: Membership) -> Any:
 
 def _changed(policy: Any, member: Member, membership: Membership) -> dict[str, Any]:
     """Return the arguments of a member's policy that are others than the study's."""
+    changed = _promised(policy, member, membership)
+    if not changed or getattr(policy, "lottery", None) is None:
+        return changed
+    shares = dict(zip(policy.arms, policy.promise.shares, strict=True))
+    return {"shares": Promise(**{"shares": shares} | changed)}
+
+
+def _promised(policy: Any, member: Member, membership: Membership) -> dict[str, Any]:
+    """Return what is promised of a member's rounds by other words than of the study's."""
     arms = policy.arms
     if not member.number:
         shares = (Fraction(n, membership.rounds) for n in membership.pulls)

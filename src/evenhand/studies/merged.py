@@ -25,18 +25,20 @@ class Following:
     """Reads several logs on: each call yields what is new, in the canonical order of what is new.
 
     All that was yielded so far is one merge order of the logs, in which entries are numbered 1, 2, ...
+
+    Attributes
+    ----------
+    read : by the worker's number, the last entry that was read, and the largest time so far.
+    sequence : how many entries that are.
     """
 
-    def __init__(self) -> None:
-        self.sequence = 0
-        self._read: dict[int, tuple[int, int]] = {}
-        """By the worker's number: the last entry that was read, and the largest time so far."""
+    def __init__(self, read: Mapping[int, tuple[int, int]] | None = None) -> None:
+        self.read = dict(read or {})
+        self.sequence = sum(after for after, _ in self.read.values())
 
     def copy(self) -> Following:
         """Return one that reads on independently."""
-        other = Following()
-        other.sequence, other._read = self.sequence, dict(self._read)
-        return other
+        return Following(self.read)
 
     def new(self, logs: Mapping[int, Study]) -> Iterator[Entry]:
         """Yield the new entries of these logs, by the workers' numbers; number 0 is the serial beginning."""
@@ -48,11 +50,11 @@ class Following:
             yield entry._replace(sequence=self.sequence)
 
     def _entries(self, number: int, log: Study, last: int) -> Iterator[tuple[int, int, int, Entry]]:
-        after, at = self._read.get(number, (0, 0))
+        after, at = self.read.get(number, (0, 0))
         while after < last:
-            for entry in log.page(after, last):
+            for entry in log.next_page(after, last):
                 after, at = entry.sequence, max(at, entry.at)
-                self._read[number] = after, at
+                self.read[number] = after, at
                 yield (at if number else 0), number, after, entry
 
 

@@ -17,7 +17,6 @@ import math
 from collections import deque
 from itertools import islice
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
 import numpy as np
 
@@ -25,6 +24,7 @@ from evenhand.arguments import is_whole, real
 from evenhand.errors import ArgumentError, wanted
 from evenhand.labels import label_texts
 from evenhand.protocol import find_label
+from evenhand.studies.addresses import check_webhook
 from evenhand.studies.statistics import WATCHED, Statistics
 
 __all__ = ["METRICS", "Monitor", "check", "exceeds", "measure"]
@@ -121,17 +121,7 @@ def check(statistics: Statistics, metric: str, threshold: Any, window: Any, subj
         if find_label(str(subject), known) is None:
             raise ArgumentError(wanted("subject", f"one of {known}" if known else f"none for {metric}", subject))
     if webhook is not None:
-        _check_address(webhook)
-
-
-def _check_address(webhook: Any) -> None:
-    try:
-        parts = urlsplit(webhook if isinstance(webhook, str) else "")
-        sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        sound = False
-    if not sound:
-        raise ArgumentError(wanted("webhook", "an address that begins with http:// or https://", webhook))
+        check_webhook(webhook)
 
 
 def _subjects(statistics: Statistics, metric: str) -> list[str]:
@@ -147,7 +137,7 @@ def _subjects(statistics: Statistics, metric: str) -> list[str]:
 def _shortfall(monitor: Monitor, statistics: Statistics) -> float | None:
     if statistics.owed is None or statistics.promise is None or not statistics.rounds:
         return None
-    behind = statistics.owed - statistics.promise.slack
+    behind = statistics.owed - np.array(statistics.promise.slacks, np.float64)
     return float(behind.max() if monitor.subject is None else behind[_position(monitor, statistics)])
 
 

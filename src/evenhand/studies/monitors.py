@@ -13,8 +13,10 @@ from sqlalchemy import Connection, Select, func, insert, select, update
 
 from evenhand.errors import ArgumentError, wanted
 from evenhand.studies.codec import moment, now
+from evenhand.studies.journal import begin, enter, monitor_entry
+from evenhand.studies.limits import check_note
 from evenhand.studies.metrics import METRICS, Monitor, check, exceeds, measure
-from evenhand.studies.schema import ACKNOWLEDGEMENTS, ALERTS, MONITORS
+from evenhand.studies.schema import ACKNOWLEDGEMENTS, ALERTS, JOURNAL, MONITORS
 from evenhand.studies.signing import webhook_secret
 
 if TYPE_CHECKING:
@@ -24,9 +26,6 @@ __all__ = [
     "METRICS", "Alert", "Monitor", "acknowledge", "add", "alerts", "delivered", "listed", "raised", "remove", "secret",
     "undelivered", "watch",
 ]  # fmt: skip
-
-LONGEST = 200
-"""Characters of the longest note."""
 
 
 class Alert(NamedTuple):
@@ -63,9 +62,16 @@ class Alert(NamedTuple):
 
 
 def add(
-    study: Study, metric: str, *, threshold: float, window: int = 0, subject: Any = None, webhook: str | None = None
+    study: Study,
+    metric: str,
+    *,
+    threshold: float,
+    window: int = 0,
+    subject: Any = None,
+    webhook: str | None = None,
+    actor: str | None = None,
 ) -> Monitor:
-    """Watch a metric of a study from now on.
+    """Watch a metric of a study from now on; `actor` is who does it, for the store's journal.
 
     Examples
     --------
@@ -83,7 +89,7 @@ def add(
     ------
     ArgumentError
         If there is no such metric, the threshold is no finite number, the window does not fit the metric, the subject
-        is no arm or group of the study, or the webhook is no http address.
+        is no arm or group of the study, or the webhook is no http address, see `check_webhook`.
     """
     check(study.statistics(), metric, threshold, window, subject, webhook)
     row: dict[str, Any] = {
@@ -95,14 +101,18 @@ def add(
         "webhook": webhook,
         "created_at": now(),
     }
+    study.store.provide(JOURNAL)
     with study.store.writing() as connection:
+        begin(study.store, connection)
         number = connection.scalar(insert(MONITORS).values(row).returning(MONITORS.c.id))
-    assert number is not None
+        assert number is not None
+        about = (row[name] for name in ("study", "metric", "subject", "threshold", "window", "webhook"))
+        enter(connection, "add monitor", monitor_entry(number, *about), actor)
     return Monitor(number, metric, float(threshold), int(window), row["subject"], webhook)
 
 
-def remove(study: Study, number: int) -> None:
-    """Remove a monitor; past alerts stay on record, and an active one is cleared.
+def remove(study: Study, number: int, *, actor: str | None = None) -> None:
+    """Remove a monitor; past alerts stay on record, and an active one is cleared. `actor` is for the store's journal.
 
     Raises
     ------
@@ -110,10 +120,13 @@ def remove(study: Study, number: int) -> None:
         If the study has no monitor of that number.
     """
     mine = MONITORS.c.id == number, MONITORS.c.study == study._number, MONITORS.c.removed_at.is_(None)
+    study.store.provide(JOURNAL)
     with study._log.writing() as (connection, _):
+        begin(study.store, connection)
         if not connection.execute(update(MONITORS).where(*mine).values(removed_at=now())).rowcount:
             there = [monitor.id for monitor in _listed(connection, study._number)]
             raise ArgumentError(wanted("monitor", f"one of {there}", number))
+        enter(connection, "remove monitor", {f"monitor {number}": None}, actor)
         standing = ALERTS.c.monitor == number, ALERTS.c.cleared_at.is_(None)
         connection.execute(update(ALERTS).where(*standing).values(cleared_at=now()))
 
@@ -132,10 +145,9 @@ def acknowledge(
     Raises
     ------
     ArgumentError
-        If the study has no alert of that number, or the note is too long.
+        If the study has no alert of that number, or the note is too long or cannot be printed.
     """
-    if not isinstance(note, str) or len(note) > LONGEST or "\x00" in note:
-        raise ArgumentError(wanted("note", f"at most {LONGEST} characters", note))
+    check_note(note)
     study.store.provide(ACKNOWLEDGEMENTS)
     mine = select(ALERTS.c.id).join(MONITORS).where(MONITORS.c.study == study._number, ALERTS.c.id == number)
     with study._log.writing() as (connection, _):

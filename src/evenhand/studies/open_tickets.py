@@ -6,11 +6,13 @@ So neither the size of a snapshot nor the memory of a study grows with the numbe
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
 
+import numpy as np
 from sqlalchemy import Connection
 
+from evenhand.errors import ErasedError
 from evenhand.studies.chain import Entry
 from evenhand.studies.codec import arguments_of, from_text
 from evenhand.studies.log import Log
@@ -70,8 +72,18 @@ class OpenTickets:
         found = self._log.of_tickets(connection, missing, sequence)
         for entries in found.values():
             if len(entries) == 1 and entries[0].kind == "ask":
-                take_up(self._policy, entries[0])
+                with suppress(ErasedError):  # nothing can be told of it; the others can
+                    take_up(self._policy, entries[0])
         return found
+
+    def fetch_blind(self, connection: Connection, numbers: Iterable[int], sequence: int) -> None:
+        """Have the policy remember those of these open tickets whose contexts cannot be read, so that they can be
+        forgotten, which needs no contexts."""
+        for entries in self.fetch(connection, numbers, sequence).values():
+            ask = entries[0]
+            if len(entries) == 1 and ask.kind == "ask" and not self._policy.remembers(ask.ticket):
+                arms, width = len(self._policy.arms or ()), self._policy.dimension or 0
+                self._policy.take_up(ask.ticket, from_text(ask.decision), {"contexts": np.zeros((arms, width))})
 
     def lacks(self, numbers: Iterable[int]) -> bool:
         """Say whether the policy would not know one of these open tickets."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Self
 
@@ -19,8 +18,10 @@ import numpy as np
 from evenhand.errors import ReplayError, wanted
 from evenhand.kernels.compose import entry
 from evenhand.metrics.shares import Tally, follow, tally, worst
-from evenhand.protocol import Label, find_label
-from evenhand.quotas.problem import Promise, read_share
+from evenhand.promises.promise import promise_of, read_promise
+from evenhand.promises.reading import read_share
+from evenhand.promises.versions import changed, joined, without
+from evenhand.protocol import Label, find_label, places
 from evenhand.studies.promise_books import Books, Owner
 from evenhand.traits import traits_of
 
@@ -59,13 +60,21 @@ class PromiseCheck:
         self._broken: set[Any] = set()
         """The segments whose promise is broken now."""
         self._hit: Subject | None = None
-        several = self.promise is not None and (self.promise.plays > 1 or self.promise.caps or self.promise.sets)
-        if self.windows or several or self.retired:
+        self._known: tuple[dict[Any, int], tuple[Label, ...]] = {}, ()
+        """The positions of the labels, of which there may come more, and the labels themselves."""
+        if self._promised and not self._in_batches:
             self._parts = {None: self._new_books()}
 
     @property
     def _promised(self) -> bool:
         return self.promise is not None or bool(self.windows)
+
+    @property
+    def _in_batches(self) -> bool:
+        """Whether floors of single arms are all that is promised, one play a round, and every arm is on offer."""
+        if self.promise is None or self.promise.plays > 1 or self.retired:
+            return False
+        return all(clause.kind == "floor" and len(clause.arms) == 1 for clause in self.promise.clauses)
 
     def decided(self, played: Sequence[Any], given: dict[str, Any] | None = None) -> None:
         """Count the next round's decision, by the positions of its arms and the arguments of its `ask`.
@@ -98,7 +107,7 @@ class PromiseCheck:
 
     def _enter(self, played: Sequence[int], offered: list[int] | None, segment: Any) -> None:
         """Count a round in the books."""
-        gone = {find_label(label, self._labels) for label in self.retired}
+        gone = set(self._places(self.retired))
         on = set(range(len(self._labels)) if offered is None else offered) - gone
         off = [self._labels[arm] for arm in played if arm not in on]
         if off or len(set(played)) < len(played):
@@ -121,29 +130,25 @@ class PromiseCheck:
         """Take in a change of the promise: its kind, its arguments, and what the policy returned."""
         if self.promise is None:
             return
-        books = self._open(None)
+        parts = [*self._parts.values()] or [self._open(None)]
         if kind == "change":
-            live = [arm for arm in self._labels if arm not in self.retired]
-            new = Promise.read(given["shares"], self.promise.tolerance, live, self.promise.plays)
-            by_arm = dict(zip(new.arms, new.shares, strict=True))
-            shares = [by_arm.get(arm, Fraction(0)) for arm in self._labels]
-            books.change(shares)
-        else:
-            (arm,) = self._places([given["arm"]]) or [len(self._labels)]
-            shares = [*self.promise.shares]
-            if kind == "retire":
-                self.retired.append(self._labels[arm])
-                shares[arm] = Fraction(0)
-                books.retire(arm)
-            else:
-                share = read_share(given.get("share", 0))
-                if arm == len(shares):
-                    self._new_label(given["arm"])
-                    shares.append(share)
-                self.retired = [label for label in self.retired if label != self._labels[arm]]
-                shares[arm] = share
-                books.add(arm, share, int(returned))
-        self.promise = replace(self.promise, arms=tuple(self._labels), shares=tuple(shares))
+            self.promise = changed(self.promise, self.retired, given["shares"])
+            for books in parts:
+                books.change(self.promise)
+            return
+        (arm,) = self._places([given["arm"]]) or [len(self._labels)]
+        if kind == "retire":
+            self.promise = without(self.promise, self._labels[arm], self.retired)
+            self.retired.append(self._labels[arm])
+            for books in parts:
+                books.retire(arm, self.promise)
+            return
+        if arm == len(self._labels):
+            self._new_label(given["arm"])
+        self.promise = joined(self.promise, self._labels[arm], read_share(given.get("share", 0)))
+        self.retired = [label for label in self.retired if label != self._labels[arm]]
+        for books in parts:
+            books.add(arm, self.promise, int(returned))
 
     def _new_label(self, label: Label) -> None:
         """Make room for a new arm."""
@@ -151,12 +156,17 @@ class PromiseCheck:
 
     def _places(self, labels: Any) -> list[int]:
         """Return the positions of labels, without those of unknown ones."""
-        found = [find_label(label, self._labels) for label in ([labels] if isinstance(labels, (str, int)) else labels)]
+        if len(self._known[1]) != len(self._labels):
+            self._known = places(self._labels), tuple(self._labels)
+        known, given = self._known[0], [labels] if isinstance(labels, (str, int)) else labels
+        found = [find_label(label, known) for label in given]
         return [place for place in found if place is not None]
 
     def _new_books(self) -> Books:
-        windows = {self._labels.index(arm): window for arm, window in self.windows.items()}
-        return Books(self.promise, windows, self._places(self.retired))
+        promise = self.promise
+        if promise is None:  # windows alone, as WindowLearn promises them
+            promise = read_promise(windows=self.windows, arms=self._labels, audited=True)
+        return Books(promise, self._places(self.retired))
 
     def _open(self, segment: Any) -> Books:
         """Return the books of a segment, which continue what batches have counted."""
@@ -199,7 +209,7 @@ class PromiseCheck:
         """r_i t - N_i(t) for each arm (n_arms,) now, by its own clock, the largest of all segments; None as long as
         every round counts for every arm."""
         arms = len(self._labels)
-        return np.max([books.behind[:arms] for books in self._parts.values()], axis=0) if self._parts else None
+        return np.max([books.behind_of(arms) for books in self._parts.values()], axis=0) if self._parts else None
 
     @property
     def violations(self) -> int:
@@ -244,9 +254,9 @@ class PromiseCheck:
         rounds = {"worst_rounds": self._worst_rounds.tolist(), "summary": self._summary.tolist()}
         found = books | rounds | {"rounds": self._rounds, "at_horizon": self._at_horizon}
         if self._parts:
-            shares = [] if self.promise is None else [str(share) for share in self.promise.shares]
             parts = [[segment, part.state()] for segment, part in self._parts.items()]
-            promised = {"labels": self._labels, "shares": shares, "retired": self.retired}
+            promise = None if self.promise is None else self.promise.to_dict()
+            promised = {"labels": self._labels, "promise": promise, "retired": self.retired}
             found |= {"parts": parts, "hit": self._hit, **promised}
         return found
 
@@ -256,19 +266,23 @@ class PromiseCheck:
             array[...] = snapshot[f"books.{name}"]
         self._worst_rounds[...], self._summary[...] = snapshot["worst_rounds"], snapshot["summary"]
         self._rounds, self._at_horizon = snapshot["rounds"], snapshot["at_horizon"]
+        if "parts" in snapshot:
+            hit, self.retired = snapshot["hit"], list(snapshot["retired"])
+            self._hit = tuple(hit) if isinstance(hit, list) else hit
+            self._labels = list(snapshot["labels"])
+            if snapshot.get("promise") is not None:
+                self.promise = promise_of(snapshot["promise"])
+            elif (
+                self.promise is not None and "shares" in snapshot
+            ):  # of earlier versions, in which shares alone changed
+                shares = tuple(map(Fraction, snapshot["shares"]))
+                self.promise = self.promise.varied(arms=tuple(self._labels), shares=shares)
         self._parts = {}
         for segment, state in snapshot.get("parts", []):
             self._parts[segment] = self._new_books()
             self._parts[segment].fill(state)
             if self._parts[segment].broken() is not None:
                 self._broken.add(segment)
-        if "parts" in snapshot:
-            hit, self.retired = snapshot["hit"], list(snapshot["retired"])
-            self._hit = tuple(hit) if isinstance(hit, list) else hit
-            self._labels = list(snapshot["labels"])
-            if self.promise is not None:
-                shares = tuple(map(Fraction, snapshot["shares"]))
-                self.promise = replace(self.promise, arms=tuple(self._labels), shares=shares)
 
     def settle(self) -> None:
         """Check the promise at every round that has not been checked yet."""

@@ -18,7 +18,15 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from evenhand.errors import ArgumentError, EvenhandError, FencedError, ForeignTicketError, SharesError, wanted
+from evenhand.errors import (
+    ArgumentError,
+    EvenhandError,
+    FencedError,
+    ForeignTicketError,
+    SharesError,
+    StoreError,
+    wanted,
+)
 from evenhand.promises.workers import endow
 from evenhand.state import to_bytes
 from evenhand.studies.codec import from_text, to_text
@@ -129,7 +137,7 @@ def read_grant(grant: bytes) -> dict[str, Any]:
             raise ValueError
         bytes.fromhex(given["secret"])
         given["state"] = base64.b64decode(given["state"], validate=True)
-    except (AttributeError, LookupError, TypeError, ValueError, binascii.Error) as error:
+    except (AttributeError, LookupError, StoreError, TypeError, ValueError, binascii.Error) as error:
         raise ArgumentError(wanted("grant", what, grant)) from error
     read_signed(grant, given["secret"], "grant", what)
     return dict(given)
@@ -156,7 +164,7 @@ def read_signed(data: bytes, secret: str, name: str, what: str) -> dict[str, Any
     try:
         body = from_text(data.decode())
         mark = body.pop("mark")
-    except (AttributeError, LookupError, TypeError, ValueError) as error:
+    except (AttributeError, LookupError, StoreError, TypeError, ValueError) as error:
         raise ArgumentError(wanted(name, what, data)) from error
     if not hmac.compare_digest(str(mark).encode(), _mark(body, secret).encode()):
         raise ForeignTicketError(f"{name}: forged, changed after it was written, or another study's")

@@ -24,6 +24,8 @@ ENTRIES = 1_000
 SECONDS = 0.5
 LEAST = 10
 """A snapshot is due after ENTRIES entries, or after LEAST entries that took SECONDS to apply."""
+SMALL = 2**16
+"""The largest state, in bytes, that is saved after every transaction of a study with subjects."""
 LAST = 2**63 - 1
 
 
@@ -42,6 +44,10 @@ class Replay:
     tickets : the open tickets, which the log holds.
     expire_after : for how many microseconds a ticket may be open, None for ever.
     moved : whether entries of the log have left the store.
+    sealed : whether contexts are encrypted. Then the state after each transaction is saved, if it is small: if the key
+        of one person is lost, the replay of the others does not need it.
+    size, resting : the bytes of the last snapshot, and the entry after which the last transaction of this process saved
+        the state.
     """
 
     def __init__(self, policy: Any, log: Log, sequence: int, digest: str, writer: str, *, floor: int = 0) -> None:
@@ -51,7 +57,8 @@ class Replay:
         self.arguments, self.streams = Arguments(policy), Streams(policy)
         self.tickets = OpenTickets(policy, log, floor)
         self.expire_after: int | None = None
-        self.moved = False
+        self.moved = self.sealed = False
+        self.size = self.resting = 0
         self._rehearsed: set[str] = set()
         self.reset_work()
 
@@ -105,6 +112,11 @@ class Replay:
     def wants_snapshot(self) -> bool:
         """Whether a new snapshot is due."""
         return self._entries >= ENTRIES or (self._entries >= LEAST and self._seconds >= SECONDS)
+
+    @property
+    def wants_resting_place(self) -> bool:
+        """Whether the state after this transaction is to be saved, in the place of that after the one before."""
+        return self.sealed and self._entries > 0 and self.size <= SMALL
 
     def reset_work(self) -> None:
         """Note that a snapshot was taken."""

@@ -12,6 +12,8 @@
     subjects    the people whose contexts are encrypted, each with a key for every day
     segments    the Parquet files that hold what left `events`: always its first entries, segment after segment
     moved_keys  a hash of each request key that left `events`, so that no request is decided twice
+    journal     every change of keys and monitors, chained by digests
+    summaries   what views show of a log up to some entry, so that a restarted service reads only those behind it
 
 A study with several workers has a log of its own, which says who works on it, and one for each worker: rows of
 `studies` whose names are the study's, a slash, and the worker's.
@@ -39,6 +41,7 @@ __all__ = [
     "ACKNOWLEDGEMENTS",
     "ALERTS",
     "EVENTS",
+    "JOURNAL",
     "KEYS",
     "KEY_LIMITS",
     "METADATA",
@@ -50,14 +53,15 @@ __all__ = [
     "SNAPSHOTS",
     "STUDIES",
     "SUBJECTS",
+    "SUMMARIES",
     "WORKERS",
 ]
 
-REVISION = "0004"
+REVISION = "0006"
 """The migration that makes these tables."""
 WITHOUT_WORKERS = "0001"
 """The tables that lack `workers`: they are enough for studies with one worker."""
-USABLE = (WITHOUT_WORKERS, "0002", "0003", REVISION)
+USABLE = (WITHOUT_WORKERS, "0002", "0003", "0004", "0005", REVISION)
 """What a store may have: later tables are empty where they are missing, and made when they are first written to."""
 REVISIONS = "evenhand_revision"
 """The table that says which migration a store has; other programs call theirs alembic_version."""
@@ -220,4 +224,24 @@ MOVED_KEYS = Table(
     Column("hash", BigInteger, primary_key=True, autoincrement=False),
     Column("sequence", BigInteger, primary_key=True, autoincrement=False),
     sqlite_with_rowid=False,
+)
+
+JOURNAL = Table(
+    "journal",
+    METADATA,
+    Column("sequence", BigInteger, primary_key=True, autoincrement=False),
+    Column("at", BigInteger, nullable=False),
+    Column("change", String(20), nullable=False),
+    Column("given", Text, nullable=False),
+    Column("actor", String(100)),
+    Column("digest", String(64), nullable=False),
+)
+
+SUMMARIES = Table(
+    "summaries",
+    METADATA,
+    _of_study(primary_key=True),
+    Column("sequence", BigInteger, nullable=False),
+    Column("seal", String(64), nullable=False),
+    Column("state", LargeBinary, nullable=False),
 )

@@ -112,9 +112,13 @@ class Segments:
                 return [*asks, *(self.page(connection, closed - 1, closed) if closed else [])]
         return []
 
+    def has_keys(self, connection: Connection) -> bool:
+        """Return whether the store has the table of the keys that left it."""
+        return self._store.has(connection, MOVED_KEYS)
+
     def of_keys(self, connection: Connection, keys: Sequence[str]) -> list[Entry]:
         """Return the asks that left the store under these keys."""
-        if not keys or not self._store.has(connection, MOVED_KEYS):
+        if not keys or not self.has_keys(connection):
             return []
         hashes = [str(hash_of(key)) for key in keys]
         pages = (hashes[start : start + MANY] for start in range(0, len(hashes), MANY))

@@ -10,7 +10,12 @@ if TYPE_CHECKING:
     import psycopg
     from sqlalchemy import Connection
 
-__all__ = ["Prepared", "commit", "driver_of", "execute", "literals"]
+__all__ = ["BEGIN_WRITING", "PATIENCE", "Prepared", "commit", "driver_of", "execute", "literals"]
+
+PATIENCE = 60
+"""Seconds for which a writer waits for its turn, on a server and at a file."""
+BEGIN_WRITING = f"BEGIN; SET LOCAL lock_timeout = '{PATIENCE}s'"
+"""Begins a transaction that writes: a server by itself would wait for ever for a writer that hangs."""
 
 
 def driver_of(connection: Connection) -> Any:
@@ -97,7 +102,7 @@ class Prepared:
         from psycopg.errors import InvalidSqlStatementName
 
         try:
-            return execute(connection, f"BEGIN; {statements}")
+            return execute(connection, f"{BEGIN_WRITING}; {statements}")
         except InvalidSqlStatementName:
             execute(connection, f"ROLLBACK; {self._preparing}")
-            return execute(connection, f"BEGIN; {statements}")
+            return execute(connection, f"{BEGIN_WRITING}; {statements}")

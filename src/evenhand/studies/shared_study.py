@@ -24,6 +24,7 @@ from evenhand.errors import (
     ArgumentError,
     EvenhandError,
     FencedError,
+    ReplayError,
     UnknownTicketError,
     wanted,
 )
@@ -393,8 +394,10 @@ class SharedStudy(Exchanging, Members, Study):
         self, *, known: str | None = None, since: Verification | bytes | None = None, progress: bool = False
     ) -> Verification:
         from evenhand.studies.shared_verify import verify_shared
+        from evenhand.studies.verify import cut_off
 
-        return verify_shared(self, known=known, since=since, progress=progress)
+        with cut_off():
+            return verify_shared(self, known=known, since=since, progress=progress)
 
     def frame(self) -> pd.DataFrame:
         """Return the decisions of all workers in the canonical order, with a column `worker`; see
@@ -442,6 +445,21 @@ class SharedStudy(Exchanging, Members, Study):
         for part in self._regions.values():
             part.close()
         self.store.close()
+
+    def _place(self, sequence: int) -> list[list[Any]]:
+        logs, found = self._every_log(), self._followings.get(sequence)
+        if found is None:
+            raise ReplayError(f"the logs were not read up to entry {sequence} of their merge order")
+        return [[number, after, at, logs[number]._digest(after)] for number, (after, at) in found.read.items()]
+
+    def _continues(self, place: list[list[Any]]) -> bool:
+        logs = self._every_log()
+        if not all(logs[number]._continues([[0, after, 0, digest]]) for number, after, _, digest in place):
+            return False
+        following = Following({number: (after, at) for number, after, at, _ in place})
+        with self._turn:
+            self._followings[following.sequence] = following
+        return True
 
     def _live(self) -> tuple[Any, int] | None:
         return None if self._own is None else self._own._live()

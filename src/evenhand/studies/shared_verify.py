@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from evenhand.errors import ArgumentError, EvenhandError, ReplayError, wanted
+from evenhand.errors import ArgumentError, EvenhandError, ReplayError, UnreachableError, wanted
 from evenhand.promises.workers import Balance
 from evenhand.studies.codec import arguments_of, from_text, plain, to_text
 from evenhand.studies.mark import Count
@@ -52,7 +52,7 @@ def verify_shared(study: Any, *, known: str | None, since: Verification | bytes 
             logs[member] = log
             found[name] = log.verify(since=marks.get(name), progress=progress)
             problems += [f"{name}: {problem}" for problem in found[name].problems]
-        except ArgumentError:
+        except (ArgumentError, UnreachableError):
             raise
         except EvenhandError as error:
             problems.append(f"{name}: its log cannot be read: {error}")
@@ -61,7 +61,7 @@ def verify_shared(study: Any, *, known: str | None, since: Verification | bytes 
     problems += _granted(membership, study._regions)
     problems += _forged({member.name: log for member, log in logs.items()})
     whole = _counted(study, found) if len(logs) == len(membership.members) else Count(study.first_policy)
-    left = study.room() if balances and len(logs) == len(membership.members) else None
+    left = study.room_beside({}) if balances and len(logs) == len(membership.members) else None
     for arm, room in (left or {}).items():
         if room <= 0:
             problems.append(
@@ -97,6 +97,7 @@ def verify_shared(study: Any, *, known: str | None, since: Verification | bytes 
         ),
         mark=None if problems else _mark(found),
         room=left,
+        journal=found[MEMBERS].journal,
     )
 
 

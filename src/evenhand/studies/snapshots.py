@@ -14,6 +14,7 @@ from evenhand.studies.log import Log
 from evenhand.studies.open_tickets import alone
 from evenhand.studies.replay import Replay
 from evenhand.studies.statements import change, read
+from evenhand.studies.subjects import has_subjects
 
 __all__ = [
     "Snapshot",
@@ -24,6 +25,7 @@ __all__ = [
     "replay_at",
     "same_state",
     "snapshots",
+    "take_resting_place",
     "take_snapshot",
     "write_snapshot",
 ]
@@ -82,11 +84,31 @@ class State:
 
 def take_snapshot(replay: Replay, connection: Connection, study: int, at: int) -> None:
     """Write a snapshot of where a replay is now."""
+    _leave_resting_place(replay, connection, study)
     replay.tickets.rise(connection)
-    with alone(replay.policy, replay.tickets.held):
-        state = to_bytes(State(replay.policy, replay.tickets.floor))
+    state = _state_of(replay)
     write_snapshot(connection, study, replay.sequence, replay.digest, at, replay.version, state)
     replay.reset_work()
+
+
+def take_resting_place(replay: Replay, connection: Connection, study: int, at: int) -> None:
+    """Write a snapshot that lasts until the next one of this process, and takes the place of no other."""
+    _leave_resting_place(replay, connection, study)
+    change(connection, WRITE, replay.sequence, replay.version, at, replay.digest, _state_of(replay), study)
+    replay.resting = replay.sequence
+
+
+def _leave_resting_place(replay: Replay, connection: Connection, study: int) -> None:
+    if replay.resting:
+        change(connection, "DELETE FROM snapshots WHERE study = ? AND sequence = ?", study, replay.resting)
+        replay.resting = 0
+
+
+def _state_of(replay: Replay) -> bytes:
+    with alone(replay.policy, replay.tickets.held):
+        state = to_bytes(State(replay.policy, replay.tickets.floor))
+    replay.size = len(state)
+    return state
 
 
 def mark_version(replay: Replay, connection: Connection, study: int, at: int) -> None:
@@ -122,6 +144,7 @@ def latest_replay(connection: Connection, log: Log) -> Replay:
     replay = replay_at(log, snapshots(connection, log, "ORDER BY sequence DESC, at DESC LIMIT 1"))
     replay.settle(log.setting(connection, replay.sequence))
     replay.moved = log.segments.last(connection) > 0
+    replay.sealed = has_subjects(connection, log.study)
     return replay
 
 

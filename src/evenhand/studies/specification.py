@@ -19,9 +19,10 @@ import numpy as np
 
 from evenhand import registry
 from evenhand.errors import ArgumentError, EvenhandError, nearest, wanted
+from evenhand.promises.promise import ARGUMENTS, TABLES, Promise
 from evenhand.studies.limits import check_encoded, check_sizes
 
-__all__ = ["build", "policy_from", "relabelled"]
+__all__ = ["build", "policy_from", "promise_from", "relabelled"]
 
 OBJECTS = {"learner": "policy", "inner": "policy", "metric": "part", "model": "part"}
 """Arguments that take an object, and its kind."""
@@ -57,7 +58,8 @@ def policy_from(spec: Any, *, bounded: bool = True) -> Any:
         object (`learner`, `inner`; `metric`, `model`) is its name or an object likewise, with `policy` or `part`. The
         `problem` of a search is {"model": {"states", "parents", "tables"}, "intervene", "sensitive", "outcome",
         "candidates", "values"}; a candidate that is null has the model's own table. Beside `shares`, `sets` lists
-        shares of sets of arms: [{"arms": ["a", "b"], "share": 0.5}]. `encoder` says how a policy reads contexts with
+        shares of sets of arms: [{"arms": ["a", "b"], "share": 0.5}]. In their place `promise` is an object that
+        `eh.Promise.from_dict` reads, for policies that take a promise. `encoder` says how a policy reads contexts with
         text: {"columns": {"weather": ["sun", "rain"], "hour": null}}, the arguments of `eh.Encoder`.
     bounded : refuse sizes that would need much memory; keep it on for data that comes over a network.
 
@@ -96,6 +98,13 @@ def _made(spec: Any, kind: registry.Kind, where: str, depth: int, bounded: bool)
         why = FROM_PYTHON[entry.name]
         raise ArgumentError(wanted(where or "policy", "what plain data can describe", entry.name, f"{why}: use Python"))
     given = {name: value for name, value in spec.items() if name != kind}
+    promised = given.pop("promise", None) if "lottery" in inspect.signature(entry.cls).parameters else None
+    if promised is not None:
+        beside = next((name for name in given if name in (*ARGUMENTS, "sets")), None)
+        if beside is not None:
+            raise ArgumentError(wanted(beside, "nothing beside a promise, which says it all", given[beside]))
+        own = f"{where}.promise" if where else "promise"
+        given["shares"] = promise_from(promised, given.get("arms"), own, bounded=bounded)
     sets = given.pop("sets", None) if "shares" in given else None
     encoder = given.pop("encoder", None) if hasattr(entry.cls, "encode_with") else None
     arguments = _arguments(entry, given, where, depth, bounded)
@@ -139,6 +148,26 @@ def _arguments(entry: registry.Entry, given: dict[str, Any], where: str, depth: 
             if name == "seed" and value is not None and not 0 <= value < LARGEST_SEED:
                 raise ArgumentError(wanted(own, "a whole number from 0 to 2^63 - 1, or null", value))
     return arguments
+
+
+def promise_from(data: Any, labels: Any = None, where: str = "promise", *, bounded: bool = False) -> Promise:
+    """Return the promise of plain data, whose arms are among these labels where they are given; see
+    `eh.Promise.from_dict`.
+
+    Raises
+    ------
+    ArgumentError, SharesError
+        If it cannot be read, or cannot be kept.
+    """
+    if not isinstance(data, dict):
+        raise ArgumentError(wanted(where, f"an object with {', '.join(ARGUMENTS)}", data))
+    given = dict(data)
+    for name in TABLES:
+        if bounded:
+            check_sizes(name, {"shares": given.get(name)})
+        if isinstance(given.get(name), dict):
+            given[name] = relabelled(given[name], labels)
+    return Promise.from_dict(given)
 
 
 def _problem(spec: Any, where: str, bounded: bool) -> Any:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from evenhand.audit.gaps import Gaps
+from evenhand.errors import EvenhandError, ReplayError
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.protocol import Label
 from evenhand.studies.chain import Entry
@@ -30,6 +31,12 @@ RECENT = 200
 """How many of the last rewards the recent mean covers."""
 WATCHED = 10_000
 """How many of the last decisions and rewards are kept for monitors with windows."""
+
+
+NUMBERS = ("sequence", "rounds", "told", "forgotten", "forced", "_every", "_at")
+ARRAYS = ("counts", "last_owed", "rewards", "rewarded", "group_counts")
+LATEST = {"last_arms": np.int64, "last_groups": np.int64, "last_rewards": np.float64, "_recent": np.float64}
+"""What a snapshot holds as it is, and the last few of something, with their type."""
 
 
 class Moment(NamedTuple):
@@ -109,18 +116,32 @@ class Statistics(PromiseCheck):
             self.take(row)
         self.settle()
 
-    def take(self, row: Entry) -> None:
-        """Take in one stored entry."""
+    def take(self, row: Entry) -> dict[str, Any]:
+        """Take in one stored entry, and return its decision, {} where it has none.
+
+        Raises
+        ------
+        ReplayError
+            If it is damaged.
+        """
+        try:
+            decision: dict[str, Any] = {} if row.decision is None else from_text(row.decision)
+            self._take(row, decision)
+            return decision
+        except (ArithmeticError, AttributeError, EvenhandError, LookupError, TypeError, ValueError) as error:
+            raise ReplayError(f"entry {row.sequence} cannot be read: {error!r}") from error
+
+    def _take(self, row: Entry, decision: dict[str, Any]) -> None:
         self.sequence = row.sequence
         if row.kind == "ask":
-            self._decided(row, from_text(row.decision))
+            self._decided(row, decision)
         elif row.kind == "tell":
             self.told += 1
             reward = from_text(row.given).get("reward")
             self._rewarded(self.open.pop(row.ticket or 0, ((), 0))[0], reward)
             self._grouped(self._tickets_groups.pop(row.ticket or 0, ()), reward)
         elif row.kind in CHANGES:
-            returned = (from_text(row.decision) or {}).get("returned")
+            returned = decision.get("returned")
             self.changed(row.kind, arguments_of(row.given), returned)
             self._begin_epoch(row.at, row.kind)
         elif row.kind in ("forget", "expire"):
@@ -214,6 +235,38 @@ class Statistics(PromiseCheck):
         other = super().copy()
         other.gaps = copy.deepcopy(self.gaps)
         return other
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return everything that `restore` needs to continue exactly here."""
+        found: dict[str, Any] = {name: getattr(self, name) for name in (*NUMBERS, *ARRAYS)}
+        found |= {name: np.array(getattr(self, name), dtype) for name, dtype in LATEST.items()}
+        return found | {
+            "check": super().snapshot(),
+            "labels": self.labels,
+            "open": [[ticket, at, *indices] for ticket, (indices, at) in self.open.items()],
+            "tickets_groups": [[ticket, *groups] for ticket, groups in self._tickets_groups.items()],
+            "gaps": None if self.gaps is None else self.gaps.snapshot(),
+            "epochs": [[*epoch] for epoch in self.epochs],
+            "moments": [np.array([moment[field] for moment in self._moments]) for field in range(len(Moment._fields))],
+        }
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        """Continue from a snapshot of the statistics of the same log."""
+        super().restore(snapshot["check"])
+        for name in NUMBERS:
+            setattr(self, name, snapshot[name])
+        for name in ARRAYS:
+            setattr(self, name, np.array(snapshot[name]))
+        for name in LATEST:
+            getattr(self, name).extend(snapshot[name].tolist())
+        self.labels = list(snapshot["labels"])
+        self.open = {ticket: (tuple(indices), at) for ticket, at, *indices in snapshot["open"]}
+        self._tickets_groups = {ticket: tuple(groups) for ticket, *groups in snapshot["tickets_groups"]}
+        if self.gaps is not None:
+            self.gaps.restore(snapshot["gaps"])
+        self.epochs = [Epoch(*epoch) for epoch in snapshot["epochs"]]
+        columns = (list(column) if column.ndim > 1 else column.tolist() for column in snapshot["moments"])
+        self._moments = [Moment(*row) for row in zip(*columns, strict=True)]
 
     def _moment(self) -> Moment:
         mean, recent = self.reward or (np.nan, np.nan)

@@ -19,13 +19,15 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Engine, Table, create_engine, delete, event, insert, inspect, make_url, text
 from sqlalchemy.exc import ArgumentError as BadURL
-from sqlalchemy.exc import DBAPIError, DisconnectionError, IntegrityError, OperationalError
+from sqlalchemy.exc import DisconnectionError, IntegrityError, OperationalError
 from sqlalchemy.pool import StaticPool
 
-from evenhand.errors import ArgumentError, StoreError, wanted
+from evenhand.errors import ArgumentError, StoreError, UnreachableError, wanted
 from evenhand.extras import optional
 from evenhand.studies.connections import BEGIN, USED, Connections, Use
+from evenhand.studies.outages import is_outage, said_by
 from evenhand.studies.schema import KEYS, METADATA, REVISION, REVISIONS, USABLE
+from evenhand.studies.server import BEGIN_WRITING, PATIENCE, execute
 from evenhand.studies.statements import read
 from evenhand.studies.turns import wait_turn
 
@@ -43,11 +45,9 @@ DRIVERS = {
 }
 BEGINNINGS = {
     "sqlite": ("BEGIN", "BEGIN IMMEDIATE"),
-    "postgresql": ("BEGIN ISOLATION LEVEL REPEATABLE READ", "BEGIN"),
+    "postgresql": ("BEGIN ISOLATION LEVEL REPEATABLE READ", BEGIN_WRITING),
 }
 """The first statement of a transaction that reads, and of one that writes."""
-PATIENCE = 60
-"""Seconds for which a writer waits for its turn."""
 BRIEF = 2_000
 """Milliseconds for which clearing deleted rows waits for those who read."""
 LOCKED = "55P03"
@@ -251,20 +251,15 @@ class Store:
 
     def _refused(self, error: BaseException) -> StoreError | None:
         """Return what to raise in place of an error of the database; None for others."""
-        said = None
         if isinstance(error, IntegrityError):
             return None
-        if isinstance(error, DBAPIError):
-            said = f"the store did not do it: {_first_line(error.orig)}"
-        elif isinstance(
-            error, self._engine.dialect.loaded_dbapi.Error
-        ):  # from a cursor that is read without SQLAlchemy
-            said = f"the store did not do it: {_first_line(error)}"
-        elif isinstance(error, UnicodeDecodeError):  # from a message of SQLite about a damaged name
-            said = "the database is damaged: it holds text that cannot be read"
+        said = said_by(error, self._engine.dialect.loaded_dbapi.Error)
         if said is not None and "readonly database" in said:
             said += "; to read it too, its folder must be writable: copy all its files to one that is"
-        return None if said is None else StoreError(f"{self.url}: {said}")
+        if said is None:
+            return None
+        kind = UnreachableError if is_outage(error) else StoreError
+        return kind(f"{self.url}: {said}")
 
     # ------------------------------------------------------------------ inside
 
@@ -276,7 +271,9 @@ class Store:
         if revision is None and tables:
             raise StoreError(f"{self.url}: a database, but no store of evenhand; name another place")
         if revision is None and not create:
-            raise StoreError(f"{self.url}: no store is there yet; `evenhand new` and Study.create make one")
+            raise StoreError(
+                f"{self.url}: no store is there yet; `evenhand new`, `serve --create` and Study.create make one"
+            )
         if revision is None:
             self.upgrade()
         elif revision not in USABLE:
@@ -331,7 +328,9 @@ def _check_file(database: str | None, create: bool) -> None:
         if path.is_dir():
             raise StoreError(f"{path}: a folder; wanted a file for the store")
         if not path.exists() and not create:
-            raise StoreError(f"{path}: no store is there yet; `evenhand new` and Study.create make one")
+            raise StoreError(
+                f"{path}: no store is there yet; `evenhand new`, `serve --create` and Study.create make one"
+            )
         if not path.parent.is_dir():
             raise StoreError(f"{path}: its folder is not there; make it first")
         if path.exists() and path.stat().st_size:
@@ -341,7 +340,8 @@ def _check_file(database: str | None, create: bool) -> None:
         if not path.exists():
             begin_file(path)
     except (OSError, ValueError) as error:
-        raise StoreError(f"{str(path)[:200]!r}: cannot be reached: {getattr(error, 'strerror', error)}") from error
+        why = getattr(error, "strerror", error)
+        raise UnreachableError(f"{str(path)[:200]!r}: cannot be reached: {why}") from error
 
 
 def begin_file(path: Path) -> None:
@@ -384,8 +384,8 @@ def _begin_by_hand(engine: Engine) -> None:
         statement, driver = connection.info.get(BEGIN), connection.connection.driver_connection
         if statement is not None and isinstance(driver, sqlite3.Connection):
             driver.execute(statement)
-        elif statement is not None:
-            connection.exec_driver_sql(statement)
+        elif statement is not None and driver is not None:
+            execute(driver, statement)
 
 
 def _ping_idle(engine: Engine) -> None:
@@ -406,7 +406,3 @@ def _revision(connection: Connection) -> str | None:
         there = "SELECT 1 WHERE to_regclass(?) IS NOT NULL"
     found = read(connection, there, REVISIONS) and read(connection, f"SELECT version_num FROM {REVISIONS}")
     return found[0][0] if found else None
-
-
-def _first_line(error: Any) -> str:
-    return str(error).strip().split("\n", 1)[0]

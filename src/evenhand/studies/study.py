@@ -26,12 +26,13 @@ from evenhand.errors import (
     ArgumentError,
     ErasedError,
     EvenhandError,
+    ReplayError,
     UnknownStudyError,
     UnknownTicketError,
     UnknownWorkerError,
     wanted,
 )
-from evenhand.html import Card
+from evenhand.html import Card, noted, notes_of
 from evenhand.policy import KernelPolicy
 from evenhand.protocol import Label
 from evenhand.studies.chain import BIRTH, Entry, genesis
@@ -49,6 +50,7 @@ from evenhand.studies.snapshots import (
     latest_replay,
     mark_version,
     only_snapshot,
+    take_resting_place,
     take_snapshot,
     write_snapshot,
 )
@@ -353,15 +355,16 @@ class Study:
         """
         self._do(Operation("retire", given={"arm": arm}))
 
-    def change(self, shares: Any) -> dict[Label, float]:
-        """Promise other shares from now on; return by how many pulls arms were behind that is not carried over.
+    def change(self, shares: Any) -> dict[Any, Any]:
+        """Promise other shares, or another `eh.Promise`, from now on; return by how many pulls arms, and sets of arms,
+        were behind that is not carried over, in each segment where rounds have segments.
 
         Raises
         ------
         ArgumentError
             If the policy's promise cannot change, or the shares cannot be promised; nothing has changed.
         """
-        dropped: dict[Label, float] = self._do(Operation("change", given={"shares": shares}))
+        dropped: dict[Any, Any] = self._do(Operation("change", given={"shares": shares}))
         return dropped
 
     def perform(self, operations: Sequence[Operation]) -> list[Any]:
@@ -405,6 +408,8 @@ class Study:
                 if replay.wants_snapshot:
                     take_snapshot(replay, connection, self._number, now())
                     self._added = False
+                elif replay.wants_resting_place:
+                    take_resting_place(replay, connection, self._number, now())
                 transaction.commit()
                 return outcomes
 
@@ -504,9 +509,21 @@ class Study:
             if self._added and self._replay is not None and len(self._replay.bytes()) <= SMALL:
                 self.snapshot()
 
-    def sign(self, number: int) -> str:
-        """Return the signed text of a ticket, which names the study and cannot be forged."""
-        return sign_ticket(self.name, self._secret, number)
+    def sign(self, ticket: Any) -> str:
+        """Return the signed text of a ticket, which names the study and cannot be forged.
+
+        Parameters
+        ----------
+        ticket : the decision, its number, or its signed text, which is returned as it is.
+
+        Raises
+        ------
+        UnknownTicketError
+            If it is none of these.
+        ForeignTicketError
+            If it is a signed text of another study, or a forged one.
+        """
+        return sign_ticket(self.name, self._secret, self._ticket(ticket))
 
     def number(self, ticket: str) -> int:
         """Return the number of a signed ticket.
@@ -625,9 +642,9 @@ class Study:
         """Yield the log's entries after the one numbered `after`, up to the present end."""
         last = self.sequence
         while after < last:
-            page = self.page(after, last)
+            page = self.next_page(after, last)
             yield from map(as_event, page)
-            after = page[-1].sequence if page else last
+            after = page[-1].sequence
 
     def record(self, ticket: Any) -> Record:
         """Return everything that is known of one decision.
@@ -667,22 +684,25 @@ class Study:
         ------
         ArgumentError
             If `since` is not the mark of a verification of this study.
+        UnreachableError
+            If the store could not be read to the end: nothing is known of the log then.
         """
         from evenhand.studies.mark import Mark
-        from evenhand.studies.verify import Verification, verify
+        from evenhand.studies.verify import Verification, cut_off, verify
 
         given = since.mark if isinstance(since, Verification) else since
         mark = None if since is None else Mark.from_bytes(given, self.birth)
-        return verify(
-            self.store, self._log, self.birth, self._now, self._turn, known=known, mark=mark, progress=progress
-        )
+        with cut_off():
+            return verify(
+                self.store, self._log, self.birth, self._now, self._turn, known=known, mark=mark, progress=progress
+            )
 
     def statistics(self) -> Statistics:
         """Return shares, shortfalls and rewards over time, as far as the log goes now."""
-        from evenhand.studies.statistics import Statistics
+        from evenhand.studies.summaries import begin
 
         with self._turn:
-            statistics = Statistics(self.first_policy) if self._statistics is None else self._statistics.copy()
+            statistics = begin(self)[0] if self._statistics is None else self._statistics.copy()
             statistics.advance(self.entries(statistics.sequence))
             self._statistics = statistics
             return statistics
@@ -696,6 +716,19 @@ class Study:
         """Return the first stored entries after the one numbered `after`, up to the one numbered `last`."""
         with self.store.reading() as connection:
             return next(self._log.pages(connection, after, last), [])
+
+    def next_page(self, after: int, last: int) -> list[Entry]:
+        """Return the same, and never nothing, so that who reads on comes to an end whatever is damaged.
+
+        Raises
+        ------
+        ReplayError
+            If the log lacks the entries.
+        """
+        found = self.page(after, last)
+        if not found:
+            raise ReplayError(f"entry {after + 1} is missing from the log")
+        return found
 
     def entries(self, after: int = 0) -> Iterator[Entry]:
         """Yield the log's entries after the one numbered `after`, as they are stored."""
@@ -723,7 +756,13 @@ class Study:
         self.close()
 
     def _repr_html_(self) -> str:
-        return self.card().html()
+        return noted(self).html()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader must know of the policy, as far as this process has followed the log."""
+        live = self._live()
+        return () if live is None else notes_of(live[0])
 
     def card(self) -> Card:
         """Return what a notebook shows: what this process knows, without a look at the store."""
@@ -737,6 +776,19 @@ class Study:
             return Card(type(self).__name__, facts)
         shown = policy.card()
         return Card(type(self).__name__, facts | shown.facts, shown.tables)
+
+    def _place(self, sequence: int) -> list[list[Any]]:
+        """Return by what the last entry that was read, and all before it, are recognized later; see `_continues`."""
+        return [[0, sequence, 0, self._digest(sequence)]]
+
+    def _continues(self, place: list[list[Any]]) -> bool:
+        """Return whether the log still has the entries up to a place; `entries` can then be read on from there."""
+        ((_, sequence, _, digest),) = place
+        return self._digest(sequence) == digest
+
+    def _digest(self, sequence: int) -> str | None:
+        with self.store.reading() as connection:
+            return self._log.digest(connection, sequence)
 
     def _live(self) -> tuple[Any, int] | None:
         """Return the policy as far as this process has followed the log, and how far that is; None before."""

@@ -10,23 +10,27 @@ import base64
 import hashlib
 import hmac
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection, delete, func, insert, inspect, select
 
+from evenhand.errors import StoreError
 from evenhand.extras import optional
 from evenhand.studies.chain import Entry
 from evenhand.studies.codec import CHECKED, SEALED, Sealed, from_text, now, to_text
 from evenhand.studies.schema import SUBJECTS
+from evenhand.studies.statements import read
 
-__all__ = ["DAY", "Erasure", "Subjects", "opened", "sealed_under"]
+__all__ = ["DAY", "Erasure", "Subjects", "changed_subjects", "has_subjects", "older_keys", "opened", "sealed_under"]
 
 DAY = 86_400_000_000
 """Microseconds."""
-NONCE = 12
+NONCE, SECRET = 12, 32
 """Bytes, as AES-GCM has them."""
 MANY = 500
+DERIVED = "n"
+"""The ids of keys begin with it that follow from study, name and day; those of older versions are random."""
 
 
 class Erasure(NamedTuple):
@@ -63,6 +67,16 @@ class Subjects:
         shown = {argument: value for argument, value in given.items() if argument in CHECKED}
         return to_text({**shown, SEALED: [id, text]})
 
+    def check(self, name: str) -> None:
+        """Check that the keys of a subject can be used, before anything is done with them.
+
+        Raises
+        ------
+        StoreError
+            If one is damaged.
+        """
+        self.hidden(name, "")
+
     def hide(self, name: str, key: str) -> str:
         """Return what the log keeps in place of a request's key, which may say who the subject is."""
         return _hidden(self._today(name)[1], key)
@@ -92,10 +106,73 @@ class Subjects:
         mine = SUBJECTS.c.study == self._study, SUBJECTS.c.name == name, SUBJECTS.c.day == day
         row = self._connection.execute(select(SUBJECTS.c.id, SUBJECTS.c.secret).where(*mine)).first()
         if row is not None:
+            _bytes_of(row.secret, f"subject key {row.id}")
             return row.id, row.secret
-        made = {"id": secrets.token_hex(16), "secret": secrets.token_hex(32)}
-        self._connection.execute(insert(SUBJECTS), {**made, "study": self._study, "name": name, "day": day})
-        return made["id"], made["secret"]
+        secret = secrets.token_hex(SECRET)
+        id = _id_of(secret, self._study, name, day)
+        made = {"id": id, "secret": secret, "study": self._study, "name": name, "day": day}
+        self._connection.execute(insert(SUBJECTS), made)
+        return id, secret
+
+
+def has_subjects(connection: Connection, study: int) -> bool:
+    """Return whether contexts of a study are encrypted."""
+    sqlite = connection.dialect.name == "sqlite"
+    table = "SELECT name FROM sqlite_master WHERE name = ?" if sqlite else "SELECT to_regclass(?)"
+    if read(connection, table, SUBJECTS.name) in ([], [(None,)]):  # a store of an earlier version
+        return False
+    return bool(read(connection, f"SELECT id FROM {SUBJECTS.name} WHERE study = ? LIMIT 1", study))
+
+
+def changed_subjects(connection: Connection, study: int, ids: Collection[str]) -> Iterator[str]:
+    """Yield the keys of subjects that do not belong to the study, the name and the day that they were made for.
+
+    An erasure looks for them by these, and would not find them. Keys that older versions made cannot be told: see
+    `older_keys`.
+
+    Parameters
+    ----------
+    ids : of keys that the study's log names, wherever they are now.
+    """
+    if not inspect(connection).has_table(SUBJECTS.name):
+        return
+    rows = list(connection.execute(select(SUBJECTS).where(SUBJECTS.c.study == study)))
+    strangers = sorted(set(ids) - {row.id for row in rows})
+    for start in range(0, len(strangers), MANY):
+        rows += connection.execute(select(SUBJECTS).where(SUBJECTS.c.id.in_(strangers[start : start + MANY])))
+    for row in rows:
+        try:
+            made_for = _id_of(row.secret, row.study, row.name, row.day)
+        except StoreError as error:
+            yield str(error)
+            continue
+        if row.id.startswith(DERIVED) and (row.id != made_for or row.study != study):
+            what = "its study, name, day or secret is not the one that it was made with"
+            yield f"subject key {row.id} was changed: {what}, so that an erasure may miss what it encrypts"
+
+
+def older_keys(connection: Connection, study: int) -> int:
+    """Return how many subject keys have an id of an older version, which does not show whether they were changed."""
+    if not inspect(connection).has_table(SUBJECTS.name):
+        return 0
+    of_study = select(func.count()).where(SUBJECTS.c.study == study, ~SUBJECTS.c.id.startswith(DERIVED))
+    return int(connection.execute(of_study).scalar_one())
+
+
+def _id_of(secret: str, study: int, name: str, day: int) -> str:
+    """Return the id of a subject's key, which says nothing of the subject, and which no other name has."""
+    about = f"{study}\x1f{day}\x1f{name}".encode()
+    return DERIVED + hmac.digest(_bytes_of(secret, "a subject key"), about, "sha256").hex()[: 32 - len(DERIVED)]
+
+
+def _bytes_of(secret: str, what: str) -> bytes:
+    try:
+        found = bytes.fromhex(secret)
+    except (TypeError, ValueError):
+        found = b""
+    if len(found) != SECRET:
+        raise StoreError(f"{what}: its secret is damaged; restore the row of the table subjects")
+    return found
 
 
 def sealed_under(entry: Entry) -> str | None:
@@ -134,16 +211,16 @@ def _opened(entry: Entry, secret: str | None) -> Entry:
 
     try:
         plain = _cipher(secret).decrypt(data[:NONCE], data[NONCE:], id.encode())
-    except InvalidTag:  # another key: verification says that nobody erased it
+    except (InvalidTag, StoreError):  # another key: verification says that nobody erased it
         return entry._replace(given=Sealed(raw, None))
     return entry._replace(given=Sealed(raw, to_text({**given, **from_text(plain.decode())})))
 
 
 def _cipher(secret: str) -> Any:
     module = optional("cryptography.hazmat.primitives.ciphers.aead", "a subject", extra="service")
-    return module.AESGCM(bytes.fromhex(secret))
+    return module.AESGCM(_bytes_of(secret, "a subject key"))
 
 
 def _hidden(secret: str, key: str) -> str:
     """Return a key's digest; it begins as no key of a caller does, with a tab."""
-    return "\t" + hmac.digest(bytes.fromhex(secret), key.encode(), hashlib.sha256).hex()
+    return "\t" + hmac.digest(_bytes_of(secret, "a subject key"), key.encode(), hashlib.sha256).hex()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from evenhand.studies.codec import from_text, moment, shown_arguments
@@ -20,8 +21,8 @@ REGION_COLUMNS = ["region", "state", "rounds", "heard"]
 """The columns of the table of regions, see `evenhand.studies.SharedStudy.regions`."""
 
 COLUMNS = [
-    "ticket", "round", "at", "arm", "index", "reason", "probabilities", "given", "status", "told_at", "reward",
-    "told", "decision", "version", "random_state", "key", "actor", "digest",
+    "ticket", "round", "at", "arm", "index", "reason", "probabilities", "propensity", "given", "status", "told_at",
+    "reward", "told", "decision", "version", "random_state", "key", "actor", "digest",
 ]  # fmt: skip
 
 
@@ -29,10 +30,12 @@ def log_table(store: Store, log: Log, *, clock: bool = False) -> pd.DataFrame:
     """Return the decisions, a row each, in the order in which they were taken.
 
     Columns: `ticket`, `round`, `at` (UTC), `arm` (the group of a draw, nothing for an allocation), `index`, `reason`,
-    `probabilities` (a list, or None), `given` (the arguments of `ask`), `status` ("open", "told", "forgotten" or
-    "expired"), `told_at`, `reward` (None where none was told), `told` (all that was told), `decision` (all
-    that was decided), `version`, `random_state`, `key`, `actor`, `digest` (of the entry in the log). Where several
-    arms are played in a round, `arms` has all of them, the best first, and `reward` is a list in their order.
+    `probabilities` (a list, or None), `propensity` (the probability with which the arm was chosen, of several arms with
+    which just these were; nan where the log does not say), `given` (the arguments of `ask`), `status` ("open", "told",
+    "forgotten" or "expired"), `told_at`, `reward` (None where none was told), `told` (all that was told), `decision`
+    (all that was decided), `version`, `random_state`, `key`, `actor`, `digest` (of the entry in the log). Where several
+    arms are played in a round, `arms` has all of them, the best first, `reward` is a list in their order, and
+    `slate_propensity` has for each of them the probability that it was among those played.
     """
     import pandas as pd
 
@@ -52,6 +55,7 @@ def log_table(store: Store, log: Log, *, clock: bool = False) -> pd.DataFrame:
                     "index": decision.get("index"),
                     "reason": decision.get("reason"),
                     "probabilities": decision.get("probabilities"),
+                    "propensity": _propensity(decision),
                     "given": given,
                     "status": "open",
                     "told_at": None,
@@ -66,13 +70,29 @@ def log_table(store: Store, log: Log, *, clock: bool = False) -> pd.DataFrame:
                     "_at": latest,
                 }
                 if "arms" in decision:
-                    rows[entry.ticket or 0]["arms"] = decision["arms"]
+                    chances = decision.get("probabilities")
+                    among = None if chances is None else {a: chances[i] for a, i in _slate(decision)}
+                    rows[entry.ticket or 0] |= {"arms": decision["arms"], "slate_propensity": among}
             elif entry.ticket is not None and entry.ticket in rows:
                 rows[entry.ticket]["status"] = CLOSED[entry.kind]
                 if entry.kind == "tell":
                     rows[entry.ticket] |= {"told_at": moment(entry.at), "told": given, "reward": given.get("reward")}
-    more = ["arms"] if any("arms" in row for row in rows.values()) else []
+    more = ["arms", "slate_propensity"] if any("arms" in row for row in rows.values()) else []
     table = pd.DataFrame(list(rows.values()), columns=COLUMNS + more + ["_at"] * clock)
+    table["propensity"] = table["propensity"].astype(float)
     for name in ("at", "told_at"):
         table[name] = pd.to_datetime(table[name], utc=True)
     return table
+
+
+def _slate(decision: dict[str, Any]) -> Iterator[tuple[Any, int]]:
+    """Yield the arms of a decision for several, with their positions."""
+    return zip(decision["arms"], decision["indexes"], strict=True)
+
+
+def _propensity(decision: dict[str, Any]) -> float | None:
+    """Return the probability of what was decided, None where the log does not say."""
+    chances, index = decision.get("probabilities"), decision.get("index")
+    if chances is None or index is None or index < 0 or "arms" in decision:
+        return decision.get("propensity")
+    return float(chances[index])

@@ -10,7 +10,15 @@ from typing import Any
 from sqlalchemy import Connection
 
 from evenhand.arguments import whole
-from evenhand.errors import ArgumentError, ClosedTicketError, ContradictionError, EvenhandError, StoreError, wanted
+from evenhand.errors import (
+    ArgumentError,
+    ClosedTicketError,
+    ContradictionError,
+    ErasedError,
+    EvenhandError,
+    StoreError,
+    wanted,
+)
 from evenhand.protocol import composed
 from evenhand.studies.chain import Entry, digest_of
 from evenhand.studies.codec import (
@@ -81,7 +89,7 @@ class Transaction:
         replay, gone = self._replay, set(ids)
         asks = self._log.open_asks(self._connection, replay.tickets.floor, LAST)
         numbers = [ask.ticket for ask in asks if ask.ticket is not None and sealed_under(ask) in gone]
-        replay.tickets.fetch(self._connection, numbers, replay.sequence)
+        replay.tickets.fetch_blind(self._connection, numbers, replay.sequence)
         for number in numbers:
             started, drawn_from = time.perf_counter(), replay.streams.text()
             apply(replay.policy, "forget", number, {})
@@ -110,7 +118,7 @@ class Transaction:
         for operation in operations:
             if operation.key is None and operation.ticket is None:
                 continue
-            with suppress(ArgumentError):
+            with suppress(ArgumentError, StoreError):  # it is refused in its turn, and the others are not
                 texts += self._texts(operation)
                 if operation.kind != "ask" and operation.ticket is not None:
                     numbers.append(self._number_of(operation.ticket))
@@ -146,6 +154,8 @@ class Transaction:
         if actor is not None:
             _check_name("actor", actor, 100)
         texts = () if key is None and subject is None else self._texts(operation)
+        if subject is not None:
+            self._subjects.check(subject)
         given = replay.arguments.checked(kind, given)
         free = kind in ("ask", *CHANGES) or (ticket is None and kind == "tell")
         number = None if free else self._number_of(ticket)
@@ -176,6 +186,7 @@ class Transaction:
             drawn_from = first_random_state(replay.policy)
         name = texts[0] if texts else None
         if subject is not None:
+            replay.sealed = True
             text = self._subjects.seal(subject, given)
             name = None if key is None else self._subjects.hide(subject, _texts(operation)[0])
         words = decision_text(replay.policy, decided)
@@ -233,6 +244,11 @@ class Transaction:
         if not events:
             raise ClosedTicketError(f"ticket {number} was told or forgotten before the study began") from closed
         record = record_of(events)
+        if record.status == "open":
+            raise ErasedError(
+                f"the contexts of ticket {number} cannot be read, and nothing can be learned from a report on it: "
+                "restore the row of its subject, or erase the subject, which forgets the ticket"
+            ) from closed
         if kind == "forget" and record.status in ("forgotten", "expired"):
             return "already forgotten"
         if kind == "tell" and record.told is not None:

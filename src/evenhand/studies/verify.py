@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import Connection
 
-from evenhand.errors import ErasedError, EvenhandError, ReplayError, StoreError
+from evenhand.errors import ErasedError, EvenhandError, ReplayError, StoreError, UnreachableError
 from evenhand.html import Card, Shown
 from evenhand.progress import tracked
 from evenhand.protocol import Label
@@ -19,17 +19,19 @@ from evenhand.state import from_bytes, to_bytes
 from evenhand.studies.chain import BIRTH, Entry, check_link, genesis
 from evenhand.studies.codec import Sealed, from_text
 from evenhand.studies.integrity import damages
+from evenhand.studies.journal import journal_length, journal_problems
 from evenhand.studies.log import Log
 from evenhand.studies.mark import Count, Mark
+from evenhand.studies.moved_keys import MovedKeys
 from evenhand.studies.operations import replay_entry
 from evenhand.studies.replay import Replay
 from evenhand.studies.request_keys import shown_key
 from evenhand.studies.snapshots import Snapshot, first_replay, replay_at, same_state, snapshots
 from evenhand.studies.statements import read
 from evenhand.studies.store import Store
-from evenhand.studies.subjects import sealed_under
+from evenhand.studies.subjects import changed_subjects, older_keys, sealed_under
 
-__all__ = ["Verification", "verify"]
+__all__ = ["Verification", "cut_off", "verify"]
 
 
 KEPT = {True: "kept", False: "broken", None: "not due yet"}
@@ -54,6 +56,10 @@ class Verification(Shown):
     rounds_in_violation, first_violation : the number of rounds in which it was broken, and the first (round, arm).
     room : of a study with several workers, for each arm how many pulls more every merge order of their logs could lack
         before the promise is broken; None for one worker. The digest of such a study is that of every log.
+    journal : how many entries the store's journal has. Keys, their roles and monitors belong to the store and stand
+        outside the log; their changes are in the journal, which is checked as well: its chain, and that the present
+        keys and monitors are those that it leads to. 0 where nothing was changed since stores have one: then nothing
+        vouches for keys, roles and monitors.
     mark : where this verification ended, for the next one to continue from (`since=`); None if something is wrong.
     """
 
@@ -77,6 +83,7 @@ class Verification(Shown):
     since: int = 0
     mark: bytes | None = field(default=None, repr=False, compare=False)
     room: dict[Label, float] | None = None
+    journal: int = 0
 
     @property
     def ok(self) -> bool:
@@ -94,7 +101,7 @@ class Verification(Shown):
             "digest": self.digest,
         }
         said = {f"problem {number}": words for number, words in enumerate(self.problems, 1)}
-        return Card("Verification", facts | said | {f"note {n}": words for n, words in enumerate(self.notes, 1)})
+        return Card("Verification", facts | said)
 
     def _kept(self) -> str:
         return "unknown" if self.promise_kept is None and self.problems else KEPT[self.promise_kept]
@@ -144,10 +151,11 @@ def verify(
     """
     problems: list[str] = []
     notes: list[str] = []
-    verifier, count = None, Count(None)
+    verifier, count, journal = None, Count(None), 0
     try:
         with store.reading() as connection:
-            problems += [*damages(connection), *_duplicate_keys(connection, log.study)]
+            problems += [*damages(connection), *_duplicate_keys(connection, log.study), *journal_problems(connection)]
+            journal = journal_length(connection)
             left = log.segments.damages(connection, 0 if mark is None else mark.sequence)
             if known is not None and not log.has_digest(connection, known):
                 problems.append(f"no entry has the digest {known}: entries were cut off, or written anew")
@@ -164,6 +172,11 @@ def verify(
                 problems += _follow(seen, verifier, count)
                 problems += _missing(connection, log, last, count.sequence)
                 problems += [] if verifier is None else verifier.unexplained()
+                if older := older_keys(connection, log.study):
+                    what = "whether their names or days were changed cannot be checked"
+                    notes.append(f"subject keys that an older version made: {older}; {what}")
+    except UnreachableError:
+        raise
     except StoreError as error:
         problems.append(str(error))
     if verifier is not None:
@@ -189,8 +202,27 @@ def verify(
         problems=tuple(problems),
         notes=tuple(notes),
         since=0 if mark is None else mark.sequence,
+        journal=journal,
         mark=None if problems or verifier is None else verifier.mark(birth),
     )
+
+
+@contextmanager
+def cut_off() -> Iterator[None]:
+    """Say of a verification in the block that it was cut off, where the store could not be read to the end.
+
+    Raises
+    ------
+    UnreachableError
+        In place of a finding: neither "sound" nor "not sound" was shown.
+    """
+    try:
+        yield
+    except UnreachableError as error:
+        if isinstance(error.__cause__, UnreachableError):  # it was said of one of several logs
+            raise
+        mend = "nothing was found out about the log; verify again when the store can be read"
+        raise UnreachableError(f"{error}; the verification could not be finished: {mend}") from error
 
 
 def _follow(entries: Iterable[Entry], verifier: _Verifier | None, count: Count) -> Iterator[str]:
@@ -248,6 +280,9 @@ class _Verifier:
         self._moved: dict[int, Any] = {}
         """By the first of the entries that left the store: what the log says of them."""
         self._since = 0 if mark is None else mark.sequence
+        self._keys = MovedKeys(connection, log, self._since)
+        self._ids: set[str] = set()
+        """Of the keys of subjects that encrypt contexts."""
         self._unreadable: dict[str, int] = {}
         """By the id of a subject's key that is not there: the first entry that needs it."""
         self._policy: Any = begun.policy
@@ -319,7 +354,10 @@ class _Verifier:
             self._erased = False
 
     def _watch_erasures(self, entry: Entry) -> None:
-        """Note which contexts cannot be read, and which the log says to be erased."""
+        """Note which contexts cannot be read, which the log says to be erased, and which keys stand in it."""
+        self._keys.take(entry)
+        if isinstance(entry.given, Sealed):
+            self._ids.add(sealed_under(entry) or "")
         if entry.kind == "erase":
             for id in from_text(entry.given)["subjects"]:
                 self._unreadable.pop(id, None)
@@ -330,13 +368,16 @@ class _Verifier:
             self._moved[given["first"]] = given["last"], given["sha256"]
 
     def unexplained(self) -> Iterator[str]:
-        """Yield problems: contexts that cannot be read, and files of entries, of which the log says something else."""
+        """Yield problems: contexts that cannot be read, files, keys of requests and subjects, of which the log says
+        something else."""
         for sequence in self._unreadable.values():
             yield f"the contexts of entry {sequence} cannot be read, and no later entry says that they were erased"
         for one in self._log.segments.rows(self._connection):
             said = self._moved.get(one.first, None if not self._since else (one.last, one.sha256))
             if said != (one.last, one.sha256):
                 yield f"{one.path}: the log names another file for entries {one.first} to {one.last}, or none"
+        yield from self._keys.problems()
+        yield from changed_subjects(self._connection, self._log.study, self._ids)
 
     def note_words(self) -> None:
         """Note which reasons have other words in the log."""
@@ -348,6 +389,8 @@ class _Verifier:
         with turn:
             try:
                 live = now()
+            except UnreachableError:
+                raise
             except EvenhandError as error:
                 return [str(error)]
             newer = self._policy is None or live.sequence != self.count.sequence

@@ -1,0 +1,185 @@
+"""A database that stops: every call says so by name, and a verification that was cut off finds nothing out."""
+
+import sqlite3
+from contextlib import suppress
+from tempfile import mkdtemp
+
+import pytest
+from sqlalchemy import create_engine, text
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+import evenhand as eh
+from evenhand.errors import StoreError, UnreachableError
+from evenhand.studies import Operation, Study, monitors
+from evenhand.studies.keys import add_key, list_keys
+from evenhand.studies.outages import is_outage
+from evenhand.studies.schema import EVENTS
+from tests.studies.postgres import Server, binaries
+
+POLICY = eh.quotas.DeadlineLearn(eh.learners.UCB1(), {"a": 0.2, "b": 0.3}, tolerance=3)
+CALLS = {
+    "ask": lambda study, team: study.ask(),
+    "ask under a key": lambda study, team: study.ask(key="new"),
+    "tell": lambda study, team: study.tell(5, 1.0),
+    "record": lambda study, team: study.record(5),
+    "verify": lambda study, team: study.verify(),
+    "frame": lambda study, team: study.frame(),
+    "entries": lambda study, team: list(study.entries()),
+    "statistics": lambda study, team: study.statistics(),
+    "names": lambda study, team: study.store.names(),
+    "open": lambda study, team: Study.open(study.store, "ads"),
+    "create": lambda study, team: Study.create(study.store, POLICY, name="new"),
+    "erase": lambda study, team: study.erase("me"),
+    "snapshot": lambda study, team: study.snapshot(),
+    "archive": lambda study, team: study.archive(mkdtemp()),
+    "policy": lambda study, team: study.policy,
+    "open tickets": lambda study, team: study.open_tickets,
+    "alerts": lambda study, team: monitors.alerts(study),
+    "watch": lambda study, team: monitors.add(study, "reward", threshold=0.5, window=2),
+    "add a key": lambda study, team: add_key(study.store, "read"),
+    "list keys": lambda study, team: list_keys(study.store),
+    "purge": lambda study, team: study.store.purge(EVENTS),
+    "upgrade": lambda study, team: study.store.upgrade(),
+    "write": lambda study, team: study.store.check_writable(),
+    "worker asks": lambda study, team: team.ask(),
+    "worker asks under a key": lambda study, team: team.ask(key="new"),
+    "exchange": lambda study, team: team.exchange(),
+    "workers": lambda study, team: team.workers,
+    "join": lambda study, team: team.join("w9"),
+    "leave": lambda study, team: team.leave("w2"),
+    "verify workers": lambda study, team: team.verify(),
+    "merged entries": lambda study, team: list(team.entries()),
+}
+
+
+@pytest.fixture(scope="module")
+def stopping():
+    """A server of its own that can be stopped, a study on it, and one with workers."""
+    if binaries() is None:
+        pytest.skip("no PostgreSQL server is installed: apt-get install postgresql")
+    server = Server()
+    try:
+        server.make()
+        study = Study.create(f"postgresql://postgres@/postgres?host={server.home}", POLICY, name="ads")
+        Study.create(study.store, POLICY, name="team", workers=2)
+        team = Study.open(study.store, "team", worker="w1")
+        study.perform([Operation("ask")] * 1_500)
+        team.tell(team.ask(), 1.0)
+        yield server, study, team
+        study.store.close()
+    finally:
+        with suppress(AssertionError):
+            server.control("-m", "immediate", "stop")
+
+
+@pytest.fixture
+def running(stopping):
+    """The same, while the server runs."""
+    if not (stopping[0].data / "postmaster.pid").exists():
+        stopping[0].start()
+    stopping[1].store.close()
+    return stopping
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_connection_that_is_lost_is_said_by_name(running, name):
+    server, study, team = running
+    with suppress(Exception):
+        study.sequence, team.sequence  # noqa: B018  connections that are kept
+    server.run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid != pg_backend_pid()")
+    with suppress(StoreError):
+        CALLS[name](study, team)
+
+
+def test_a_server_that_stopped_is_said_by_name_whatever_is_called(running):
+    server, study, team = running
+    study.sequence, team.sequence  # noqa: B018
+    server.control("-m", "immediate", "stop")
+    for call in CALLS.values():
+        for _ in range(2):
+            with pytest.raises(UnreachableError, match=r"the store did not do it: "):
+                call(study, team)
+    study.store.close()
+
+
+@pytest.mark.parametrize("use", ["reading", "writing"])
+def test_a_server_that_stops_within_a_transaction_is_said_by_name(running, use):
+    server, study, _ = running
+    with pytest.raises(UnreachableError), getattr(study.store, use)() as connection:  # noqa: PT012
+        server.control("-m", "immediate", "stop")
+        connection.execute(text("SELECT 1"))
+
+
+@pytest.mark.parametrize("use", ["reading", "writing"])
+def test_an_error_of_ones_own_is_not_hidden_by_a_server_that_stops(running, use):
+    server, study, _ = running
+    with pytest.raises(ZeroDivisionError), getattr(study.store, use)() as connection:  # noqa: PT012
+        connection.execute(text("SELECT 1"))
+        server.control("-m", "immediate", "stop")
+        1 / 0  # noqa: B018
+
+
+def test_entries_that_are_read_while_the_server_stops(running):
+    server, study, _ = running
+    entries = study.entries()
+    next(entries)
+    server.control("-m", "immediate", "stop")
+    with pytest.raises(UnreachableError):
+        list(entries)
+
+
+def stop_behind(monkeypatch, count, stop):
+    """Call `stop` when a verification has taken this many entries."""
+
+    def tracked(entries, *_, **__):
+        for n, entry in enumerate(entries):
+            if n == count:
+                stop()
+            yield entry
+
+    monkeypatch.setattr("evenhand.studies.verify.tracked", tracked)
+
+
+@pytest.mark.parametrize("which", [1, 2])
+def test_a_verification_that_a_server_cuts_off_finds_nothing_out(running, monkeypatch, which):
+    server, *studies = running
+    stop_behind(monkeypatch, (0, 700, 1)[which], lambda: server.control("-m", "immediate", "stop"))
+    with pytest.raises(UnreachableError, match="could not be finished: nothing was found out about the log") as cut:
+        studies[which - 1].verify()
+    assert str(cut.value).count("could not be finished") == 1
+
+
+def test_a_verification_that_a_file_cuts_off_finds_nothing_out(tmp_path, monkeypatch):
+    study = Study.create(tmp_path / "ads.evenhand", POLICY, name="ads")
+    study.perform([Operation("ask")] * 1_500)
+
+    def interrupt():
+        for connection, _ in study.store._connections._kept:
+            connection.connection.driver_connection.set_progress_handler(lambda: 1, 1)
+        busy.set_progress_handler(lambda: 1, 1)
+
+    with study.store.reading() as connection:
+        busy = connection.connection.driver_connection
+    stop_behind(monkeypatch, 700, interrupt)
+    with pytest.raises(UnreachableError, match="interrupted; the verification could not be finished"):
+        study.verify()
+
+
+def test_all_connections_in_use_is_an_outage(tmp_path):
+    study = Study.create(tmp_path / "ads.evenhand", POLICY, name="ads")
+    with pytest.raises(UnreachableError, match="all connections are in use"), study.store.reached():
+        raise PoolTimeout
+
+
+def test_damage_is_no_outage(tmp_path):
+    path = tmp_path / "damaged"
+    path.write_bytes(b"SQLite format 3\x00" + b"\xff" * 5_000)
+    for statement in ("SELECT * FROM sqlite_master", "SELECT * FROM nowhere"):
+        with pytest.raises(sqlite3.Error) as error, sqlite3.connect(path) as connection:
+            connection.execute(statement)
+        assert not is_outage(error.value)
+    engine = create_engine("sqlite://")
+    with pytest.raises(Exception, match="no such table") as error, engine.connect() as connection:
+        connection.exec_driver_sql("SELECT * FROM nowhere")
+    assert not is_outage(error.value)
+    assert not is_outage(None)

@@ -1,0 +1,48 @@
+"""A writer that hangs holds up the others for as long as is said, and not for twice as long."""
+
+import time
+
+import pytest
+
+import evenhand as eh
+from evenhand.errors import UnreachableError
+from evenhand.studies import Store, Study
+from evenhand.studies.server import PATIENCE
+
+SHARES = {"a": 0.2, "b": 0.3}
+
+
+def test_who_waits_for_a_turn_and_then_for_the_lock_waits_once(tmp_path, monkeypatch):
+    monkeypatch.setattr("evenhand.studies.store.PATIENCE", 3)
+    study = Study.create(tmp_path / "ads.evenhand", eh.quotas.FairUCB(SHARES, seed=1))
+    study.ask()
+    with Store.at(tmp_path / "ads.evenhand").writing():
+        began = time.monotonic()
+        with pytest.raises(UnreachableError, match="database is locked"):
+            study.ask()
+        assert 2.5 < time.monotonic() - began < 5.0
+    began = time.monotonic()
+    assert study.ask().id == 2
+    assert time.monotonic() - began < 2.0
+    with study.store.reading() as connection:
+        assert connection.exec_driver_sql("PRAGMA busy_timeout").scalar() == 3_000, "as it was"
+
+
+def test_a_server_waits_for_a_writer_that_hangs_no_longer_either(database, monkeypatch):
+    study = Study.create(database, eh.quotas.FairUCB(SHARES, seed=1))
+    monkeypatch.setattr("evenhand.studies.server.BEGIN_WRITING", "BEGIN; SET LOCAL lock_timeout = '300ms'")
+    other = Study.open(database)
+    with other._log.writing(), pytest.raises(UnreachableError, match="lock timeout"):
+        study.ask()
+    assert study.ask().id == 1
+
+
+def test_a_server_is_told_how_long_to_wait(database):
+    study = Study.create(database, eh.quotas.FairUCB(SHARES, seed=1))
+    said = f"{PATIENCE // 60}min"
+    with study.store.writing() as connection:
+        assert connection.exec_driver_sql("SHOW lock_timeout").scalar() == said
+    with study._log.writing() as (connection, _):
+        assert connection.exec_driver_sql("SHOW lock_timeout").scalar() == said
+    with study.store.reading() as connection:
+        assert connection.exec_driver_sql("SHOW lock_timeout").scalar() == "0", "only while a transaction writes"

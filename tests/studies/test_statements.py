@@ -1,0 +1,120 @@
+"""What a call costs does not grow with the log: no statement of one reads it from end to end."""
+
+import itertools
+import json
+
+import pytest
+
+import evenhand as eh
+from evenhand.studies import Operation, Study, statements
+
+SHARES = {"a": 0.2, "b": 0.3}
+SIZES = 2_000, 8_000
+"""Both beyond the 1,000 tickets that a policy remembers."""
+SLACK = 60
+"""Instructions by which two calls may differ: a deeper index, a page boundary."""
+TICKETS = itertools.count(20)
+
+
+class Counted:
+    """Counts the instructions that SQLite executes for a study, which no busy machine changes."""
+
+    def __init__(self, study):
+        self.study, self.steps = study, 0
+
+    def of(self, call):
+        with self.study.store.reading() as connection:
+            connection.connection.driver_connection.set_progress_handler(self.step, 1)
+        self.steps = 0
+        call(self.study, next(TICKETS))
+        return self.steps
+
+    def step(self):
+        self.steps += 1
+
+
+def filled(size, **settings):
+    study = Study.create(":memory:", eh.quotas.FairUCB(SHARES, seed=1), **settings)
+    study.perform([Operation("ask", key=f"order {n}") for n in range(10)])
+    for _ in range(size // 1_000):
+        study.perform([Operation("ask")] * 1_000)
+    for ticket in range(size - 100, size):
+        study.tell(ticket, 0.5)
+    study.tell(15, 0.25), study.forget(16), study.ask(key="order 1")  # what is rehearsed once
+    return study
+
+
+CALLS = {
+    "ask": lambda study, ticket: study.ask(),
+    "ask under a key": lambda study, ticket: study.ask(key=f"new {ticket}"),
+    "ask again": lambda study, ticket: study.ask(key="order 3"),
+    "tell": lambda study, ticket: study.tell(ticket, 1.0),
+    "tell again": lambda study, ticket: study.tell(15, 0.25),
+    "tell one in a batch": lambda study, ticket: study.perform([Operation("tell", ticket, {"reward": 1.0})] * 2),
+    "tell by arm": lambda study, ticket: study.perform([Operation("tell", ticket, {"reward": {"a": 1.0}})]),
+    "forget": lambda study, ticket: study.forget(ticket),
+    "record": lambda study, ticket: study.record(ticket),
+    "latest": lambda study, ticket: study.latest(3),
+    "page": lambda study, ticket: study.page(500, 510),
+    "a state": lambda study, ticket: study.bare_policy,
+    "number of entries": lambda study, ticket: study.sequence,
+    "open": lambda study, ticket: Study.open(study.store).expire_after,
+}
+
+
+@pytest.fixture(scope="module")
+def studies():
+    return [Counted(filled(size)) for size in SIZES]
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_call_takes_as_many_steps_in_a_log_four_times_as_long(studies, name):
+    small, large = (study.of(CALLS[name]) for study in studies)
+    assert 0 < large <= small + SLACK
+
+
+def test_a_report_on_an_old_ticket_takes_as_many_steps_where_tickets_expire():
+    small, large = (Counted(filled(size, expire_after="7d")).of(CALLS["tell"]) for size in SIZES)
+    assert large <= small + SLACK
+
+
+def test_the_counter_sees_a_statement_that_reads_the_whole_log(studies, monkeypatch):
+    monkeypatch.setattr("evenhand.studies.log.IN_ORDER", "ORDER BY sequence")
+    small, large = (study.of(CALLS["record"]) for study in studies)
+    assert large > 3 * small > 3 * SIZES[0]
+
+
+def test_a_server_finds_the_entries_of_a_ticket_by_their_index(database, monkeypatch):
+    study = Study.create(database, eh.quotas.FairUCB(SHARES, seed=1))
+    for _ in range(3):
+        study.perform([Operation("ask")] * 1_000)
+    with study.store.writing() as connection:
+        connection.exec_driver_sql("ANALYZE events")
+    said, execute = [], statements._execute
+    monkeypatch.setattr(
+        statements,
+        "_execute",
+        lambda connection, statement, values: (
+            said.append((statement, values)) or execute(connection, statement, values)
+        ),
+    )
+    study.tell(5, 1.0), study.tell(5, 1.0), study.forget(6), study.record(7)
+    asked = [one for one in said if one[0].startswith("SELECT") and " ticket " in one[0].partition("WHERE")[2]]
+    assert len(asked) >= 4
+    for statement, values in asked:
+        with study.store.reading() as connection:
+            plan = statements.read(connection, f"EXPLAIN (FORMAT JSON) {statement}", *values)[0][0]
+        scans = [node for node in nodes(plan[0]["Plan"]) if node.get("Relation Name") == "events"]
+        assert scans, statement
+        assert all("ticket" in json.dumps(nodes_below(node)) for node in scans), (statement, plan)
+
+
+def nodes(plan):
+    yield plan
+    for part in plan.get("Plans", ()):
+        yield from nodes(part)
+
+
+def nodes_below(plan):
+    """The conditions of indexes in a plan and below it."""
+    return [node["Index Cond"] for node in nodes(plan) if "Index Cond" in node]

@@ -1,0 +1,339 @@
+"""Summaries: views that begin with one show what a log read from its first entry shows, or the log is read."""
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import deque
+
+import numpy as np
+import pytest
+from sqlalchemy import delete, select, text, update
+
+import evenhand as eh
+from evenhand.errors import StoreError
+from evenhand.service.index import Index
+from evenhand.service.sessions import Session, Sessions
+from evenhand.studies import Store, Study
+from evenhand.studies.schema import EVENTS, REVISIONS, SUMMARIES
+from evenhand.studies.statistics import Statistics
+from evenhand.studies.summaries import _seal, begin, keep
+
+SHARES = {"ads": 0.2, "news": 0.3, "sports": 0.1}
+
+
+def plain_shares():
+    return eh.quotas.FairUCB(SHARES, seed=1)
+
+
+def changing():
+    return eh.quotas.DeadlineLearn(eh.learners.UCB1(), SHARES, 5.0, seed=1)
+
+
+def grouped():
+    return eh.groups.LinearThompson({"ads": "F", "news": "M", "sports": "M"}, seed=1)
+
+
+POLICIES = [plain_shares, changing]
+
+
+def laid_open(value):
+    """Everything that an object holds, as plain data, but for positions of labels, which are looked up when needed."""
+    if isinstance(value, dict):
+        return {key: laid_open(one) for key, one in value.items() if key != "_known"}
+    if isinstance(value, (list, tuple, deque)):
+        return [laid_open(one) for one in value]
+    if isinstance(value, np.ndarray):
+        return [str(value.dtype), laid_open(value.tolist())]
+    if type(value).__module__.startswith("evenhand."):
+        return [type(value).__name__, laid_open(vars(value))]
+    return repr(value) if isinstance(value, float) else value
+
+
+def fresh(study):
+    """The statistics and the index of the whole log, read from its first entry."""
+    statistics, index = Statistics(study.first_policy), Index()
+    for entry in study.entries():
+        index.take(entry, statistics.take(entry))
+    statistics.settle()
+    return statistics, index
+
+
+def converse(study, rounds, seed, available=False):
+    chance, waiting = random.Random(seed), study.open_tickets
+    for _ in range(rounds):
+        offer = {"available": ["ads", "news"]} if available and chance.random() < 0.3 else {}
+        waiting.append(study.ask(**offer).id)
+        if chance.random() < 0.7:
+            ticket = waiting.pop(chance.randrange(len(waiting)))
+            study.tell(ticket, chance.random()) if chance.random() < 0.8 else study.forget(ticket)
+
+
+def session_of(study):
+    return Session(Study.open(study.store, study.name))
+
+
+def keep_all(session):
+    """Write a summary however little is new."""
+    shown(session)
+    session._kept = -(10**9)
+    session.keep()
+
+
+def shown(session):
+    with session.reading() as (statistics, index):
+        return laid_open([statistics, index])
+
+
+def stored(store):
+    with store.reading() as connection:
+        return connection.execute(select(SUMMARIES)).one()
+
+
+def entries_read(monkeypatch):
+    """The numbers of the entries that are read from now on."""
+    seen, entries = [], Study.entries
+
+    def counted(self, after=0):
+        for entry in entries(self, after):
+            seen.append(entry.sequence)
+            yield entry
+
+    monkeypatch.setattr(Study, "entries", counted)
+    return seen
+
+
+@pytest.mark.parametrize("made", POLICIES)
+@pytest.mark.parametrize("seed", range(6))
+def test_a_view_from_a_summary_is_the_view_of_the_log(made, seed, monkeypatch):
+    study = Study.create(":memory:", made(), name="ads")
+    for part in range(4):
+        converse(study, random.Random(seed * 10 + part).randrange(1, 80), seed, available=made is changing and part > 0)
+        if made is changing and part == 1:
+            study.add("more", 0.1)
+            study.retire("sports")
+        if made is changing and part == 2:
+            study.change({"ads": 0.3, "news": 0.2, "more": 0.1})
+        before = stored(study.store).sequence if part else 0
+        with monkeypatch.context() as patched:
+            read = entries_read(patched)
+            session = session_of(study)
+            keep_all(session)
+            assert read == [*range(before + 1, study.sequence + 1)]
+        assert stored(study.store).sequence == study.sequence
+        assert shown(session_of(study)) == shown(session) == laid_open([*fresh(study)])
+        assert laid_open(Study.open(study.store).statistics()) == laid_open(fresh(study)[0])
+    assert study.verify().ok
+
+
+def test_groups_and_their_gaps_go_on_from_a_summary():
+    study = Study.create(":memory:", grouped(), name="ads")
+    chance = np.random.default_rng(1)
+    for part in range(3):
+        for _ in range(40):
+            decision = study.ask(chance.random((3, 1)))
+            if chance.random() < 0.8:
+                study.tell(decision, chance.random())
+        keep_all(session_of(study))
+        found, _ = begin(study)
+        assert (found.sequence, found.gaps is None) == (study.sequence, False), part
+        assert laid_open(found) == laid_open(fresh(study)[0])
+
+
+def test_moments_that_were_thinned_go_on_from_a_summary(monkeypatch):
+    monkeypatch.setattr("evenhand.studies.statistics.MOMENTS", 4)
+    study = Study.create(":memory:", plain_shares(), name="ads")
+    for _ in range(6):
+        converse(study, 7, 1)
+        keep_all(session_of(study))
+        assert shown(session_of(study)) == laid_open([*fresh(study)])
+
+
+@pytest.mark.parametrize("part", ["state", "seal", "sequence", "all of another study", "an empty state"])
+def test_a_summary_that_was_changed_is_not_believed(part):
+    store = Store.at(":memory:", create=True)
+    study, other = (Study.create(store, plain_shares(), name=name) for name in ("ads", "other"))
+    for one, rounds in ((study, 40), (other, 30)):
+        converse(one, rounds, 1)
+        keep_all(session_of(one))
+    mine = SUMMARIES.c.study == study._number
+    with store.reading() as connection:
+        row = connection.execute(select(SUMMARIES).where(mine)).one()
+        foreign = connection.execute(select(SUMMARIES).where(~mine)).one()
+    changes = {
+        "seal": [{"seal": f"{int(row.seal, 16) ^ 1 << bit:064x}"} for bit in range(0, 256, 40)] + [{"seal": "ö"}],
+        "sequence": [{"sequence": number} for number in (0, -1, 2**62)],
+        "all of another study": [{"seal": foreign.seal, "state": foreign.state, "sequence": foreign.sequence}],
+        "an empty state": [{"state": b""}, {"state": b"", "seal": _seal(study, b"")}],
+        "state": [
+            {"state": row.state[:at] + bytes([row.state[at] ^ 1]) + row.state[at + 1 :]}
+            for at in range(0, len(row.state), len(row.state) // 30)
+        ],
+    }[part]
+    wanted = laid_open([*fresh(study)])
+    for change in changes:
+        with store.writing() as connection:
+            connection.execute(update(SUMMARIES).where(mine).values(row._asdict() | change))
+        assert shown(session_of(study)) == wanted
+        assert study.verify().ok
+
+
+def test_a_summary_of_a_log_that_was_written_anew_is_not_believed():
+    study = Study.create(":memory:", plain_shares(), name="ads")
+    converse(study, 40, 1)
+    keep_all(session_of(study))
+    last = (EVENTS.c.study == study._number) & (EVENTS.c.sequence == study.sequence)
+    with study.store.writing() as connection:
+        connection.execute(update(EVENTS).where(last).values(digest="0" * 64))
+    assert begin(study)[0].sequence == 0
+    with study.store.writing() as connection:
+        connection.execute(delete(EVENTS).where(last))
+    assert begin(Study.open(study.store))[0].sequence == 0
+
+
+def test_a_summary_of_another_version_is_not_believed(monkeypatch):
+    study = Study.create(":memory:", plain_shares(), name="ads")
+    converse(study, 40, 1)
+    keep_all(session_of(study))
+    assert begin(study)[0].sequence == study.sequence
+    monkeypatch.setattr("evenhand.studies.summaries.policy_version", lambda policy: "0.9.9+00000000")
+    assert begin(study)[0].sequence == 0
+
+
+def test_a_forged_summary_changes_no_verification():
+    study = Study.create(":memory:", plain_shares(), name="ads")
+    converse(study, 40, 1)
+    found = study.verify()
+    statistics, _ = fresh(study)
+    statistics.counts[:] = 0
+    keep(study, statistics, {"index": Index().snapshot()})
+    assert begin(study)[0].counts.sum() == 0
+    again = Study.open(study.store).verify()
+    assert (again, again.ok) == (found, True)
+
+
+def test_a_store_without_the_table_is_read_and_stays_as_it_is():
+    study = Study.create(":memory:", plain_shares(), name="ads")
+    converse(study, 40, 1)
+    with study.store.writing() as connection:
+        SUMMARIES.drop(connection)
+        connection.execute(text(f"UPDATE {REVISIONS} SET version_num = '0005'"))
+    study.store._there.discard(SUMMARIES.name)
+    session = session_of(study)
+    session.keep(least=1)
+    assert shown(session) == laid_open([*fresh(study)])
+    with study.store.reading() as connection:
+        assert not study.store.has(connection, SUMMARIES)
+    assert study.store.upgrade() == ("0005", "0006")
+    keep_all(session)
+    assert stored(study.store).sequence == study.sequence
+
+
+def test_a_summary_that_cannot_be_written_harms_nobody(monkeypatch):
+    study = Study.create(":memory:", plain_shares(), name="ads")
+    session = session_of(study)
+    for _ in range(2):
+        converse(study, 20, 1)
+        with monkeypatch.context() as patched:
+            patched.setattr("evenhand.service.sessions.keep", _refused)
+            session.keep(least=1)
+        assert shown(session) == shown(session_of(study))
+
+
+def _refused(*given):
+    raise StoreError("read only")
+
+
+def test_archived_entries_are_not_read_again(tmp_path, monkeypatch):
+    study = Study.create(tmp_path / "ads.evenhand", plain_shares(), name="ads")
+    converse(study, 60, 1)
+    keep_all(session_of(study))
+    for _ in range(2):
+        study.archive(tmp_path / "logs")
+        converse(study, 20, 1)
+        wanted, before = laid_open([*fresh(study)]), stored(study.store).sequence
+        read = entries_read(monkeypatch)
+        session = session_of(study)
+        assert shown(session) == wanted
+        assert min(read) == before + 1
+        keep_all(session)
+    assert study.verify().ok
+
+
+def test_workers_go_on_in_the_order_in_which_they_were_read(place):
+    study = Study.create(place, changing(), name="ads", workers=3)
+    where = study.store if study.store.in_memory else place
+    workers = [Study.open(where, "ads", worker=f"w{number}") for number in (1, 2, 3)]
+    chance, steady = random.Random(1), session_of(study)
+    for _ in range(4):
+        for _ in range(chance.randrange(1, 30)):
+            worker = chance.choice(workers)
+            worker.tell(worker.ask(), float(chance.random() < 0.5))
+        keep_all(steady)
+        restarted = session_of(study)
+        assert restarted.reader._followings.keys() == {0}
+        assert shown(restarted) == shown(steady)
+        for _ in range(chance.randrange(1, 30)):
+            chance.choice(workers).ask()
+        assert shown(restarted)[0][1]["counts"] == shown(steady)[0][1]["counts"]
+        assert restarted._kept == stored(study.store).sequence
+    assert sum(fresh(study)[0].counts) == steady._statistics.rounds
+
+
+def test_two_sessions_keep_what_each_has_read(place):
+    study = Study.create(place, plain_shares(), name="ads")
+    sessions = [session_of(study), session_of(study)]
+    for turn in range(6):
+        converse(study, 10, turn)
+        keep_all(sessions[turn % 2])
+        if turn % 3 == 2:
+            keep_all(sessions[(turn + 1) % 2])
+        assert shown(session_of(study)) == laid_open([*fresh(study)])
+
+
+KEEPING = """
+import sys
+from evenhand.service.sessions import Session
+from evenhand.studies import Study
+study = Study.open(sys.argv[1], "ads")
+session = Session(study)
+session.keep()
+while True:
+    study.tell(study.ask(), 1.0)
+    session._kept = -(10**9)
+    session.keep()
+    print("kept", flush=True)
+"""
+
+
+def test_a_process_that_is_killed_leaves_a_summary_that_fits(tmp_path):
+    study = Study.create(tmp_path / "ads.evenhand", plain_shares(), name="ads")
+    for times, pause in ((1, 0.0), (3, 0.003), (5, 0.011)):
+        command = [sys.executable, "-c", KEEPING, str(tmp_path / "ads.evenhand")]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert [process.stdout.readline() for _ in range(times)] == ["kept\n"] * times
+            time.sleep(pause)
+            process.send_signal(signal.SIGKILL)
+        assert shown(session_of(study)) == laid_open([*fresh(study)])
+    assert stored(study.store).sequence > 0
+    assert study.verify().ok
+
+
+def test_a_summary_is_written_when_enough_is_new_and_at_the_end(monkeypatch):
+    store = Store.at(":memory:", create=True)
+    study = Study.create(store, plain_shares(), name="ads")
+    sessions = Sessions(store)
+    assert sessions.keep(study) is None
+    session = sessions.open("ads")
+    converse(study, 30, 1)
+    sessions.keep(study).result()
+    assert (session._statistics.sequence, session._kept) == (study.sequence, 0)
+    monkeypatch.setattr(Session.keep, "__defaults__", (10,))
+    sessions.keep(study).result()
+    assert stored(store).sequence == session._kept == study.sequence
+    for _ in range(600):
+        study.tell(study.ask(), 1.0)
+    shown(session)
+    sessions.stop()
+    assert stored(store).sequence == study.sequence

@@ -1,0 +1,151 @@
+"""What stands beside the log: a changed row is found by `verify`, named by an error, and stops one person at most."""
+
+import numpy as np
+import pytest
+from sqlalchemy import text
+
+import evenhand as eh
+from evenhand.errors import ErasedError, EvenhandError, ReplayError, StoreError
+from evenhand.studies import Operation, Study
+
+SHARES = {"a": 0.2, "b": 0.3}
+ROWS = [[0.1, 0.2], [0.3, 0.4]]
+
+
+def run(study, statement, /, **values):
+    with study.store.writing() as connection:
+        assert connection.execute(text(statement), values).rowcount > 0
+
+
+# ---------------------------------------------------------------------- keys that left the store
+
+
+@pytest.fixture
+def archived(place, tmp_path):
+    """A study whose first entries are a file, with request keys in it and behind it."""
+    study = Study.create(place, eh.quotas.FairUCB(SHARES, seed=1), name="ads")
+    for n in range(12):
+        study.tell(study.ask(key=f"order {n}"), 0.5)
+    study.snapshot()
+    assert study.archive(tmp_path / "logs", up_to=8)
+    assert study.verify().ok
+    return study
+
+
+def test_a_moved_key_that_is_missing_is_found(archived):
+    mark = archived.verify().mark
+    run(archived, "DELETE FROM moved_keys WHERE sequence = (SELECT min(sequence) FROM moved_keys)")
+    said = "the key 'order 0' of entry 1 is missing from the table of moved keys: the same request would be decided"
+    assert any(problem.startswith(said) for problem in archived.verify().problems)
+    assert archived.verify(since=mark).ok, "earlier entries are assumed to be sound"
+
+
+def test_a_key_that_was_decided_for_again_is_found(archived):
+    mark = archived.verify().mark
+    with archived.store.reading() as connection:
+        rows = connection.execute(text("SELECT * FROM moved_keys")).mappings().all()
+    run(archived, "DELETE FROM moved_keys")
+    again = Study.open(archived.store)
+    assert again.ask(key="order 3").id == 13, "decided twice"
+    problems = archived.verify().problems
+    assert any("and 7 more keys is missing from the table of moved keys" in problem for problem in problems)
+    assert any("'order 3' was decided for in several entries" in problem for problem in problems)
+    with archived.store.writing() as connection:
+        for row in rows:
+            connection.execute(text("INSERT INTO moved_keys VALUES (:study, :hash, :sequence)"), dict(row))
+    for found in (archived.verify(), archived.verify(since=mark)):
+        assert any("'order 3' was decided for in several entries" in problem for problem in found.problems)
+
+
+def test_a_moved_key_that_the_log_lacks_is_found(archived):
+    run(archived, "INSERT INTO moved_keys SELECT study, 17, 2 FROM moved_keys LIMIT 1")
+    assert "the table of moved keys names entry 2, which has no key" in archived.verify().problems
+
+
+def test_a_damaged_setting_of_a_segment_is_an_error_by_name(archived):
+    run(archived, "UPDATE segments SET setting = :text", text='{"expire_after"')
+    with pytest.raises(StoreError, match=r"the store is damaged: wanted JSON, got .\{.expire_after"):
+        Study.open(archived.store).ask()
+
+
+# ---------------------------------------------------------------------- people
+
+
+@pytest.fixture
+def people(place):
+    """A study with contexts of Ann and Ben, and an open ticket of each."""
+    pytest.importorskip("cryptography")
+    study = Study.create(place, eh.groups.LinearThompson({"a": "F", "b": "M"}, seed=1), name="ads")
+    for n in range(6):
+        study.tell(study.ask(np.array(ROWS) + n / 10, subject=("Ann", "Ben")[n % 2], key=f"visit {n}"), n % 2)
+    study.ask(ROWS, subject="Ann"), study.ask(ROWS, subject="Ben")
+    assert study.verify().ok
+    return study
+
+
+@pytest.mark.parametrize(
+    "change", ["name = 'Bob'", "day = day + 1", "name = 'Ann', day = day + 9", "secret = 'zz'", "secret = 'ab'"]
+)
+def test_a_changed_row_of_a_subject_is_found(people, change):
+    run(people, f"UPDATE subjects SET {change} WHERE name = 'Ben'")
+    problems = people.verify().problems
+    assert any("subject key" in problem and ("was changed" in problem or "damaged" in problem) for problem in problems)
+
+
+def test_a_row_of_a_subject_that_went_to_another_study_is_found(people):
+    other = Study.create(people.store, eh.quotas.FairUCB(SHARES, seed=1), name="other")
+    run(people, "UPDATE subjects SET study = :study WHERE name = 'Ben'", study=other._number)
+    assert any("was changed" in problem for problem in people.verify().problems)
+
+
+def test_keys_of_subjects_that_older_versions_made_are_said_to_be_unchecked(people, monkeypatch):
+    assert not any("subject key" in note for note in people.verify().notes)
+    monkeypatch.setattr("evenhand.studies.subjects._id_of", lambda *_: "0123456789abcdef" * 2)
+    people.ask(ROWS, subject="Zoe")
+    said = "subject keys that an older version made: 1; whether their names or days were changed cannot be checked"
+    assert said in people.verify().notes
+
+
+@pytest.mark.parametrize("damage", ["UPDATE subjects SET secret = 'zz'", "DELETE FROM subjects"])
+@pytest.mark.parametrize("fresh", [True, False])
+def test_a_bad_row_of_one_person_stops_this_person_alone(people, damage, fresh):
+    if fresh:  # an object that read the log before it goes on by itself
+        Study.open(people.store).ask(ROWS, subject="Eve")
+    run(people, f"{damage} WHERE name = 'Ben'")
+    study = Study.open(people.store) if fresh else people
+    asks = [Operation("ask", None, {"contexts": ROWS}, subject=name) for name in ("Ann", "Ben", None)]
+    first, second, third = study.perform(asks)
+    assert not isinstance(first, EvenhandError)
+    assert not isinstance(third, EvenhandError)
+    if damage.startswith("UPDATE"):
+        assert isinstance(second, StoreError)
+        assert "its secret is damaged" in str(second)
+    tells = [Operation("tell", number, {"reward": 1.0}) for number in (7, 8)]
+    told, refused = study.perform(tells)
+    assert told == "told"
+    if fresh:
+        assert isinstance(refused, ErasedError)
+        assert "the contexts of ticket 8 cannot be read" in str(refused)
+    assert Study.open(people.store).ask(ROWS, subject="Ann").id > 8
+    assert not study.verify().ok
+    assert study.erase("Ben").subjects == 1
+    if damage.startswith("UPDATE"):
+        assert study.record(8).status in ("forgotten", "told")
+
+
+def test_an_entry_about_a_worker_that_is_damaged_is_an_error_by_name(place):
+    policy = eh.quotas.DeadlineLearn(eh.learners.UCB1(), SHARES, tolerance=3)
+    study = Study.create(place, policy, name="team", workers=2)
+    for given in ('{"worker": ', "[]", '{"worker": "w1"}', '{"worker": "w1", "number": 1, "endowment": ["1/0"]}'):
+        run(study, "UPDATE events SET given = :given WHERE kind = 'join' AND sequence = 3", given=given)
+        with pytest.raises(ReplayError, match="entry 3 about the members cannot be read"):
+            Study.open(study.store, "team")
+
+
+def test_a_damaged_decision_is_an_error_by_name(place):
+    study = Study.create(place, eh.quotas.FairUCB(SHARES, seed=1), name="ads")
+    study.tell(study.ask(), 0.5)
+    for decision in ("{", "[]", '{"index": "x"}', '{"index": 10.5}'):
+        run(study, "UPDATE events SET decision = :decision WHERE sequence = 1", decision=decision)
+        with pytest.raises(EvenhandError, match=r"entry 1 cannot be read"):
+            Study.open(study.store).statistics()
