@@ -79,8 +79,7 @@ class Instance(Host):
 
     async def _serve(self) -> None:
         """Serve as uvicorn does."""
-        async with self.app.router.lifespan_context(self.app) as state:
-            self.direct = state["direct"]
+        async with self.app.router.lifespan_context(self.app):
             self.serving = True
             patience, cancelling = await self._stopping
             await self._finish(patience)
@@ -127,6 +126,7 @@ class Service:
         self.book = Book(self.log)
         self.asked, self.told, self.maybe = self.book.asked, self.book.told, self.book.maybe
         self.instances: list[Instance] = []
+        self.rivals: list[Host] = []
         self.loops: list[Loop] = []
         clients, requests = (4, 10) if large else (2, 4)
         self.clients = [Client(self, number, requests) for number in range(clients)]
@@ -165,7 +165,11 @@ class Service:
             instance.suspended_until = 0.0
         deliveries = [delivery for call in self.book.calls for delivery in call.deliveries]
         end = self.scheduler.time + PATIENT
-        self._wait(lambda: all(one.over for one in deliveries) or self.scheduler.time > end, "the threads stand still")
+        waited = [lambda one=one: one.over for one in deliveries]  # type: ignore[misc]
+        waited += [
+            lambda one=one: one.dead for one in self.rivals
+        ]  # a worker that is claimed later is held for a while
+        self._wait(lambda: all(one() for one in waited) or self.scheduler.time > end, "the threads stand still")
         for delivery in deliveries:
             if not delivery.over:
                 raise Broken(f"request {delivery.name} to {delivery.instance.holder} is never answered")
@@ -255,6 +259,7 @@ class Service:
         """Have another process open a worker, decide once, and end."""
         rival = Host(len(self.world.hosts) + 100, instance.machine)
         self.world.hosts.append(rival)
+        self.rivals.append(rival)
 
         def decide() -> None:
             with suppress(EvenhandError):

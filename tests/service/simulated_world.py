@@ -23,7 +23,7 @@ from evenhand.service import auth, limits, readiness
 from evenhand.service.writer import Writer
 from evenhand.studies import Store
 from evenhand.studies.log import Log
-from evenhand.studies.store import PATIENCE
+from evenhand.studies.server import PATIENCE
 from evenhand.studies.worker_logs import row_of
 from tests.service.simulated_threads import Killed, Lock, Process, Scheduler, Threading
 from tests.studies.simulated_world import World

@@ -92,7 +92,8 @@ def test_a_key_is_added_used_listed_and_withdrawn(admin):
         ({"role": "read", "expires": "2020-01-01"}, "expires: wanted a time to come"),
         ({"role": "read", "studies": []}, "studies: wanted a list of the names of studies, got []"),
         ({"role": "read", "studies": ["a/b"]}, "studies: wanted the names of studies, got 'a/b'"),
-        ({"role": "read", "note": "x" * 201}, "note: wanted a text of up to 200 characters"),
+        ({"role": "read", "note": "x" * 201}, "note: wanted a text of up to 200 printable characters"),
+        ({"role": "read", "note": "\x1b[2J"}, "note: wanted a text of up to 200 printable characters, got '\\x1b[2J'"),
         ({"role": "read", "secret": 1}, "wanted role, note, expires, studies, got 'secret'"),
     ],
 )

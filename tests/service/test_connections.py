@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
+import threading
 import time
 from contextlib import ExitStack, suppress
 
 import pytest
+from uvicorn.protocols.http.flow_control import FlowControl
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from evenhand.service.connections import _network
+from evenhand.service.connections import PART, Connection, Flow, _network
 from evenhand.service.limits import LIMITS
 
 ASK = b"POST /studies/ads/ask HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
@@ -271,3 +275,149 @@ def test_more_connections_than_there_is_room_for_are_told_to_come_later(serving)
 )
 def test_an_address_of_ipv6_stands_for_its_network(address, counted):
     assert _network(address) == counted
+
+
+# ---------------------------------------------------------------------- requests that are sent ahead
+
+
+def answers(connection, count, mark=b'"ticket"'):
+    """Return what is received until so many answers have come."""
+    received = b""
+    while received.count(mark) < count:
+        part = connection.recv(2**16)
+        assert part, received[-1000:]
+        received += part
+    return received
+
+
+def asking(served, *headers, body=b""):
+    lines = [*headers, b"Content-Length: %d" % len(body)]
+    return authorized(served) + b"\r\n".join([*lines, b"", body])
+
+
+def test_requests_sent_ahead_are_answered_in_their_order(served):
+    ids = [b"n%d" % i for i in range(200)]
+    with connected(served) as one:
+        one.sendall(b"".join(asking(served, b"X-Request-Id: " + id, body=b"{}") for id in ids))
+        received = answers(one, len(ids))
+    assert re.findall(rb"x-request-id: (\w+)", received) == ids
+    assert served.read("/studies/ads")["decisions"] == len(ids)
+
+
+@pytest.mark.parametrize("body", [None, b"{}", b" " * 3000 + b"{}"], ids=["without a body", "small", "3 KB"])
+def test_what_one_connection_sends_ahead_takes_bounded_memory(served, monkeypatch, body):
+    """Without a bound, all 32,768 requests of the first case waited parsed, a few kilobytes each."""
+    waiting, unparsed = [], []
+    begin, receive = Connection.on_headers_complete, Connection.data_received
+    monkeypatch.setattr(
+        Connection, "on_headers_complete", lambda self: (begin(self), waiting.append(len(self.pipeline)))[0]
+    )
+    monkeypatch.setattr(
+        Connection, "data_received", lambda self, data: (receive(self, data), unparsed.append(len(self._unparsed)))[0]
+    )
+    request = GET + b"\r\n" if body is None else asking(served, body=body)
+    count = 2**20 // len(request) if body is None else 300
+    with connected(served) as one:
+        sending = threading.Thread(target=one.sendall, args=(request * count,))
+        sending.start()
+        received = answers(one, count, b"HTTP/1.1 200 OK")
+        sending.join()
+    assert received.count(b"HTTP/1.1 200 OK") == len(waiting) == count
+    assert max(waiting) <= PART // len(request) + 1
+    assert max(unparsed) <= 2**18, "what one read of the network brings"
+
+
+def test_a_body_sent_ahead_has_its_time_once_it_is_read(serving, monkeypatch):
+    """The second body has arrived, but is parsed only after the first response, which takes longer than a body may."""
+    served = serving(limits=LIMITS._replace(body_seconds=0.2))
+    served.create()
+    session = served.app.state.sessions.open("ads")
+    found = session.audit()
+    monkeypatch.setattr(session, "audit", lambda: time.sleep(0.8) or found)
+    key = served.keys["read"].encode()
+    slow = b"GET /studies/ads/audit HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer " + key + b"\r\n\r\n"
+    with connected(served) as one:
+        one.sendall(slow + asking(served, body=b" " * 3000 + b"{}"))
+        assert answers(one, 1).count(b"HTTP/1.1 200") == 2
+
+
+@pytest.mark.parametrize("header", [b"Connection: close", b"X: a"])
+def test_a_connection_is_closed_where_the_client_wishes_it_alone(served, header):
+    with connected(served) as one:
+        one.sendall(asking(served, header, body=b"{}"))
+        received = answers(one, 1)
+        assert (b"connection: close" in received) is (header == b"Connection: close")
+        if header == b"Connection: close":
+            assert one.recv(100) == b""
+        else:
+            one.sendall(asking(served))
+            answers(one, 1)
+
+
+def test_a_body_that_comes_after_its_head_is_waited_for(served):
+    with connected(served) as one:
+        one.sendall(authorized(served) + b"Content-Length: 2\r\n\r\n")
+        time.sleep(0.1)
+        one.sendall(b"{}")
+        assert answers(one, 1).startswith(b"HTTP/1.1 200")
+
+
+def test_who_goes_away_before_the_answer_has_decided_all_the_same(served):
+    with connected(served) as one:
+        one.sendall(asking(served))
+    start = time.monotonic()
+    while served.read("/studies/ads")["decisions"] < 1 and time.monotonic() - start < 20:
+        time.sleep(0.02)
+    assert served.read("/studies/ads")["decisions"] == 1
+    assert served.ask().status_code == 200
+
+
+def test_a_connection_is_kept_from_its_last_use_on(served):
+    served.server.config.timeout_keep_alive = 0.4
+    with connected(served) as one:
+        for pause in (0.0, 0.3, 0.3):
+            time.sleep(pause)
+            with suppress(OSError):
+                one.sendall(asking(served))
+            used = time.monotonic()
+            answers(one, 1)
+        assert one.recv(100) == b""
+        assert time.monotonic() - used >= 0.4
+
+
+@pytest.mark.parametrize(("own", "base"), [(Connection, HttpToolsProtocol), (Flow, FlowControl)])
+def test_nothing_private_of_uvicorn_is_used(own, base):
+    """What begins with an underscore may change with any release of uvicorn, as `_start_asgi_task` came with 0.45."""
+    private = {name for name in dir(base) if name.startswith("_") and not name.startswith("__")}
+    used = {name for code in vars(own).values() if hasattr(code, "__code__") for name in code.__code__.co_names}
+    assert not private & (used | set(vars(own)))
+
+
+# ---------------------------------------------------------------------- Host
+
+
+@pytest.mark.parametrize(
+    ("hosts", "version", "status", "message"),
+    [
+        ([], b"1.1", 400, "wanted the header Host once, got none"),
+        ([b"a", b"b"], b"1.1", 400, "wanted the header Host once, got it 2 times"),
+        ([b"a", b"a"], b"1.0", 400, "wanted the header Host once, got it 2 times"),
+        ([b"a b"], b"1.1", 400, "wanted a host in the header Host, got 'a b'"),
+        ([b"a/b@c"], b"1.1", 400, "wanted a host in the header Host, got 'a/b@c'"),
+        ([], b"1.0", 200, None),
+        ([b""], b"1.1", 200, None),
+        ([b"[::1]:8000"], b"1.1", 200, None),
+        ([b"localhost"], b"1.1", 200, None),
+    ],
+)
+def test_a_request_names_its_host_once(served, hosts, version, status, message):
+    lines = [b"GET /livez HTTP/" + version, *[b"Host: " + host for host in hosts], b"Connection: close", b"", b""]
+    with connected(served) as one:
+        one.sendall(b"\r\n".join(lines))
+        received = b""
+        while part := one.recv(2**16):
+            received += part
+    head, _, body = received.partition(b"\r\n\r\n")
+    assert int(head.split()[1]) == status
+    if message is not None:
+        assert json.loads(body)["error"] == {"name": "BadRequestError", "message": message}

@@ -19,7 +19,7 @@ from evenhand.errors import StoreError
 from evenhand.quotas import FairUCB
 from evenhand.service import routing
 from evenhand.service.errors import Refusal
-from evenhand.service.jobs import Limiter, run_detached
+from evenhand.service.jobs import Lane, run_detached
 from evenhand.service.readiness import Readiness
 from evenhand.studies import Store, Study
 
@@ -186,7 +186,7 @@ def test_a_trial_leaves_nothing_behind(where, tmp_path):
 
 
 def test_a_lane_takes_so_many_at_once_and_tells_the_others_to_wait():
-    free, lane = threading.Event(), Limiter("audits", 2)
+    free, lane = threading.Event(), Lane("audits", 2, 60, queues=False)
 
     async def together():
         running = [asyncio.create_task(lane.run(free.wait)) for _ in range(2)]
@@ -203,7 +203,7 @@ def test_a_lane_takes_so_many_at_once_and_tells_the_others_to_wait():
 
 
 def test_a_job_that_fails_or_is_left_gives_its_place_back_when_it_ends():
-    free, lane = threading.Event(), Limiter("audits", 1)
+    free, lane = threading.Event(), Lane("audits", 1, 60, queues=False)
 
     async def left():
         with pytest.raises(ZeroDivisionError):
@@ -215,7 +215,7 @@ def test_a_job_that_fails_or_is_left_gives_its_place_back_when_it_ends():
         with pytest.raises(Refusal):
             await lane.run(lambda: "too early: the job goes on")
         free.set()
-        while not lane._free._value:
+        while not lane._free:
             await asyncio.sleep(0.01)
         return await lane.run(lambda: "done")
 
@@ -247,7 +247,8 @@ def test_long_reading_holds_up_nothing_else(serving, monkeypatch, path):
     first = served.read(f"/studies/ads{path}")
     finding = SimpleNamespace(as_dict=lambda: first)
     monkeypatch.setattr("evenhand.service.sessions.Session.audit", lambda session: free.wait(60) and finding)
-    monkeypatch.setattr("evenhand.service.history.export_log", lambda *_: (b"[]", "text") if free.wait(60) else None)
+    exported = b"[]", "text", ""
+    monkeypatch.setattr("evenhand.service.history.export_log", lambda *_: exported if free.wait(60) else None)
     with ThreadPoolExecutor(60) as pool:
         asked = [pool.submit(served.send, "read", "GET", f"/studies/{name}{path}") for name in ("ads", "news") * 30]
         while sum(one.done() for one in asked) < 58:

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 from evenhand.service import response_schemas as models
+from evenhand.service.sessions import Session
 from evenhand.studies import Store
-from evenhand.studies.statistics import Statistics
 
 OWED = "owed its share"
 
@@ -45,6 +45,7 @@ def test_the_state_is_what_was_decided_and_told(lively):
         "when": "at every round",
         "kept": True,
         "tolerance": 0.0,
+        "broken_from": 1.0,
         "worst_shortfall": state["promise"]["worst_shortfall"],
         "worst_arm": "b",
         "worst_round": state["promise"]["worst_round"],
@@ -137,8 +138,7 @@ def test_rounds_in_the_wrong_order_are_refused(served):
 
 
 def test_a_fifth_reading_of_some_rounds_is_refused_while_four_run(served):
-    for _ in range(4):
-        assert served.app.state.closeups._free.acquire(blocking=False)
+    served.app.state.closeups._free = 0
     answer = served.send("read", "GET", "/studies/ads/series?first=1")
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
     assert "4 series of some rounds are running already" in answer.json()["error"]["message"]
@@ -229,6 +229,7 @@ def test_who_was_owed_when(lively):
     assert [(one["id"], one["arm"], one["round"]) for one in owed["owed"]] == [
         (one["id"], one["arm"], one["round"]) for one in expected
     ]
+    assert lively.read("/studies/ads/forced?limit=3") == {"forced": owed["owed"]}
 
 
 def test_the_audit_is_a_verification_done_once_while_nothing_changes(lively, monkeypatch):
@@ -262,6 +263,7 @@ def test_the_history_is_a_table_in_every_format(lively, format, form):
     assert table["ticket"].tolist() == [one["id"] for one in kept]
     assert table["arm"].tolist() == [one["arm"] for one in kept]
     assert f'filename="ads-{form}.{format}"' in answer.headers["Content-Disposition"]
+    assert answer.headers.get("Left-Out") == {"log": None, "bandit": "10 open, 1 forgotten"}[form]
 
 
 @pytest.mark.parametrize("path", ["/studies/ads", "/studies/ads/series"])
@@ -303,14 +305,14 @@ def test_a_long_look_holds_up_no_decision(serving, tmp_path, monkeypatch):
     served.create()
     served.ask()
     looking, free = threading.Event(), threading.Event()
-    advance = Statistics.advance
+    follow = Session._follow
 
-    def slow(statistics, rows):
+    def slow(session):
         looking.set()
-        free.wait()
-        advance(statistics, rows)
+        free.wait(60)
+        return follow(session)
 
-    monkeypatch.setattr(Statistics, "advance", slow)
+    monkeypatch.setattr(Session, "_follow", slow)
     with ThreadPoolExecutor(1) as pool:
         state = pool.submit(served.read, "/studies/ads/series")
         looking.wait()

@@ -30,7 +30,7 @@ PROGRAM = """
 import sys
 from evenhand.service.run import serve
 if __name__ == "__main__":
-    serve(sys.argv[1], port=0, workers=int(sys.argv[2]))
+    serve(sys.argv[1], port=0, workers=int(sys.argv[2]), create=True)
 """
 
 
@@ -193,7 +193,7 @@ def test_a_port_that_is_taken_is_refused(tmp_path):
         with pytest.raises(
             ArgumentError, match=rf"port: wanted a free one on 127\.0\.0\.1, got {port}.*another program"
         ):
-            serve(str(tmp_path / "ads.evenhand"), port=port)
+            serve(str(tmp_path / "ads.evenhand"), port=port, create=True)
     assert list_keys(Store.at(tmp_path / "ads.evenhand")) == []
 
 
@@ -243,6 +243,13 @@ def test_the_rate_reaches_the_application(rate):
 def test_a_store_in_memory_has_one_worker():
     with pytest.raises(ArgumentError, match="workers: wanted 1, since a store in memory has one process, got 2"):
         serve(":memory:", workers=2)
+
+
+def test_a_mistyped_name_is_refused_and_creates_nothing(tmp_path):
+    for place in (str(tmp_path / "typo.evenhand"), f"sqlite:///{tmp_path}/typo.evenhand"):
+        with pytest.raises(StoreError, match=r"typo.evenhand: no store is there yet.*`serve --create`"):
+            serve(place)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_place_that_is_no_store_is_refused(tmp_path):

@@ -157,7 +157,7 @@ def test_a_password_opens_a_store_on_a_server(tmp_path, monkeypatch):
     path.write_text("s3/cr:et@word\n")
     monkeypatch.setattr(Store, "at", lambda where, create: seen.append((where, create)))
     run._open("postgresql://evenhand@database/evenhand", str(path))
-    assert seen == [("postgresql://evenhand:s3%2Fcr%3Aet%40word@database/evenhand", True)]
+    assert seen == [("postgresql://evenhand:s3%2Fcr%3Aet%40word@database/evenhand", False)]
 
 
 def test_an_admins_key_is_written_once_for_its_owner_alone(tmp_path):

@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 import httpx
 import pytest
 
+from evenhand.errors import ArgumentError
 from evenhand.quotas import FairUCB
 from evenhand.service.notifications import Notifier
 from evenhand.service.scheduler import Scheduler
@@ -250,3 +251,65 @@ def test_a_service_ends_while_a_receiver_drips(tmp_path):
             process.send_signal(signal.SIGTERM)
             assert process.wait(timeout=60) == 0
             assert time.monotonic() - start < 10
+
+
+INSIDE = [
+    "169.254.169.254",
+    "169.254.0.1",
+    "fe80::1",
+    "::ffff:169.254.169.254",
+    "64:ff9b::a9fe:a9fe",
+    "2002:a9fe:a9fe::1",
+    "fd00:ec2::254",
+    "100.100.100.200",
+]
+
+
+def written(machine):
+    return f"http://[{machine}]/hook" if ":" in machine else f"http://{machine}:8080/hook"
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *map(written, INSIDE),
+        "http://[fe80::1%25eth0]/hook",
+        "http://example.org/\r\nX-Injected: 1",
+        "http://example.org\r\n/hook",
+        "http://example.org/\n",
+        "http://example.org/\thook",
+        "http://example.org/a b",
+        "http://example.org/\x1b[2J",
+        "http://b\u00fccher.example/",
+        "ftp://example.org/",
+        "http:///hook",
+        "http://example.org:0/",
+    ],
+)
+def test_an_address_that_cannot_be_posted_to_is_refused_at_the_door(address):
+    study = Study.create(":memory:", FairUCB([0.3, 0.3], seed=1), name="ads")
+    with pytest.raises(ArgumentError, match="webhook: wanted"):
+        monitors.add(study, "reward", threshold=0.5, window=2, webhook=address)
+    assert monitors.listed(study) == []
+
+
+@pytest.mark.parametrize("machine", INSIDE)
+def test_a_name_that_leads_inside_is_refused_when_it_is_looked_up(monkeypatch, machine):
+    """It could have led elsewhere when the monitor was set; one bad address among good ones is enough."""
+    family = socket.AF_INET6 if ":" in machine else socket.AF_INET
+    found = [(family, socket.SOCK_STREAM, 6, "", (one, 80)) for one in ("127.0.0.1", machine)]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *given, **named: found)
+    with pytest.raises(ArgumentError, match="webhook: wanted no link-local address"):
+        post("http://rebound.example/hook", {}, patience=20)
+
+
+@pytest.mark.parametrize("address", [*map(written, INSIDE), "http://0xa9fea9fe/", "http://2852039166/"])
+def test_an_address_that_an_older_version_stored_is_not_posted_to(address):
+    with pytest.raises(ArgumentError, match="webhook: wanted no link-local address"):
+        post(address, {}, patience=20)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_receivers_on_the_same_machine_are_posted_to(webhook, host):
+    post(webhook.url.replace("127.0.0.1", host), {"alert": 1}, patience=20)
+    assert webhook.posted == [{"alert": 1}]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
@@ -180,8 +182,9 @@ def test_an_encoder_that_cannot_be_is_refused(serving, policy, words):
 
 
 def test_the_same_key_gives_the_same_decision(served):
-    first = served.ask(headers={"Idempotency-Key": "order-1"}).json()
-    assert served.ask(headers={"Idempotency-Key": "order-1"}).json() == first
+    first = served.ask(headers={"Idempotency-Key": "order 7"}).json()
+    assert served.ask(headers={"Idempotency-Key": "order 7"}).json() == first
+    assert Study.open(served.store, "ads").ask(key="order 7").id == first["id"], "in Python it is the same decision"
     assert served.ask(headers={"Idempotency-Key": "order-2"}).json()["id"] == 2
     batch = served.ask(json={"count": 3}, headers={"Idempotency-Key": "orders"}).json()
     assert served.ask(json={"count": 3}, headers={"Idempotency-Key": "orders"}).json() == batch
@@ -378,3 +381,34 @@ def test_what_is_null_is_absent(served):
     ticket = served.ask(json={"count": None}).json()["ticket"]
     told = {"ticket": ticket, "reward": 1.0, "samples": None, "violations": None}
     assert served.tell(told).json()["status"] == "told"
+
+
+def test_a_client_that_asks_for_10000_at_a_time_holds_up_no_other(served, monkeypatch):
+    """The other client's ask is in the next transaction, of which the batches have the rest."""
+    study = served.app.state.sessions.open("ads").study
+    perform, begun, go = study.perform, threading.Event(), threading.Event()
+
+    def held(operations):
+        begun.set()
+        go.wait(60)
+        return perform(operations)
+
+    monkeypatch.setattr(study, "perform", held)
+    writer = served.app.state.sessions.open("ads").writer
+    with ThreadPoolExecutor(4) as pool:
+        batches = [pool.submit(served.ask, json={"count": 10_000}) for _ in range(3)]
+        begun.wait(60)
+        wait_until(lambda: writer._waiting >= 29_000)
+        one = pool.submit(served.ask)
+        wait_until(lambda: any(len(waiting.left) == 1 for waiting in writer._queue))
+        go.set()
+        assert one.result().json()["id"] <= 2000
+        ids = [row["id"] for batch in batches for row in batch.result().json()["decisions"]]
+    assert sorted([*ids, one.result().json()["id"]]) == list(range(1, 30_002))
+
+
+def wait_until(there):
+    end = time.monotonic() + 60
+    while not there():
+        assert time.monotonic() < end
+        time.sleep(0.005)

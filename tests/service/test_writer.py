@@ -66,9 +66,68 @@ def test_what_waits_together_is_one_transaction_and_each_gets_its_own(study, wri
 
 def test_no_group_is_larger_than_a_transaction_may_be(study):
     writer = Writer(study, most=5)
-    asyncio.run(together(study, writer, ["first"], *[["a", "b"]] * 6, ["x"] * 9))
+    outcomes = asyncio.run(together(study, writer, ["first"], *[["a", "b"]] * 6, ["x"] * 9))
     writer.stop()
-    assert study.groups == [1, 4, 4, 4, 9]
+    assert study.groups == [1, 5, 5, 5, 5, 1]
+    assert outcomes[1:] == [*[["did a", "did b"]] * 6, ["did x"] * 9]
+
+
+@pytest.mark.parametrize("batches", [1, 9, 40])
+def test_a_small_request_is_in_the_next_transaction_however_large_the_others_are(study, batches):
+    writer = Writer(study, most=50)
+    many = [[f"{i}.{j}" for j in range(1000)] for i in range(batches)]
+    outcomes = asyncio.run(together(study, writer, ["first"], *many, ["small"], ["two", "of them"]))
+    writer.stop()
+    assert {"small", "two"} <= set(study.committed[1:51])
+    assert "of them" in study.committed[1:101]
+    assert outcomes[1:-2] == [[f"did {op}" for op in batch] for batch in many]
+    assert (max(study.groups), sum(study.groups)) == (50, 1000 * batches + 4)
+
+
+def test_batches_of_one_size_end_together(study):
+    """None has had more than one transaction's share more than another."""
+    writer = Writer(study, most=50)
+    asyncio.run(together(study, writer, ["first"], *[[i] * 1000 for i in range(5)]))
+    writer.stop()
+    for end in range(51, 5001, 50):
+        counts = [study.committed[1:end].count(i) for i in range(5)]
+        assert max(counts) - min(counts) <= 10
+
+
+@pytest.mark.parametrize("fault", ["poison", "gone"])
+def test_where_a_batch_fails_half_way_nothing_more_of_it_is_tried(study, fault):
+    writer = Writer(study, most=10)
+    batch = [*range(25), fault, *range(50)]
+    outcomes = asyncio.run(together(study, writer, ["first"], batch))
+    writer.stop()
+    assert isinstance(outcomes[1], RuntimeError if fault == "poison" else StoreError)
+    assert study.committed == ["first", *range(20)]
+    assert writer._waiting == 0
+
+
+def test_stopping_completes_a_batch_of_several_transactions(study):
+    writer = Writer(study, most=10)
+
+    async def stopped():
+        study.free.clear()
+        batch = asyncio.create_task(writer.perform(range(95)))
+        await asyncio.to_thread(study.entered.wait)
+        stopping = asyncio.create_task(asyncio.to_thread(writer.stop))
+        while not writer._stopping:
+            await asyncio.sleep(0)
+        study.free.set()
+        return await batch, await stopping
+
+    assert asyncio.run(stopped())[0] == [f"did {i}" for i in range(95)]
+
+
+def test_batches_that_fill_the_queue_leave_room_for_small_requests(study):
+    writer = Writer(study, queue=100, most=10)
+    outcomes = asyncio.run(together(study, writer, ["first"], ["a"] * 90, ["b"] * 11, ["c"]))
+    writer.stop()
+    assert outcomes[1] == ["did a"] * 90
+    assert outcomes[2].status == 503
+    assert outcomes[3] == ["did c"]
 
 
 def test_an_answer_comes_only_after_the_commit(study, writer):

@@ -57,7 +57,7 @@ def new_key(request: Request, body: KeyBody) -> Response:
     """
     unlimited(request)
     store = request.app.state.sessions.store
-    text = add_key(store, body.role, body.note, expires=body.expires, studies=body.studies)
+    text = add_key(store, body.role, body.note, expires=body.expires, studies=body.studies, actor=request.scope["key"])
     request.app.state.admission.guard.expire()
     made = Ring(read_keys(store)).holder(text)
     assert made is not None
@@ -68,7 +68,7 @@ def withdraw_key(request: Request, path: KeyPath) -> dict[str, Any]:
     """Revoke a key; it stops working within a second."""
     unlimited(request)
     try:
-        status = revoke_key(request.app.state.sessions.store, path.id)
+        status = revoke_key(request.app.state.sessions.store, path.id, actor=request.scope["key"])
     except ArgumentError as error:
         raise Refusal(404, f"no key has the id {path.id}; GET /admin/keys lists all") from error
     request.app.state.admission.guard.expire()
@@ -88,7 +88,7 @@ def watch(request: Request, session: Session, body: MonitorBody) -> Response:
     Alerts are posted to the webhook, signed with the `secret` as Standard Webhooks says: headers `webhook-id`,
     `webhook-timestamp` and `webhook-signature`.
     """
-    made = monitors.add(session.study, **dict(body))
+    made = monitors.add(session.study, **dict(body), actor=request.scope["key"])
     place = f"/admin/studies/{session.study.name}/monitors/{made.id}"
     return _made({**made._asdict(), "secret": monitors.secret(session.study, made)}, place)
 
@@ -96,7 +96,7 @@ def watch(request: Request, session: Session, body: MonitorBody) -> Response:
 def unwatch(request: Request, path: NumberPath, session: Session) -> dict[str, Any]:
     """Remove a monitor; its alerts stay on record, and an active one is cleared."""
     try:
-        monitors.remove(session.study, path.id)
+        monitors.remove(session.study, path.id, actor=request.scope["key"])
     except ArgumentError as error:
         raise Refusal(404, str(error)) from error
     return {"id": path.id, "status": "removed"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -13,8 +12,7 @@ from starlette.applications import Starlette
 from evenhand.service.admin_routes import ADMIN_ENDPOINTS
 from evenhand.service.auth import Admission, Guard
 from evenhand.service.connections import ConnectionCounts
-from evenhand.service.direct import Direct
-from evenhand.service.jobs import Limiter
+from evenhand.service.jobs import Lane, run_detached
 from evenhand.service.limits import LIMITS, Buckets, Limits
 from evenhand.service.metrics import Metrics
 from evenhand.service.middleware import Middleware
@@ -28,6 +26,9 @@ from evenhand.service.write_routes import WRITE_ENDPOINTS
 from evenhand.studies import Store
 
 __all__ = ["ENDPOINTS", "create_app"]
+
+READING, CHANGING = 30.0, 600.0
+"""Seconds in which a read of the store is answered, and what may take long: a change, an audit, a table."""
 
 ENDPOINTS = (*WRITE_ENDPOINTS, *READ_ENDPOINTS, *SYSTEM_ENDPOINTS)
 """Every route of studies and of the service itself; those used most come first. `ADMIN_ENDPOINTS` has the others."""
@@ -63,14 +64,29 @@ def create_app(
     hooks, interval : functions to call with every study in the background, and the seconds between two calls.
     """
     sessions, metrics = Sessions(store), Metrics()
-    scheduler = Scheduler(store, hooks, interval, log)
+    lanes = {
+        "reads": Lane("reading the store", 16, READING),
+        "changes": Lane("changing the store", 16, CHANGING),
+        "audits": Lane("audits", 2, CHANGING, queues=False),
+        "tables": Lane("tables", 2, CHANGING, queues=False),
+        "closeups": Lane("series of some rounds", 4, CHANGING, queues=False),
+    }
+
+    def leave() -> None:
+        """Answer all who read, so that the end of the service waits for none of them."""
+        for lane in lanes.values():
+            lane.leave()
+        sessions.leave()
+
+    scheduler = Scheduler(store, [*hooks, sessions.keep], interval, log)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[dict[str, Any]]:
         scheduler.start()
-        yield {"connections": ConnectionCounts(limits, metrics.count_refusal), "direct": direct}
-        await asyncio.to_thread(scheduler.stop)
-        await asyncio.to_thread(sessions.stop)
+        yield {"connections": ConnectionCounts(limits, metrics.count_refusal), "leave": leave}
+        leave()
+        await run_detached(scheduler.stop)
+        await run_detached(sessions.stop)
 
     endpoints = [
         replace(endpoint, role=None) if open_metrics and endpoint.path == "/metrics" else endpoint
@@ -81,12 +97,10 @@ def create_app(
     admission = Admission(
         Guard(store, page_key), Buckets(rate, burst), Buckets(max(1.0, rate / 100), max(10.0, burst / 100))
     )
-    router = Router(app.router, endpoints)
-    app.middleware_stack = middleware = Middleware(router, admission, metrics, log)
+    app.middleware_stack = Middleware(Router(app.router, endpoints), admission, metrics, log)
     app.state.sessions, app.state.metrics, app.state.admission = sessions, metrics, admission
     app.state.endpoints, app.state.readiness = endpoints, Readiness(store)
-    app.state.audits, app.state.tables = Limiter("audits"), Limiter("tables")
-    app.state.closeups = Limiter("series of some rounds", most=4)
+    for name, lane in lanes.items():
+        setattr(app.state, name, lane)
     app.state.max_body, app.state.max_batch = max_body, max_batch
-    direct = Direct(app, router, middleware)
     return app

@@ -45,20 +45,8 @@ class Guard:
         self._read = -float("inf")
         self._reading: asyncio.Task[None] | None = None
 
-    @property
-    def fresh(self) -> bool:
-        """Whether the keys need not be read again."""
-        return self._clock() - self._read <= self._age
-
     async def admit(self, authorization: bytes | None, role: Role) -> Key:
-        """Return the key that an `Authorization` header holds, see `check`; read the keys again if they are old."""
-        if not self.fresh and authorization is not None:
-            _text_of(authorization)
-            await self._refresh()
-        return self.check(authorization, role)
-
-    def check(self, authorization: bytes | None, role: Role) -> Key:
-        """Return the key that an `Authorization` header holds.
+        """Return the key that an `Authorization` header holds; read the keys again if they are old.
 
         Raises
         ------
@@ -67,7 +55,10 @@ class Guard:
         """
         if authorization is None:
             raise Refusal(401, "no key; send the header Authorization: Bearer KEY", headers=CHALLENGE)
-        key = self._ring.holder(_text_of(authorization))
+        text = _text_of(authorization)
+        if self._clock() - self._read > self._age:
+            await self._refresh()
+        key = self._ring.holder(text)
         if key is None:
             raise Refusal(401, "the key is unknown or revoked", headers=CHALLENGE)
         if key.expires is not None and key.expires <= self._now():
@@ -122,17 +113,11 @@ class Admission:
             401 or 403 without a valid key of the role, 429 if requests come too fast.
         """
         if role is not None:
-            self._enter(scope, await self.guard.admit(header(scope, b"authorization"), role))
+            key = await self.guard.admit(header(scope, b"authorization"), role)
+            scope["key"], scope["admitted"] = key.id, key
+            self._keys.take(key.id)
         elif limited:
             self.stranger(scope)
-
-    def admit_now(self, scope: Scope, role: Role) -> None:
-        """Do what `admit` does for a route with a role, by the keys as they were last read."""
-        self._enter(scope, self.guard.check(header(scope, b"authorization"), role))
-
-    def _enter(self, scope: Scope, key: Key) -> None:
-        scope["key"], scope["admitted"] = key.id, key
-        self._keys.take(key.id)
 
     def stranger(self, scope: Scope) -> None:
         """Count a request of an address without a valid key.

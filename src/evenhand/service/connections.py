@@ -1,35 +1,31 @@
 """Limits of connections: how many may be open, how large a request may be, and how slowly it may arrive.
 
-Neither uvicorn nor granian limits the seconds of a request's body or the connections of an address, so these limits
-stand here, on top of uvicorn's own protocol.
+Neither uvicorn nor granian limits the seconds of a request's body, the connections of an address or the requests that
+one connection sends ahead, so these limits stand here, on top of uvicorn's own protocol.
 """
 
 from __future__ import annotations
 
 import asyncio
-import re
 from collections import Counter
 from collections.abc import Callable
-from functools import partial
 from http import HTTPStatus
 from ipaddress import IPv6Address, ip_network
 from itertools import chain
-from typing import Any, cast
+from typing import Any
 
-from starlette.types import Scope
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.flow_control import FlowControl
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from evenhand.service.direct import Direct
 from evenhand.service.errors import Refusal
 from evenhand.service.limits import Limits
-from evenhand.service.middleware import header_lines
 
 __all__ = ["Connection", "ConnectionCounts"]
 
-ONE = re.compile(rb"/studies/[\w-]+/\w+")
-"""The paths of requests that `Direct` may answer."""
 PROGRESS = 2**16
 """Bytes of its response that a client must read in `Limits.answer_seconds`."""
+PART = 2**10
+"""Bytes of heads that are parsed at once, which bounds how many requests can be parsed ahead of a response."""
 
 
 class ConnectionCounts:
@@ -45,33 +41,38 @@ class ConnectionCounts:
         self.by_address: Counter[str] = Counter()
 
 
-class Exchange:
-    """A request that `Direct` answers, and what becomes of it: what uvicorn asks of a cycle."""
+class Flow(FlowControl):
+    """Does not read from the network while bytes that were read before wait to be parsed.
 
-    message_event = asyncio.Event()
+    uvicorn reads again after each response, also while further requests of the same connection wait, so that these
+    would grow without bound.
+    """
 
-    def __init__(self, keep_alive: bool) -> None:
-        self.keep_alive = keep_alive
-        self.disconnected = self.response_started = self.response_complete = False
+    full = False
+
+    def resume_reading(self) -> None:
+        """Read again, unless bytes still wait."""
+        if not self.full:
+            super().resume_reading()
 
 
 class Connection(HttpToolsProtocol):
     """One connection; the application's lifespan state holds the counts of all, as "connections"."""
 
+    flow: Flow
+
     def connection_made(self, transport: Any) -> None:
         """Count a new connection, or refuse it if too many are open."""
         super().connection_made(transport)
         transport.set_write_buffer_limits(0)
+        self.flow, self._unparsed, self._body_left = Flow(transport), bytearray(), 0
         self._counts: ConnectionCounts = self.app_state["connections"]
-        self._direct: Direct = self.app_state["direct"]
         self._limits = self._counts.limits
         self._framing, self._in_body, self._seconds = 0, False, self._limits.head_seconds
         self._messages, self._awaited = 0, (0, 0.0)
         self._timer: asyncio.TimerHandle | None = None
         self._reader: asyncio.TimerHandle | None = None
         self._error: Refusal | None = None
-        self._held: bytes | None = None
-        self._idle_since: float | None = None
         self._address = _network(self.client[0] if self.client else "")
         self._counts.by_address[self._address] += 1
         if self._counts.by_address[self._address] > self._limits.connections_per_address:
@@ -87,25 +88,43 @@ class Connection(HttpToolsProtocol):
         self._counts.by_address[self._address] -= 1
         if not self._counts.by_address[self._address]:
             del self._counts.by_address[self._address]
-        self._release()
-        for timer in (self._timer, self._reader, self.timeout_keep_alive_task):
+        for timer in (self._timer, self._reader):
             if timer is not None:
                 timer.cancel()
         super().connection_lost(exc)
 
+    def shutdown(self) -> None:
+        """End the connection when its requests are answered; none waits for a read of the store."""
+        self.app_state["leave"]()
+        super().shutdown()
+
     # ------------------------------------------------------------------ reading a request
 
     def data_received(self, data: bytes) -> None:
-        """Receive a part of a request."""
-        self._framing += len(data)
-        super().data_received(data)
-        if self._held is not None and not self._direct.awaits(cast(Scope, self.scope)):
-            self._release()
-        if self._framing > self._limits.header_bytes:
-            self._refuse(self._too_large())
-        if self._framing and not self._seconds:
-            self._seconds = self._limits.head_seconds
-        self._set_timer()
+        """Receive a part of a request, or of several."""
+        self._unparsed += data
+        self._parse()
+
+    def on_response_complete(self) -> None:
+        """Go on with the next request."""
+        super().on_response_complete()
+        self._parse()
+
+    def _parse(self) -> None:
+        """Parse what has arrived, part by part, until a request waits for the response to another."""
+        while self._unparsed and not self.pipeline and not self.transport.is_closing():
+            part = bytes(self._unparsed[: max(PART, self._body_left)])
+            del self._unparsed[: len(part)]
+            self._framing += len(part)
+            super().data_received(part)
+            if self._framing > self._limits.header_bytes:
+                self._refuse(self._too_large())
+            if self._framing and not self._seconds:
+                self._seconds = self._limits.head_seconds
+            self._set_timer()
+        self.flow.full = bool(self._unparsed)
+        if self.flow.full and not self.transport.is_closing():
+            self.flow.pause_reading()
 
     def on_message_begin(self) -> None:
         """Expect a head."""
@@ -120,99 +139,19 @@ class Connection(HttpToolsProtocol):
             self._error = self._too_large()
             raise self._error
         self._in_body, self._seconds = True, self._limits.body_seconds
-        if not self._hold():
-            super().on_headers_complete()
+        self._body_left = next((int(value) for name, value in self.headers if name == b"content-length"), 0)
+        super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
         """Receive a part of a body."""
         self._framing = 0
-        if self._held is None:
-            super().on_body(body)
-        else:
-            self._held += body
+        self._body_left -= len(body)
+        super().on_body(body)
 
     def on_message_complete(self) -> None:
         """Expect no more of this request."""
-        self._framing, self._in_body, self._seconds = 0, False, 0.0
-        if self._held is None:
-            super().on_message_complete()
-            return
-        respond = partial(self._respond, cast(Exchange, self.cycle))
-        if self._direct.begin(cast(Scope, self.scope), self._held, respond):
-            self._held = None
-        else:
-            self._release()
-            super().on_message_complete()
-
-    def _hold(self) -> bool:
-        """Hold a request that `Direct` may answer once its body is there; return whether it is one."""
-        before = self.cycle
-        if (
-            self.parser.get_method() != b"POST"
-            or ONE.fullmatch(self.url) is None
-            or (before is not None and not before.response_complete)
-            or self.parser.should_upgrade()
-            or self.expect_100_continue
-            or self.access_log
-            or self.flow.write_paused
-        ):
-            return False
-        keep_alive = self.parser.get_http_version() != "1.0" and self.parser.should_keep_alive()
-        self.cycle, self._held = cast(Any, Exchange(keep_alive)), b""
-        self.scope["method"], self.scope["path"] = "POST", self.url.decode("ascii")
-        return True
-
-    def _release(self) -> None:
-        """Leave the request that is held to the application."""
-        if self._held is not None:
-            exchange, body, self._held = self.cycle, self._held, None
-            self.cycle = None  # type: ignore[assignment]
-            super().on_headers_complete()
-            self.cycle.keep_alive, self.cycle.disconnected = exchange.keep_alive, exchange.disconnected
-            if body:
-                super().on_body(body)
-
-    def _respond(self, cycle: Exchange, status: int, headers: bytes, body: bytes) -> None:
-        """Write a response, its head and its body in one piece."""
-        cycle.response_started = cycle.response_complete = True
-        if not cycle.disconnected and not self.transport.is_closing():
-            own = header_lines(self.server_state.default_headers)
-            end = b"\r\n" if cycle.keep_alive else b"connection: close\r\n\r\n"
-            self.transport.write(b"".join((STATUS_LINE[status], own, headers, end, body)))
-            if not cycle.keep_alive:
-                self.transport.close()
-        self.on_response_complete()
-
-    def on_response_complete(self) -> None:
-        """Begin the next request that waits, or wait for one as long as a connection is kept alive."""
-        self.server_state.total_requests += 1
-        if self.transport.is_closing():
-            return
-        self.flow.resume_reading()
-        if self.pipeline:
-            cycle, app = self.pipeline.pop()
-            self._start_asgi_task(cycle, app)
-            return
-        self._idle_since = self.loop.time()
-        if self.timeout_keep_alive_task is None:
-            self.timeout_keep_alive_task = self.loop.call_later(
-                self.timeout_keep_alive, self.timeout_keep_alive_handler
-            )
-
-    def _unset_keepalive_if_required(self) -> None:
-        """Note that the connection is in use; the timer runs on, since setting one anew takes longer than all this."""
-        self._idle_since = None
-
-    def timeout_keep_alive_handler(self) -> None:
-        """Close the connection if it has not been used since the timer was set, or set it for the rest of the time."""
-        self.timeout_keep_alive_task = None
-        if self._idle_since is None:
-            return
-        left = self._idle_since + self.timeout_keep_alive - self.loop.time()
-        if left > 0:
-            self.timeout_keep_alive_task = self.loop.call_later(left, self.timeout_keep_alive_handler)
-        else:
-            super().timeout_keep_alive_handler()
+        self._framing, self._in_body, self._seconds, self._body_left = 0, False, 0.0, 0
+        super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:
         """Refuse what is not HTTP, or exceeds a limit."""
@@ -230,7 +169,7 @@ class Connection(HttpToolsProtocol):
 
     def _on_timeout(self) -> None:
         """Close a connection whose request did not arrive in time; one that waits for its response stays open."""
-        if not self._in_body and self._answering:
+        if self._unparsed or (not self._in_body and self._answering):
             self._timer = self.loop.call_later(self._seconds, self._on_timeout)
         elif self._framing or self._in_body:
             part = "body" if self._in_body else "head"

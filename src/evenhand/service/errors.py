@@ -82,7 +82,7 @@ def refusal_of(error: BaseException) -> Refusal:
     for kind in type(error).__mro__:
         if kind is errors.StoreError:
             later = {"Retry-After": "1"}
-            return Refusal(503, "the store cannot be reached; try again", name=type(error).__name__, headers=later)
+            return Refusal(503, "the store cannot be reached; try again", name="StoreError", headers=later)
         if kind in STATUS:
             return Refusal(STATUS[kind], str(error), name=type(error).__name__)
     return Refusal(500, "internal error: this is a defect of evenhand; see its log under this request's id")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import orjson
 
@@ -12,6 +12,9 @@ from evenhand.studies import Study
 from evenhand.studies.export import bandit_frame
 from evenhand.studies.files import flat
 from evenhand.tables import write_csv
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["CONTENT", "export_log"]
 
@@ -30,8 +33,8 @@ CONTENT: dict[str, Any] = {
 }
 
 
-def export_log(study: Study, format: Format, form: Literal["log", "bandit"]) -> tuple[bytes, str]:
-    """Return the log as the content of a file, and its media type.
+def export_log(study: Study, format: Format, form: Literal["log", "bandit"]) -> tuple[bytes, str, str]:
+    """Return the log as the content of a file, its media type, and how many decisions are left out, by status.
 
     Raises
     ------
@@ -39,6 +42,12 @@ def export_log(study: Study, format: Format, form: Literal["log", "bandit"]) -> 
         If the log is not bandit feedback.
     """
     table = study.frame() if form == "log" else bandit_frame(study)
+    left_out = ", ".join(f"{count} {status}" for status, count in table.attrs.get("left_out", {}).items())
+    body, kind = _written(table, format)
+    return body, kind, left_out
+
+
+def _written(table: pd.DataFrame, format: Format) -> tuple[bytes, str]:
     if format == "json":
         rows = table.astype(object).where(table.notna(), None).to_dict("records")
         return orjson.dumps(rows, default=_plain, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_UTC_Z), KINDS[format]

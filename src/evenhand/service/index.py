@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, Literal
+
+import numpy as np
 
 from evenhand.protocol import find_label
 from evenhand.studies.chain import Entry
-from evenhand.studies.codec import from_text, reason_code
+from evenhand.studies.codec import reason_code
 
 __all__ = ["Index"]
 
@@ -28,19 +30,36 @@ class Index:
         self._codes: dict[str, int] = {}
         self._owed = array("q")
 
-    def follow(self, entries: Iterable[Entry]) -> Iterator[Entry]:
-        """Yield stored entries, and take in those that were not taken before."""
-        for entry in entries:
-            if entry.sequence > self._sequence:
-                self._take(entry)
-            yield entry
-
-    def _take(self, entry: Entry) -> None:
+    def take(self, entry: Entry, decision: dict[str, Any]) -> None:
+        """Take in a stored entry and its decision, if that was not done before."""
+        if entry.sequence <= self._sequence:
+            return
         self._sequence = entry.sequence
         if entry.kind == "ask":
-            self._add(entry.ticket or 0, from_text(entry.decision))
+            self._add(entry.ticket or 0, decision)
         elif entry.ticket is not None:
             self._open[self._position(entry.ticket)] = 0
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return everything that `restore` needs to continue exactly here."""
+        columns = {name: np.array(column) for name, column in self._columns().items()}
+        elsewhere = np.array([*self._elsewhere.items()], np.int64).reshape(-1, 2)
+        others = [[position, sorted(arms)] for position, arms in self._others.items()]
+        found = {"sequence": self._sequence, "first": self._first, "codes": list(self._codes)}
+        return columns | found | {"elsewhere": elsewhere, "others": others}
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        """Continue from a snapshot."""
+        for name, column in self._columns().items():
+            column[:] = array(column.typecode, np.asarray(snapshot[name]).tobytes())
+        self._sequence, self._first = snapshot["sequence"], snapshot["first"]
+        self._codes = {text: code for code, text in enumerate(snapshot["codes"])}
+        self._elsewhere = dict(snapshot["elsewhere"].tolist())
+        self._others = {position: set(arms) for position, arms in snapshot["others"]}
+
+    def _columns(self) -> dict[str, array[int]]:
+        columns = {"arms": self._arms, "reasons": self._reasons, "open": self._open}
+        return columns | {"tickets": self._tickets, "owed": self._owed}
 
     def find(
         self,
@@ -86,11 +105,10 @@ class Index:
         if ticket - self._first != len(self._tickets):
             self._elsewhere[ticket] = len(self._tickets)
         self._tickets.append(ticket)
-        reason = str(decision.get("reason", ""))
         self._arms.append(self._code(f"arm {decision.get('arm', decision.get('group'))}"))
         if "arms" in decision:
             self._others[len(self._arms) - 1] = {self._code(f"arm {arm}") for arm in decision["arms"][1:]}
-        self._reasons.append(self._code(f"reason {reason}"))
+        self._reasons.append(self._code(f"reason {decision.get('reason', '')}"))
         self._open.append(1)
         if reason_code(decision) == "forced":
             self._owed.append(ticket)

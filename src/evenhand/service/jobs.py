@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import TypeVar
+from contextlib import suppress
+from functools import partial
+from typing import Any, TypeVar
 
 from evenhand.service.errors import Refusal
 
-__all__ = ["Limiter", "run_detached", "spawn"]
+__all__ = ["Lane", "run_detached", "spawn"]
 
 T = TypeVar("T")
 
@@ -37,16 +40,24 @@ async def run_detached(job: Callable[[], T]) -> T:
     return await asyncio.wrap_future(spawn(job))
 
 
-class Limiter:
-    """Runs jobs of one kind, at most `most` at once, and refuses further ones.
+class Lane:
+    """Runs jobs of one kind, at most `most` at once, and answers each within its time.
+
+    A thread cannot be ended from outside: a job that takes too long goes on, and keeps its place until it is over. So
+    each study has a lane of its own, and one whose reads hang takes no place of another.
 
     Parameters
     ----------
-    what : the plural name of the jobs, for refusals.
+    what : the name of the jobs, for refusals, such as "audits".
+    seconds : after which a job is answered with 503.
+    queues : whether further jobs wait for a place; otherwise they are refused.
     """
 
-    def __init__(self, what: str, most: int = 2) -> None:
-        self._what, self._most, self._free = what, most, threading.Semaphore(most)
+    def __init__(self, what: str, most: int, seconds: float, *, queues: bool = True) -> None:
+        self._what, self._most, self.seconds, self._queues = what, most, seconds, queues
+        self._free = most
+        self._queue: deque[tuple[Callable[[], Any], asyncio.Future[Any]]] = deque()
+        self._unanswered: set[asyncio.Future[Any]] = set()
 
     async def run(self, job: Callable[[], T]) -> T:
         """Return what a job returns.
@@ -54,11 +65,53 @@ class Limiter:
         Raises
         ------
         Refusal
-            503 if `most` jobs are running.
+            503 if it takes too long, if there is no place and none is waited for, or if the service stops.
         """
-        if not self._free.acquire(blocking=False):
-            later = {"Retry-After": "5"}
-            raise Refusal(503, f"{self._most} {self._what} are running already; try again later", headers=later)
-        future = spawn(job)
-        future.add_done_callback(lambda _: self._free.release())
-        return await asyncio.wrap_future(future)
+        if not self._free and not self._queues:
+            raise _busy(f"{self._most} {self._what} are running already; try again later")
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[T] = loop.create_future()
+        late = _busy(f"{self._what}: no answer within {self.seconds:g} seconds; other requests are answered meanwhile")
+        timer = loop.call_later(self.seconds, _refuse, answer, late)
+        self._unanswered.add(answer)
+        self._queue.append((job, answer))
+        self._begin(loop)
+        try:
+            return await answer
+        finally:
+            timer.cancel()
+            self._unanswered.discard(answer)
+
+    def leave(self) -> None:
+        """Answer all jobs at once, because the service stops."""
+        for answer in list(self._unanswered):
+            _refuse(answer, _busy("the service is stopping; try again"))
+
+    def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
+        while self._free and self._queue:
+            job, answer = self._queue.popleft()
+            if not answer.done():
+                self._free -= 1
+                spawn(job).add_done_callback(partial(self._over, loop, answer))
+
+    def _over(self, loop: asyncio.AbstractEventLoop, answer: asyncio.Future[Any], done: Future[Any]) -> None:
+        with suppress(RuntimeError):  # the loop has ended, and nobody waits
+            loop.call_soon_threadsafe(self._ended, loop, answer, done)
+
+    def _ended(self, loop: asyncio.AbstractEventLoop, answer: asyncio.Future[Any], done: Future[Any]) -> None:
+        self._free += 1
+        error = done.exception()
+        if error is not None:
+            _refuse(answer, error)
+        elif not answer.done():
+            answer.set_result(done.result())
+        self._begin(loop)
+
+
+def _busy(message: str) -> Refusal:
+    return Refusal(503, message, headers={"Retry-After": "5"})
+
+
+def _refuse(answer: asyncio.Future[Any], error: BaseException) -> None:
+    if not answer.done():
+        answer.set_exception(error)

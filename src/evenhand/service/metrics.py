@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -24,6 +24,7 @@ GAUGES = {
     "open_tickets": "Tickets neither told nor forgotten.",
     "worst_shortfall": "The most that any arm was ever behind its share, in decisions.",
     "promise_kept": "1 while the promise held at every round, 0 once it was broken.",
+    "readable": "1 while the log can be read, 0 where it is damaged or a read hangs.",
 }
 
 
@@ -41,9 +42,10 @@ class StudyGauges(NamedTuple):
     """The present state of a study, by its gauges."""
 
     study: str
-    open_tickets: int
+    open_tickets: int | None
     worst_shortfall: float | None
     promise_kept: bool | None
+    readable: bool = True
     alerts: Sequence[AlertGauge] = ()
 
 
@@ -82,13 +84,13 @@ class Metrics:
         if count:
             self._did_child(kind, self._label(study)).inc(count)
 
-    def exposition(self, gauges: Callable[[], Sequence[StudyGauges]]) -> bytes:
+    def exposition(self, gauges: Sequence[StudyGauges]) -> bytes:
         """Return the text that Prometheus reads, with the present state of each study."""
         registry = self.registry
         if os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
             registry = CollectorRegistry()
             MultiProcessCollector(registry)
-        return generate_latest(registry) + generate_latest(_Gauges(gauges()[:MOST]))
+        return generate_latest(registry) + generate_latest(_Gauges(gauges[:MOST]))
 
     def _label(self, study: str) -> str:
         if study not in self._studies:

@@ -7,7 +7,6 @@ import logging
 import re
 import secrets
 import time
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from starlette.exceptions import HTTPException
@@ -15,14 +14,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from evenhand.errors import StoreError
 from evenhand.service.errors import Refusal, refusal_of
+from evenhand.service.limits import header
 from evenhand.service.metrics import Metrics
 
 if TYPE_CHECKING:
     from evenhand.service.auth import Admission
 
-__all__ = ["SECURITY", "Middleware", "header_lines", "id_of"]
+__all__ = ["Middleware"]
 
-Headers = Iterable[tuple[bytes, bytes]]
 SECURITY = [
     (
         b"content-security-policy",
@@ -38,6 +37,7 @@ SECURITY = [
 _RUN, _COUNT = secrets.token_hex(4), itertools.count(1)
 """Requests without an id of their own are numbered, behind a text that is unique to this process."""
 _ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+_HOST = re.compile(rb"[A-Za-z0-9._~%!$&'()*+,;=:\[\]-]*")
 
 
 class Middleware:
@@ -58,7 +58,7 @@ class Middleware:
         if scope["type"] != "http":
             await self._inside(scope, receive, send)
             return
-        start, status, id = time.perf_counter(), 0, id_of(scope)
+        start, status, id = time.perf_counter(), 0, _id_of(scope)
 
         async def marked(message: Message) -> None:
             nonlocal status
@@ -68,16 +68,18 @@ class Middleware:
             await send(message)
 
         try:
+            _check_host(scope)
             await self._inside(scope, receive, marked)
         except Exception as error:
-            refusal = self.refuse(scope, error, id)
+            refusal = self._refusal(scope, error, id)
+            self._metrics.count_refusal(refusal.name)
             if status:
                 raise
             await refusal.response()(scope, receive, marked)
         finally:
-            self.note(scope, id, status, time.perf_counter() - start)
+            self._note(scope, id, status, time.perf_counter() - start)
 
-    def note(self, scope: Scope, id: bytes, status: int, seconds: float) -> None:
+    def _note(self, scope: Scope, id: bytes, status: int, seconds: float) -> None:
         """Count and log a request that was answered."""
         route = scope["endpoint"].template if "endpoint" in scope else "other"
         method = scope["method"]
@@ -94,12 +96,6 @@ class Middleware:
                 key=scope.get("key"),
                 study=scope.get("path_params", {}).get("name", "")[:100] or None,
             )
-
-    def refuse(self, scope: Scope, error: Exception, id: bytes) -> Refusal:
-        """Return the refusal that answers an error, and count it."""
-        refusal = self._refusal(scope, error, id)
-        self._metrics.count_refusal(refusal.name)
-        return refusal
 
     def _refusal(self, scope: Scope, error: Exception, id: bytes) -> Refusal:
         """Return the refusal that answers an error; log those that an operator should see."""
@@ -118,12 +114,22 @@ class Middleware:
         return refusal
 
 
-def header_lines(headers: Headers) -> bytes:
-    """Return headers as they stand in a response."""
-    return b"".join([b"%b: %b\r\n" % header for header in headers])
+def _check_host(scope: Scope) -> None:
+    """Refuse a request without one host, as RFC 9112 (3.2) demands: servers on its way may read it differently.
+
+    Raises
+    ------
+    Refusal
+        400 if the header is missing, comes twice or is no host.
+    """
+    host = header(scope, b"host")
+    if host is None and scope["http_version"] == "1.1":
+        raise Refusal(400, "wanted the header Host once, got none")
+    if host is not None and _HOST.fullmatch(host) is None:
+        raise Refusal(400, f"wanted a host in the header Host, got {host.decode('latin-1')[:100]!r}")
 
 
-def id_of(scope: Scope) -> bytes:
+def _id_of(scope: Scope) -> bytes:
     """Return the id that a request sends, or a new one."""
     given: bytes
     for name, given in scope["headers"]:

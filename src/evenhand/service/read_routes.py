@@ -9,7 +9,6 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -20,6 +19,7 @@ from evenhand.service.request_schemas import DecisionPath, DecisionsQuery, Histo
 from evenhand.service.response_schemas import (
     AuditOut,
     DecisionsOut,
+    ForcedOut,
     OwedOut,
     RecordOut,
     SeriesOut,
@@ -39,16 +39,20 @@ RECORD = ("decision", "given", "told", "version", "random_state", "key", "actor"
 """What is shown of a single decision beside its row in a list."""
 
 
-def studies(request: Request) -> dict[str, Any]:
-    """Return the outline of every study that the key works for."""
-    rows, key = [], request.scope.get("admitted")
-    for session in request.app.state.sessions.all():
-        if key is not None and not key.reaches(session.study.name):
-            continue
-        with session.reading() as (statistics, _):
-            alerts = monitors.alerts(session.study, standing=True)
-            rows.append({**outline(session.study, statistics), "alerts": len(alerts)})
-    return {"studies": rows}
+async def studies(request: Request) -> dict[str, Any]:
+    """Return the outline of every study that the key works for, and which of them cannot be read."""
+    key = request.scope.get("admitted")
+    read, failed = await request.app.state.sessions.every(_outlined)
+    return {
+        "studies": [row for name, row in read.items() if key is None or key.reaches(name)],
+        "unreadable": [{"name": name, "why": why} for name, why in failed.items() if key is None or key.reaches(name)],
+    }
+
+
+def _outlined(session: Session) -> dict[str, Any]:
+    with session.reading() as (statistics, _):
+        alerts = monitors.alerts(session.reader, standing=True)
+        return {**outline(session.reader, statistics), "alerts": len(alerts)}
 
 
 def study(request: Request, session: Session) -> Response:
@@ -66,7 +70,7 @@ async def series(request: Request, query: SeriesQuery, session: Session) -> Any:
     """
     if query.first is None and query.last is None:
         whole = partial(series_of, session, query.points)
-        return await run_in_threadpool(_unless_seen, request, session, str(query.points), whole)
+        return await session.reads.run(partial(_unless_seen, request, session, str(query.points), whole))
     first, last = query.first or 1, query.last
     if last is not None and last < first:
         raise ArgumentError(wanted("last", f"a round >= first, which is {first}", last))
@@ -89,8 +93,13 @@ def decision(request: Request, path: DecisionPath, session: Session) -> dict[str
     return {**_row(record), **{name: getattr(record, name) for name in RECORD}}
 
 
+def forced(request: Request, query: OwedQuery, session: Session) -> dict[str, Any]:
+    """Return the last decisions that the promise forced, newest first."""
+    return {"forced": owed(request, query, session)["owed"]}
+
+
 def owed(request: Request, query: OwedQuery, session: Session) -> dict[str, Any]:
-    """Return the last decisions that the promise forced."""
+    """Return what `/forced` returns, under an older name."""
     with session.reading() as (_, index):
         tickets = list(islice(index.owed(), query.limit))
     records = [session.reader.record(ticket) for ticket in tickets]
@@ -103,12 +112,16 @@ def owed(request: Request, query: OwedQuery, session: Session) -> dict[str, Any]
 
 
 async def table(request: Request, query: HistoryQuery, session: Session) -> Response:
-    """Return all decisions as a table to download."""
-    body, kind = await request.app.state.tables.run(
+    """Return all decisions as a table to download.
+
+    With `form=bandit` the header `Left-Out` says how many decisions are not in it, by status: `2 open, 1 forgotten`.
+    """
+    body, kind, left_out = await request.app.state.tables.run(
         lambda: history.export_log(session.reader, query.format, query.form)
     )
     saved = f'attachment; filename="{session.study.name}-{query.form}.{query.format}"'
-    return Response(body, media_type=kind, headers={"Content-Disposition": saved, "Cache-Control": "no-store"})
+    headers = {"Content-Disposition": saved, "Cache-Control": "no-store"} | ({"Left-Out": left_out} if left_out else {})
+    return Response(body, media_type=kind, headers=headers)
 
 
 async def audit(request: Request, session: Session) -> dict[str, Any]:
@@ -120,15 +133,17 @@ async def audit(request: Request, session: Session) -> dict[str, Any]:
     return finding
 
 
-def gauges_of(sessions: Sessions) -> list[StudyGauges]:
+async def gauges_of(sessions: Sessions) -> list[StudyGauges]:
     """Return the state of every study for the metrics."""
-    found = []
-    for session in sessions.all():
-        with session.reading() as (statistics, _):
-            worst = statistics.worst
-            gauges = session.study.name, len(statistics.open), worst[0] if worst else None, statistics.kept
-            found.append(StudyGauges(*gauges, _alert_gauges(session.study)))
-    return found
+    read, failed = await sessions.every(_gauges)
+    return [*read.values(), *(StudyGauges(name, None, None, None, readable=False) for name in failed)]
+
+
+def _gauges(session: Session) -> StudyGauges:
+    with session.reading() as (statistics, _):
+        worst = statistics.worst
+        gauges = session.reader.name, len(statistics.open), worst[0] if worst else None, statistics.kept
+        return StudyGauges(*gauges, alerts=_alert_gauges(session.reader))
 
 
 def _alert_gauges(study: Study) -> list[AlertGauge]:
@@ -205,6 +220,7 @@ READ_ENDPOINTS = (
     Endpoint("GET", "/studies/{name}/series", series, "read", (SeriesOut,), tagged=True),
     Endpoint("GET", "/studies/{name}/decisions", decisions, "read", (DecisionsOut,)),
     Endpoint("GET", "/studies/{name}/decisions/{id}", decision, "read", (RecordOut,)),
+    Endpoint("GET", "/studies/{name}/forced", forced, "read", (ForcedOut,)),
     Endpoint("GET", "/studies/{name}/owed", owed, "read", (OwedOut,)),
     Endpoint("GET", "/studies/{name}/history", table, "read", content=history.CONTENT),
     Endpoint("GET", "/studies/{name}/audit", audit, "read", (AuditOut,)),

@@ -51,8 +51,8 @@ EXPECTED: dict[str, tuple[type[ArgumentError], str]] = {
     "older_than": (ArgumentError, "seconds, or a text such as 365d"),
     "batch": (ArgumentError, "a list of objects"),
     "count": (ArgumentError, "a whole number >= 1"),
-    "key": (ArgumentError, "1 to 100 printable ASCII characters"),
-    "Idempotency-Key": (ArgumentError, "1 to 100 printable ASCII characters"),
+    "key": (ArgumentError, "a text of 1 to 200 printable characters"),
+    "Idempotency-Key": (ArgumentError, "1 to 100 printable ASCII characters, neither first nor last a space"),
     "samples": (ArgumentError, "an object of columns, lists of one length"),
     **dict.fromkeys(
         ("reward", "violations", "acceptable", "X", "y"), (ArgumentError, "numbers, texts, or lists of them")
@@ -60,7 +60,7 @@ EXPECTED: dict[str, tuple[type[ArgumentError], str]] = {
     "name": (ArgumentError, "up to 100 letters, digits, - and _, a letter or a digit first"),
     "expire_after": (ArgumentError, "seconds, or a text such as 7d or 12h"),
     "role": (ArgumentError, "one of decide, report, read, both, admin"),
-    "note": (ArgumentError, "a text of up to 200 characters"),
+    "note": (ArgumentError, "a text of up to 200 printable characters"),
     "expires": (ArgumentError, "a date such as 2030-12-31, a time with its zone, or a duration such as 90d"),
     "studies": (ArgumentError, "a list of the names of studies"),
     "threshold": (ArgumentError, "a number"),
@@ -152,7 +152,7 @@ class AskHeaders(BaseModel):
     key: str | None = Field(
         None,
         alias="Idempotency-Key",
-        pattern="^[!-~]{1,100}$",
+        pattern="^[!-~]([ -~]{0,98}[!-~])?$",
         description="Your own name for this decision: asking again with the same key returns the same decision. In a "
         "batch the i-th decision has the name KEY#i.",
     )

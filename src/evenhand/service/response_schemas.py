@@ -9,10 +9,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 __all__ = [
     "AcknowledgedOut", "AddedOut", "AlertOut", "ArmOut", "AuditOut", "BiasOut", "ChangedOut", "DecisionBatch",
-    "DecisionOut", "DecisionsOut", "Envelope", "ErasedOut", "GroupOut", "HealthOut", "KeyOut", "KeyStatusOut",
-    "KeysOut", "LiveOut", "MembershipOut", "MonitorOut", "MonitorStatusOut", "MonitorsOut", "NewKeyOut",
+    "DecisionOut", "DecisionsOut", "Envelope", "ErasedOut", "ForcedOut", "GroupOut", "HealthOut", "KeyOut",
+    "KeyStatusOut", "KeysOut", "LiveOut", "MembershipOut", "MonitorOut", "MonitorStatusOut", "MonitorsOut", "NewKeyOut",
     "NewMonitorOut", "OwedOut", "PromiseOut", "RecordOut", "RetiredOut", "RewardOut", "RowOut", "SeriesOut", "StateOut",
     "StudiesOut", "StudyOut", "ToldBatch", "ToldOut",
+    "UnreadableOut",
 ]  # fmt: skip
 
 Label = str | int | list[str | int]
@@ -87,10 +88,11 @@ class RetiredOut(BaseModel):
 
 
 class LagOut(BaseModel):
-    """By how many pulls an arm was behind its former share."""
+    """By how many plays an arm, or a set of arms, was behind its former share."""
 
-    label: str | int
+    label: str | int | list[str | int]
     pulls: float
+    segment: str | int | None = Field(None, description="In which segment, where rounds have segments.")
 
 
 class ChangedOut(BaseModel):
@@ -132,10 +134,18 @@ class StudyOut(StudyCounts):
     alerts: int
 
 
+class UnreadableOut(BaseModel):
+    """A study whose log could not be read, and why."""
+
+    name: str
+    why: str
+
+
 class StudiesOut(BaseModel):
     """All studies, oldest first."""
 
     studies: list[StudyOut]
+    unreadable: list[UnreadableOut] = Field(description="The studies whose logs could not be read just now.")
 
 
 class ArmOut(BaseModel):
@@ -146,7 +156,7 @@ class ArmOut(BaseModel):
     decisions: int
     share: float | None
     promised: float | None = Field(description="Its promised share.")
-    owed: float | None = Field(description="By how many decisions it is behind its share now; negative: ahead.")
+    owed: float | None = Field(description="By how many plays it is behind its share now; negative: ahead.")
     reward: float | None = Field(description="Its mean reward.")
     last_owed_round: int | None = Field(description="The last round in which the promise forced this arm.")
 
@@ -158,6 +168,13 @@ class WorstCase(BaseModel):
     worst_arm: Label | None
     worst_round: int | None
     rounds_in_violation: int
+
+
+class BehindOut(BaseModel):
+    """By how many pulls an arm may be behind its share."""
+
+    label: str | int
+    behind: float
 
 
 class CapOut(BaseModel):
@@ -175,9 +192,10 @@ class SetOut(BaseModel):
 
 
 class WindowOut(BaseModel):
-    """At least `plays` plays of an arm in any `rounds` consecutive rounds."""
+    """At least `plays` plays of an arm, or of a set of arms, in any `rounds` consecutive rounds."""
 
-    label: str | int
+    label: str | int | None = Field(None, description="The arm, where it is one.")
+    arms: list[str | int] | None = Field(None, description="The arms of a set.")
     plays: int
     rounds: int
 
@@ -203,7 +221,11 @@ class PromiseOut(WorstCase):
 
     when: Literal["at every round", "at the horizon", "in the long run", "in every window"]
     kept: bool | None
-    tolerance: float | None
+    tolerance: float | None = Field(description="By how many pulls an arm may be behind; null beside `behind`.")
+    broken_from: float | None = Field(
+        None, description="The shortfall from which on the promise is broken; null where it differs by arm."
+    )
+    behind: list[BehindOut] | None = Field(None, description="By how much each arm may be behind, exactly.")
     plays: int | None = Field(None, description="How many arms are played in a round, where several are.")
     caps: list[CapOut] | None = None
     sets: list[SetOut] | None = Field(None, description="Shares of sets of arms.")
@@ -353,7 +375,7 @@ class WorkerOut(BaseModel):
     state: Literal["new", "working", "left", "lost"]
     holder: str | None = Field(description="The machine and process that decides as this worker.")
     rounds: int | None
-    surplus: float | None = Field(description="By how many pulls its arm nearest to the limit may still fall behind.")
+    surplus: float | None = Field(description="By how many plays its arm nearest to the limit may still fall behind.")
     heard: datetime | None
     exchanged: datetime | None
     lag: int | None = Field(description="Rounds of the others that it has not learned from.")
@@ -441,8 +463,14 @@ class OwedRow(BaseModel):
     arm: Label
 
 
-class OwedOut(BaseModel):
+class ForcedOut(BaseModel):
     """The decisions that the promise forced, newest first."""
+
+    forced: list[OwedRow]
+
+
+class OwedOut(BaseModel):
+    """What ForcedOut has, under an older name."""
 
     owed: list[OwedRow]
 
@@ -476,3 +504,4 @@ class HealthOut(LiveOut):
     """The process answers, and its store takes writes."""
 
     studies: int
+    unreadable: int = Field(description="How many studies could not be read the last time; `GET /studies` names them.")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import gzip
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import orjson
@@ -13,7 +13,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Send
 
-__all__ = ["JSON", "LARGE", "as_json", "as_message", "compress", "send_json"]
+from evenhand.service.jobs import run_detached
+
+__all__ = ["JSON", "LARGE", "as_json", "compress", "send_json"]
 
 JSON = "application/json"
 OPTIONS = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS
@@ -26,19 +28,14 @@ def as_json(body: Any, headers: Mapping[str, str] | None = None, *, status: int 
     return Response(orjson.dumps(body, option=OPTIONS), status, headers, JSON)
 
 
-def as_message(body: Any) -> tuple[list[tuple[bytes, bytes]], bytes]:
-    """Return the headers and the content of a response in JSON that no cache may keep."""
+async def send_json(send: Send, body: Any, status: int) -> None:
+    """Send a response in JSON that no cache may keep."""
     content = orjson.dumps(body, option=OPTIONS)
-    return [
+    headers = [
         (b"cache-control", b"no-store"),
         (b"content-length", b"%d" % len(content)),
         (b"content-type", b"application/json"),
-    ], content
-
-
-async def send_json(send: Send, body: Any, status: int) -> None:
-    """Send a response in JSON that no cache may keep."""
-    headers, content = as_message(body)
+    ]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": content})
 
@@ -47,7 +44,7 @@ async def compress(response: Response, request: Request) -> ASGIApp:
     """Return a response that is compressed if it is not small and the client accepts it."""
     body = getattr(response, "body", b"")
     if len(body) >= LARGE and "gzip" in request.headers.get("accept-encoding", ""):
-        response.body = await asyncio.to_thread(gzip.compress, bytes(body), 5, mtime=0)
+        response.body = await run_detached(partial(gzip.compress, bytes(body), 5, mtime=0))
         response.headers["Content-Encoding"] = "gzip"
         response.headers["Content-Length"] = str(len(response.body))
         response.headers.add_vary_header("Accept-Encoding")

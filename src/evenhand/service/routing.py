@@ -10,13 +10,13 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar, get_args, get_type_hints
 
 import orjson
 from pydantic import BaseModel, ValidationError
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -28,13 +28,15 @@ from evenhand.service.errors import Refusal, from_validation
 from evenhand.service.limits import header, read_body
 from evenhand.service.request_schemas import StudyPath
 from evenhand.service.responses import JSON, LARGE, as_json, compress, send_json
-from evenhand.studies import Operation
 from evenhand.studies.keys import Key, Role
 
-__all__ = ["Endpoint", "Router", "check_reach", "off_loop", "parse", "unlimited"]
+__all__ = ["Endpoint", "Router", "off_loop", "parse", "unlimited"]
 
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
+BULK = ThreadPoolExecutor(1, "evenhand bulk")
+"""Where large requests are read and answered, one at a time: threads that compute share one processor with the event
+loop, and each of them would hold up all small requests."""
 
 
 @dataclass(eq=False)
@@ -44,12 +46,10 @@ class Endpoint:
     Attributes
     ----------
     handler : takes the request and what its parameters name, and returns a response, or data that becomes one in JSON.
-        It runs on a thread unless it is a coroutine function. The first line of its docstring is the summary in the
-        OpenAPI document, the rest the description.
+        It runs on a thread, in a `Lane`, unless it is a coroutine function. The first line of its docstring is the
+        summary in the OpenAPI document, the rest the description.
     role : the role that a key needs; None for a route without a key.
     returns : the models of the body of the response; `content` describes another body, by media type.
-    operation : takes the application's state, the scope and the handler's arguments; returns the operation that a
-        request is for, or None if it is for several. Routes without it are the application's alone.
     arrow : the rows that an Arrow stream may hold in place of a JSON body, "ask" or "tell"; None for no stream.
     status : of the response.
     tagged : whether the response has an ETag, and is 304 for a client that has seen it.
@@ -63,7 +63,6 @@ class Endpoint:
     role: Role | None = None
     returns: tuple[type[BaseModel], ...] = ()
     content: Mapping[str, Any] | None = None
-    operation: Callable[..., Operation | None] | None = None
     arrow: str | None = None
     status: int = 200
     tagged: bool = False
@@ -84,8 +83,7 @@ class Endpoint:
         self._caching = {"Cache-Control": "no-cache" if self.method == "GET" else "no-store"}
         self._headers = {} if "headers" not in self.models else _names_of(self.models["headers"][0])
         self._no_headers = self.models["headers"][0]() if "headers" in self.models else None
-        blocking = not inspect.iscoroutinefunction(self.handler)
-        self._call = partial(run_in_threadpool, self.handler) if blocking else self.handler
+        self._blocking = not inspect.iscoroutinefunction(self.handler)
 
     def route(self) -> Route:
         """Return the route for Starlette."""
@@ -94,12 +92,21 @@ class Endpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
         await request.app.state.admission.admit(scope, self.role, limited=self.limited)
-        answer = await self._call(request, **await self._arguments(request))
+        answer = await self._called(request, await self._arguments(request))
         if self.method != "GET" and not isinstance(answer, Response):
             await send_json(send, answer, self.status)
             return
         response = answer if isinstance(answer, Response) else as_json(answer, self._caching, status=self.status)
         await (await compress(response, request) if self.method == "GET" else response)(scope, receive, send)
+
+    async def _called(self, request: Request, given: dict[str, Any]) -> Any:
+        """Return what the handler returns; one that reads a study runs in the study's own lane."""
+        if not self._blocking:
+            return await self.handler(request, **given)
+        lane = request.app.state.changes if self.method != "GET" else request.app.state.reads
+        if self.method == "GET" and "session" in given:
+            lane = given["session"].reads
+        return await lane.run(partial(self.handler, request, **given))
 
     async def _arguments(self, request: Request) -> dict[str, Any]:
         """Return the handler's arguments, decoded and checked."""
@@ -111,21 +118,13 @@ class Endpoint:
                 content = await read_body(
                     request.receive, header(request.scope, b"content-length"), request.app.state.max_body
                 )
-                read = partial(self._body, request.scope, content)
-                found[kind] = await asyncio.to_thread(read) if len(content) > LARGE else read()
+                found[kind] = await off_loop(len(content) > LARGE, partial(self._body, request.scope, content))
             elif kind == "headers":
                 found[kind] = self._named_headers(request.scope)
             else:
                 texts = request.path_params if kind == "path" else dict(request.query_params)
                 found[kind] = parse(self.models[kind][0], texts)
         return found
-
-    def given(self, scope: Scope, session: Any, content: bytes) -> dict[str, Any]:
-        """Return the arguments of a handler that takes no others than a session, headers and a body."""
-        given = {"session": session}
-        if "headers" in self.takes:
-            given["headers"] = self._named_headers(scope)
-        return given | {"body": self._body(scope, content)}
 
     def _named_headers(self, scope: Scope) -> BaseModel | None:
         """Return those headers that a model names."""
@@ -165,10 +164,10 @@ class Router:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
-        endpoint = self.find(scope)
+        endpoint = self._find(scope)
         await (self._others if endpoint is None else endpoint)(scope, receive, send)
 
-    def find(self, scope: Scope) -> Endpoint | None:
+    def _find(self, scope: Scope) -> Endpoint | None:
         """Return the endpoint of such a path, and note it in the scope; None for any other."""
         if scope["type"] != "http" or scope["method"] != "POST" or scope.get("root_path"):
             return None
@@ -183,21 +182,10 @@ class Router:
 
 async def _reach(request: Request) -> Any:
     """Return the session of the study that the path names, if the request's key works for it."""
-    check_reach(request.scope)
-    return await request.app.state.sessions.reach(request.path_params["name"])
-
-
-def check_reach(scope: Scope) -> None:
-    """Check that a request's key works for the study that the path names.
-
-    Raises
-    ------
-    UnknownStudyError
-        If the key is limited to others.
-    """
-    name, key = scope["path_params"]["name"], scope.get("admitted")
+    name, key = request.path_params["name"], request.scope.get("admitted")
     if key is not None and not key.reaches(name):
         raise UnknownStudyError(f"no study of this key is named {name[:100]!r}; it is limited to {_listed(key)}")
+    return await request.app.state.sessions.reach(name)
 
 
 def unlimited(request: Request) -> None:
@@ -240,4 +228,4 @@ def parse(model: type[M], raw: Mapping[str, Any], where: str = "") -> M:
 
 async def off_loop(large: bool, job: Callable[[], T]) -> T:
     """Return what a job returns; a large one runs on a thread, so that other requests need not wait for it."""
-    return await asyncio.to_thread(job) if large else job()
+    return await asyncio.get_running_loop().run_in_executor(BULK, job) if large else job()

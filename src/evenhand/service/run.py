@@ -37,6 +37,7 @@ NEEDED = (
     "structlog",
     "uvicorn",
 )
+IN_MEMORY = (":memory:", "sqlite://")
 LOCAL = ("127.0.0.1", "::1", "localhost")
 
 
@@ -54,12 +55,13 @@ def serve(
     retention_days: float | None = None,
     password_file: str | None = None,
     admin_key_file: str | None = None,
+    create: bool = False,
 ) -> None:
     """Serve a store until SIGTERM or SIGINT; requests accepted by then are completed.
 
     Parameters
     ----------
-    store : a path or URL, see `Store.at`; created if missing.
+    store : a path or URL, see `Store.at`.
     host, port : the address to listen on; port 0 takes a free one.
     workers : processes, each with its own connections; one, if the store is in memory.
     rate : requests per second that a key may send to each worker.
@@ -71,6 +73,7 @@ def serve(
     password_file : a file whose first line is the password for a store on a server, so that the URL need not hold it.
     admin_key_file : at the first start, write an admin's key for 30 days to this file, which only its owner may read.
         No keys are printed then, so that none is left in the log of a container.
+    create : create the store if it does not exist, for studies that are to be created over HTTP.
 
     Raises
     ------
@@ -79,7 +82,7 @@ def serve(
     ArgumentError
         If the address is in use, several workers would share a store in memory, or a file cannot be read or written.
     StoreError
-        If the store cannot be reached, or the file is not a store.
+        If the store does not exist and is not to be created, cannot be reached, or the file is not a store.
     """
     _check_installed()
     import uvicorn
@@ -91,7 +94,7 @@ def serve(
     one_of("log_level", log_level, ("debug", "info", "warning", "error"))
     if retention_days is not None:
         real("retention_days", retention_days, above=0)
-    place = _open(store, password_file)
+    place = _open(store, password_file, create=create)
     if place.in_memory and workers > 1:
         raise ArgumentError(wanted("workers", "1, since a store in memory has one process", workers, "name a file"))
     listening = _listen(host, port)
@@ -145,13 +148,13 @@ def _exit_cleanly() -> Iterator[None]:
 def worker() -> Starlette:
     """Return the application of one of several workers, from the settings in the environment."""
     settings = json.loads(os.environ[SETTINGS])
-    return _application(_open(settings["store"], settings["password_file"], create=False), settings)
+    return _application(_open(settings["store"], settings["password_file"]), settings)
 
 
-def _open(store: str, password_file: str | None, *, create: bool = True) -> Store:
+def _open(store: str, password_file: str | None, *, create: bool = False) -> Store:
     """Return the store at a path or URL, with the password that a file holds."""
     if password_file is None:
-        return Store.at(store, create=create)
+        return Store.at(store, create=create or store in IN_MEMORY)
     from sqlalchemy import make_url
 
     password = read_password(password_file)

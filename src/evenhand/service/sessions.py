@@ -4,22 +4,38 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
-from evenhand.errors import UnknownStudyError
+from evenhand.errors import EvenhandError, UnknownStudyError
 from evenhand.policy import KernelPolicy
+from evenhand.service.errors import Refusal
 from evenhand.service.index import Index
+from evenhand.service.jobs import Lane, spawn
 from evenhand.service.leases import Leasing
 from evenhand.service.writer import Writer
 from evenhand.studies import SharedStudy, Store, Study
 from evenhand.studies.creation import NAME
 from evenhand.studies.statistics import Statistics
+from evenhand.studies.summaries import begin, keep
 from evenhand.traits import traits_of
 
 __all__ = ["Session", "Sessions", "warm_up"]
+
+T = TypeVar("T")
+
+READERS = 4
+"""How many read a study at once."""
+LEAST = 10_000
+"""Entries that are read again in less than a tenth of a second."""
+SECONDS = 30.0
+"""The time in which a read is answered."""
+STOPPING = 70.0
+"""Seconds that stopping waits: longer than a writer waits for its turn."""
 
 
 class Session:
@@ -32,10 +48,14 @@ class Session:
         self.leasing = Leasing(study) if isinstance(study, SharedStudy) else None
         self.study, self.writer = study, Writer(self.leasing or study, first=self._begin)
         self.reader = Study.open(study.store, study.name)
+        self.reads = Lane(f"reading study {study.name!r}", READERS, SECONDS)
         self._index = Index()
         self._statistics: Statistics | None = None
+        self._kept = 0
         self._turn, self._audit = threading.Lock(), threading.Lock()
         self._audited: tuple[int, Any] | None = None
+        self._began: float | None = None
+        self._failed = False
 
     def _begin(self) -> None:
         """Take a worker where the study has several, so that its own policy is warmed up."""
@@ -47,10 +67,67 @@ class Session:
     def reading(self) -> Iterator[tuple[Any, Index]]:
         """Provide the study's statistics and index as of now, to one reader at a time."""
         with self._turn:
-            statistics = Statistics(self.reader.first_policy) if self._statistics is None else self._statistics.copy()
-            statistics.advance(self._index.follow(self.reader.entries(statistics.sequence)))
-            self._statistics = statistics
+            self._began = time.monotonic()
+            try:
+                statistics = self._follow()
+                self._failed = False
+            except Exception:
+                self._failed = True
+                raise
+            finally:
+                self._began = None
             yield statistics, self._index
+
+    def _follow(self) -> Statistics:
+        statistics = self._stored() if self._statistics is None else self._statistics.copy()
+        for entry in self.reader.entries(statistics.sequence):
+            decision = statistics.take(entry)
+            self._index.take(entry, decision)
+        statistics.settle()
+        self._statistics = statistics
+        return statistics
+
+    def _stored(self) -> Statistics:
+        """Return the statistics to continue from, and have an index that goes as far."""
+        statistics, parts = begin(self.reader)
+        if "index" not in parts:
+            return Statistics(self.reader.first_policy)
+        self._index = Index()
+        self._index.restore(parts["index"])
+        self._kept = statistics.sequence
+        return statistics
+
+    def keep(self, least: int = LEAST, *, follow: bool = True) -> None:
+        """Store what views show if `least` entries, and a twentieth of all, are new; `follow` reads on first.
+
+        Nothing is done while another reads. A store that cannot be written stays as it is; what is wrong with a log its
+        readers are told.
+        """
+        if not self._turn.acquire(blocking=False):  # whoever reads may hang
+            return
+        try:
+            with suppress(EvenhandError):
+                statistics = self._follow() if follow else self._statistics
+                new = 0 if statistics is None else statistics.sequence - self._kept
+                if statistics is not None and new >= max(least, statistics.sequence // 20):
+                    self._kept = statistics.sequence
+                    keep(self.reader, statistics, {"index": self._index.snapshot()})
+        finally:
+            self._turn.release()
+
+    @property
+    def in_trouble(self) -> bool:
+        """Whether the study's log could not be read the last time, or is being read for too long."""
+        began = self._began
+        return self._failed or (began is not None and time.monotonic() - began > self.reads.seconds)
+
+    def end(self) -> None:
+        """Perform the operations that were accepted, store the state if it has changed, and give a worker back."""
+        self.writer.stop()
+        self.study.rest()
+        if self.leasing is not None:
+            self.leasing.stop()
+        self.keep(1_000, follow=False)
 
     @cached_property
     def plays(self) -> int:
@@ -85,6 +162,8 @@ class Sessions:
     def __init__(self, store: Store) -> None:
         self.store = store
         self._sessions: dict[str, Session] = {}
+        self._openings: dict[str, Lane] = {}
+        self.listing = Lane("listing the studies", READERS, SECONDS)
         self._turn = threading.Lock()
 
     def open(self, name: str) -> Session:
@@ -101,33 +180,71 @@ class Sessions:
         try:
             if NAME.fullmatch(name) is None:
                 raise UnknownStudyError
-            study = Study.open(self.store, name)
+            opened = Session(Study.open(self.store, name))
         except UnknownStudyError as error:
             raise UnknownStudyError(f"no study is named {name[:100]!r}; GET /studies lists all") from error
-        with self._turn:
-            session = self._sessions.get(name)
-            if session is None:
-                session = self._sessions[name] = Session(study)
-            return session
+        with self._turn:  # of two that opened it at the same time, the first counts
+            return self._sessions.setdefault(name, opened)
 
-    def opened(self, name: str) -> Session | None:
-        """Return the session of a study that is open, None of any other."""
-        return self._sessions.get(name)
+    def keep(self, study: Study) -> Future[None] | None:
+        """A hook for the scheduler: store what views show of a study, where it is open here, on a thread."""
+        session = self._sessions.get(study.name)
+        return None if session is None else spawn(session.keep)
 
     async def reach(self, name: str) -> Session:
         """Return the session of a study; open it on a thread if needed."""
         session = self._sessions.get(name)
-        return await asyncio.to_thread(self.open, name) if session is None else session
+        if session is not None:
+            return session
+        lane = self._openings.get(name)
+        if lane is None:
+            lane = self._openings[name] = Lane(f"opening study {name[:100]!r}", 1, SECONDS)
+        try:
+            return await lane.run(lambda: self.open(name))
+        finally:
+            self._openings.pop(name, None)
 
-    def all(self) -> list[Session]:
-        """Return the sessions of all studies of the store."""
-        return [self.open(name) for name in self.store.names()]
+    async def every(self, read: Callable[[Session], T]) -> tuple[dict[str, T], dict[str, str]]:
+        """Read every study of the store in its own lane.
+
+        Returns
+        -------
+        tuple
+            By name, what was read; and of the others, why they could not be.
+        """
+        names = await self.listing.run(self.store.names)
+        found = await asyncio.gather(*(self._read(name, read) for name in names), return_exceptions=True)
+        pairs = list(zip(names, found, strict=True))
+        failed = {name: why_of(one) for name, one in pairs if isinstance(one, BaseException)}
+        return {name: one for name, one in pairs if not isinstance(one, BaseException)}, failed
+
+    async def _read(self, name: str, read: Callable[[Session], T]) -> T:
+        session = await self.reach(name)
+        return await session.reads.run(lambda: read(session))
+
+    def unreadable(self) -> int:
+        """Return how many studies could not be read the last time."""
+        return sum(session.in_trouble for session in self._sessions.values())
+
+    def leave(self) -> None:
+        """Answer all who read, because the service stops."""
+        for lane in [self.listing, *self._openings.values(), *(one.reads for one in self._sessions.values())]:
+            lane.leave()
 
     def stop(self) -> None:
-        """Accept no more operations, perform those accepted, and store the states that have changed."""
-        for session in self._sessions.values():
-            session.writer.stop()
-        for session in self._sessions.values():
-            session.study.rest()
-            if session.leasing is not None:
-                session.leasing.stop()
+        """Accept no more operations, perform those accepted, and store the states that have changed.
+
+        A study that hangs is left after `STOPPING` seconds: what was answered is on disk.
+        """
+        sessions = self._sessions.values()
+        ends = [threading.Thread(target=one.end, name="evenhand end", daemon=True) for one in sessions]
+        for end in ends:
+            end.start()
+        last = time.monotonic() + STOPPING
+        for end in ends:
+            end.join(max(0.0, last - time.monotonic()))
+
+
+def why_of(error: BaseException) -> str:
+    """Return in a word why a study could not be read; what its driver says is for the log alone."""
+    return error.message if isinstance(error, Refusal) else type(error).__name__

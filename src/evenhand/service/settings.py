@@ -25,6 +25,7 @@ KINDS: dict[str, type] = {
     "log_level": str,
     "retention_days": float,
     "admin_key_file": str,
+    "create": bool,
 }
 """The settings and their types; `evenhand.service.run.serve` says what each means."""
 WORDS = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}

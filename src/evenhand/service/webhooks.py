@@ -8,11 +8,13 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache, partial
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import orjson
 
 from evenhand.service.jobs import spawn
+from evenhand.studies.addresses import check_machine
 
 __all__ = ["post"]
 
@@ -30,6 +32,20 @@ class _Abandoned(ThreadPoolExecutor):
         return spawn(partial(job, *given, **named), name="evenhand lookup")
 
 
+class _Loop(asyncio.SelectorEventLoop):
+    """Looks names up, and refuses those that lead where `check_machine` allows nobody.
+
+    What is looked up here is what is connected to: a name that leads elsewhere a moment later gains nothing.
+    """
+
+    async def getaddrinfo(self, *given: Any, **named: Any) -> list[Any]:
+        """Return the addresses of a name."""
+        found = await super().getaddrinfo(*given, **named)
+        for *_, address in found:
+            check_machine(str(address[0]))
+        return found
+
+
 def post(
     address: str, message: Any, *, patience: float, signed: Callable[[bytes], Mapping[str, str]] | None = None
 ) -> None:
@@ -43,12 +59,15 @@ def post(
 
     Raises
     ------
+    ArgumentError
+        If the address is, or leads to, a machine that may not be asked; see `check_machine`.
     TimeoutError
         If the receiver does not answer in time.
     httpx.HTTPError, httpx.InvalidURL
         If it cannot be reached, or answers with anything but 2xx.
     """
 
+    check_machine(urlsplit(address).hostname or "")
     body = orjson.dumps(message)
     headers = {"Content-Type": "application/json", **(signed(body) if signed is not None else {})}
 
@@ -60,6 +79,6 @@ def post(
         ):
             answer.raise_for_status()
 
-    with asyncio.Runner() as runner:
+    with asyncio.Runner(loop_factory=_Loop) as runner:
         runner.get_loop().set_default_executor(_Abandoned())
         runner.run(posted())

@@ -3,18 +3,17 @@ batches."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Literal
 
 from sqlalchemy.exc import IntegrityError
-from starlette.datastructures import State
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import Scope
 
 from evenhand.errors import ArgumentError, ContextError, EvenhandError, wanted
 from evenhand.policy import KernelPolicy
+from evenhand.promises.versions import rows_of
 from evenhand.protocol import Decision
 from evenhand.service import arrow
 from evenhand.service.errors import Refusal, envelope, refusal_of
@@ -52,7 +51,7 @@ from evenhand.studies.codec import as_decided
 from evenhand.studies.limits import check_shown
 from evenhand.studies.specification import policy_from, relabelled
 
-__all__ = ["WRITE_ENDPOINTS", "answer_one"]
+__all__ = ["WRITE_ENDPOINTS"]
 
 NO_STORE = {"Cache-Control": "no-store"}
 MANY = 500
@@ -71,25 +70,33 @@ async def ask(
     response is sent.
     """
     state, actor = request.app.state, request.scope["key"]
-    one = ask_one(state, request.scope, session, body, headers)
-    if one is not None:
-        return await _alone(request, session, one)
+    if isinstance(body, AskBody) and body.count is None:
+        one_row = body.contexts is not None and len(body.contexts) == 1  # the study may wait for a writer that hangs
+        operation = await off_loop(one_row, lambda: _ask_operation(session, body, headers, actor))
+        return await _alone(request, session, operation)
     rows = body.batch if isinstance(body, AskBatch) else [body]
+    count = sum(row.count or 1 for row in rows)
+    session.writer.check_room(min(count, state.max_batch))
     operations = await off_loop(
-        len(rows) > MANY, lambda: _operations(session.study, rows, headers.key, actor, state.max_batch)
+        count > MANY, lambda: _operations(session.study, rows, headers.key, actor, state.max_batch)
     )
     outcomes = await _performed(session, operations)
+    return await off_loop(len(outcomes) > MANY, lambda: _decided(request, session.study, outcomes))
+
+
+def _decided(request: Request, study: Study, outcomes: Sequence[Any]) -> Response:
+    """Return the response to a batch of asks, and count it; raise the first refusal if all were refused."""
     good = sum(not isinstance(outcome, EvenhandError) for outcome in outcomes)
     if outcomes and not good:
         raise outcomes[0]
-    state.metrics.count("ask", session.study.name, good)
+    request.app.state.metrics.count("ask", study.name, good)
     decisions = [
-        _error(request, outcome) if isinstance(outcome, EvenhandError) else _decision(session.study, outcome)
+        _error(request, outcome) if isinstance(outcome, EvenhandError) else _decision(study, outcome)
         for outcome in outcomes
     ]
     if _wants_arrow(request):
         return Response(arrow.decisions_stream(decisions), headers=NO_STORE, media_type=arrow.MEDIA_TYPE)
-    return {"decisions": decisions}
+    return as_json({"decisions": decisions}, NO_STORE)
 
 
 async def tell(request: Request, session: Session, body: TellBody | TellBatch) -> Any:
@@ -103,25 +110,31 @@ async def tell(request: Request, session: Session, body: TellBody | TellBatch) -
         large = body.samples is not None or isinstance(body.reward, dict)
         return await _alone(request, session, await off_loop(large, lambda: _tell_operation(session, body, actor)))
     _check_size(len(body.batch), state.max_batch)
+    session.writer.check_room(len(body.batch))
     reports = await off_loop(
         len(body.batch) > MANY,
         lambda: [_report(session, row, f"batch[{i}]", actor) for i, row in enumerate(body.batch)],
     )
     outcomes = await _performed(session, reports)
-    state.metrics.count("tell", session.study.name, outcomes.count("told"))
+    return await off_loop(len(outcomes) > MANY, lambda: _told_all(request, session.study, body.batch, outcomes))
+
+
+def _told_all(request: Request, study: Study, batch: Sequence[Mapping[str, Any]], outcomes: Sequence[Any]) -> Response:
+    """Return the response to a batch of reports, and count it."""
+    request.app.state.metrics.count("tell", study.name, outcomes.count("told"))
     results = [
         {"ticket": row.get("ticket")}
         | (_error(request, outcome) if isinstance(outcome, EvenhandError) else {"status": outcome})
-        for row, outcome in zip(body.batch, outcomes, strict=True)
+        for row, outcome in zip(batch, outcomes, strict=True)
     ]
     if _wants_arrow(request):
         return Response(arrow.results_stream(results), headers=NO_STORE, media_type=arrow.MEDIA_TYPE)
-    return {"results": results}
+    return as_json({"results": results}, NO_STORE)
 
 
 async def forget(request: Request, session: Session, body: ForgetBody) -> dict[str, Any]:
     """Close a ticket whose outcome will never be known."""
-    return await _alone(request, session, forget_one(request.app.state, request.scope, session, body))
+    return await _alone(request, session, Operation("forget", body.ticket, actor=request.scope["key"]))
 
 
 async def add(request: Request, session: Session, body: AddBody) -> dict[str, Any]:
@@ -138,10 +151,10 @@ async def retire(request: Request, session: Session, body: RetireBody) -> dict[s
 
 async def change(request: Request, session: Session, body: ChangeBody) -> dict[str, Any]:
     """Promise other shares from now on: rounds and decisions are counted from this change."""
-    labels = await asyncio.to_thread(_labels, session)
+    labels = await session.reads.run(partial(_labels, session))
     shares = relabelled(body.shares, labels) if isinstance(body.shares, dict) else body.shares
     dropped = await _changed(request, session, "change", {"shares": shares})
-    return {"status": "changed", "dropped": [{"label": arm, "pulls": pulls} for arm, pulls in dropped.items()]}
+    return {"status": "changed", "dropped": rows_of(dropped)}
 
 
 async def _changed(
@@ -166,7 +179,7 @@ async def create(request: Request, body: CreateBody) -> Response:
     """
     if not request.scope["admitted"].reaches(body.name):
         unlimited(request)
-    state = await asyncio.to_thread(_create, request.app.state.sessions, body)
+    state = await request.app.state.changes.run(partial(_create, request.app.state.sessions, body))
     return as_json(state, {"Location": f"/studies/{body.name}", **NO_STORE}, status=201)
 
 
@@ -250,45 +263,24 @@ def _report(session: Session, row: dict[str, Any], where: str, actor: str) -> Op
         return error
 
 
-def ask_one(
-    state: State, scope: Scope, session: Session, body: AskBody | AskBatch, headers: AskHeaders
-) -> Operation | None:
-    """Return the operation of a request for the bare decision, None if it asks for a list."""
-    if isinstance(body, AskBatch) or body.count is not None:
-        return None
+def _ask_operation(session: Session, body: AskBody, headers: AskHeaders, actor: str) -> Operation:
     shown = body.shown()
     if shown:
         _check_rows(session.study, body.contexts)
         check_shown(session.study.policy_name, [shown])
-    return Operation("ask", None, shown, headers.key, scope["key"], 0, body.subject)
-
-
-def tell_one(state: State, scope: Scope, session: Session, body: TellBody | TellBatch) -> Operation | None:
-    """Return the operation of a single report, None of a batch."""
-    return None if isinstance(body, TellBatch) else _tell_operation(session, body, scope["key"])
-
-
-def forget_one(state: State, scope: Scope, session: Session, body: ForgetBody) -> Operation:
-    """Return the operation of a request to forget a ticket."""
-    return Operation("forget", body.ticket, actor=scope["key"])
-
-
-def answer_one(state: State, session: Session, operation: Operation, outcome: Any) -> dict[str, Any]:
-    """Return the answer to a request for one operation, and count it; raise what refused it."""
-    if isinstance(outcome, EvenhandError):
-        raise outcome
-    if operation.kind == "ask" or outcome in ("told", "forgotten"):
-        state.metrics.count(operation.kind, session.study.name, 1)
-    return (
-        _decision(session.study, outcome)
-        if operation.kind == "ask"
-        else {"ticket": operation.ticket, "status": outcome}
-    )
+    return Operation("ask", None, shown, headers.key, actor, 0, body.subject)
 
 
 async def _alone(request: Request, session: Session, operation: Operation) -> dict[str, Any]:
+    """Perform one operation, count it and return its answer; raise what refused it."""
     (outcome,) = await session.writer.perform([operation])
-    return answer_one(request.app.state, session, operation, outcome)
+    if isinstance(outcome, EvenhandError):
+        raise outcome
+    if operation.kind == "ask" or outcome in ("told", "forgotten"):
+        request.app.state.metrics.count(operation.kind, session.study.name, 1)
+    if operation.kind == "ask":
+        return _decision(session.study, outcome)
+    return {"ticket": operation.ticket, "status": outcome}
 
 
 def _check_size(count: int, most: int) -> None:
@@ -299,7 +291,8 @@ def _check_size(count: int, most: int) -> None:
 def _decision(study: Study, decision: Any) -> dict[str, Any]:
     """Return a decision as JSON has it, its ticket signed."""
     if type(decision) is Decision:
-        several = {} if decision.slate is None else {"indexes": list(decision.indexes)}
+        alone = decision.slate is None and not isinstance(decision.arm, tuple)
+        several = {} if alone else {"arms": list(decision.arms), "indexes": list(decision.indexes)}
         return {"ticket": study.sign(decision.id), **decision._asdict(), **several}
     fields = {name: value for name, value in as_decided(decision).items() if name != "type"}
     if isinstance(fields.get("frame"), dict):
@@ -318,11 +311,9 @@ def _wants_arrow(request: Request) -> bool:
 
 
 WRITE_ENDPOINTS = (
-    Endpoint(
-        "POST", "/studies/{name}/ask", ask, "decide", (DecisionOut, DecisionBatch), arrow="ask", operation=ask_one
-    ),
-    Endpoint("POST", "/studies/{name}/tell", tell, "report", (ToldOut, ToldBatch), arrow="tell", operation=tell_one),
-    Endpoint("POST", "/studies/{name}/forget", forget, "report", (ToldOut,), operation=forget_one),
+    Endpoint("POST", "/studies/{name}/ask", ask, "decide", (DecisionOut, DecisionBatch), arrow="ask"),
+    Endpoint("POST", "/studies/{name}/tell", tell, "report", (ToldOut, ToldBatch), arrow="tell"),
+    Endpoint("POST", "/studies/{name}/forget", forget, "report", (ToldOut,)),
     Endpoint("POST", "/studies/{name}/add", add, "decide", (AddedOut,)),
     Endpoint("POST", "/studies/{name}/retire", retire, "decide", (RetiredOut,)),
     Endpoint("POST", "/studies/{name}/change", change, "decide", (ChangedOut,)),

@@ -7,12 +7,15 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from evenhand.errors import EvenhandError
 from evenhand.service.errors import Refusal
 
 __all__ = ["Performer", "Writer"]
+
+FEW = 10
+"""Operations of a request for which a tenth of the queue is kept free of batches."""
 
 
 class Performer(Protocol):
@@ -23,10 +26,15 @@ class Performer(Protocol):
         ...
 
 
-class _Waiting(NamedTuple):
-    operations: Sequence[Any]
-    loop: asyncio.AbstractEventLoop
-    answer: Callable[[Any], None]
+class _Waiting:
+    """A request: its operations in the next transaction, those left for later ones, and the outcomes so far."""
+
+    def __init__(
+        self, operations: Sequence[Any], loop: asyncio.AbstractEventLoop, answer: Callable[[Any], None]
+    ) -> None:
+        self.operations: Sequence[Any] = ()
+        self.left, self.loop, self.answer = operations, loop, answer
+        self.outcomes: list[Any] = []
 
 
 class Writer:
@@ -35,7 +43,8 @@ class Writer:
     Parameters
     ----------
     study : the study that performs the operations.
-    most : the most operations in one transaction, which bounds how long a new operation waits.
+    most : the most operations in one transaction, which bounds how long a new operation waits. Every request that waits
+        has a fair share of the next transaction, so that a large batch takes several, and holds up nobody.
     queue : the most operations that may wait; further ones are refused with 503.
     first : called on the thread before everything else.
     """
@@ -63,6 +72,18 @@ class Writer:
         self.submit(operations, partial(_settle, answer))
         return await answer
 
+    def check_room(self, count: int) -> None:
+        """Refuse so many operations if too many wait.
+
+        Raises
+        ------
+        Refusal
+            503, with the seconds until the next attempt in `Retry-After`.
+        """
+        room = self._capacity if count <= FEW else self._capacity * 9 // 10
+        if self._waiting + count > max(room, count):
+            raise Refusal(503, "too many operations wait; nothing was done: try again", headers={"Retry-After": "1"})
+
     def submit(self, operations: Sequence[Any], answer: Callable[[Any], None]) -> None:
         """Have operations performed; call `answer` in this event loop with the outcomes, or with why there are none.
 
@@ -77,10 +98,7 @@ class Writer:
         with self._turn:
             if self._stopping:
                 raise Refusal(503, "the service is stopping; nothing was done: try again", headers={"Retry-After": "2"})
-            if self._waiting + len(operations) > max(self._capacity, len(operations)):
-                raise Refusal(
-                    503, "too many operations wait; nothing was done: try again", headers={"Retry-After": "1"}
-                )
+            self.check_room(len(operations))
             self._queue.append(_Waiting(operations, loop, answer))
             self._waiting += len(operations)
             sleeping, self._woken = not self._woken, True
@@ -99,7 +117,7 @@ class Writer:
         if self._first is not None:
             self._first()
         while group := self._next():
-            done = _perform(self.study, group)
+            done = self._ended(_perform(self.study, group))
             loops = {waiting.loop for waiting, _ in done}
             for loop in loops:
                 mine = [(waiting.answer, outcome) for waiting, outcome in done if waiting.loop is loop]
@@ -120,13 +138,30 @@ class Writer:
             self._arrived.wait()
 
     def _take(self) -> list[_Waiting]:
-        group: list[_Waiting] = []
-        size = 0
-        while self._queue and (not group or size + len(self._queue[0].operations) <= self._most):
-            group.append(self._queue.popleft())
-            size += len(group[-1].operations)
-        self._waiting -= size
+        """Take the first requests, each with its share: what the smaller ones leave is divided among the larger."""
+        group = [self._queue.popleft() for _ in range(min(self._most, len(self._queue)))]
+        room = self._most
+        for others, waiting in zip(range(len(group), 0, -1), sorted(group, key=lambda one: len(one.left)), strict=True):
+            share = room // others
+            waiting.operations, waiting.left = waiting.left[:share], waiting.left[share:]
+            room -= len(waiting.operations)
+        self._waiting -= self._most - room
         return group
+
+    def _ended(self, done: list[tuple[_Waiting, Any]]) -> list[tuple[_Waiting, Any]]:
+        """Queue requests again of which operations are left; return the others with all their outcomes."""
+        ended = []
+        with self._turn:
+            for waiting, outcome in done:
+                if isinstance(outcome, BaseException):
+                    self._waiting -= len(waiting.left)
+                    ended.append((waiting, outcome))
+                elif waiting.left:
+                    waiting.outcomes += outcome
+                    self._queue.append(waiting)
+                else:
+                    ended.append((waiting, waiting.outcomes + outcome))
+        return ended
 
 
 def _perform(study: Performer, group: list[_Waiting]) -> list[tuple[_Waiting, Any]]:

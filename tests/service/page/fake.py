@@ -123,6 +123,7 @@ class Played:
                 "when": "at every round",
                 "kept": True,
                 "tolerance": 0.0,
+                "broken_from": 1.0,
                 "worst_shortfall": 0.9,
                 "worst_arm": arms[0]["label"],
                 "worst_round": 3,

@@ -18,8 +18,8 @@ WORKERS = [
 @pytest.mark.parametrize(
     ("pulls", "sentence"),
     [
-        (1.25, "One promise is kept over all workers: in any order of their decisions b could still lack 1.25 pulls."),
-        (-0.5, "The promise is BROKEN: b lacks pulls in some order of the workers' decisions."),
+        (1.25, "One promise is kept over all workers: in any order of their decisions b could still lack 1.25 plays."),
+        (-0.5, "The promise is BROKEN: b lacks plays in some order of the workers' decisions."),
     ],
     ids=["kept", "broken"],
 )

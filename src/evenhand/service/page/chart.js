@@ -10,9 +10,9 @@ const KEYS =
   "arrow keys move through the rounds, with shift they select and Enter zooms; plus, minus and zero zoom as well";
 
 /**
- * spec: {title, round: [..], at: [seconds] or null, axis, domain: [first, last], lines: [{label, look, values,
- * reference?}], flags, limit?: {value, text}, range: [low, high], text: value -> string, tick: (value, step) -> string}.
- * `reference` is a level beside its line, `limit` a level for all. `zoom(wish)` is called with {first, last},
+ * spec: {title, round: [..], from?: [..], at: [seconds] or null, axis, domain: [first, last], lines: [{label, look,
+ * values, reference?}], flags, limit?: {value, text}, range: [low, high], text: value -> string, tick: (value, step) -> string}.
+ * With `from` a point is the largest of the rounds from there to `round`. `reference` is a level beside its line, `limit` a level for all. `zoom(wish)` is called with {first, last},
  * {factor, centre}, or null for everything.
  */
 export class Chart {

@@ -7,15 +7,27 @@ import { swatch } from "./marks.js";
 
 const moment = ({ at }, index) => (at?.[index] === undefined ? null : new Date(1000 * at[index]));
 
+/** "7" for a point that is one round, "61 to 80" for one that stands for several. */
+const numbers = ({ round, from = round }, index) =>
+  from[index] === round[index] ? count(round[index]) : `${count(from[index])} to ${count(round[index])}`;
+
+/** "round 7", or "largest in rounds 61 to 80". */
+const rounds = (spec, index) => {
+  const text = numbers(spec, index);
+  return text.includes(" ") ? `largest in rounds ${text}` : `round ${text}`;
+};
+
 /** "Round 7: a 20.0%, b 31.2%". */
-export function sentence({ round, lines, text }, index) {
-  return `Round ${count(round[index])}: ${lines.map((line) => `${line.label} ${text(line.values[index])}`).join(", ")}`;
+export function sentence(spec, index) {
+  const { lines, text } = spec;
+  const [first, ...rest] = rounds(spec, index);
+  return `${first.toUpperCase()}${rest.join("")}: ${lines.map((line) => `${line.label} ${text(line.values[index])}`).join(", ")}`;
 }
 
-/** "round 7, 14:05:33", and what alerts were raised there. */
+/** "round 7, 14:05:33" or "largest in rounds 61 to 80, 14:05:33", the time of the last of them, and what alerts were raised there. */
 export function place(spec, index, alerts) {
   const at = moment(spec, index);
-  return [`round ${count(spec.round[index])}`, at && when(at), alerts].filter(Boolean).join(", ");
+  return [rounds(spec, index), at && when(at), alerts].filter(Boolean).join(", ");
 }
 
 /** The rows of the legend; `index` is the round to tell of, null for none, `focused` the line that is pointed at. */
@@ -26,7 +38,7 @@ export function legend(spec, index, focused, alerts) {
     el(
       "li",
       { class: "moment" },
-      el("span", { class: "round" }, index === null ? "" : `round ${count(spec.round[index])}`),
+      el("span", { class: "round" }, index === null ? "" : rounds(spec, index)),
       at ? [" · ", el("time", { datetime: at.toISOString(), title: exactly(at) }, when(at))] : null,
       alerts ? el("span", { class: "raised" }, ` · ▲ ${alerts}`) : null,
     ),
@@ -43,13 +55,14 @@ export function legend(spec, index, focused, alerts) {
 }
 
 /** The values at every round, newest first; with clock time along the axis the times as well. */
-export function asTable({ round, at, axis, lines, text, title }) {
+export function asTable(spec) {
+  const { round, from, at, axis, lines, text, title } = spec;
   const timed = axis === "time" && at;
   const column = (name) => el("th", { scope: "col" }, name);
   const cells = (i) => {
     const moment = at ? new Date(1000 * at[i]) : null;
     return [
-      el("th", { scope: "row", title: moment && exactly(moment) }, count(round[i])),
+      el("th", { scope: "row", title: moment && exactly(moment) }, numbers(spec, i)),
       timed ? el("td", {}, when(moment)) : null,
       lines.map((line) => el("td", {}, text(line.values[i]))),
     ];
@@ -64,7 +77,7 @@ export function asTable({ round, at, axis, lines, text, title }) {
       el(
         "tr",
         {},
-        column("Round"),
+        column(from ? "Rounds (largest)" : "Round"),
         timed ? column("Time") : null,
         lines.map((line) => column(named(line.label))),
       ),

@@ -28,8 +28,9 @@ export function furthestBehind({ labels }, { arms }) {
 export function chartsOf({ series, state, close, lookOf = (_, k) => k, ui: { chosen, axis, zoom } }) {
   const seen = cut(close?.series && close.zoom === zoom ? close.series : series, zoom);
   const { promised } = series;
-  const frame = ({ round, at }) => ({
+  const frame = ({ round, from, at }) => ({
     round,
+    from,
     at: at ? risen(at) : null,
     axis: at ? axis : "rounds",
     domain: zoom ? [zoom.first, zoom.last] : [round[0], round.at(-1)],
@@ -64,8 +65,9 @@ export function chartsOf({ series, state, close, lookOf = (_, k) => k, ui: { cho
     },
   };
   if (series.shortfall && promised) {
-    const slack = Math.floor(state.promise?.tolerance ?? 0) + 1;
-    const limit = state.promise?.when === "at every round" ? { value: slack, text: "broken from here" } : null;
+    const slack = state.promise?.broken_from ?? 1;
+    const due = state.promise?.when === "at every round" && state.promise.broken_from != null;
+    const limit = due ? { value: slack, text: "broken from here" } : null;
     const stretches = worstOfStretches(seen);
     const behind = lines(stretches.shortfall);
     specs["chart-shortfall"] = {
@@ -92,14 +94,16 @@ function risen(times) {
   });
 }
 
-/** At most STRETCHES points: the largest value of each stretch of checkpoints, at its last round. */
+/** At most STRETCHES points: the largest value of each stretch of checkpoints, from its first round to its last. */
 function worstOfStretches({ round, at, shortfall }) {
   const size = Math.ceil(round.length / STRETCHES);
+  if (size <= 1) return { round, at, shortfall };
   const ends = round.map((_, i) => i).filter((i) => (round.length - 1 - i) % size === 0);
   const worst = (row, end) => Math.max(...row.slice(Math.max(0, end - size + 1), end + 1));
   const last = (row) => ends.map((end) => row[end]);
   return {
     round: last(round),
+    from: ends.map((end) => round[Math.max(0, end - size + 1)]),
     at: at && last(at),
     shortfall: shortfall.map((row) => ends.map((end) => worst(row, end))),
   };

@@ -1,4 +1,4 @@
-// How a study went: shares against promises, rewards, and who was owed when.
+// How a study went: shares against promises, rewards, and which decisions the promise forced.
 
 import { el } from "./dom.js";
 import { known, manyArms } from "./finder.js";
@@ -42,11 +42,11 @@ export function promise(view) {
 }
 
 function limitWords(promise) {
-  const slack = Math.floor(promise?.tolerance ?? 0) + 1;
-  if (promise?.when !== "at every round") {
-    return "Decisions behind the promised share; below zero is ahead. Each point is the worst of a stretch of rounds; arms far ahead run off the lower edge.";
+  const slack = promise?.broken_from;
+  if (promise?.when !== "at every round" || slack == null) {
+    return "Decisions behind the promised share; below zero is ahead. Where there are many rounds, a point is the largest of those read in a stretch; arms far ahead run off the lower edge.";
   }
-  return `Decisions behind the promised share; below zero is ahead. An arm ${slack} or more behind breaks the promise. Each point is the worst of a stretch of rounds; arms far ahead run off the lower edge.`;
+  return `Decisions behind the promised share; below zero is ahead. An arm ${Number.isInteger(slack) ? slack : number(slack)} or more behind breaks the promise. Where there are many rounds, a point is the largest of those read in a stretch; arms far ahead run off the lower edge.`;
 }
 
 function chooser(series, ui, word) {
@@ -109,9 +109,9 @@ export function owed({ state, owed: forced, ui }) {
   if (forced.length === 0)
     return section(
       "owed",
-      "Owed",
-      "Who was owed when",
-      el("p", {}, "No decision was taken because an arm was owed its share."),
+      "Forced",
+      "Forced by the promise",
+      el("p", {}, "The promise has forced no decision."),
     );
   const first = Math.min(...forced.map(({ round }) => round));
   const last = Math.max(state.decisions, ...forced.map(({ round }) => round));
@@ -129,15 +129,15 @@ export function owed({ state, owed: forced, ui }) {
   const name = encodeURIComponent(state.name);
   return section(
     "owed",
-    "Owed",
-    "Who was owed when",
+    "Forced",
+    "Forced by the promise",
     el(
       "p",
       { class: "hint" },
-      `The latest ${counted(forced.length, "decision")} taken because an arm was owed its share, in rounds ${count(first)} to ${count(last)}; a tick is a decision.`,
+      `The latest ${counted(forced.length, "decision")} that the promise forced, since an arm was owed its share, in rounds ${count(first)} to ${count(last)}; a tick is a decision.`,
     ),
     table({
-      caption: "Owed decisions of each arm",
+      caption: "Forced decisions of each arm",
       key: ({ label }) => `${typeof label} ${label}`,
       rows,
       hidden: true,

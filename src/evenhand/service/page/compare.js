@@ -97,7 +97,11 @@ export function comparison(view) {
     section("compare-figures", "Figures", "In figures", figures(pair)),
     charts("shares", "Shares", "The dotted level beside each line is the share that was promised."),
     view.series.shortfall && other.series.shortfall
-      ? charts("shortfall", "How far behind", "Decisions behind the promised share; below zero is ahead.")
+      ? charts(
+          "shortfall",
+          "How far behind",
+          "Decisions behind the promised share; below zero is ahead. Each point is the worst of a stretch of rounds.",
+        )
       : null,
     charts("reward", "Rewards", "The mean of all rewards so far, and of recent ones."),
     section("compare-arms", title(`${noun(state)}s`), `${title(noun(state))}s`, arms(pair, view.ui)),

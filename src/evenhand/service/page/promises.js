@@ -1,7 +1,7 @@
 // What is promised beside shares that stay as they are: plays, caps, sets, windows, arms off offer, and past shares.
 
 import { el } from "./dom.js";
-import { count, counted, percent, time } from "./format.js";
+import { count, counted, number, percent, time } from "./format.js";
 import { named } from "./labels.js";
 import { section } from "./section.js";
 import { table } from "./table.js";
@@ -12,13 +12,14 @@ export function promises({ state }) {
   const told = state.promise ?? {};
   const lines = [
     told.plays ? `${count(told.plays)} arms are played in a round, none of them twice.` : null,
+    ...(told.behind ?? []).map(({ label, behind }) => [named(label), ` is behind its share by at most ${number(behind)}.`]),
     ...(told.caps ?? []).map(({ label, cap }) => [named(label), ` has at most ${percent(cap)} of the rounds.`]),
     ...(told.sets ?? []).map(({ arms, share }) => [
       arms.map((arm, i) => [i ? " and " : "", named(arm)]),
       ` together are owed ${percent(share)}.`,
     ]),
-    ...(told.windows ?? []).map(({ label, plays, rounds }) => [
-      named(label),
+    ...(told.windows ?? []).map(({ label, arms, plays, rounds }) => [
+      (arms ?? [label]).map((arm, i) => [i ? " or " : "", named(arm)]),
       ` is played at least ${plays === 1 ? "once" : counted(plays, "time")} in any ${counted(rounds, "round")}.`,
     ]),
     ...(told.retired ?? []).map((label) => [named(label), " was taken off offer."]),

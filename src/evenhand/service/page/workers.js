@@ -39,6 +39,6 @@ function sentence(room) {
   return [
     kept ? "One promise is kept over all workers: in any order of their decisions " : "The promise is BROKEN: ",
     named(least.label),
-    kept ? ` could still lack ${number(least.pulls)} pulls.` : " lacks pulls in some order of the workers' decisions.",
+    kept ? ` could still lack ${number(least.pulls)} plays.` : " lacks plays in some order of the workers' decisions.",
   ];
 }

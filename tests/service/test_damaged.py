@@ -1,0 +1,171 @@
+"""A damaged study is refused, and nothing waits for it: not the sound ones beside it, nor the end of the service."""
+
+import random
+import shutil
+import threading
+import time
+
+import pytest
+
+import evenhand as eh
+from evenhand.service import sessions as sessions_module
+from evenhand.studies import Operation, Store, Study
+from tests.fuzzing import many
+from tests.service.conftest import Served
+
+SHARES = {"a": 0.2, "b": 0.3}
+PATHS = (
+    "/studies", "/studies/team", "/studies/team/series", "/studies/team/series?first=2", "/studies/team/decisions",
+    "/studies/team/owed", "/studies/team/audit", "/studies/team/history?format=csv", "/metrics", "/readyz",
+)  # fmt: skip
+SOUND = ("/studies/sound", "/studies/sound/decisions", "/studies/sound/audit")
+LIMIT = 20.0
+"""Seconds in which a service with a damaged store has answered everything and ended; it takes about one."""
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory):
+    """A folder with a store of a study with workers, whose logs are files beside it, and a study with segments."""
+    folder = tmp_path_factory.mktemp("whole")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("evenhand.studies.replay.ENTRIES", 16)
+        policy = eh.quotas.DeadlineLearn(eh.learners.UCB1(), SHARES, tolerance=3)
+        team = Study.create(folder / "ads.evenhand", policy, name="team", workers=2)
+        for name in ("w1", "w2"):
+            worker = Study.open(folder / "ads.evenhand", "team", worker=name)
+            for n in range(20):
+                decision = worker.ask(key=f"{name} {n}" if n % 2 else None)
+                if n % 3:
+                    worker.tell(decision, n % 2)
+            worker.close()
+        team.close()
+        sound = Study.create(folder / "ads.evenhand", eh.quotas.FairUCB(SHARES, seed=1), name="sound")
+        for decision in sound.perform([Operation("ask")] * 30):
+            sound.tell(decision, 0.5)
+        sound.close()
+    return folder
+
+
+class Watched(Served):
+    """A service that must answer everything, and end, within a time."""
+
+    def __init__(self, folder, tmp_path, damage):
+        self.began = time.monotonic()
+        shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+        self.place = tmp_path / "ads.evenhand"
+        super().__init__(Store.at(self.place))
+        damage(tmp_path)
+        self.http.timeout = LIMIT
+
+    def answers(self, paths):
+        found = {path: self.send("read", "GET", path) for path in paths}
+        found["ask"] = self.ask("team")
+        return found
+
+    def end(self):
+        self.http.close()
+        self.server.should_exit = True
+        self.thread.join(LIMIT)
+        assert not self.thread.is_alive(), "the service does not end"
+        self.store.close()
+        assert time.monotonic() - self.began < LIMIT
+
+
+def flip(path, place):
+    content = bytearray(path.read_bytes())
+    content[place // 8] ^= 1 << place % 8
+    path.write_bytes(content)
+
+
+FILES = ("ads.evenhand", "ads.evenhand.team.w1", "ads.evenhand.team.w2")
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_flipped_bit_in_any_file_hangs_nothing(stores, tmp_path, name):
+    """Everywhere in the file: its tables, its indexes, and what says where they are."""
+    chance = random.Random(name)
+    for number in range(many(3)):
+        place = chance.randrange(8 * (stores / name).stat().st_size)
+        folder = tmp_path / str(number)
+        served = Watched(stores, folder, lambda folder, place=place: flip(folder / name, place))
+        try:
+            found = served.answers((*PATHS, *SOUND))
+            for path, answer in found.items():
+                assert answer.status_code in (200, 404, 409, 422, 500, 503), (place, path, answer.text)
+            if name != FILES[0]:
+                for path in ("/studies", "/metrics", "/readyz", *SOUND):
+                    assert found[path].status_code == 200, (place, path, found[path].text)
+        finally:
+            served.end()
+        shutil.rmtree(folder)
+
+
+def empty_index(folder):
+    """Have a worker's index lead to no entry, as the byte in it that was flipped for the first report of this."""
+    store = Store.at(folder / "ads.evenhand.team.w1")
+    with store.writing() as connection:
+        run = connection.exec_driver_sql
+        run("PRAGMA writable_schema = ON")
+        size = run("PRAGMA page_size").scalar()
+        root = run("SELECT rootpage FROM sqlite_master WHERE name = 'sqlite_autoindex_events_1'").scalar()
+    store.close()
+    path = folder / "ads.evenhand.team.w1"
+    content = bytearray(path.read_bytes())
+    content[(root - 1) * size + 3 : (root - 1) * size + 5] = b"\0\0"  # how many cells the page has
+    path.write_bytes(content)
+
+
+def test_an_index_that_leads_to_nothing_hangs_nothing(stores, tmp_path):
+    served = Watched(stores, tmp_path, empty_index)
+    try:
+        found = served.answers((*PATHS, *SOUND))
+        for path in ("/studies", "/metrics", "/readyz", *SOUND):
+            assert found[path].status_code == 200, (path, found[path].text)
+        for path in ("/studies/team", "/studies/team/decisions"):
+            assert found[path].status_code in (200, 500, 503)
+        audit = found["/studies/team/audit"]
+        assert audit.status_code == 200
+        assert not audit.json()["ok"]
+    finally:
+        served.end()
+
+
+def test_a_read_that_hangs_takes_no_place_of_another_study_and_the_end_does_not_wait_for_it(
+    stores, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(sessions_module, "SECONDS", 0.5)
+    free, entries = threading.Event(), Study.entries
+
+    def hanging(study, after=0):
+        if study.name == "sound":
+            free.wait(2 * LIMIT)
+        return entries(study, after)
+
+    monkeypatch.setattr(Study, "entries", hanging)
+    served = Watched(stores, tmp_path, lambda folder: None)
+    try:
+        answers = [served.send("read", "GET", "/studies/sound") for _ in range(6)]
+        assert [answer.status_code for answer in answers] == [503] * 6
+        assert "reading study 'sound': no answer within 0.5 seconds" in answers[0].json()["error"]["message"]
+        listed = served.read("/studies")
+        assert [row["name"] for row in listed["studies"]] == ["team"]
+        assert [row["name"] for row in listed["unreadable"]] == ["sound"]
+        assert "no answer within" in listed["unreadable"][0]["why"]
+        text = served.send("read", "GET", "/metrics").text
+        assert 'evenhand_readable{study="sound"} 0.0' in text
+        assert 'evenhand_readable{study="team"} 1.0' in text
+        assert served.read("/readyz")["unreadable"] == 1
+        assert served.ask("sound").status_code == 200, "decisions need no reader"
+        monkeypatch.setattr(sessions_module, "SECONDS", 60.0)
+        served.app.state.sessions.open("sound").reads.seconds = 60.0
+        last = threading.Thread(target=lambda: served.send("read", "GET", "/studies/sound"))
+        last.start()
+        time.sleep(0.2)
+    finally:
+        began = time.monotonic()
+        served.server.should_exit = True
+        served.thread.join(LIMIT)
+        assert time.monotonic() - began < 5, "the end waits for a reader"
+        last.join(LIMIT)
+        free.set()
+        served.end()
