@@ -59,7 +59,7 @@ def test_the_workers_of_a_study_are_listed_from_files_that_were_moved(tmp_path):
 
 
 def test_bad_input_is_refused(played, tmp_path):
-    refused(ArgumentError, "up_to: wanted", "archive", played, "--to", str(tmp_path / "logs"), "--up-to", "0")
-    refused(ArgumentError, "older_than: wanted", "archive", played, "--to", str(tmp_path), "--older-than", "soon")
+    refused(ArgumentError, "--up-to: wanted", "archive", played, "--to", str(tmp_path / "logs"), "--up-to", "0")
+    refused(ArgumentError, "--older-than: wanted", "archive", played, "--to", str(tmp_path), "--older-than", "soon")
     refused(ArgumentError, "to: wanted a folder", "archive", played, "--to", played)
     assert not list(Path(tmp_path).glob("logs/*"))

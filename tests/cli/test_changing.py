@@ -103,7 +103,7 @@ def test_windows_sets_caps_and_segments_from_a_file(tmp_path):
         ("shares = ", TableError, "cannot be read as TOML"),
         ("share = 0.2", ArgumentError, "did you mean 'shares'"),
         ("tolerance = 1", ArgumentError, "shares, sets or windows"),
-        ("plays = 2\n[windows]\na = 4\nb = 5", ArgumentError, "windows alone"),
+        ("promise = 1", ArgumentError, "an object with shares"),
         ("[windows]\na = 2\nb = 1", SharesError, "more than 1"),
         ("learner = 3\n[shares]\na = 0.1\nb = 0.1", ArgumentError, "the name of a learner"),
         ("[shares]\na = 0.9\nb = 0.3", SharesError, "more than 1"),
@@ -121,8 +121,8 @@ def test_promises_that_cannot_be_read_or_kept_are_refused_by_name(tmp_path, text
 
 def test_a_file_of_promises_stands_alone(tmp_path, file):
     new = ("new", tmp_path / "one.evenhand", "--promises", file)
-    refused(ArgumentError, "--promises", *new, "--policy", "fair-ucb")
-    refused(ArgumentError, "--promises", *new, "--shares", "a=0.1")
+    refused(ArgumentError, "--promise", *new, "--policy", "fair-ucb")
+    refused(ArgumentError, "--promise", *new, "--shares", "a=0.1")
     refused(TableError, "cannot be read", "new", tmp_path / "one.evenhand", "--promises", tmp_path / "none.toml")
 
 
@@ -153,7 +153,7 @@ def test_several_workers_are_simulated():
     assert (body["workers"], body["policies"][0]["promise_kept"]) == (4, True)
     assert ", 4 workers" in answer(*small, *more)
     refused(ArgumentError, "workers: wanted a whole number from 1", *small, "--workers", "0")
-    refused(ArgumentError, "exchange_rounds", *small, "--workers", "2", "--exchange-rounds", "-1")
+    refused(ArgumentError, "--exchange-rounds", *small, "--workers", "2", "--exchange-rounds", "-1")
 
 
 @pytest.mark.parametrize("text", ["", "x", "1.5", "-1", "geometric", "geometric:x", "geometric:0", "9" * 30, "3,,4"])

@@ -142,7 +142,7 @@ def test_an_audit_reads_parquet_gzip_and_json_shares(log, tmp_path):
         ("item\n", ["--shares", "0.1"], "no rows"),
         ("item\na\nb,c\n", ["--shares", "0.1"], "cannot be read as CSV"),
         ("item,x\na,1\n,2\n", ["--shares", "0.1"], "column 'item', row 2: the cell is empty"),
-        ("thing\na\nb\n", ["--shares", "0.1"], "wanted one of ['thing'], got 'item'"),
+        ("thing\na\nb\n", ["--shares", "0.1"], "--arm: wanted one of the columns ['thing'], got 'item'"),
         ("item\na\nb\n", ["--shares", "a=0.5,z=0.1,"], "--shares: wanted ARM=SHARE"),
         ("item\na\nb\n", ["--shares", "a=0.9,b=0.9"], "sum to 1.8"),
         ("item\na\nb\n", ["--shares", "much"], "wanted numbers from 0 to 1"),

@@ -1,16 +1,19 @@
-"""The examples of docs/command-line.md run, and print what it shows."""
+"""The examples of docs/command-line.md run and print what it shows; every command line of the documentation is read."""
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from evenhand.cli.command import COMMANDS, command_of
 from tests.cli.shell import answer
 
-PAGE = Path(__file__).parents[2] / "docs" / "command-line.md"
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "command-line.md"
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 
 
@@ -45,3 +48,43 @@ def test_the_files_shown_are_read(tmp_path, monkeypatch):
     Path("answers.toml").write_text(answers, encoding="utf-8")
     assert "kept after every row" in answer("audit", "--config", "audit.toml")
     assert "Written: jobs.evenhand, jobs.toml" in answer("init", "--yes", "--from", "answers.toml")
+
+
+def _command_lines():
+    """Every command line that the documentation shows, with the page: in blocks, and in the text."""
+    pages = [
+        ROOT / "README.md",
+        *(ROOT / "docs").rglob("*.md"),
+        *(ROOT / "deploy").iterdir(),
+        *ROOT.glob("clients/*/*.md"),
+    ]
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        shown = re.findall(r"`evenhand ([^`]+)`", text)
+        shown += re.findall(r"^\s*(?:\$ |ExecStart=\S*/)?evenhand ((?:.*\\\n)*.*)$", text, re.MULTILINE)
+        for words in shown:
+            name, *rest = " ".join(words.replace("\\\n", " ").split(" # ")[0].split()).split(" ", 1)
+            if name in COMMANDS:
+                yield page.name, name, " ".join(rest).removesuffix("&")
+
+
+def _refusal(name, words):
+    """Return why a command line cannot be read, None where only a value is left out or written as STORE."""
+    try:
+        command_of(name).make_context(name, shlex.split(words))
+    except Exception as error:
+        kinds = {kind.__name__ for kind in type(error).__mro__}
+        left_out = kinds & {"MissingParameter", "BadParameter", "BadOptionUsage", "Exit"}
+        return None if left_out or "No closing quotation" in str(error) else f"evenhand {name} {words}: {error}"
+
+
+def test_every_command_line_of_the_documentation_is_one():
+    """No option is unknown and no word is left over; `...` stands for a value, or for options."""
+    lines = list(_command_lines())
+    wrong = [
+        f"{page}: {refusal}"
+        for page, name, words in lines
+        if (refusal := _refusal(name, words)) and _refusal(name, words.replace("...", ""))
+    ]
+    assert len(lines) > 150
+    assert not wrong

@@ -1,6 +1,7 @@
 """`evenhand label`: a day of labelling in a shell, and through the files of a labelling tool."""
 
 import json
+import pathlib
 
 import pandas as pd
 import pytest
@@ -9,6 +10,7 @@ from typer.testing import CliRunner
 
 import evenhand as eh
 from evenhand.cli import app
+from tests.cli.sessions import Session
 
 OPTIONS = ("--id", "patient", "--group", "sex", "--features", "age,bmi,s5", "--labels", "low,high")
 
@@ -122,3 +124,101 @@ def test_a_state_of_other_items_or_labels_is_refused(patients):
     assert "as in labels.evenhand" in str(call("patients.csv", *OPTIONS[:-1], "a,b").exception)
     pd.read_csv("patients.csv").head(100).to_csv("others.csv", index=False)
     assert "holds other ids" in str(call("others.csv", *OPTIONS).exception)
+
+
+PROMPT = "[q]uit: "
+CHANGED = "so another session has saved to it; nothing was written"
+
+
+def test_two_people_at_two_terminals_lose_no_label(patients):
+    """Both are shown the same open item; the second answer is refused by name, and the first one is kept."""
+    words = ["label", "patients.csv", *OPTIONS, "--seed", 1]
+    ann = Session(*words)
+    ann.until(PROMPT)
+    bob = Session(*words)
+    bob.until(PROMPT)
+    ann.say("high")
+    ann.until(PROMPT)
+    bob.say("low")
+    code, errors = bob.end()
+    assert code == 2
+    assert f"labels.evenhand: it has changed since it was read, {CHANGED}" in errors
+    ann.say("low")
+    ann.until(PROMPT)
+    ann.say("q")
+    assert ann.end() == (0, "")
+    assert eh.load("labels.evenhand").annotations["label"].tolist() == ["high", "low"]
+
+
+@pytest.mark.parametrize("more", [["--items", 3], ["--items", 3, "--tasks", "mine.csv"]])
+def test_two_people_who_begin_at_once_lose_no_label(patients, monkeypatch, more):
+    """While one has found no --state and begins a queue, another begins one and has five labels in it."""
+    ask = eh.sampling.LabelQueue.ask
+
+    def asked_later(queue, *given, **named):
+        monkeypatch.setattr(eh.sampling.LabelQueue, "ask", ask)
+        call("patients.csv", *OPTIONS, "--seed", 2, "--items", 5, answers="1\n" * 5)
+        return ask(queue, *given, **named)
+
+    monkeypatch.setattr(eh.sampling.LabelQueue, "ask", asked_later)
+    refused = call("patients.csv", *OPTIONS, "--seed", 1, *more, answers="1\n" * 5)
+    assert f"labels.evenhand: it was not there at the start, {CHANGED}" in str(refused.exception)
+    assert len(eh.load("labels.evenhand").annotations) == 5
+    assert not pathlib.Path("mine.csv").exists()
+
+
+def test_labels_read_from_a_file_are_not_written_over_those_of_another(patients, monkeypatch):
+    call("patients.csv", *OPTIONS, "--seed", 1, "--items", 4, "--tasks", "tasks.csv")
+    pd.read_csv("tasks.csv").assign(label="low").to_csv("labels.csv", index=False)
+    read = eh.sampling.LabelQueue.read_labels
+
+    def read_later(queue, *given, **named):
+        monkeypatch.setattr(eh.sampling.LabelQueue, "read_labels", read)
+        call("patients.csv", *OPTIONS, "--items", 1, answers="high\n")
+        return read(queue, *given, **named)
+
+    monkeypatch.setattr(eh.sampling.LabelQueue, "read_labels", read_later)
+    assert CHANGED in str(call("patients.csv", *OPTIONS, "--read", "labels.csv").exception)
+    assert eh.load("labels.evenhand").annotations["label"].tolist() == ["high"]
+
+
+OTHER = {
+    "features": (["--features", "age,bmi,s6"], "--features age,bmi,s6: holds other values than when"),
+    "fewer features": (["--features", "age,bmi"], "--features age,bmi: holds other values than when"),
+    "order": (["--features", "bmi,age,s5"], "--features bmi,age,s5: holds other values than when"),
+    "groups": (["--group", "site"], "column 'site': holds other groups than when"),
+    "shown": (["--show", "age"], "--show age: holds other values than when"),
+    "annotators": (["--annotators", "1"], "--annotators: wanted 2 as in labels.evenhand, got 1; repeat what"),
+    "choice": (["--choice", "uniform"], "--choice: wanted 'diverse' as in labels.evenhand, got 'uniform'; repeat"),
+    "seed": (["--seed", "2"], "--seed: wanted 1 as in labels.evenhand, got 2; repeat what the state was begun with"),
+}
+
+
+@pytest.fixture
+def begun(patients):
+    pd.read_csv("patients.csv").assign(site=["x", "y"] * 221).to_csv("patients.csv", index=False)
+    call("patients.csv", *OPTIONS, "--seed", 1, "--annotators", 2, "--choice", "diverse", "--items", 1, answers="1\n")
+    return pathlib.Path("labels.evenhand").read_bytes()
+
+
+@pytest.mark.parametrize("name", OTHER)
+def test_a_queue_is_not_resumed_with_other_settings(begun, name):
+    other, words = OTHER[name]
+    refused = call("patients.csv", *OPTIONS, *other, "--items", 1, answers="1\n")
+    assert words in str(refused.exception)
+    assert pathlib.Path("labels.evenhand").read_bytes() == begun
+
+
+def test_a_queue_is_not_resumed_with_other_values_of_a_feature(begun):
+    frame = pd.read_csv("patients.csv")
+    frame.loc[7, "bmi"] += 1e-9
+    frame.to_csv("patients.csv", index=False)
+    refused = call("patients.csv", *OPTIONS, "--items", 1, answers="1\n")
+    assert "--features age,bmi,s5: holds other values than when labels.evenhand was begun" in str(refused.exception)
+
+
+@pytest.mark.parametrize("more", [[], ["--annotators", "2", "--choice", "diverse", "--seed", "1"]])
+def test_a_queue_is_resumed_with_its_own_settings(begun, more):
+    assert call("patients.csv", *OPTIONS, *more, "--items", 1, answers="1\n").exit_code == 0
+    queue = eh.load("labels.evenhand")
+    assert (queue.annotators, queue.choice, queue.seed, len(queue.annotations)) == (2, "diverse", 1, 2)

@@ -32,13 +32,13 @@ def test_workers_are_created_asked_listed_added_and_ended(tmp_path):
     states = {row["worker"]: (row["state"], row["rounds"]) for row in shown["workers"]}
     assert states == {"w1": ("working", 1), "w2": ("left", 1), "spare": ("working", 0), "more": ("working", 0)}
     shown = answer("workers", store)
-    assert "pulls are left" in shown
+    assert "decisions are left" in shown
     assert " s ago" in shown or " min ago" in shown
     assert "whole and replays" in answer("verify", store)
     assert json.loads(answer("verify", store, "--json"))["room"]["a"] > 0
     refused(UnknownWorkerError, "no worker of 'ads' is named 'w9'", "ask", store, "--worker", "w9")
     refused(FencedError, "worker 'w2' has left", "ask", store, "--worker", "w2")
-    refused(ArgumentError, "open the study with worker=", "ask", store)
+    refused(ArgumentError, "--worker", "ask", store)
     refused(ArgumentError, "worker: wanted a new name, got 'w1'", "join", store, "w1")
     refused(UnknownWorkerError, "is named 'w9'", "leave", store, "w9")
 
@@ -55,7 +55,7 @@ def test_a_store_in_a_folder_with_spaces_and_how_often_its_workers_exchange(tmp_
     said = answer("verify", store)
     assert "In any order of the workers' decisions it was kept too; arm b is nearest to the limit" in said
     bad = ["new", tmp_path / "bad.evenhand", *NEW, "--exchange-rounds", "0"]
-    refused(ArgumentError, "exchange_rounds: wanted", *bad, "--workers", "2")
+    refused(ArgumentError, "--exchange-rounds: wanted", *bad, "--workers", "2")
     refused(ArgumentError, "--exchange-rounds: wanted --workers 2 or more beside it, got 0", *bad)
     assert not (tmp_path / "bad.evenhand").exists()
 

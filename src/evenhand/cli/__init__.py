@@ -17,6 +17,7 @@ import typer
 
 from evenhand.cli.command import COMMANDS, OF_STUDIES, Command, Commands, imported_when_called
 from evenhand.cli.options import JSON
+from evenhand.cli.output import visible
 from evenhand.errors import ArgumentError, EvenhandError, SimulationInterrupted
 from evenhand.version import __version__
 
@@ -61,7 +62,7 @@ def main() -> None:
         typer.secho(f"evenhand: {stopped}", err=True, fg="yellow")
         sys.exit(130)
     except EvenhandError as error:
-        typer.secho(f"evenhand: {error}", err=True, fg="red")
+        typer.secho(f"evenhand: {visible(str(error))}", err=True, fg="red")
         sys.exit(2)
     except KeyboardInterrupt:
         typer.secho("evenhand: interrupted; what was printed is done, what was not may be", err=True, fg="yellow")

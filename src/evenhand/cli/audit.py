@@ -31,17 +31,26 @@ def audit(
     arm: Annotated[
         str, typer.Option(help="The column with the arm of each decision, or the list of a round's arms.")
     ] = "arm",
-    tolerance: Annotated[float, typer.Option(help="By how many pulls an arm may be behind its share.")] = 0.0,
+    tolerance: Annotated[float, typer.Option(help="By how many plays an arm may be behind its share.")] = 0.0,
+    behind_texts: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--behind", help="By how much an arm may be behind, exactly, instead of --tolerance: 3, or a=3,b=1/2."
+        ),
+    ] = None,
     order: Annotated[str, typer.Option(help="A column to sort by first, such as a timestamp.")] = "",
     cap_texts: Annotated[
         list[str] | None, typer.Option("--cap", help="The most that an arm may have: 0.5, or a=0.5,b=1/3.")
     ] = None,
-    cap_tolerance: Annotated[float, typer.Option(help="By how many pulls an arm may be ahead of its cap.")] = 0.0,
+    cap_tolerance: Annotated[float, typer.Option(help="By how many plays an arm may be ahead of its cap.")] = 0.0,
     window_texts: Annotated[
         list[str] | None,
         typer.Option(
             "--window", help="Least plays in any consecutive rounds: a=2/25,b=10 is twice in any 25, once in any 10."
         ),
+    ] = None,
+    promise: Annotated[
+        Path | None, typer.Option(help="TOML or JSON file with a promise, in the place of the options above.")
     ] = None,
     segment: Annotated[str, typer.Option(help="A column; promises are checked inside each of its values.")] = "",
     available: Annotated[str, typer.Option(help="A column with the arms on offer, separated by commas.")] = "",
@@ -50,10 +59,12 @@ def audit(
     json: JSON = False,
 ) -> None:
     """Check a decision log against promised shares, caps and windows; exit code 1 when one was broken."""
-    shares, cap, window = (",".join(texts or ()) for texts in (share_texts, cap_texts, window_texts))
+    given = (share_texts, cap_texts, window_texts, behind_texts)
+    shares, cap, window, behind = (",".join(texts or ()) for texts in given)
     from evenhand import quotas
     from evenhand.cli.inputs import changing_shares, named_shares, shares_of, windows_of
-    from evenhand.cli.output import as_json, draw, folder, records, say
+    from evenhand.cli.output import as_json, draw, folder, records, say, say_notes
+    from evenhand.cli.promises import promise_in
     from evenhand.cli.tables import read_table
     from evenhand.quotas.decision_log import read_plays
     from evenhand.quotas.file_audit import labels_in_files
@@ -70,15 +81,18 @@ def audit(
     if owed is None and shares:
         owed = shares_of(shares, [*known.values(), *(name for name in named or {} if name not in known)])
     caps = named_shares(cap, "--cap") if "=" in cap else cap or None
+    limits = named_shares(behind, "--behind") if "=" in behind else behind or None
     finding = quotas.audit(
         frame,
         arm=arm,
         shares=owed,
         tolerance=tolerance,
+        behind={known.get(name, name): most for name, most in limits.items()} if isinstance(limits, dict) else limits,
         order=order or None,
         caps={known.get(name, name): value for name, value in caps.items()} if isinstance(caps, dict) else caps,
         cap_tolerance=cap_tolerance,
         windows={known.get(name, name): rounds for name, rounds in windows_of(window).items()} if window else None,
+        promise=None if promise is None else promise_in(promise, [*known.values()]),
         segment=segment or None,
         available=available or None,
         round=round or None,
@@ -103,9 +117,10 @@ def audit(
         body["never_seen"] = finding.never_seen
         body["first_breach"] = None if finding.first_breach is None else str(finding.first_breach)
         promises = {"promises": finding.promises.to_dict("records")} if several else {}
-        as_json(body | {"arms": finding.arms.to_dict("records")} | promises)
+        as_json(body | {"arms": finding.arms.to_dict("records")} | promises, finding)
     else:
-        worst = finding.arms.sort_values("worst_shortfall", ascending=False)
+        said = {"owed": "promised_share", "pulls": "decisions"}
+        worst = finding.arms.sort_values("worst_shortfall", ascending=False).rename(columns=said)
         records(f"{log}: {finding.rounds} decisions", worst.to_dict("records"))
         for name in finding.never_seen:
             say(f"ATTENTION: arm {name} is promised a share and never appears in the log.")
@@ -125,5 +140,6 @@ def audit(
             )
             if several:
                 say(f"First of all, {finding.first_breach}.")
+        say_notes(finding)
     if not finding.kept:
         raise typer.Exit(1)

@@ -50,7 +50,8 @@ def audit_pairs(
 
     The policy learns from "unfair" and "acceptable"; "unsure" and silence teach nothing. An answer can be withdrawn,
     and is then as if it had never been given. An answer that contradicts earlier ones is taken when it is given again:
-    the policy then believes that some answers are wrong, and its intervals are measured, not certified.
+    the policy then believes that some answers are wrong, and its intervals are measured, not certified. One person at a
+    time works on a --state; several audit at once in a study that --store creates.
     """
     from evenhand.arguments import real, whole
     from evenhand.cli.inputs import names_of
@@ -60,6 +61,7 @@ def audit_pairs(
     from evenhand.rng import child
     from evenhand.similarity import LipschitzUCB, MahalanobisOracle, MomentDistance, TableIndividuals
     from evenhand.similarity.auditors import checked_auditor
+    from evenhand.state_file import remember
 
     names = names_of(features)
     frame = read_table(table)
@@ -80,6 +82,8 @@ def audit_pairs(
     if policy is None:
         learner = MomentDistance(error_rate=settings["errors"])
         policy = LipschitzUCB(len(names), metric=learner, silence="nothing", seed=settings["seed"])
+        if state is not None:
+            remember(policy, state, None)
     policy.on_contradiction = "robust"
     policy.notes[NOTES] = settings
     world.reset(child(settings["seed"], policy.round))
@@ -91,6 +95,7 @@ def audit_pairs(
                 "rounds": policy.round,
                 "verdicts": len(policy.metric.verdicts),
                 "state": None if state is None else str(state),
+                "caveat": policy.metric.caveat(names),
             }
         )
 

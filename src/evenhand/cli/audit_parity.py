@@ -25,18 +25,20 @@ def audit_parity(
     within: Annotated[int, typer.Option(help="How many rows apart the rows of a pair may lie.")] = 20,
     json: JSON = False,
 ) -> None:
-    """Test whether groups have the same mean, as often as you like; exit code 1 when they are shown to differ."""
+    """Test whether groups have the same mean, as often as you like. Exit code 1 when they are shown to differ, 2 when
+    too few rows can be compared to say."""
     from evenhand.audit import parity
-    from evenhand.cli.output import as_json, records, say
+    from evenhand.cli.output import as_json, records, say, say_notes
     from evenhand.cli.tables import read_table
 
     frame = read_table(log, text=[group])
     found = parity(frame, group=group, value=value, level=level, tolerance=tolerance, within=within)
     if json:
-        names = ("rejected", "round", "low", "high", "group", "pairs", "level", "tolerance")
-        as_json({name: getattr(found, name) for name in names} | {"groups": found.groups.to_dict("records")})
+        names = ("rejected", "round", "low", "high", "group", "pairs", "enough", "level", "tolerance")
+        as_json({name: getattr(found, name) for name in names} | {"groups": found.groups.to_dict("records")}, found)
     else:
         records(f"{log}: mean {value} by {group}, less that of all others", found.groups.to_dict("records"))
         say(str(found))
-    if found.rejected:
-        raise typer.Exit(1)
+        say_notes(found)
+    if found.rejected or not found.enough:
+        raise typer.Exit(1 if found.rejected else 2)

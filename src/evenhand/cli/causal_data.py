@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 __all__ = ["fitted_model", "show_posterior"]
 
 
+UNCERTAIN = "The two factors rest on the fitted tables; how uncertain these are is not in them."
+
+
 def fitted_model(path: Path, edges: str, smoothing: float, cuts: Sequence[str]) -> CausalModel:
     """Return the model of a graph over the columns of a CSV or Parquet file, whose cells are read as texts.
 
@@ -59,7 +62,7 @@ def show_posterior(
     problem: Problem, tolerance: float, level: float, seed: int | None, out: Path | None, json: bool
 ) -> None:
     """Print what the data say: the answer, every candidate, rows that were never seen, and how sensitive it is."""
-    from evenhand.cli.output import as_json, say, table
+    from evenhand.cli.output import as_json, say, say_notes, table
     from evenhand.rng import draw_seed
 
     seed = draw_seed(seed)
@@ -72,16 +75,23 @@ def show_posterior(
     ]
     if out is not None:
         _write(found, rows, tolerance, sensitive, out)
-    body = {"candidate": found.candidate, "status": found.status, "confidence": found.confidence, "seed": seed}
+    body: dict[str, Any] = {
+        "candidate": found.candidate,
+        "status": found.status,
+        "confidence": found.confidence,
+        "seed": seed,
+    }
+    body["notes"] = [*found.notes, UNCERTAIN]
     if json:
         causes = [{"between": list(s.between), "strength": s.strength, "words": str(s)} for s in sensitive]
         cells = rows.astype(object).where(rows.notna(), None)
         more = {"unseen": unseen.to_dict("records"), "sensitivity": causes}
-        as_json({**body, **more, "table": cells.to_dict("records")})
+        as_json({**body, **more, "table": cells.to_dict("records")}, found)
         return
     _print_candidates(rows)
     say(_in_words(found, rows))
-    for words in map(str, sensitive):
+    say_notes(found)
+    for words in (*map(str, sensitive), UNCERTAIN):
         say(words)
     if len(unseen):
         shown = unseen.assign(mass=unseen["mass"].map("{:.3g}".format), candidates=unseen["candidates"].map(_listed))
@@ -113,9 +123,9 @@ def _print_candidates(rows: Any) -> None:
 def _in_words(found: Any, rows: Any) -> str:
     """Return the answer as a sentence."""
     if found.status == "none_is_fair":
-        return f"none is fair (posterior probability {found.confidence:.3f})"
+        return f"none is fair (posterior probability {found.confidence:.3f} or more)"
     if found.status == "certified":
-        return f"certified: {found.candidate} (posterior probability {found.confidence:.3f})"
+        return f"certified: {found.candidate} (posterior probability {found.confidence:.3f} or more)"
     if found.candidate is None:
         return "not shown: probably none is fair"
     share = float(rows.loc[rows["candidate"] == found.candidate, "best"].iloc[0])

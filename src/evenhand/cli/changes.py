@@ -59,6 +59,7 @@ def change(
     """Promise other shares from now on: rounds and decisions are counted from this change."""
     from evenhand.cli.inputs import named_shares
     from evenhand.cli.output import answer
+    from evenhand.promises.versions import rows_of
     from evenhand.studies import Study
 
     named = named_shares(shares)
@@ -66,11 +67,16 @@ def change(
         raise SharesError(wanted("--shares", "ARM=SHARE,ARM=SHARE, or a CSV or JSON file", shares))
     with Study.open(store, study) as running:
         owed = dict(zip(labels_of(list(named), running), named.values(), strict=True))
-        dropped: dict[Any, float] = _do(running, "change", {"shares": owed})
-        lags = ", ".join(f"{arm} {pulls:.4g}" for arm, pulls in dropped.items())
-        more = f"; not carried over, in pulls: {lags}" if lags else ""
-        rows = [{"label": arm, "pulls": pulls} for arm, pulls in dropped.items()]
+        rows = rows_of(_do(running, "change", {"shares": owed}))
+        lags = ", ".join(_said(row) for row in rows)
+        more = f"; not carried over, in decisions: {lags}" if lags else ""
         answer({"status": "changed", "dropped": rows}, f"changed{more}", json)
+
+
+def _said(row: dict[str, Any]) -> str:
+    who = " with ".join(map(str, row["label"])) if isinstance(row["label"], list) else row["label"]
+    inside = f" in {row['segment']}" if "segment" in row else ""
+    return f"{who}{inside} {row['pulls']:.4g}"
 
 
 def labels_of(texts: list[str], study: Study) -> list[Any]:

@@ -11,8 +11,9 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from evenhand.cli.refusals import name_options
 from evenhand.cli.shared_options import with_shared_options
-from evenhand.errors import ArgumentError, nearest, wanted
+from evenhand.errors import ArgumentError, EvenhandError, nearest, wanted
 
 __all__ = ["COMMANDS", "NUMBERS", "OF_STUDIES", "Command", "Commands", "command_of", "imported_when_called"]
 
@@ -88,6 +89,14 @@ class Command(TyperCommand):
                 error.message = f"No such option: {error.option_name}."
                 error.message += f" Did you mean {meant[0]}?" if meant else ""
                 error.possibilities = None
+            raise
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; what it refuses names its options."""
+        try:
+            return super().invoke(ctx)
+        except EvenhandError as error:
+            name_options(error, ctx)
             raise
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from evenhand.errors import ArgumentError, TableError, wanted, wanted_one_of
+from evenhand.errors import ArgumentError, TableError, wanted, wanted_one_of, why_unreadable
 
 __all__ = ["read_config"]
 
@@ -33,7 +33,7 @@ def read_config(path: Path, command: Any, name: str, program: Any) -> dict[str, 
     try:
         body = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except ValueError as error:
-        raise TableError(f"{path}: cannot be read as TOML: {error}") from error
+        raise TableError(f"{path}: cannot be read as TOML: {why_unreadable(error)}") from error
     commands = program.names()
     sections = {key: value for key, value in body.items() if isinstance(value, dict) and key in commands}
     known, found = _options(command), dict[str, Any]()

@@ -21,7 +21,7 @@ def demo(
     json: JSON = False,
 ) -> None:
     """Give away 1,000 places in a programme to 442 diabetes patients, each group with a promised share; no download."""
-    from evenhand.cli.output import as_json, folder, picture, say
+    from evenhand.cli.output import as_json, folder, picture, say, say_notes
     from evenhand.experiments.quotas.programme import draw, run
 
     folder(out)
@@ -30,9 +30,10 @@ def demo(
     path = picture(draw(shown), out, "demo")
     if json:
         body = {"kept": shown.finding.kept, "rounds": shown.finding.rounds, "seed": seed, "folder": str(out)}
-        as_json(body | {"arms": shown.finding.arms.to_dict("records")})
+        as_json(body | {"arms": shown.finding.arms.to_dict("records")}, shown.finding)
     else:
         _say(shown)
+        say_notes(shown.finding)
         say(f"Written: {out / 'decisions.csv'}, {path}")
     if not shown.finding.kept:
         raise typer.Exit(1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -27,7 +28,10 @@ def evaluate(
     ],
     arm: Annotated[str, typer.Option(help="The column with the arm of each decision.")] = "arm",
     reward: Annotated[str, typer.Option(help="The column with the reward, in [0, 1].")] = "reward",
-    propensity: Annotated[str, typer.Option(help="The column with the chance of the arm in its row.")] = "",
+    propensity: Annotated[
+        str,
+        typer.Option(help="The column with the chance of the arm in its row, or of each arm: a=COLUMN,b=COLUMN."),
+    ] = "",
     policy: Annotated[
         list[str] | None,
         typer.Option(
@@ -42,10 +46,27 @@ def evaluate(
     shares: Annotated[
         str, typer.Option(help="Promised share of each arm: 0.02, or a=0.2,b=1/3, or a CSV with columns arm, share.")
     ] = "",
-    tolerance: Annotated[float, typer.Option(help="By how many pulls an arm may be behind its share.")] = 0.0,
+    tolerance: Annotated[float, typer.Option(help="By how many plays an arm may be behind its share.")] = 0.0,
     estimator: Annotated[
-        str, typer.Option(help="dr, ips, snips or adaptive; a policy that learns is replayed.")
+        str,
+        typer.Option(
+            help="dr, ips, snips or adaptive (needs --propensity a=COLUMN,b=COLUMN); a policy that learns is replayed."
+        ),
     ] = "dr",
+    model: Annotated[
+        str,
+        typer.Option(
+            help="Expected rewards for dr and adaptive: logistic or linear (a regression on the arm and --contexts), "
+            "a=0.1,b=0.2, or a CSV with columns arm, reward."
+        ),
+    ] = "",
+    largest_weight: Annotated[
+        float | None,
+        typer.Option(help="The largest probability / propensity possible, if it is known before the data."),
+    ] = None,
+    stationary: Annotated[
+        bool, typer.Option("--stationary", help="Suppose that the value is the same in every row of the log.")
+    ] = False,
     level: Annotated[float, typer.Option(help="The probability with which the interval holds.")] = 0.95,
     contexts: Annotated[str, typer.Option(help="Columns of what was shown, separated by commas.")] = "",
     position: Annotated[str, typer.Option(help="A column with the position in which an arm was shown.")] = "",
@@ -56,7 +77,8 @@ def evaluate(
     ] = 10,
     seed: Annotated[int, typer.Option(help="The seed of a replay.")] = 0,
     at_least: Annotated[
-        float | None, typer.Option(help="Exit with code 1 unless the interval of the last policy lies above this.")
+        float | None,
+        typer.Option(help="Exit with code 1 unless the last policy is shown to be worth so much."),
     ] = None,
     picture: Annotated[Path | None, typer.Option(help="File for the picture, such as value.png.")] = None,
     json: JSON = False,
@@ -77,10 +99,13 @@ def evaluate(
         named if len(named) > 1 else next(iter(named.values())),
         arm=arm,
         reward=reward,
-        propensity=propensity or None,
+        propensity=_propensity(propensity, frame),
         contexts=names_of(contexts) or None,
         estimator=cast(Any, estimator),
         level=level,
+        stationary=stationary,
+        model=_model(model),
+        largest_weight=largest_weight,
         position=position or None,
         order=order or None,
         rounds=rounds,
@@ -92,12 +117,15 @@ def evaluate(
     if picture is not None:
         _draw(found, picture, at_least)
     last = list(each.values())[-1]
-    met = None if at_least is None else bool(last.low > at_least)
+    met = None if at_least is None else last.at_least(at_least)
     if json:
         differences = found.differences.to_dict("records") if len(named) > 1 else []
-        as_json({"policies": [_body(name, one) for name, one in each.items()], "differences": differences, "met": met})
+        as_json(
+            {"policies": [_body(name, one) for name, one in each.items()], "differences": differences, "met": met},
+            found,
+        )
     else:
-        _say(log, each, found if len(named) > 1 else None, at_least, met, picture)
+        _say(log, each, found, at_least, picture)
     if met is False:
         raise typer.Exit(1)
 
@@ -139,7 +167,7 @@ def _distribution(text: str) -> Any:
 
     if not is_table(text):
         read = named_shares(text, "--policy")
-        return None if read is None else {name: _number(name, value) for name, value in read.items()}
+        return None if read is None else {name: _number("--policy", name, value) for name, value in read.items()}
     table = read_table(text, text=["arm", "position"])
     if not {"arm", "probability"} <= set(table.columns):
         got = [str(name) for name in table.columns]
@@ -153,7 +181,39 @@ def _distribution(text: str) -> Any:
     return by_position
 
 
-def _number(name: str, value: Any) -> float:
+def _propensity(text: str, frame: pd.DataFrame) -> Any:
+    """Return the column, the columns by arm, or None."""
+    from evenhand.cli.inputs import named_shares
+
+    several = text not in frame.columns and "=" in text
+    return named_shares(text, "--propensity") if several else text or None
+
+
+def _model(text: str) -> Any:
+    """Return the model or the expected rewards that a text names, None for no text."""
+    from evenhand.cli.inputs import named_shares
+    from evenhand.cli.tables import is_table, read_table
+    from evenhand.errors import ArgumentError, wanted
+    from evenhand.tables import column, numbers
+
+    if text == "logistic":
+        from sklearn.linear_model import LogisticRegression
+
+        return LogisticRegression(max_iter=1000)
+    if text == "linear":
+        from sklearn.linear_model import LinearRegression
+
+        return LinearRegression()
+    if is_table(text):
+        table = read_table(text, text=["arm"])
+        return dict(zip(column(table, "arm").tolist(), numbers(table, "reward", low=0.0, high=1.0), strict=True))
+    if text and "=" not in text:
+        raise ArgumentError(wanted("--model", "logistic, linear, ARM=REWARD,ARM=REWARD or a CSV", text))
+    read = named_shares(text, "--model") if text else None
+    return None if read is None else {name: _number("--model", name, value) for name, value in read.items()}
+
+
+def _number(option: str, name: str, value: Any) -> float:
     from fractions import Fraction
 
     from evenhand.errors import ArgumentError, wanted
@@ -161,7 +221,8 @@ def _number(name: str, value: Any) -> float:
     try:
         return float(Fraction(str(value)))
     except (ValueError, ZeroDivisionError) as error:
-        raise ArgumentError(wanted(f"--policy, {name}", "a probability in [0, 1]", value)) from error
+        what = "a probability in [0, 1]" if option == "--policy" else "a number in [0, 1]"
+        raise ArgumentError(wanted(f"{option}, {name}", what, value)) from error
 
 
 def _draw(found: Evaluation | Comparison, picture: Path, at_least: float | None) -> None:
@@ -180,18 +241,18 @@ def _body(name: str, found: Evaluation) -> dict[str, Any]:
     fields = ("value", "low", "high", "rounds", "effective_rounds", "reached", "estimator", "level", "anytime", "notes")
     body = {"policy": name} | {field: getattr(found, field) for field in fields}
     body["promise_kept"] = None if found.audit is None else found.audit.kept
+    body["change"] = None if found.change is None else asdict(found.change)
     return body | {"curve": found.curve.to_dict("records"), "weights": found.weights.to_dict("records")}
 
 
 def _say(
     log: Path,
     each: dict[str, Evaluation],
-    several: Comparison | None,
+    found: Evaluation | Comparison,
     at_least: float | None,
-    met: bool | None,
     picture: Path | None,
 ) -> None:
-    from evenhand.cli.output import records, say
+    from evenhand.cli.output import records, say, say_notes
 
     held = {None: "none made", True: "yes", False: "NO"}
     first = next(iter(each.values()))
@@ -203,15 +264,24 @@ def _say(
             row | ({"promise_kept": kept} if one.estimator == "replay" else {"effective": one.effective_rounds})
         )
     records(f"{log}: mean reward a round ({first.estimator})", rows)
-    if several is not None:
-        apart: Any = several.differences.drop(columns="against").to_dict("records")
+    if len(each) > 1:
+        apart: Any = cast("Comparison", found).differences.drop(columns="against").to_dict("records")
         records(f"Differences from {next(iter(each))}", apart)
-    for note in dict.fromkeys(note for one in each.values() for note in one.notes):
-        say(f"- {note}")
-    when = "at every row at once" if first.anytime else "after the last round"
-    say(f"Each interval holds with probability {first.level:g}, {when}.")
-    if met is not None:
-        name = list(each)[-1]
-        say(f"{name} is {'above' if met else 'NOT shown to be above'} {at_least:g} a round.")
+    say_notes(found)
+    when = "after every row at once" if first.anytime else "after the last round"
+    of = "" if first.estimator == "replay" else ", for the mean over the rows so far"
+    say(f"Each interval holds with probability {first.level:g}, {when}{of}.")
+    if at_least is not None:
+        say(_gate(list(each)[-1], list(each.values())[-1], at_least))
     if picture is not None:
         say(f"written: {picture}")
+
+
+def _gate(name: str, found: Evaluation, at_least: float) -> str:
+    """Say whether a policy is shown to be worth so much."""
+    if found.at_least(at_least):
+        return f"{name} is above {at_least:g} a round, on average over these {found.rounds} rounds."
+    if found.low >= at_least and found.change is not None:
+        row = found.change.row
+        return f"{name} is above {at_least:g} a round over all rows, but NOT shown to be above it since row {row}."
+    return f"{name} is NOT shown to be above {at_least:g} a round."

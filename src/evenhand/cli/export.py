@@ -43,9 +43,13 @@ def export(
         raise ArgumentError(wanted("--json", "a file as --out, as standard output takes the decisions", "-"))
     with Study.open(store, study, segments=segments) as running:
         table = running.frame() if form == "log" else bandit_frame(running)
-    written = flat(table)
+    written, left_out = flat(table), table.attrs.get("left_out", {})
+    lacking = ", ".join(f"{count} {status}" for status, count in left_out.items())
+    lacking = f"; left out, as they have no reward of one arm: {lacking}" if lacking else ""
     if out == "-":
         write_csv(written, sys.stdout)
+        if lacking:
+            print(f"{len(written)} decisions{lacking}", file=sys.stderr)
         return
     try:
         if parquet:
@@ -56,4 +60,5 @@ def export(
     except OSError as error:
         mend = error.strerror or str(error)
         raise ArgumentError(wanted("--out", "a file that can be written", str(Path(out)), mend)) from error
-    answer({"decisions": len(written), "file": out}, f"{len(written)} decisions written to {out}", json)
+    body = {"decisions": len(written), "file": out} | ({"left_out": left_out} if form == "bandit" else {})
+    answer(body, f"{len(written)} decisions written to {out}{lacking}", json)

@@ -71,11 +71,12 @@ def init(
 def _answers(path: Path) -> dict[str, Any]:
     """Return the answers in a file."""
     from evenhand.cli.init_questions import ANSWERS
+    from evenhand.errors import why_unreadable
 
     try:
         body = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except ValueError as error:
-        raise TableError(f"{path}: cannot be read as TOML: {error}") from error
+        raise TableError(f"{path}: cannot be read as TOML: {why_unreadable(error)}") from error
     for key, value in body.items():
         if key not in ANSWERS:
             raise ArgumentError(wanted_one_of(str(path), ANSWERS, key, what="answers among"))

@@ -14,6 +14,7 @@ import typer
 
 from evenhand.cli.tables import read_table
 from evenhand.errors import ArgumentError, EvenhandError, TableError, nearest, wanted, wanted_one_of
+from evenhand.extras import optional
 
 __all__ = ["ANSWERS", "QUESTIONS", "Dialogue", "Plan", "planned"]
 
@@ -24,6 +25,8 @@ QUESTIONS = {
     "similarity": "whom to choose, where similar people must be treated similarly",
     "interventions": "which policy to deploy, where groups must not fare differently",
 }
+NEEDED = dict.fromkeys(("quotas", "groups"), ("sqlalchemy", "alembic"))
+"""The packages of extras that an answer to a question is written with."""
 ANSWERS = (
     *("question", "name", "arms", "groups", "sensitive", "numbers", "table", "group", "label", "budget", "features"),
     *("reward", "edges", "intervene", "outcome", "tolerance"),
@@ -76,7 +79,7 @@ class Dialogue:
             return read(self.given[name])
         if self._quiet:
             if default is None:
-                raise ArgumentError(wanted(name, f"an answer: {words}", None, "add it to --from FILE, or omit --yes"))
+                raise ArgumentError(f"{name}: wanted an answer: {words}; add it to --from FILE, or omit --yes")
             return read(default)
         while True:
             text = typer.prompt(words, default=default, show_default=bool(default)).strip()
@@ -89,6 +92,8 @@ class Dialogue:
 def planned(dialogue: Dialogue) -> Plan:
     """Ask what is needed, and return what is to be written."""
     question = dialogue.answer("question", "The question", partial(_one_of, "question", QUESTIONS), "quotas")
+    for package in NEEDED.get(question, ()):  # nobody answers all questions to hear this after the last one
+        optional(package, f"evenhand init --for {question}")
     name = dialogue.answer("name", "A name for the study and its files", partial(_free_name, question), question)
     if question in ("quotas", "groups"):
         return _study(dialogue, question, name)

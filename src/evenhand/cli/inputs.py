@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from evenhand.errors import ArgumentError, SharesError, TableError, wanted, wanted_one_of
+from evenhand.errors import ArgumentError, SharesError, TableError, wanted, wanted_one_of, why_unreadable
 from evenhand.protocol import Label
 
 __all__ = [
@@ -177,7 +177,7 @@ def _read(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
-        raise TableError(f"{path}: cannot be read as JSON: {error}") from error
+        raise TableError(f"{path}: cannot be read as JSON: {why_unreadable(error)}") from error
 
 
 def _parse(text: str, source: str, hook: Callable[[Pairs], dict[str, Any]]) -> dict[str, Any]:
@@ -186,7 +186,7 @@ def _parse(text: str, source: str, hook: Callable[[Pairs], dict[str, Any]]) -> d
     except SharesError:
         raise
     except (ValueError, RecursionError) as error:
-        raise TableError(f"{source}: cannot be read as JSON: {error}") from error
+        raise TableError(f"{source}: cannot be read as JSON: {why_unreadable(error)}") from error
     if not isinstance(body, dict):
         raise TableError(wanted(source, 'an object {"name": value}', type(body).__name__))
     return body

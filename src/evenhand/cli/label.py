@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["label"]
 
+MEND = "repeat what the state was begun with, or begin another --state"
+
 
 def label(
     table: Annotated[Path, typer.Argument(help="The items, one per row: CSV, Parquet, Arrow or JSON lines.")],
@@ -28,8 +30,13 @@ def label(
         "labels.evenhand"
     ),
     annotator: Annotated[str | None, typer.Option(help="Your name, where several people label.")] = None,
-    annotators: Annotated[int, typer.Option(help="How many people label each item.")] = 1,
-    choice: Annotated[str, typer.Option(help="Which items train: uncertainty, uniform or diverse.")] = "uncertainty",
+    annotators: Annotated[
+        int | None, typer.Option(help="How many people label each item; 1, or as in --state.")
+    ] = None,
+    choice: Annotated[
+        str | None,
+        typer.Option(help="Which items train: uncertainty, uniform or diverse; uncertainty, or as in --state."),
+    ] = None,
     items: Annotated[int, typer.Option(help="How many items to show.", min=0)] = 20,
     tasks: Annotated[
         Path | None, typer.Option(help="Show nothing; write the next items to this .csv, .jsonl or .json file.")
@@ -42,17 +49,18 @@ def label(
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Write all labels so far to this CSV file.")] = None,
     empty: EMPTY = "refuse",
-    seed: Annotated[int | None, typer.Option(help="The seed of a new queue; by default drawn.")] = None,
+    seed: Annotated[int | None, typer.Option(help="The seed; by default drawn, or as in --state.")] = None,
     json: JSON = False,
 ) -> None:
     """Label the items of a pool, one by one or through files of a labelling tool; the worst-off group comes first.
 
-    Begin and go on with the same command: the queue is kept in --state.
+    Begin and go on with the same command: the queue is kept in --state. One person at a time works on a --state: a
+    second one is stopped before anything is overwritten. For several people at once, serve the queue as a study.
     """
     from evenhand.cli.empty_cells import without_empty_cells
     from evenhand.cli.inputs import names_of
     from evenhand.cli.label_session import Session
-    from evenhand.cli.output import answer, as_json, records, say
+    from evenhand.cli.output import answer, as_json, records, say_notes
     from evenhand.cli.tables import is_table, read_table, read_texts
     from evenhand.errors import ArgumentError, wanted
     from evenhand.state import save
@@ -64,7 +72,7 @@ def label(
         raise ArgumentError(wanted("--labels", "at least two labels", labels))
     frame = read_table(table, text=[name for name in (id, group) if name not in columns])
     frame = without_empty_cells(frame, [id, group], columns, empty)
-    queue = _queue(frame, id, group, columns, allowed, shown, state, choice=choice, annotators=annotators, seed=seed)
+    queue = _queue(frame, id, group, columns, allowed, shown, state, choice, annotators, seed)
     if tasks is not None:
         while len(queue.open_items()) < items:
             queue.ask(items - len(queue.open_items()), annotator=annotator)
@@ -83,43 +91,67 @@ def label(
         write_csv(_labelled(queue), out)
     if json:
         risks = queue.risks.reset_index().to_dict("records")
-        as_json({"groups": risks, "progress": queue.progress.reset_index().to_dict("records"), "notes": queue.notes})
+        as_json({"groups": risks, "progress": queue.progress.reset_index().to_dict("records")}, queue)
         return
     records("Items", queue.progress.reset_index().to_dict("records"))
     records("Risks on the validation items", queue.risks.reset_index().to_dict("records"))
-    for note in queue.notes:
-        say(f"- {note}")
+    say_notes(queue)
 
 
 def _queue(
-    frame: pd.DataFrame, id: str, group: str, features: list[str], labels: list[Any], shown: list[str], state: Path, *,
-    choice: Any, annotators: int, seed: int | None,
+    frame: pd.DataFrame, id: str, group: str, features: list[str], labels: list[Any], shown: list[str], state: Path,
+    choice: Any, annotators: int | None, seed: int | None,
 ) -> LabelQueue:  # fmt: skip
-    """Return the queue in a file, or a new one."""
-    from evenhand import load
-    from evenhand.errors import ArgumentError, TableError, wanted
+    """Return the queue in a file, which must be of these items and settings, or a new one."""
+    import numpy as np
+
     from evenhand.sampling import LabelQueue, OptimisticSampler
     from evenhand.sampling.table_features import TableFeatures
+    from evenhand.state_file import remember
     from evenhand.tables import column
 
     ids, groups = ([str(one) for one in column(frame, name)] for name in (id, group))
-    if not state.exists():
-        rows = TableFeatures(frame, features).transform(frame)
-        model = None if len(labels) == 2 else _logistic()
-        sampler = OptimisticSampler(sorted(set(groups)), model, classes=labels, seed=seed)
-        content = _content(frame, shown)
-        return LabelQueue(
-            ids, rows, groups=groups, sampler=sampler, choice=choice, annotators=annotators, content=content, seed=seed
-        )
+    rows, content = TableFeatures(frame, features).transform(frame), _content(frame, shown)
+    if state.exists():
+        queue = _resumed(state, labels, {"choice": choice, "annotators": annotators, "seed": seed})
+        _same(f"column {id!r}", "ids", list(queue.ids) == ids, state)
+        _same(f"column {group!r}", "groups", queue.config()["groups"] == groups, state)
+        _same(f"--features {','.join(features)}", "values", bool(np.array_equal(queue.features, rows)), state)
+        _same(f"--show {','.join(shown)}", "values", queue.content in (None, content), state)
+        return queue
+    model = None if len(labels) == 2 else _logistic()
+    sampler = OptimisticSampler(sorted(set(groups)), model, classes=labels, seed=seed)
+    begun = LabelQueue(
+        ids, rows, groups=groups, sampler=sampler, choice="uncertainty" if choice is None else choice,
+        annotators=1 if annotators is None else annotators, content=content, seed=seed,
+    )  # fmt: skip
+    remember(begun, state, None)
+    return begun
+
+
+def _resumed(state: Path, labels: list[Any], settings: dict[str, Any]) -> LabelQueue:
+    """Return the queue in a file, which settings that are given may not contradict."""
+    from evenhand import load
+    from evenhand.errors import ArgumentError, wanted
+    from evenhand.sampling import LabelQueue
+
     queue = load(state)
     if not isinstance(queue, LabelQueue):
         raise ArgumentError(wanted("--state", "a queue that `evenhand label` began", str(state)))
-    if list(queue.ids) != ids:
-        raise TableError(f"column {id!r}: holds other ids than when {state} was begun; begin another --state")
     if set(queue.sampler.classes or ()) != set(labels):
         begun = ",".join(map(str, queue.sampler.classes or ()))
         raise ArgumentError(wanted("--labels", f"{begun!r} as in {state}", ",".join(map(str, labels))))
+    for name, value in settings.items():
+        if value not in (None, getattr(queue, name)):
+            raise ArgumentError(wanted(f"--{name}", f"{getattr(queue, name)!r} as in {state}", value, MEND))
     return queue
+
+
+def _same(name: str, what: str, same: bool, state: Path) -> None:
+    from evenhand.errors import TableError
+
+    if not same:
+        raise TableError(f"{name}: holds other {what} than when {state} was begun; {MEND}")
 
 
 def _content(frame: pd.DataFrame, shown: list[str]) -> list[str]:

@@ -10,19 +10,29 @@ from evenhand.cli.options import JSON
 
 __all__ = ["list_all"]
 
+KINDS = {"policies": "policy", "worlds": "world", "experiments": "experiment"}
+
 
 def list_all(
-    prefix: Annotated[str, typer.Argument(help="Only names that begin with this, such as quotas.")] = "",
+    prefix: Annotated[
+        str, typer.Argument(help="Only policies, worlds or experiments, or names that begin with this, such as quotas.")
+    ] = "",
     json: JSON = False,
 ) -> None:
     """List registered policies, worlds and experiments."""
     from evenhand import registry
     from evenhand.cli.output import as_json, table
+    from evenhand.errors import ArgumentError, wanted_one_of
     from evenhand.experiments.framework import catalogue
 
-    rows: list[tuple[str, str, str]] = [(e.kind, e.name, e.summary) for e in registry.entries(prefix=prefix)]
-    rows += [("experiment", e.id, e.title) for e in catalogue(prefix)]
-    rows.sort()
+    kind = KINDS.get(prefix, prefix if prefix in KINDS.values() else None)
+    every: list[tuple[str, str, str]] = [(e.kind, e.name, e.summary) for e in registry.entries()]
+    every += [("experiment", e.id, e.title) for e in catalogue("")]
+    rows = sorted(row for row in every if (row[0] == kind if kind else row[1].startswith(prefix)))
+    if not rows:
+        parts = sorted({name.partition("/")[0] for _, name, _ in every})
+        what = "policies, worlds or experiments, or the beginning of a name:"
+        raise ArgumentError(wanted_one_of("PREFIX", [*KINDS, *parts], prefix, what=what))
     if json:
         as_json([{"kind": kind, "name": name, "summary": summary} for kind, name, summary in rows])
     else:

@@ -32,7 +32,7 @@ def new(
         str, typer.Option(help="Promised share of each arm: a=0.2,b=1/3, or 0.2 with --arms, or a CSV or JSON file.")
     ] = "",
     arms: Annotated[str, typer.Option(help='Labels a,b,c, or the number of arms, or JSON such as ["a,b", 17].')] = "",
-    tolerance: Annotated[float | None, typer.Option(help="By how many pulls an arm may be behind its share.")] = None,
+    tolerance: Annotated[float | None, typer.Option(help="By how many plays an arm may be behind its share.")] = None,
     learner: Annotated[
         str, typer.Option(help="The learner under a quota rule; by default UCB1.", autocompletion=learners)
     ] = "",
@@ -62,7 +62,9 @@ def new(
     ] = None,
     promises: Annotated[
         Path | None,
-        typer.Option(help="TOML file with promises: shares, sets, tolerance, plays, caps, windows, learner, arms."),
+        typer.Option(
+            "--promise", "--promises", help="TOML or JSON file: a table promise; beside it learner, arms, lottery."
+        ),
     ] = None,
     json: JSON = False,
 ) -> None:
@@ -79,9 +81,7 @@ def new(
     if promises is not None:
         if policy or described or shares or tolerance is not None:
             mend = "the file names them: write --learner or --arms beside it"
-            raise ArgumentError(
-                wanted("--promises", "without --policy, --spec, --shares and --tolerance", "both", mend)
-            )
+            raise ArgumentError(wanted("--promise", "without --policy, --spec, --shares and --tolerance", "both", mend))
         described = described_promises(promises, learner, _arms(arms) if arms else None)
     if policy:
         named = describe(policy, learner)
@@ -89,7 +89,7 @@ def new(
     elif learner and promises is None:
         raise ArgumentError(wanted("--learner", "a learner beside --policy", learner))
     if not described:
-        raise ArgumentError("--policy: name a policy, such as fair-ucb, or pass --spec FILE or --promises FILE")
+        raise ArgumentError("--policy: name a policy, such as fair-ucb, or pass --spec FILE or --promise FILE")
     given = {"tolerance": tolerance, "seed": seed} | _labels(arms, shares, groups, sensitive)
     for option, value in given.items():
         if value is not None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.errors import ContextError, RewardError, UnknownArmError, VerdictError, wanted
+from evenhand.errors import ContextError, RewardError, UnknownArmError, VerdictError, wanted, why_unreadable
 from evenhand.frames import rows_frame
 from evenhand.traits import traits_of
 
@@ -43,7 +43,7 @@ def contexts_of(text: str, study: Study) -> Any:
         what = (
             'rows of numbers [[1.0, 0.2], ...], objects [{"age": 30}, ...], a JSON or CSV file, or - for standard input'
         )
-        raise ContextError(wanted("--contexts", what, text, str(error))) from error
+        raise ContextError(wanted("--contexts", what, text, why_unreadable(error))) from error
     rows = isinstance(given, list) and bool(given) and all(isinstance(row, dict) for row in given)
     return rows_frame(given, "--contexts") if rows else given
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -20,20 +21,25 @@ if TYPE_CHECKING:
 
 __all__ = [
     "answer", "as_json", "cell", "draw", "folder", "line", "number", "picture", "promise_sentence", "records", "say",
-    "table",
+    "say_notes", "table", "visible",
 ]  # fmt: skip
+
+CONTROL = re.compile(r"[^\n -~\u00a0-\u200d\u2010-\u2027\u202f-\u2065\u206a-\U0010ffff]")
+"""Characters that a terminal obeys, or that turn the order of the text around; a new line is not among them."""
+MOST_NOTES = 10
+"""How many notes a terminal shows."""
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     """Print a table, numbers to the right."""
     from rich.table import Table
 
-    drawn = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
+    drawn = Table(title=visible(title), title_justify="left", title_style="bold", header_style="bold")
     for i, column in enumerate(columns):
         right = all(row[i] is None or _numeric(row[i]) for row in rows)
-        drawn.add_column(column, justify="right" if right else "left", overflow="fold")
+        drawn.add_column(visible(column), justify="right" if right else "left", overflow="fold")
     for row in rows:
-        drawn.add_row(*(str(cell(value)) for value in row))
+        drawn.add_row(*(visible(str(cell(value))) for value in row))
     _console().print(drawn)
 
 
@@ -66,7 +72,27 @@ def cell(value: Any) -> Any:
 
 def say(line: str) -> None:
     """Print a line for people."""
-    _console().print(line, soft_wrap=True)
+    _console().print(visible(line), soft_wrap=True)
+
+
+def visible(text: str) -> str:
+    r"""Return a text whose control characters are written out: a label or a note may come from anybody.
+
+    >>> print(visible("\x1b[2J"))
+    \x1b[2J
+    """
+    return CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def say_notes(about: Any) -> None:
+    """Print the notes of an object, the first few of many."""
+    from evenhand.html import notes_of
+
+    notes = notes_of(about)
+    for note in notes[:MOST_NOTES]:
+        say(f"- {note}")
+    if len(notes) > MOST_NOTES:
+        say(f"- ... and {len(notes) - MOST_NOTES} more notes; --json lists them all")
 
 
 def promise_sentence(when: str, kept: bool | None, worst_shortfall: float, arm: Any, at: Any) -> str:
@@ -80,9 +106,13 @@ def promise_sentence(when: str, kept: bool | None, worst_shortfall: float, arm: 
     return f"{verdict}; worst shortfall {worst_shortfall:.4g}, arm {arm}, round {at}."
 
 
-def as_json(body: Any) -> None:
-    """Print one JSON document; numbers that are not finite become null, times text as in ISO 8601."""
-    _write(json.dumps(_clean(body), indent=2))
+def as_json(body: Any, about: Any = None) -> None:
+    """Print one JSON document; numbers that are not finite become null, times text as in ISO 8601. With an object that
+    it is about, `notes` are those of the object."""
+    from evenhand.html import notes_of
+
+    noted = {} if about is None else {"notes": notes_of(about)}
+    _write(json.dumps(_clean(body | noted if noted else body), indent=2))
 
 
 def line(body: Any) -> None:

@@ -57,6 +57,7 @@ class Audit:
         self._auditor = auditor
         self._given: set[int] = set()
         self._refused: tuple[Any, ...] | None = None
+        self._cautioned: str | None = None
 
     def converse(self, rounds: int, questions: int) -> None:
         """Show rounds and ask about at most so many pairs in each; say at the end what was learned.
@@ -69,7 +70,9 @@ class Audit:
         going, interrupted = True, False
         while going and rounds > 0:
             (contexts,) = self._world.observe()
-            decision = self._policy.ask(contexts)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # what they say is said after the round
+                decision = self._policy.ask(contexts)
             self._keep()
             self._show(decision)
             try:
@@ -79,6 +82,7 @@ class Audit:
                 say("")
             self._policy.tell(decision, self._world.respond(decision)[0])
             self._keep()
+            self._caution()
             rounds -= 1
         self._leave()
         if interrupted:
@@ -126,7 +130,7 @@ class Audit:
         take = self._policy.verdict if insists else self._policy.metric.verdict
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            trusted = self._policy.metric.guarantee
+            trusted = self._policy.metric.error_rate == 0.0
             try:
                 number = take(x, y, gap, unfair, auditor=self._auditor)
             except VerdictError as refusal:
@@ -137,7 +141,7 @@ class Audit:
                 if self._policy.on_contradiction == "robust":
                     say("If you mean it, give the same answer again: some answers then count as wrong.")
                 return 0
-        if self._policy.metric.guarantee != trusted:
+        if trusted and self._policy.metric.error_rate > 0.0:
             say(announcement(self._policy.metric))
         self._given.add(number)
         self._keep()
@@ -145,6 +149,15 @@ class Audit:
             reached = f"{self._policy.metric.radius_reached:g}"
             say(f"This answer asks for larger distances (radius {reached}). If it was a slip, withdraw it: w.")
         return number
+
+    def _caution(self) -> None:
+        """Say why no distance is known, whenever there is a new reason."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            caveat = self._policy.metric.caveat(self._world.features)
+        if caveat and caveat != self._cautioned:
+            say(f"Caution: {caveat}.")
+        self._cautioned = caveat
 
     def _withdraw(self, text: str) -> int:
         """Withdraw the answer of this number, or the last one; return its number, 0 where there is none."""

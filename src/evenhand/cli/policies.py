@@ -96,7 +96,7 @@ def _default(world: Any, shares: dict[Label, Any] | None, tolerance: float) -> S
         return "ucb1", "thompson"
     from evenhand.quotas import Promise
 
-    promise = Promise.read(shares, tolerance)
+    promise = Promise(shares, tolerance)
     equal = max(promise.shares) * len(promise.arms) <= 1
     return "fair-ucb" if equal else "deadline-learn+ucb1", "deadline-learn+thompson", "ucb1", "thompson"
 

@@ -11,7 +11,7 @@ import typer
 from evenhand.cli.causal_data import fitted_model, show_posterior
 from evenhand.cli.options import JSON
 from evenhand.cli.recommendation import compact, in_words
-from evenhand.errors import ArgumentError, TableError, wanted
+from evenhand.errors import ArgumentError, TableError, wanted, why_unreadable
 
 if TYPE_CHECKING:
     from evenhand.interventions import Problem
@@ -57,7 +57,8 @@ def recommend(
         typer.Option("--pooled/--paper", help="Mixture weights, or the paper's rules; csr is pooled by default."),
     ] = None,
     delta: Annotated[
-        float | None, typer.Option(help="The probability with which an answer of csr may be wrong; by default 0.05.")
+        float | None,
+        typer.Option(help="Of 100 trials, what share may ever give a wrong answer of csr; by default 0.05."),
     ] = None,
     evidence: Annotated[str, typer.Option(help="The intervals behind an answer of csr: exact or normal.")] = "",
     smoothing: Annotated[
@@ -89,6 +90,7 @@ def recommend(
     without --budget it says what observed data show; otherwise it simulates a trial."""
     from evenhand import state
     from evenhand.cli.tables import read_texts
+    from evenhand.state_file import remember
 
     real = ask is not None or tell is not None or log is not None
     if real and trial is None:
@@ -96,12 +98,13 @@ def recommend(
             wanted("--trial", "a file that keeps the trial between commands", None, "add --trial study.evenhand")
         )
     if trial is not None and trial.exists():
-        if model is not None:
-            mend = "leave MODEL and its options out to go on, or name another file"
-            raise ArgumentError(wanted("--trial", "a file that is not there yet", str(trial), mend))
-        running = state.load(trial)
-        if not hasattr(running, "recommend"):
-            raise ArgumentError(wanted("--trial", "a file that keeps a trial", type(running).__name__))
+        running = _begun(trial, {
+            "MODEL": model, "--edges": edges, "--intervene": intervene, "--sensitive": sensitive, "--outcome": outcome,
+            "--candidates": candidates, "--values": values, "--tolerance": tolerance, "--budget": budget,
+            "--search": None if search == "csr" else search, "--pooled or --paper": pooled, "--delta": delta,
+            "--evidence": evidence, "--smoothing": None if smoothing == 1.0 else smoothing, "--cut": cut,
+            "--slack": slack, "--seed": seed,
+        })  # fmt: skip
     else:
         asked = {
             "MODEL": model,
@@ -121,23 +124,59 @@ def recommend(
             return
         wished = {"pooled": pooled, "delta": delta, "evidence": evidence or None, "slack": slack, "costs": costs}
         running = _search(problem, search, tolerance, budget, wished)
+        if trial is not None:
+            remember(running, trial, None)
     if not real and trial is None:
         seed = _simulate(running, seed, quiet=json)
     if log is not None:
         running.learn(read_texts(log))
     if tell is not None:
-        if not running.open_tickets:
+        if not running.open_tickets and not running.handed_out:
             raise ArgumentError(wanted("--tell", "results of an open allocation", "none is open", "use --ask first"))
-        running.tell(running.open_tickets[0], read_texts(tell))
+        seen = read_texts(tell)
+        running.tell(_ticket(running, seen), seen)
     if ask is not None and not running.finished:
         allocation = running.allocation(running.open_tickets[0]) if running.open_tickets else running.ask()
         try:
             allocation.frame.to_csv(ask, index=False)
         except OSError as error:
-            raise ArgumentError(wanted("--ask", "a file that can be written", str(ask), str(error))) from error
+            raise ArgumentError(
+                wanted("--ask", "a file that can be written", str(ask), why_unreadable(error))
+            ) from error
     if trial is not None:
         state.save(running, trial)
     _show(running, seed if not real and trial is None else None, ask, out, json)
+
+
+def _begun(trial: Path, given: dict[str, Any]) -> Search:
+    """Return the search in a file; it goes on with what it was begun with, so nothing of that may be given again."""
+    from evenhand import state
+
+    again = [option for option, value in given.items() if value not in (None, "", [])]
+    if again:
+        what = "MODEL and its options" if "MODEL" in again else ", ".join(again)
+        mend = f"leave {what} out to go on, or name another file"
+        raise ArgumentError(wanted("--trial", "a file that is not there yet", str(trial), mend))
+    running: Search = state.load(trial)
+    if not hasattr(running, "recommend"):
+        raise ArgumentError(wanted("--trial", "a file that keeps a trial", type(running).__name__))
+    return running
+
+
+def _ticket(running: Search, seen: Any) -> int:
+    """Return the number of the allocation whose results a file holds: it stands in the column `ticket`."""
+    from evenhand.interventions.observations import TICKET
+
+    structure = running.problem.structure
+    if TICKET in seen and TICKET not in (*structure.sensitive, *structure.nodes) and len(seen):
+        number = str(seen[TICKET].iloc[0])
+        if not number.isdecimal():
+            raise TableError(wanted(f"--tell, column {TICKET!r}", "the number that stands in the plan", number))
+        return int(number)
+    if len(seen) and TICKET not in (*seen, *structure.sensitive, *structure.nodes):
+        mend = "copy it from the plan, so that no results count twice"
+        raise TableError(wanted("--tell", f"a column {TICKET!r}", list(seen.columns), mend))
+    return int(running.open_tickets[0]) if running.open_tickets else running.handed_out
 
 
 def _settings(name: str, tolerance: float | None, budget: int | None) -> dict[str, Any]:
@@ -213,7 +252,7 @@ def _simulate(running: Search, seed: int | None, *, quiet: bool) -> int:
 def _show(running: Search, seed: int | None, ask: Path | None, out: Path | None, json: bool) -> None:
     from functools import partial
 
-    from evenhand.cli.output import as_json, draw, folder, say, table
+    from evenhand.cli.output import as_json, draw, folder, say, say_notes, table
 
     problem: Problem = running.problem
     found = running.recommend()
@@ -234,6 +273,7 @@ def _show(running: Search, seed: int | None, ask: Path | None, out: Path | None,
         "candidate": found.candidate,
         "status": found.status,
         "confidence": found.confidence,
+        "notes": list(found.notes),
         "finished": running.finished,
         "phase": running.phase,
         "trials": running.trials,
@@ -245,10 +285,11 @@ def _show(running: Search, seed: int | None, ask: Path | None, out: Path | None,
         body |= {"seed": seed, "exact": problem.best(tolerance)}
     cells = rows.astype(object).where(rows.notna(), None)
     if json:
-        as_json({**body, "table": cells.to_dict("records")})
+        as_json({**body, "table": cells.to_dict("records")}, found)
         return
     table("Candidates", *compact(rows))
     say(in_words(found))
+    say_notes(found)
     if seed is not None:
         answer = "no candidate" if body["exact"] is None else body["exact"]
         say(f"Simulated with seed {seed}; the exact answer is {answer}")

@@ -12,13 +12,13 @@ def in_words(found: Any) -> str:
 
     >>> from types import SimpleNamespace as Found
     >>> in_words(Found(candidate="even", status="certified", confidence=0.95))
-    'certified: even (right with probability 0.95 or more)'
+    'certified: even (confidence 0.95)'
     >>> in_words(Found(candidate="even", status="not_shown", confidence=None))
     'not shown: even (the best guess so far)'
     """
     chosen = "-" if found.candidate is None else found.candidate
     if found.confidence is not None:
-        return f"{found.status.replace('_', ' ')}: {chosen} (right with probability {found.confidence:g} or more)"
+        return f"{found.status.replace('_', ' ')}: {chosen} (confidence {found.confidence:g})"
     guess = " (the best guess so far)" if found.status == "not_shown" and found.candidate is not None else ""
     return f"{found.status.replace('_', ' ')}: {chosen}{guess}"
 

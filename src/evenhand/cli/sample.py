@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
 __all__ = ["sample"]
 
-MOST_NOTES = 10
-"""How many notes a terminal shows."""
 MOST_LABELS = 100
 """More labels than this are numbers to predict, and no classes."""
 
@@ -49,7 +47,7 @@ def sample(
 
     from evenhand.cli.empty_cells import without_empty_cells
     from evenhand.cli.inputs import named_shares, names_of
-    from evenhand.cli.output import as_json, draw, folder, records, say
+    from evenhand.cli.output import as_json, draw, folder, records, say, say_notes
     from evenhand.cli.tables import read_table
     from evenhand.plots.sampling import plot_collection
     from evenhand.sampling import TablePool
@@ -82,14 +80,11 @@ def sample(
     draw(out, "sample", partial(plot_collection, history), width=9.5, height=3.6, columns=2)
     if json:
         body = {"rounds": finished.rounds, "labels": finished.labels, "cost": finished.cost, "seed": sampler.seed}
-        as_json(body | {"groups": risks.to_dict("records"), "notes": sampler.notes, "folder": str(out)})
+        as_json(body | {"groups": risks.to_dict("records"), "folder": str(out)}, sampler)
         return
     title = f"{finished.rounds} rounds, {finished.labels} labels, seed {sampler.seed}"
     records(title, risks.to_dict("records"))
-    for note in sampler.notes[:MOST_NOTES]:
-        say(f"- {note}")
-    if len(sampler.notes) > MOST_NOTES:
-        say(f"- ... and {len(sampler.notes) - MOST_NOTES} more notes; --json lists them all")
+    say_notes(sampler)
     say("The risks are those of the rows that chose the data: certify on fresh rows before relying on them.")
     say(f"Rows, mixture, history, sampler, final model and picture are in {out}")
 

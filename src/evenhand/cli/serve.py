@@ -22,9 +22,7 @@ DEFAULTS: dict[str, Any] = {
 
 
 def serve(
-    store: Annotated[
-        str | None, typer.Option(help="A file such as ads.evenhand, or a URL; created if missing.")
-    ] = None,
+    store: Annotated[str | None, typer.Option(help="A file such as ads.evenhand, or a URL.")] = None,
     settings: Annotated[
         str | None,
         typer.Option(help="A TOML file with these options, such as port = 8000; EVENHAND_PORT=8000 comes before it."),
@@ -65,6 +63,10 @@ def serve(
     admin_key_file: Annotated[
         str | None, typer.Option(help="Write an admin's key here at the first start, and print no keys.")
     ] = None,
+    create: Annotated[
+        bool | None,
+        typer.Option("--create", help="Create the store if it does not exist.", show_default="no"),
+    ] = None,
 ) -> None:
     """Serve a store over HTTP, with a page to watch it, until it is stopped."""
     from evenhand.service.run import serve as run
@@ -83,6 +85,7 @@ def serve(
         "retention_days": retention_days,
         "password_file": password_file,
         "admin_key_file": admin_key_file,
+        "create": create,
     }
     chosen = DEFAULTS | read_settings(settings) | {name: value for name, value in given.items() if value is not None}
     if "store" not in chosen:

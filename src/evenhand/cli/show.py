@@ -38,6 +38,7 @@ def show(
 ) -> None:
     """Show the state of a study: shares and promises, open tickets, learned bias, the last decisions with reasons."""
     from evenhand.cli.output import as_json, folder
+    from evenhand.html import notes_of
     from evenhand.studies import Study
     from evenhand.studies.summary import summarize
 
@@ -49,6 +50,7 @@ def show(
         found["open_tickets"] = running.open_tickets
         found["latest"] = [_row(record) for record in running.latest(LATEST)]
         found |= _tables(running.bare_policy)
+        found["notes"] = [*notes_of(running.bare_policy), *found.get("notes", ())]
         written = [] if out is None else _write(running, found, folder(out))
     if json:
         as_json(found)
@@ -107,6 +109,8 @@ def _row(record: Record) -> dict[str, Any]:
 
 def _tables(policy: Any) -> dict[str, Any]:
     """Return what a sampler or a search has found so far."""
+    from evenhand.html import notes_of
+
     found: dict[str, Any] = {}
     if hasattr(policy, "risks"):
         found["risks"] = policy.risks.reset_index().to_dict("records")
@@ -115,6 +119,7 @@ def _tables(policy: Any) -> dict[str, Any]:
         rows = best.table.reset_index()
         found["recommendation"] = {"candidate": best.candidate, "status": best.status, "confidence": best.confidence}
         found["candidates"] = rows.astype(object).where(rows.notna(), None).to_dict("records")
+        found["notes"] = notes_of(best)
     return found
 
 
@@ -129,7 +134,8 @@ def _say(found: dict[str, Any], written: list[Path], *, every: bool) -> None:
     if len(rows) > MOST:
         rows = sorted(rows, key=lambda row: (-(row["owed"] or 0.0), -row["decisions"]))[:MOST]
     more = "" if len(rows) == len(found["arms"]) else f" ({len(found['arms']) - len(rows)} more)"
-    named = [{"arm": row["label"]} | {name: row[name] for name in row if name != "label"} for row in rows]
+    said = {"label": "arm", "owed": "behind"}
+    named = [{said.get(name, name): value for name, value in row.items()} for row in rows]
     records(f"Decisions{more}", named, empty=False)
     if rows and found["decisions"] and sys.stdout.isatty():
         blocks = "█│" if _writes("█│") else "#|"
@@ -154,6 +160,8 @@ def _say(found: dict[str, Any], written: list[Path], *, every: bool) -> None:
     if found["reward"] is not None:
         mean, recent, window = found["reward"].values()
         say(f"Mean reward {number(mean)}; of the last {window} told {number(recent)}.")
+    for note in found["notes"]:
+        say(f"- {note}")
     if written:
         say("written: " + ", ".join(map(str, written)))
 
@@ -185,9 +193,13 @@ def _beyond_shares(promise: dict[str, Any]) -> list[str]:
     if "plays" in promise:
         lines.append(f"{promise['plays']} arms are played in a round.")
     told = {
+        "At most behind, in pulls": [f"{one['label']} {one['behind']:.4g}" for one in promise.get("behind", ())],
         "Caps": [f"{one['label']} {one['cap']:.4g}" for one in promise.get("caps", ())],
         "Shares of sets": [f"{'+'.join(map(str, s['arms']))} {s['share']:.4g}" for s in promise.get("sets", ())],
-        "Windows": [f"{one['label']} {one['plays']} in any {one['rounds']}" for one in promise.get("windows", ())],
+        "Windows": [
+            f"{'+'.join(map(str, one.get('arms') or [one['label']]))} {one['plays']} in any {one['rounds']}"
+            for one in promise.get("windows", ())
+        ],
         "Retired": list(map(str, promise.get("retired", ()))),
     }
     lines += [f"{name}: {', '.join(parts)}." for name, parts in told.items() if parts]
@@ -219,7 +231,7 @@ def _write(study: Study, found: dict[str, Any], out: Path) -> list[Path]:
         written.append(draw(out, "shares", shares))
     owed = [] if promise is None else [arm for arm, share in enumerate(promise.shares) if share]
     if moments and promise is not None and owed:
-        limit = promise.slack + 1.0 if statistics.when == "at every round" else None
+        limit = promise.breaks_at if statistics.when == "at every round" else None
         stretches = np.array_split(np.arange(len(moments)), min(STRETCHES, len(moments)))
         behind = np.array([moment.owed for moment in moments])[:, owed]
         ends = [moments[stretch[-1]].round for stretch in stretches]

@@ -46,9 +46,12 @@ def simulate(
     shares: Annotated[
         str, typer.Option(help="Promised share of each arm: 0.02, or a=0.2,b=1/3, or a CSV with columns arm, share.")
     ] = "",
-    tolerance: Annotated[float, typer.Option(help="By how many pulls an arm may be behind its share.")] = 0.0,
+    tolerance: Annotated[float, typer.Option(help="By how many plays an arm may be behind its share.")] = 0.0,
     promises: Annotated[
-        Path | None, typer.Option(help="TOML file with promises, as for `evenhand new`; it becomes one more policy.")
+        Path | None,
+        typer.Option(
+            "--promise", "--promises", help="A file as for `evenhand new --promise`; it becomes one more policy."
+        ),
     ] = None,
     delay: Annotated[
         str, typer.Option(help="Rounds until a reward is told: 50, one of 0,3,12 drawn each round, or geometric:MEAN.")
@@ -100,7 +103,7 @@ def simulate(
         from evenhand.cli.groups import learned_bias
 
         bias = learned_bias(played, rounds, history.attrs["seed"])
-    _report(history, bias, out, json)
+    _report(history, bias, out, json, of_table=hasattr(played, "bias"))
 
 
 def _grouped(other: str, data: Path, arm: str, group: str, reward: str, features: str, sensitive: str) -> Any:
@@ -125,6 +128,8 @@ def _world(name: str, data: Path | None, arm: str, reward: str, means: str) -> A
         if name or means:
             raise ArgumentError(wanted("WORLD", "a world or --data, not both", name or means))
         return quotas.LoggedArms(read_table(data, text=[arm]), arm=arm, reward=reward)
+    if means and not name:
+        return quotas.BernoulliArms(numbers_of(means, "--means"))
     if not name:
         raise ArgumentError("WORLD: name a world or pass --data FILE; `evenhand list` shows the worlds")
     cls = registry.get(name, "world").cls
@@ -133,9 +138,9 @@ def _world(name: str, data: Path | None, arm: str, reward: str, means: str) -> A
     return next(iter(cls.examples()))
 
 
-def _report(history: xr.Dataset, bias: Any, out: Path | None, json: bool) -> None:
+def _report(history: xr.Dataset, bias: Any, out: Path | None, json: bool, *, of_table: bool) -> None:
     from evenhand.cli.groups import show_bias, write_bias
-    from evenhand.cli.output import as_json, say, table
+    from evenhand.cli.output import as_json, say, say_notes, table
 
     summary = _summary(history)
     written: list[Path] = []
@@ -147,7 +152,7 @@ def _report(history: xr.Dataset, bias: Any, out: Path | None, json: bool) -> Non
     if json:
         body = {name: history.attrs[name] for name in ("seed", "rounds", "delay", "workers") if name in history.attrs}
         body["policies"] = summary
-        as_json(body if bias is None else body | {"bias": bias.to_dict("records")})
+        as_json(body if bias is None else body | {"bias": bias.to_dict("records")}, history)
     else:
         runs = f"{history.attrs['rounds']} rounds, {history.sizes['replication']} replications"
         if "delay" in history.attrs:
@@ -161,13 +166,15 @@ def _report(history: xr.Dataset, bias: Any, out: Path | None, json: bool) -> Non
         of_policies = [k for k in told[0] if k not in of_groups]
         for title, columns in (
             ("Promises at every round, and rewards (means over replications)", of_policies),
-            ("Shares of the pulls by group; smallest over largest selection rate", ["policy", *of_groups]),
+            ("Shares of the decisions by group; smallest over largest selection rate", ["policy", *of_groups]),
         ):
             if len(columns) > 1:
                 table(title, [k.replace("_", " ") for k in columns], [[row[k] for k in columns] for row in told])
-        table("Share of the rounds by arm", *_arms(history))
+        columns, rows = _arms(history)
+        table("Share of the rounds by arm", ["promised share" if name == "owed" else name for name in columns], rows)
         if bias is not None:
-            show_bias(bias)
+            show_bias(bias, of_table)
+        say_notes(history)
         if written:
             say("written: " + ", ".join(str(path) for path in written))
 

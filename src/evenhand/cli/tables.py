@@ -19,7 +19,7 @@ import typer
 from evenhand import tables
 from evenhand.cli.csv_cells import convert_dates, convert_numbers
 from evenhand.cli.csv_form import OPENERS, CsvForm, detected, legacy_encoding, named, opened
-from evenhand.errors import ArgumentError, EvenhandError, TableError, nearest, wanted, wanted_one_of
+from evenhand.errors import ArgumentError, EvenhandError, TableError, nearest, wanted, wanted_one_of, why_unreadable
 from evenhand.extras import optional
 
 if TYPE_CHECKING:
@@ -108,15 +108,16 @@ def _read(file: Path, name: str | Path, text: Container[str]) -> pd.DataFrame:
     given = GIVEN.get() or Given()
     if not file.is_file():
         return tables.read_table(file)
-    kind = given.format or _format(file)
+    kind = given.format or "csv"
     read = {"parquet": _read_parquet, "arrow": _read_arrow, "jsonl": _read_lines}
     try:
+        kind = given.format or _format(file)
         frame = read[kind](file) if kind in read else _read_csv(file, name, text, given)
     except (EvenhandError, PermissionError):
         raise
     except Exception as error:
         words = {"csv": "CSV", "parquet": "Parquet", "arrow": "Arrow", "jsonl": "JSON lines"}[kind]
-        raise TableError(f"{file}: cannot be read as {words}: {str(error).strip()}") from error
+        raise TableError(f"{file}: cannot be read as {words}: {why_unreadable(error)}") from error
     if frame.empty:
         raise TableError(f"{file}: no rows; wanted at least one")
     return frame
@@ -125,11 +126,12 @@ def _read(file: Path, name: str | Path, text: Container[str]) -> pd.DataFrame:
 def _format(file: Path) -> str:
     """Return the format that a file's ending names, else the one that its first bytes show."""
     name = file.name.lower()
+    with opened(file) as stream:
+        head = stream.read(64)
+    tables.refuse_workbook(file, head)
     for kind, endings in ENDINGS.items():
         if name.endswith(endings):
             return kind
-    with opened(file) as stream:
-        head = stream.read(64)
     if head.startswith(b"SQLite format 3"):
         mend = f"check it with `evenhand verify {file}`, or write its log to a table with `evenhand export`"
         raise TableError(f"{file}: is a store of studies, not a table; {mend}")

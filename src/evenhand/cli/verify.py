@@ -59,6 +59,12 @@ def verify(
             say(f"WRONG: {problem}")
         for note in found.notes:
             say(f"note: {note}")
+        checked = (
+            f"were checked by the {found.journal} entries of the store's journal"
+            if found.journal
+            else "were not checked"
+        )
+        say(f"note: keys, roles and monitors are not part of the log; they {checked}.")
         new = found.entries - found.since
         if found.ok and found.replayed == new:
             what = (
@@ -76,7 +82,7 @@ def verify(
             say(f"The promise {'was kept' if found.promise_kept else 'was BROKEN'} {found.promise}.")
         if found.room and min(found.room.values()) > 0:
             arm, left = min(found.room.items(), key=lambda one: one[1])
-            nearest = f"arm {arm} is nearest to the limit, by {left:.4g} pulls"
+            nearest = f"arm {arm} is nearest to the limit, by {left:.4g} decisions"
             say(f"In any order of the workers' decisions it was kept too; {nearest}.")
         say(f"Last digest: {found.digest or 'none'}")
     if not found.ok:

@@ -28,7 +28,7 @@ def workers(store: STORE, study: STUDY = None, segments: SEGMENTS = None, json: 
             shown = [one | {name: _ago(one[name]) for name in ("heard", "exchanged")} for one in found["workers"]]
             records(f"{running.name}: workers", shown)
             for one in found["room"]:
-                say(f"{one['label']}: in any order of the decisions {one['pulls']:.4g} pulls are left")
+                say(f"{one['label']}: in any order of the decisions {one['pulls']:.4g} decisions are left")
 
 
 def join(
