@@ -25,3 +25,8 @@ def test_an_order_is_judged_by_the_differences_within_worlds():
     assert order(CLAIM, history, ["little"], ["little"], settings).word == "inconclusive"
     one = history.isel(replication=[0])
     assert order(CLAIM, one, ["little"], ["much"], Settings(200, 1, 1)).word == "inconclusive"
+
+
+def test_the_router_keeps_every_clause_and_every_chance():
+    (one,) = find("changing/router")
+    assert [verdict.word for verdict in one.run(quick=True).verdicts] == ["reproduced", "reproduced"]

@@ -23,7 +23,7 @@ from evenhand.plots.interventions import plot_errors
 from evenhand.plots.style import DASHED, figure, place_legend
 from evenhand.rng import child
 
-__all__ = ["intervals", "logs"]
+__all__ = ["ASKED", "EDGES", "NODES", "intervals", "logs", "sampled", "with_all_states", "world"]
 
 Floats = NDArray[np.float64]
 NODES = ("S", "X", "V", "Y")
@@ -111,7 +111,7 @@ def logs(settings: dict[str, Any], runner: Runner) -> Report:
     return Report({"errors": errors}, [TOGETHER.verdict(kept, text, settings)])
 
 
-def _drawn(law: Floats, rows: int, random: np.random.Generator) -> pd.DataFrame:
+def sampled(law: Floats, rows: int, random: np.random.Generator) -> pd.DataFrame:
     """Return a sample of the joint law of the nodes, with counts."""
     counts = random.multinomial(rows, law.reshape(-1)).reshape(law.shape)
     at = np.nonzero(counts)
@@ -121,8 +121,8 @@ def _drawn(law: Floats, rows: int, random: np.random.Generator) -> pd.DataFrame:
 def _fit_once(rows: int, number: int, settings: dict[str, Any]) -> dict[str, Any]:
     random = np.random.default_rng(child(settings["seed"], rows, number))
     truth = world(random)
-    sample = _drawn(truth.model.probabilities(NODES), rows, random)
-    model = CausalModel.fit(_with_all_states(sample), EDGES)
+    sample = sampled(truth.model.probabilities(NODES), rows, random)
+    model = CausalModel.fit(with_all_states(sample), EDGES)
     problem = Problem(model, **ASKED, candidates=list(truth.tables))
     posterior = problem.posterior(draws=settings["draws"], seed=random)
     found = posterior.best(TOLERANCE)
@@ -137,7 +137,7 @@ def _fit_once(rows: int, number: int, settings: dict[str, Any]) -> dict[str, Any
     }
 
 
-def _with_all_states(sample: pd.DataFrame) -> pd.DataFrame:
+def with_all_states(sample: pd.DataFrame) -> pd.DataFrame:
     """Return the sample with its columns declaring every state, seen or not."""
     declared = {node: pd.Categorical(sample[node], categories=list(STATES[node])) for node in NODES}
     return sample.assign(**declared)
@@ -174,10 +174,10 @@ def _log_once(number: int, settings: dict[str, Any]) -> pd.DataFrame:
     random = np.random.default_rng(child(settings["seed"], number))
     truth, rows = world(random), settings["rows"]
     parts = [
-        _drawn(truth.model.probabilities(NODES, tables={"V": table}), rows, random).assign(candidate=k)
+        sampled(truth.model.probabilities(NODES, tables={"V": table}), rows, random).assign(candidate=k)
         for k, table in enumerate(truth.tables)
     ]
-    model = CausalModel.fit(_with_all_states(pd.concat(parts)), EDGES)
+    model = CausalModel.fit(with_all_states(pd.concat(parts)), EDGES)
     every = _estimates(truth, pd.concat(parts))
     alone = [_estimates(truth, part) for part in parts]
     outcomes, widths = np.array([one[0] for one in alone]), np.array([one[1] for one in alone])
@@ -193,7 +193,7 @@ def _log_once(number: int, settings: dict[str, Any]) -> pd.DataFrame:
 
 def _estimates(problem: Problem, log: pd.DataFrame) -> tuple[Floats, Floats]:
     """Return the outcomes estimated from a log as one mixture, and the widths of their normal intervals."""
-    search = CSR(problem, tolerance=TOLERANCE, budget=1000)
+    search = CSR(problem, tolerance=TOLERANCE, budget=1000, delta=None)
     search.learn(log)
     table = search.recommend(confidence=0.95).table
     return table["outcome"].to_numpy(), np.maximum(table["outcome_high"] - table["outcome_low"], 1e-9).to_numpy()

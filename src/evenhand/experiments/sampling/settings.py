@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Curves", "Images", "Labels", "Synthetic", "Tables"]
+__all__ = ["Curves", "Images", "Labels", "Synthetic", "Tables", "UniformLabels"]
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,15 @@ class Labels:
 
     trials: int = 40
     labels: int = 400
+    seed: int = 2021
+
+
+@dataclass(frozen=True)
+class UniformLabels:
+    """A queue of items against uniform labelling: pools, and the numbers of labels at which they are compared."""
+
+    trials: int = 30
+    labels: tuple[int, ...] = (100, 200, 400, 800)
     seed: int = 2021
 
 
