@@ -130,7 +130,7 @@ class RaisesSomethingElse(Careful):
 
 
 class BreaksItsPromise(Careful):
-    promise = Promise.read({"a": 0.1, "b": 0.6})
+    promise = Promise({"a": 0.1, "b": 0.6})
 
 
 class CountsWhatItRefuses(Careful):
@@ -173,7 +173,7 @@ class LosesTells(Careful):
 class BreaksItsPromiseInThreads(Careful):
     """Counts in each thread by itself."""
 
-    promise = Promise.read({"a": 0.5, "b": 0.5})
+    promise = Promise({"a": 0.5, "b": 0.5})
 
     def pick(self):
         if threading.current_thread() is threading.main_thread():

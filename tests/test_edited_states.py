@@ -135,7 +135,10 @@ EDITS = [
     ("interventions", "config.problem.exact", "yes"),
     *[("interventions", "dropped", rows) for rows in (None, [[0, 1, "gap above the tolerance"]] * 2, [[0, 1]], ["x"])],
     *[("interventions", "dropped", [[0, *rest]]) for rest in ([9, "gap above the tolerance"], [1, "for no reason"])],
-    *[("interventions", "deliveries.0.0", change) for change in (gaps, longer)],
+    *[("interventions", "deliveries.0.0", change) for change in (negative, narrow, longer)],
+    *[("interventions", "deliveries.0.1", change) for change in (negative, gaps, narrow, longer)],
+    ("interventions", "deliveries.0.2", "yes"),
+    *[("interventions", "config.version", value) for value in (0, 3, "2", None, True)],
 ]
 
 

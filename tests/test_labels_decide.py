@@ -23,7 +23,7 @@ QUOTAS = {
     "HorizonFairUCB": lambda shares: HorizonFairUCB(shares, 10),
     "FairLearn": lambda shares: FairLearn(Stubborn(0), shares),
     "DeadlineLearn": lambda shares: DeadlineLearn(Stubborn(0), shares),
-    "Promise": Promise.read,
+    "Promise": Promise,
     "audit": lambda shares: audit(pd.DataFrame({"arm": ["a", "b"]}), arm="arm", shares=shares),
 }
 

@@ -11,7 +11,17 @@ import evenhand as eh
 from evenhand import errors
 
 DOCUMENTED = {
-    "evenhand": ["simulate", "save", "load", "check_policy", "Decision", "learners", "quotas", "__version__"],
+    "evenhand": [
+        "simulate",
+        "save",
+        "load",
+        "check_policy",
+        "Decision",
+        "Promise",
+        "learners",
+        "quotas",
+        "__version__",
+    ],
     "evenhand.learners": ["UCB1", "KLUCB", "MOSS", "Thompson", "EpsilonGreedy", "Adapter"],
     "evenhand.quotas": [
         *("FairLearn", "FairUCB", "DeadlineLearn", "LFG", "HorizonFairUCB"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -62,5 +64,8 @@ def test_every_registered_policy_states_its_traits(name):
         assert traits.work == traits_of(cls).work == work
         assert traits.audited == (problem == "similarity")
         promises = traits.promise is not None or traits.windows is not None
-        assert promises == (traits.kept is not None) == (problem == "quotas")
+        assert (
+            promises == (traits.kept is not None) == bool({"shares", "windows"} & {*inspect.signature(cls).parameters})
+        )
+        assert problem == "quotas" or not promises
         assert traits.hands_out.__name__ == {"sampling": "Draw", "interventions": "Allocation"}.get(problem, "Decision")

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from evenhand.checks import check_policy, check_promise, check_world
     from evenhand.encoding import Encoder
     from evenhand.evaluation import Comparison, Evaluation, evaluate
+    from evenhand.promises.promise import Promise
     from evenhand.protocol import Decision
     from evenhand.registry import register
     from evenhand.simulation import simulate
@@ -61,6 +62,7 @@ HOMES = {
     "Decision": "protocol",
     "Encoder": "encoding",
     "Evaluation": "evaluation",
+    "Promise": "promises.promise",
     "Study": "studies",
     "check_policy": "checks",
     "check_promise": "checks",
@@ -79,6 +81,7 @@ __all__ = [
     "Decision",
     "Encoder",
     "Evaluation",
+    "Promise",
     "Study",
     "__version__",
     "audit",

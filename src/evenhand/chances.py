@@ -58,7 +58,8 @@ class Deferred:
         if given is not None:
             of, params, state, contexts, round, kept = given
             before = with_fields(state, kept)
-            self._found: Floats = of(params, before, contexts, round, kept.get(WAITING, NO_ONE_WAITS))
+            found = of(params, before, contexts, round, kept.get(WAITING, NO_ONE_WAITS))
+            self._found: Floats = np.minimum(found, 1.0)  # sums are rounded, and nobody takes a chance above 1
             self._given = None
         return self._found
 

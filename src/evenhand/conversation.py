@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Self, TypeVar, cast
 
 from evenhand.arguments import is_whole
 from evenhand.errors import ClosedTicketError, ForeignTicketError, UnknownTicketError, wanted
-from evenhand.html import Card, Table, said, shortened
+from evenhand.html import Card, Table, noted, said, shortened
 from evenhand.parameters import Parameters, untaught
 from evenhand.protocol import Decision
 from evenhand.saved import item, packed, refused, unpacked, whole
@@ -216,7 +216,7 @@ class Conversation(Configured):
     # ------------------------------------------------------------------ notebooks
 
     def _repr_html_(self) -> str:
-        return self.card().html()
+        return noted(self).html()
 
     @locked
     def card(self) -> Card:

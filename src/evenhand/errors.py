@@ -16,6 +16,7 @@
     │       └── ForeignTicketError   another policy's or study's, or signed by nobody
     ├── StateFileError           a saved policy that is truncated, foreign or of a newer format
     ├── StoreError               a store of studies that cannot be reached, or has another schema
+    │   ├── UnreachableError     its database did not answer, which says nothing of what it holds
     │   ├── UnknownStudyError    no study of that name is in the store
     │   ├── UnknownWorkerError   no worker of that name works on the study
     │   └── FencedError          another process has taken a worker over, or it has left
@@ -35,6 +36,7 @@ A refused call changes nothing: the check comes before the first write.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from itertools import islice
 from typing import Any
 
@@ -66,6 +68,7 @@ __all__ = [
     "UnknownStudyError",
     "UnknownTicketError",
     "UnknownWorkerError",
+    "UnreachableError",
     "VerdictError",
     "wanted",
 ]
@@ -150,6 +153,10 @@ class StoreError(EvenhandError):
     """A store of studies cannot be reached, or has another schema."""
 
 
+class UnreachableError(StoreError):
+    """A store's database did not answer: it was stopped, is locked or full, or the connection was lost."""
+
+
 class UnknownStudyError(StoreError):
     """No study of that name is in the store."""
 
@@ -225,6 +232,15 @@ def wanted(name: str, what: str, got: Any, mend: str = "") -> str:
     return f"{name}: wanted {what}, got {shown}" + (f"; {mend}" if mend else "")
 
 
+def figure(value: float, digits: int = 6) -> str:
+    """Write a number for people: so many significant digits, and never an exponent.
+
+    >>> figure(1e-09), figure(1.2e9), figure(0.1 + 0.2), figure(1.0)
+    ('0.000000001', '1,200,000,000', '0.3', '1')
+    """
+    return f"{Decimal(f'{value:.{digits}g}'):,f}"
+
+
 def wanted_one_of(name: str, known: Iterable[Any], got: Any, *, what: str = "one of", mend: str = "") -> str:
     """Word the refusal of a name that is none of those known: the nearest few of them, and which was probably meant.
 
@@ -268,3 +284,24 @@ def _beginning(value: Any, depth: int = 5) -> Any:
 
 def __dir__() -> list[str]:
     return __all__
+
+
+def why_unreadable(error: BaseException) -> str:
+    """Return in words what a program that reads files says of one that it cannot read."""
+    import csv
+    import re
+
+    words = str(error).strip()
+    if cells := re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", words):
+        wide, line, found = cells.groups()
+        return f"line {line} has {found} cells, the lines before it {wide}; quote cells that hold the separator"
+    if quoted := re.search(r"EOF inside string starting at row (\d+)", words):
+        return f"a quotation mark is opened in row {quoted[1]} and never closed"
+    if isinstance(error, csv.Error):
+        return "it is not a text file"
+    if isinstance(error, UnicodeDecodeError):
+        return "it is not text in UTF-8"
+    if isinstance(error, OSError):
+        return str(error.strerror or words).lower()
+    words = re.sub(r" \(char \d+\)$", "", words)
+    return words.removeprefix("Error tokenizing data. ").removeprefix("C error: ")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from html import escape
 from typing import Any
 
 import numpy as np
 
-__all__ = ["Card", "Shown", "Table", "said", "shortened"]
+__all__ = ["Card", "Shown", "Table", "noted", "notes_of", "said", "shortened"]
 
 FIRST, LAST = 6, 3
 """Of a long table so many rows are shown from its start and from its end."""
@@ -68,38 +68,62 @@ class Table:
 
 @dataclass(frozen=True)
 class Card:
-    """What is shown of an object: its title, facts by name, and tables."""
+    """What is shown of an object: its title, facts by name, tables, and the notes of the object, which `noted` adds."""
 
     title: str
     facts: dict[str, Any]
     tables: Sequence[Table] = ()
+    notes: Sequence[str] = ()
 
     def html(self) -> str:
         """Return the card as HTML, everything escaped."""
         facts = "".join(
-            f'<tr><th scope="row"{LEFT}>{escape(name)}</th><td{LEFT}>{escape(said(value))}</td></tr>'
-            for name, value in self.facts.items()
+            f'<tr><th scope="row"{LEFT}>{escape(name)}</th><td{LEFT}>{escape(text)}</td></tr>'
+            for name, text in self._lines()
         )
         tables = "".join(table.html() for table in self.tables if table.count)
         return f"<div><table>{_caption(self.title)}<tbody>{facts}</tbody></table>{tables}</div>"
 
     def text(self) -> str:
-        """Return the title and the facts as text, a line each."""
-        return "\n".join([self.title, *(f"  {name}: {said(value)}" for name, value in self.facts.items())])
+        """Return the title, the facts and the notes as text, a line each."""
+        return "\n".join([self.title, *(f"  {name}: {text}" for name, text in self._lines())])
+
+    def _lines(self) -> Iterator[tuple[str, str]]:
+        """Yield the facts and the notes; a note is never cut."""
+        yield from ((name, said(value)) for name, value in self.facts.items())
+        yield from ((f"note {number}", note) for number, note in enumerate(self.notes, 1))
+
+
+def notes_of(thing: Any) -> tuple[str, ...]:
+    """Return what a reader must know before believing an object, in sentences: its attribute `notes`, if it is a list
+    or tuple, and the notes of the learner that it wraps.
+
+    Every card, table and JSON document of an object carries them.
+    """
+    own = getattr(thing, "notes", ())
+    learner = getattr(thing, "learner", None)
+    inner = () if learner is None else notes_of(learner)
+    return tuple(dict.fromkeys([*(own if isinstance(own, (list, tuple)) else ()), *inner]))
+
+
+def noted(thing: Any) -> Card:
+    """Return the card of an object with its notes."""
+    return replace(thing.card(), notes=notes_of(thing))
 
 
 class Shown:
-    """An object that a notebook shows as a card, and `print` as its text; a subclass writes `card()`."""
+    """An object that a notebook shows as a card, and `print` as its text; a subclass writes `card()`, and `notes` where
+    a reader must know more."""
 
     def card(self) -> Card:
         """Return the title, facts and tables that are shown."""
         raise NotImplementedError
 
     def _repr_html_(self) -> str:
-        return self.card().html()
+        return noted(self).html()
 
     def __repr__(self) -> str:
-        return self.card().text()
+        return noted(self).text()
 
 
 def shortened(value: Any) -> str:

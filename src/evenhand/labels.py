@@ -11,7 +11,9 @@ from typing import Any
 from evenhand.errors import ArgumentError, ContextError, wanted
 from evenhand.protocol import Label, composed
 
-__all__ = ["as_given", "by_label", "combined_label", "combined_labels", "in_columns", "in_order", "label_texts"]
+__all__ = [
+    "as_given", "by_label", "combined_label", "combined_labels", "in_columns", "in_order", "label_texts", "numbered",
+]  # fmt: skip
 
 
 def as_given(
@@ -164,3 +166,13 @@ def label_texts(labels: Sequence[Any], between: str = " & ") -> list[str]:
     if len(set(told_apart.values())) < len(texts):
         told_apart = exact
     return [told_apart[label] for label in labels]
+
+
+def numbered(names: Sequence[str]) -> list[str]:
+    """Return names of which no two are the same: several of one name are numbered.
+
+    >>> numbered(["UCB1", "Exp3", "UCB1"])
+    ['UCB1 1', 'Exp3', 'UCB1 2']
+    """
+    several = Counter(names)
+    return [f"{name} {names[: i + 1].count(name)}" if several[name] > 1 else name for i, name in enumerate(names)]

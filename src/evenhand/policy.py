@@ -63,6 +63,8 @@ __all__ = [
 ]
 
 NO_CONTEXTS: Floats = np.zeros((0, 0))
+NO_LABELS = {bool, np.bool_}
+"""Types that are equal to labels, and none."""
 PLAIN_WORK, PLAIN_CALL = 1_000_000, 100
 """A policy's kernels are compiled when they have touched so many array entries as plain Python, a fraction of a second;
 a call counts as so many by itself."""
@@ -109,6 +111,8 @@ class KernelPolicy(Conversation):
     dimension: int | None
     _counts: list[int]
     """How often each arm was decided for since the policy was made or loaded."""
+    _table: tuple[Any, dict[Any, int], bool] | None = None
+    """The arms, the position of each label, and whether all are texts, once they were looked up."""
     _told = False
     """Whether it was told anything without a ticket."""
     additive: tuple[str, ...] = ()
@@ -205,6 +209,7 @@ class KernelPolicy(Conversation):
             else:
                 indexes = self._slate()
                 decision.slate = tuple(self._labels[i] for i in indexes), indexes
+                decision.chance, probability = self._slate_chance(), math.nan if chances is not None else probability
                 self._open[number] = (self.round, label, index), shown, probability, indexes
                 self._waiting[list(indexes)] += 1
             self._last = label if self.plays == 1 else decision.arms, REASONS[why]
@@ -315,7 +320,8 @@ class KernelPolicy(Conversation):
         labels = [self._labels[index] for index in indexes]
         what = "a list in the order of decision.arms, or a dict arm -> reward"
         given = by_label(reward, "reward", what, refusal=RewardError)
-        unnamed = isinstance(given, dict) and {find_label(label, labels) for label in given} != set(range(len(labels)))
+        known = places(labels)
+        unnamed = isinstance(given, dict) and {find_label(label, known) for label in given} != set(range(len(labels)))
         if len(given) != len(labels) or unnamed:
             raise RewardError(wanted("reward", f"one for each of the arms {labels}", reward))
         ordered = [given[label] for label in labels] if isinstance(given, dict) else list(given)
@@ -753,21 +759,32 @@ class KernelPolicy(Conversation):
 
     def _positions(self, available: Any) -> list[int]:
         """Return the positions of the arms that are on offer."""
-        known = places(self.arms or ())
         given = [available] if isinstance(available, (str, int)) else available
         if isinstance(available, Mapping):
             mend = "keep those that are: [arm for arm, here in available.items() if here]"
             raise ArgumentError(wanted("available", "a list of the arms on offer", available, mend))
-        found: list[int | None]
         try:
-            found = [find_label(label, known) for label in given]
+            found = self._places_of(list(given))
         except TypeError:
-            found = [None]
-        if None in found:
+            found = None
+        if found is None:
             raise ArgumentError(wanted("available", f"labels of the arms {list(self.arms or ())}", available))
         if not found or len(set(found)) < len(found):
             raise ArgumentError(wanted("available", "at least one arm, each named once", available))
-        return [arm for arm in found if arm is not None]
+        return found
+
+    def _places_of(self, labels: list[Any]) -> list[int] | None:
+        """Return the position of each label, None where one is no arm's; the table of labels is made once."""
+        if self._table is None or self._table[0] is not self.arms:
+            self._table = self.arms, places(self.arms or ()), not any(isinstance(arm, int) for arm in self.arms or ())
+        _, known, texts = self._table
+        if texts or NO_LABELS.isdisjoint(map(type, labels)):
+            try:
+                return list(map(known.__getitem__, labels))
+            except KeyError:  # the same text may stand there in another form of Unicode
+                pass
+        found = [find_label(label, known) for label in labels]
+        return None if None in found else found  # type: ignore[return-value]
 
     def _set_round(self, available: list[int] | None, segment: Any) -> None:
         """Have the next decision taken among these arms alone, and inside a segment."""
@@ -788,6 +805,10 @@ class KernelPolicy(Conversation):
     def _slate(self) -> tuple[int, ...]:
         """Return the positions of the arms of the last round, where several are played."""
         raise NotImplementedError
+
+    def _slate_chance(self) -> float | None:
+        """Return the probability of the slate of the last round, where it was drawn with a known one."""
+        return None
 
     @property
     def _begun(self) -> bool:

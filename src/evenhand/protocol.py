@@ -60,12 +60,14 @@ class Decision(_Decision):
     probabilities : the distribution (n_arms,) that the arm was drawn from given the past, or None where the choice is
         not drawn from one. Where that takes an integral, as for Thompson sampling, it is computed when it is read: the
         field of the tuple is None, the attribute is not.
-    propensity : the probability with which the arm was chosen: 1.0 where nothing was drawn, None where it is unknown.
+    propensity : the probability with which the arm was chosen, where several are drawn with which exactly these were:
+        1.0 where nothing was drawn, None where it is unknown.
+    slate_propensity : played arm -> the probability with which it was among those that were played.
     reason : why this arm, in words.
     reason_code : the kind of the reason, for programs: "forced" by a promise, "untried", "explored", "greedy", ...; see
         `evenhand.policy.reason`. It is no field of the tuple, which has six as ever, but stands in `_asdict()`.
     arms, indexes : all arms of the round and their positions, the best first; one of each but where several arms are
-        played in a round.
+        played in a round, or where each individual is drawn independently: any number then, both are positions.
     token : which policy decided it, so that no other takes it for its own; None where the decision was made of plain
         data. What is compared, unpacked and logged is what was decided, without it.
     """
@@ -106,18 +108,34 @@ class Decision(_Decision):
     @property
     def propensity(self) -> float | None:
         chances = self.probabilities
-        if chances is not None and 0 <= self.index < len(chances):
+        if chances is not None and isinstance(self.arm, tuple):
+            drawn = np.isin(np.arange(len(chances)), self.arm)
+            return float(np.prod(np.where(drawn, chances, 1.0 - chances)))
+        if chances is not None and self.slate is None and 0 <= self.index < len(chances):
             return float(chances[self.index])
         if self.certain:
             return 1.0
         return self.chance if self.chance is not None and self.chance == self.chance else None
 
     @property
+    def slate_propensity(self) -> dict[Label, float] | None:
+        """The probability of each played arm to be among those that are played, None where it is unknown."""
+        chances = self.probabilities
+        if chances is None:
+            alone = self.propensity if self.slate is None or self.certain else None
+            return None if alone is None else dict.fromkeys(self.arms, alone)
+        return {arm: float(chances[index]) for arm, index in zip(self.arms, self.indexes, strict=True)}
+
+    @property
     def arms(self) -> tuple[Label, ...]:
+        if isinstance(self.arm, tuple):
+            return self.arm
         return (self.arm,) if self.slate is None else self.slate[0]
 
     @property
     def indexes(self) -> tuple[int, ...]:
+        if isinstance(self.arm, tuple):
+            return self.arm
         return (self.index,) if self.slate is None else self.slate[1]
 
     def _asdict(self) -> dict[str, Any]:
@@ -261,7 +279,7 @@ def find_label(label: Any, labels: Sequence[Any] | dict[Any, int]) -> int | None
         return None
 
 
-def arm_labels(arms: int | Sequence[Label], name: str = "arms") -> tuple[Label, ...]:
+def arm_labels(arms: int | Sequence[Label], name: str = "arms", *, least: int = 2) -> tuple[Label, ...]:
     """Return the labels of the arms: those given, in Unicode's composed form, or 0 .. n-1 for a number.
 
     Refusals speak of `name`.
@@ -272,8 +290,8 @@ def arm_labels(arms: int | Sequence[Label], name: str = "arms") -> tuple[Label, 
     Raises
     ------
     ArgumentError
-        If there are fewer than two arms or more than `MOST_ARMS`, a label twice, a label that is neither str nor int,
-        or a set of labels, which has no order.
+        If there are fewer than `least` arms, two or one, or more than `MOST_ARMS`, a label twice, a label that is
+        neither str nor int, or a set of labels, which has no order.
     """
     if is_whole(arms):
         if arms > MOST_ARMS:
@@ -290,8 +308,8 @@ def arm_labels(arms: int | Sequence[Label], name: str = "arms") -> tuple[Label, 
         labels = tuple(composed(label.item() if isinstance(label, np.generic) else label) for label in arms)
     if len(labels) > MOST_ARMS:
         raise ArgumentError(wanted(name, f"at most {MOST_ARMS:,} {name}", len(labels)))
-    if len(labels) < 2:
-        raise ArgumentError(wanted(name, f"at least two {name}", arms))
+    if len(labels) < least:
+        raise ArgumentError(wanted(name, f"at least two {name}" if least == 2 else "at least one", arms))
     for label in labels:
         if not isinstance(label, (str, int)) or isinstance(label, bool):
             raise ArgumentError(wanted(name, "labels that are str or int", label, "turn them into text first"))

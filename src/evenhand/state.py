@@ -27,6 +27,7 @@ from evenhand.buffers import can_hold, from_npy, pack, unpack
 from evenhand.errors import ArgumentError, EvenhandError, StateFileError, wanted
 from evenhand.protocol import SavedText
 from evenhand.saved import LOADING_DEVICE, refused, whole
+from evenhand.state_file import locked_file, refuse_changed, remember
 
 __all__ = ["FORMAT", "from_bytes", "load", "save", "to_bytes", "write"]
 
@@ -41,16 +42,24 @@ _MANIFEST, _ARRAYS = "evenhand.json", "arrays"
 def save(policy: Any, path: str | os.PathLike[str]) -> None:
     """Save a policy to one file; `load` gives back one that continues exactly as this one would.
 
-    The file appears under its name only when it is complete.
+    The file appears under its name only when it is complete. A policy that was loaded from this file, or saved to it
+    before, replaces it only as it was then, so that nothing is lost that another process has saved there since. One
+    that has nothing to do with the file replaces whatever is there.
 
     Raises
     ------
     ArgumentError
         If the policy, or a learner inside it, is not registered or does not know how to save itself.
     StateFileError
-        If the file cannot be written, such as into a folder that is not there.
+        If the file cannot be written, such as into a folder that is not there, or has changed since this policy was
+        loaded from it or saved to it.
     """
-    write(_file(path), to_bytes(policy))
+    target = _file(path)
+    with locked_file(target):
+        data = to_bytes(policy)  # under the lock, or an older state could replace a newer one of the same policy
+        refuse_changed(policy, target)
+        write(target, data)
+        remember(policy, target, data)
 
 
 def write(target: Path, data: bytes) -> None:
@@ -61,13 +70,14 @@ def write(target: Path, data: bytes) -> None:
     StateFileError
         If it cannot be written.
     """
-    temporary = target.parent / f"{target.name}.{secrets.token_hex(8)}.part"
+    place = target.resolve()  # a link goes on leading there
+    temporary = place.with_name(f"{place.name}.{secrets.token_hex(8)}.part")
     try:
         with open(temporary, "xb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, target)
+        os.replace(temporary, place)
     except BaseException as error:
         temporary.unlink(missing_ok=True)
         if isinstance(error, OSError):
@@ -97,9 +107,11 @@ def load(path: str | os.PathLike[str], *, device: Any = None) -> Any:
         raise StateFileError(f"{source}: cannot be read: {error.strerror}") from error
     token = LOADING_DEVICE.set(device)
     try:
-        return from_bytes(data, str(source))
+        policy = from_bytes(data, str(source))
     finally:
         LOADING_DEVICE.reset(token)
+    remember(policy, source, data)
+    return policy
 
 
 def _file(path: Any) -> Path:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.arguments import is_whole
-from evenhand.errors import TableError, wanted, wanted_one_of
+from evenhand.errors import TableError, wanted, wanted_one_of, why_unreadable
 from evenhand.extras import optional
 from evenhand.kernels.arrays import Floats
 from evenhand.protocol import composed
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LEAST_CHANCE",
+    "ROUNDING",
     "cells",
     "chances",
     "column",
@@ -33,6 +34,7 @@ __all__ = [
     "levels",
     "numbers",
     "read_table",
+    "refuse_workbook",
     "unescaped",
     "write_csv",
 ]
@@ -41,6 +43,8 @@ FORMULA = re.compile(r"['=+\-@\t\r\n＝＋－＠]")
 """How text begins that a spreadsheet takes for a formula, or that was kept from it."""
 UNREADABLE = "unreadable"
 """Where the attributes of a frame hold, by column, why whoever read it could not read that column."""
+WORKBOOKS = b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+"""How the files of spreadsheet programs begin: .xlsx and .ods are ZIP archives, .xls is an older container."""
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
@@ -83,15 +87,30 @@ def read_table(
         name = "UTF-8" if encoding == "utf-8" else encoding
         raise TableError(f"{file}: is not {name}; save it as CSV in UTF-8") from error
     except Exception as error:
-        raise TableError(f"{file}: cannot be read as {kind}: {str(error).strip()}") from error
+        raise TableError(f"{file}: cannot be read as {kind}: {why_unreadable(error)}") from error
     if frame.empty:
         raise TableError(f"{file}: no rows; wanted at least one below the header")
     return frame
 
 
+def refuse_workbook(name: object, head: bytes) -> None:
+    """Refuse a file of a spreadsheet program, by its first bytes.
+
+    Raises
+    ------
+    TableError
+        If it is one.
+    """
+    if head.startswith(WORKBOOKS):
+        mend = "save the sheet as CSV, or unpack the file if it is a ZIP archive"
+        raise TableError(f"{name}: is a workbook of a spreadsheet program, not a table; {mend}")
+
+
 def _read_csv(file: Path, text: Container[str], sep: str, encoding: str, skip: int) -> pd.DataFrame:
     import pandas as pd
 
+    with file.open("rb") as stream:
+        refuse_workbook(file, stream.read(8))
     read: Any = partial(pd.read_csv, file, sep=sep, encoding=encoding, skiprows=skip)
     header = read(header=None, nrows=1, dtype=str, keep_default_na=False).iloc[0].tolist()
     other = next((mark for mark in (";", "\t", "|") if sep == "," and len(header) == 1 and mark in header[0]), None)
@@ -231,10 +250,12 @@ def numbers(frame: pd.DataFrame, name: str, low: float = -np.inf, high: float = 
 
 LEAST_CHANCE = 1e-100
 """Squares of 1 / p are added up, which must stay finite."""
+ROUNDING = 1e-9
+"""By how much a chance may be above 1: sums of chances are rounded."""
 
 
 def chances(frame: pd.DataFrame, name: str) -> Floats:
-    """Return a column of propensities (n_rows,), the chances of the decisions that the rows hold.
+    """Return a column of propensities (n_rows,), the chances of the decisions that the rows hold, at most 1.
 
     Raises
     ------
@@ -242,13 +263,13 @@ def chances(frame: pd.DataFrame, name: str) -> Floats:
         As `numbers` does, and if one is not above 0 and at most 1, or so small that no row can be weighed by it.
     """
     read = numbers(frame, name)
-    bad = np.flatnonzero(~((read >= LEAST_CHANCE) & (read <= 1)))
+    bad = np.flatnonzero(~((read >= LEAST_CHANCE) & (read <= 1 + ROUNDING)))
     if bad.size:
         where, mend = f"column {name!r}, row {bad[0] + 1}", "it is the chance of the arm that the row has"
         if 0 < read[bad[0]] < LEAST_CHANCE:
             mend = f"a row cannot be weighed by a chance below {LEAST_CHANCE:g}"
         raise TableError(wanted(where, "a propensity above 0 and at most 1", read[bad[0]], mend))
-    return read
+    return np.minimum(read, 1.0)
 
 
 def cells(frame: pd.DataFrame, name: str) -> pd.Series[Any]:

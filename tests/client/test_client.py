@@ -61,6 +61,11 @@ def test_a_conversation(study):
     assert study.verify()["ok"] is True
 
 
+@pytest.mark.parametrize("key", ["order 7", "x" * 100, "!~"])
+def test_any_key_that_a_header_can_hold_names_a_decision(study, key):
+    assert study.ask(key=key) == study.ask(key=key)
+
+
 def test_a_key_names_a_decision(study):
     first = study.ask(key="visitor-1")
     assert study.ask(key="visitor-1") == first
@@ -215,7 +220,7 @@ REFUSED = {
     "number": (lambda client: client.study("ads").tell(17, 1.0), ArgumentError, "ticket: wanted a decision"),
     "nan": (lambda client: client.study("ads").tell("ads.1.00", float("nan")), ArgumentError, "finite"),
     "object": (lambda client: client.study("ads").ask(contexts=object()), ArgumentError, "not a number"),
-    "key": (lambda client: client.study("ads").ask(key="two words"), ArgumentError, "key: wanted"),
+    "key": (lambda client: client.study("ads").ask(key="tab\tinside"), ArgumentError, "key: wanted"),
     "empty key": (lambda client: client.study("ads").ask(key=""), ArgumentError, "key: wanted"),
     "rounds": (lambda client: client.study("ads").ask_many("3"), ArgumentError, "rounds: wanted"),
     "no rounds": (lambda client: client.study("ads").ask_many(0), ArgumentError, "count"),

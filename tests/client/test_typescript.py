@@ -15,10 +15,10 @@ FOLDER = Path(__file__).parents[2] / "clients" / "typescript"
 TYPES = FOLDER / "src" / "service.ts"
 
 
-def npm(*words, **variables):
-    """Run npm in the client's folder."""
+def npm(*words, folder=FOLDER, **variables):
+    """Run npm in a folder, by default the client's."""
     environment = {**os.environ, "NO_PROXY": "127.0.0.1", **variables}
-    done = subprocess.run(["npm", *words], cwd=FOLDER, capture_output=True, text=True, env=environment, check=False)
+    done = subprocess.run(["npm", *words], cwd=folder, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-4000:]
     return done.stdout
 
@@ -29,10 +29,15 @@ def major_version():
 
 
 @pytest.fixture(scope="module")
-def installed():
-    """The packages of the client, as its lock names them."""
+def node():
+    """Node and npm."""
     if not (shutil.which("node") and shutil.which("npm")) or major_version() < 20:
         pytest.skip("node 20 or newer and npm are not installed: see https://nodejs.org")
+
+
+@pytest.fixture(scope="module")
+def installed(node):
+    """The packages of the client, as its lock names them."""
     npm("ci", "--ignore-scripts", "--no-audit", "--no-fund")
 
 
@@ -49,6 +54,24 @@ def test_the_lock_names_no_place_to_download_from():
 @pytest.mark.slow
 def test_the_types_are_generated(installed):
     assert runpy.run_path(str(FOLDER / "generate.py"))["generate"]() == TYPES.read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("variables", [{}, {"NODE_ENV": "production"}], ids=["development", "production"])
+def test_a_project_installs_the_client_from_a_fresh_checkout(node, tmp_path, variables):
+    tracked = subprocess.check_output(["git", "ls-files"], cwd=FOLDER, text=True).split()
+    for name in tracked:
+        (tmp_path / "client" / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(FOLDER / name, tmp_path / "client" / name)
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "package.json").write_text('{"name": "shop", "version": "1.0.0", "type": "module"}')
+    npm("install", "--no-audit", "--no-fund", str(tmp_path / "client"), folder=project, **variables)
+    program = (
+        'import { Client } from "@evenhand/client"; console.log(new Client("http://a", { key: "k" }).study("s").name)'
+    )
+    (project / "shop.js").write_text(program)
+    assert subprocess.check_output(["node", "shop.js"], cwd=project, text=True) == "s\n"
 
 
 @pytest.mark.slow

@@ -42,7 +42,9 @@ def test_of_many_arms_the_picture_says_how_many_are_named_and_which(promised):
     distance = shares - (0.0 if promised is None else promised)
     assert {int(text.split()[0]) for text in names(axes)} == set(np.argsort(-np.abs(distance))[:SHOWN].tolist())
     owed = np.outer(ROUNDS, -shares)
-    assert "the 6 of 34 furthest behind now" in plot_owed(ROUNDS, owed, range(34), 1.0).get_title(loc="left")
+    assert "the 6 of 34 furthest behind in the last stretch" in plot_owed(ROUNDS, owed, range(34), 1.0).get_title(
+        loc="left"
+    )
     assert "named" not in plot_owed(ROUNDS, owed[:, :6], range(6), 1.0).get_title(loc="left")
 
 

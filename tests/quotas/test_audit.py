@@ -30,7 +30,7 @@ def test_an_audit_finds_what_counting_in_fractions_finds(shares, tolerance, rows
     labels = [f"arm {i}" for i in range(k)]
     named = dict(zip(labels, shares, strict=True))
     finding = audit(pd.DataFrame({"who": [labels[i] for i in codes]}), arm="who", shares=named, tolerance=tolerance)
-    promise = Promise.read(named, tolerance)
+    promise = Promise(named, tolerance)
     expected = slow.audit(promise.shares, tolerance, codes)
 
     assert finding.kept == (expected["first"] is None)
@@ -60,7 +60,7 @@ def test_streaming_and_batch_are_one_definition(shares, tolerance, codes):
 
     k = len(shares)
     codes = [code % k for code in codes]
-    promise = Promise.read(shares, tolerance)
+    promise = Promise(shares, tolerance)
     books = tally(promise, k)
     for t, arm in enumerate(codes, start=1):
         count(books, arm, t)
@@ -122,7 +122,6 @@ def test_rows_are_put_in_order_first():
         ({"item": ["a", "b"]}, 0.7, 0, SharesError, r"sum to 1\.4"),
         ({"item": ["a", "b"]}, {"a": -1, "b": 0}, 0, SharesError, r"shares\['a'\]: wanted numbers from 0 to 1"),
         ({"item": ["a", "b"]}, 0.5, -1, ArgumentError, "tolerance: wanted"),
-        ({"item": ["a", "a"]}, 0.5, 0, ArgumentError, "at least two arms"),
     ],
     ids=named,
 )
@@ -209,3 +208,19 @@ def test_arms_that_are_numbers_are_in_the_order_of_numbers(arms):
 def test_a_column_of_true_and_false_is_read_as_rewards_of_one_and_zero():
     frame = pd.DataFrame({"who": ["a", "a", "b", "b"], "pay": [True, False, True, True]})
     assert LoggedArms(frame, arm="who", reward="pay").means.tolist() == [0.5, 1.0]
+
+
+def test_a_log_of_one_arm_is_audited():
+    log = pd.DataFrame({"item": ["a"] * 5})
+    for owed in ({"shares": 0.5}, {"shares": {"a": 1}}, {"windows": {"a": 2}}, {"shares": {2: {"a": 0.5}}}):
+        finding = audit(log, arm="item", **owed)
+        assert finding.kept
+        assert finding.arms["pulls"].tolist() == [5]
+
+
+@pytest.mark.parametrize(("ahead", "kept"), [(0, False), (1, True)])
+def test_a_cap_of_zero_says_that_an_arm_is_never_played(ahead, kept):
+    finding = audit(pd.DataFrame({"item": list("aabaa")}), arm="item", caps={"b": 0}, cap_tolerance=ahead)
+    assert finding.kept == kept
+    if not kept:
+        assert str(finding.first_breach) == "after round 3, the plays of arm 'b' were 1 more than the cap 0 allows"

@@ -2,15 +2,20 @@
 
 import math
 import random
+import warnings
 from fractions import Fraction as F
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import evenhand as eh
 from evenhand.errors import ArgumentError, EvenhandError, RewardError, SharesError, UnknownArmError
 from evenhand.learners import UCB1, EpsilonGreedy, Exp3, Thompson
-from evenhand.quotas import BernoulliArms, DeadlineLearn, FairUCB
+from evenhand.protocol import places
+from evenhand.quotas import BernoulliArms, DeadlineLearn, FairUCB, LotteryLearn, Promise, WindowLearn
+from tests.fuzzing import many
 
 
 class Books:
@@ -163,6 +168,119 @@ def test_arms_come_go_and_change_their_shares_with_every_promise_kept(tmp_path):
     assert policy.retired == ("a",)
 
 
+def test_claims_survive_changes_in_every_round():
+    """Half and a third in turn for 600 rounds owe 250 plays."""
+    policy = DeadlineLearn(Stubborn(1), {"a": "1/2", "b": 0})
+    for round in range(600):
+        policy.ask()
+        assert policy.change({"a": "1/2" if round % 2 else "1/3", "b": 0}) == {}
+    assert policy.pulls["a"] == 250
+
+
+class Claims:
+    """What a change owes, in fractions: N >= floor(r t + carried) - a since the last change, and G(s) >= 0 by counting
+    every round up to far beyond what any of them needs."""
+
+    def __init__(self, shares, slack):
+        self.shares, self.slack, self.carried = shares, slack, dict.fromkeys(shares, F(0))
+        self.rounds, self.plays = 0, dict.fromkeys(shares, 0)
+
+    def behind(self, arm):
+        return max(F(0), self.shares[arm] * self.rounds + self.carried[arm] - self.plays[arm])
+
+    def fits(self, shares, carried):
+        def needed(s):
+            return sum(max(0, math.floor(shares[arm] * s + carried[arm]) - self.slack) for arm in shares)
+
+        return all(needed(s) <= s for s in range(1, 300))
+
+    def change(self, shares):
+        lags = {arm: self.behind(arm) for arm in self.shares}
+        self.carried = dict.fromkeys(shares, F(0))
+        for arm in sorted(lags, key=lambda arm: -lags[arm]):
+            tried = self.carried | {arm: lags[arm]}
+            if shares[arm] and self.fits(shares, tried):
+                self.carried = tried
+        self.shares, self.rounds, self.plays = shares, 0, dict.fromkeys(shares, 0)
+        return {arm: lag for arm, lag in lags.items() if lag > self.carried[arm]}
+
+
+@settings(max_examples=many(40), deadline=None)
+@given(seed=st.integers(0, 10**6), slack=st.integers(0, 2), saved=st.booleans())
+def test_what_is_carried_and_dropped_is_exact(seed, slack, saved):
+    rng = random.Random(seed)
+
+    def drawn():
+        weights, rest = [rng.randint(0, 4) for _ in range(3)], rng.choice([0, 0, 1, 5])
+        whole = max(1, sum(weights) + rest)
+        return {arm: F(weight, whole) for arm, weight in zip("abc", weights, strict=True)}
+
+    shares = drawn()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        policy, claims = DeadlineLearn(Stubborn(rng.randrange(3)), shares, slack), Claims(shares, slack)
+        for round in range(60):
+            arm = policy.ask().arm
+            claims.rounds += 1
+            claims.plays[arm] += 1
+            for other in "abc":
+                owed = math.floor(claims.shares[other] * claims.rounds + claims.carried[other]) - slack
+                assert claims.plays[other] >= owed
+            if rng.random() < 0.4:
+                shares = drawn()
+                expected = claims.change(shares)
+                assert policy.change(shares) == {arm: float(lag) for arm, lag in expected.items()}
+            if saved and round == 30:
+                rebuilt = policy.snapshot()
+                policy = DeadlineLearn.restored(rebuilt | {"state": list(rebuilt["state"])})
+
+
+def test_arms_retire_down_to_one_whose_share_still_changes():
+    policy = DeadlineLearn(UCB1(), {"a": 0.3, "b": 0.2, "c": 0.1})
+    policy.retire("a")
+    policy.retire("b")
+    assert policy.change({"c": 0.4}) == {}
+    assert [policy.ask().arm for _ in range(3)] == ["c"] * 3
+    with pytest.raises(ArgumentError, match="beside which another arm stays on offer"):
+        policy.retire("c")
+    policy.add("a", 0.5)
+    assert {policy.ask().arm for _ in range(9)} == {"a", "c"}
+
+
+@pytest.mark.parametrize("call", ["change", "add", "retire"])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: LotteryLearn(UCB1(), {"a": 0.1, "b": 0.2}),
+        lambda: WindowLearn(UCB1(), {"a": 9, "b": 9}),
+        lambda: FairUCB({"a": 0.1, "b": 0.2}),
+    ],
+)
+def test_who_cannot_change_says_so(make, call):
+    with pytest.raises(ArgumentError, match=r"a policy whose promise can change, got .*DeadlineLearn"):
+        getattr(make(), call)("a")
+
+
+@pytest.mark.parametrize("more", [{"plays": 2}, {"caps": {"a": 0.5}}])
+@pytest.mark.parametrize("make", [LotteryLearn, WindowLearn])
+def test_lotteries_and_windows_refuse_plays_and_caps_by_name(make, more):
+    what = {"a": 0.1, "b": 0.2} if make is LotteryLearn else {"a": 9, "b": 9}
+    with pytest.raises(ArgumentError, match=f"{next(iter(more))}: wanted .*: {make.__name__} .*DeadlineLearn"):
+        make(UCB1(), what, **more)
+
+
+def test_labels_on_offer_are_looked_up_in_a_table_made_once(monkeypatch):
+    made = []
+    monkeypatch.setattr("evenhand.policy.places", lambda labels: made.append(1) or places(labels))
+    policy = DeadlineLearn(UCB1(), dict.fromkeys([*"abc", "e\u0301"], "1/8"))
+    for _ in range(20):
+        policy.ask(available=["a", "c", "\u00e9"])
+    assert len(made) == 1
+    policy.add("d")
+    assert policy.ask(available=["d"]).arm == "d"
+    assert len(made) == 2
+
+
 def test_a_new_arm_waits_until_its_promise_can_be_kept():
     policy = DeadlineLearn(Stubborn(), [0.0, "1/4", "1/4", "1/4"])
     for _ in range(3):
@@ -185,15 +303,17 @@ def test_a_new_arm_waits_until_its_promise_can_be_kept():
 
 def refusals():
     made = lambda **more: DeadlineLearn(UCB1(), {"a": 0.4, "b": 0.3, "c": 0.2}, **more)  # noqa: E731
+    tied = lambda: DeadlineLearn(UCB1(), {("a", "b"): "1/3", ("b", "c"): "1/3"}, 1)  # noqa: E731
+    near = lambda: DeadlineLearn(UCB1(), dict.fromkeys("abc", "1/4"), behind=0.5)  # noqa: E731
     gone = made()
     gone.retire("b")
     return [
         (lambda: made(plays=0), ArgumentError, "plays"),
         (lambda: made(plays=4), ArgumentError, "at most 3"),
-        (lambda: made(plays=2, caps=0.9), SharesError, "no rule is known"),
+        (lambda: made(plays=2, caps=0.6), SharesError, "a sum of at least 2"),
         (lambda: made(caps={"a": 0.3}), SharesError, "at least its share"),
         (lambda: made(caps={"a": 0.4, "b": 0.3, "c": 0.2}), SharesError, "sum of at least 1"),
-        (lambda: made(caps={"z": 0.4}), SharesError, "no arm 'z'"),
+        (lambda: made(caps={"z": 0.4}, arms=["a", "b", "c"]), SharesError, "no arm 'z'"),
         (lambda: made(caps={"c": "nan"}), SharesError, "numbers from 0 to 1"),
         (lambda: made(caps=0.5, cap_tolerance=-1), ArgumentError, "tolerance"),
         (lambda: DeadlineLearn(UCB1(), [0.9, 0.8, 0.5], plays=2), SharesError, "more than 2 by 0.2"),
@@ -203,7 +323,7 @@ def refusals():
         (lambda: made().ask(available=["a", "z"]), ArgumentError, "labels of the arms"),
         (lambda: made().ask(available=3), ArgumentError, "labels of the arms"),
         (lambda: made().ask(available={"a": True, "b": False}), ArgumentError, "a list of the arms on offer"),
-        (lambda: made(caps=0.5).ask(available=["a"]), ArgumentError, "beside caps"),
+        (lambda: made(caps=0.5).ask(available=["a"]), ArgumentError, "every arm, got"),
         (lambda: FairUCB([0.1, 0.1]).ask(available=[0]), ArgumentError, "every arm"),
         (lambda: gone.retire("b"), ArgumentError, "retired before"),
         (lambda: gone.ask(available=["a", "b"]), ArgumentError, "not retired"),
@@ -214,7 +334,13 @@ def refusals():
         (lambda: made().add(None, 0.1), ArgumentError, "label"),
         (lambda: made().change({"a": 0.4}), SharesError, "no share for arm"),
         (lambda: made().change([1, 1, 1]), SharesError, "more than 1"),
-        (lambda: made(caps=0.5).change([0.1, 0.1, 0.1]), ArgumentError, "caps"),
+        (lambda: made(caps=0.5).change([0.6, 0.1, 0.1]), SharesError, "at least its share"),
+        (lambda: made(caps=0.4).retire("a"), SharesError, "a sum of at least 1"),
+        (lambda: made().change(Promise({"a": 0.4, "b": 0.3})), ArgumentError, "a promise of the arms on offer"),
+        (lambda: gone.change(Promise({"a": 0.4, "b": 0, "c": 0})), ArgumentError, "a promise of the arms on offer"),
+        (lambda: made().change(Promise({"a": 0.4, "b": 0, "c": 0}, plays=2)), ArgumentError, "1 a round, as before"),
+        (lambda: tied().retire("b"), ArgumentError, "in no set of arms, as some of them overlap"),
+        (lambda: near().change(dict.fromkeys("abc", "1/3")), SharesError, "numbers that some rule can"),
     ]
 
 

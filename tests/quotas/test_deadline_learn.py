@@ -234,7 +234,7 @@ def test_a_loaded_policy_goes_on_as_the_original(tmp_path):
 
 
 def test_what_is_promised_can_be_kept_from_the_start():
-    promise = Promise.read(["5/14", "3/7", "3/14"])
+    promise = Promise(["5/14", "3/7", "3/14"])
     assert slow.can_be_kept(promise.shares, 0, [0, 0, 0], 0)
     assert not slow.can_be_kept([F(1, 2), F(1, 2), F(1, 100)], 0, [0, 0, 0], 0)
 

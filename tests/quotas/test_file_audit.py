@@ -99,7 +99,7 @@ def test_an_arm_that_the_log_never_chose_is_missed(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "error", "words"),
     [
-        ({"shares": {"a": 0.5}}, ArgumentError, "at least two arms"),
+        ({"shares": {"a": 0.5}}, UnknownArmError, "wanted an arm that has a share, got 'b'"),
         ({"shares": {"a": 0.5, "c": 0.1}}, UnknownArmError, "column 'item': wanted an arm that has a share, got 'b'"),
         ({"shares": None}, SharesError, "shares: wanted a dict arm -> share, or one number, where files are audited"),
         ({"shares": {("a", "b"): 0.5}}, SharesError, "shares: wanted shares of single arms, where files are audited"),
@@ -116,7 +116,7 @@ def test_what_cannot_be_audited_is_refused(tmp_path, arguments, error, words):
 
 def test_shares_too_fine_for_so_many_rows_are_refused():
     with pytest.raises(SharesError, match=r"shares\['a'\]: wanted a fraction below 4,611,686, top and bottom"):
-        read_floors(Promise.read({"a": "1/1000000007", "b": 0}, 0.0, None), 10**12)
+        read_floors(Promise({"a": "1/1000000007", "b": 0}, 0.0, None), 10**12)
 
 
 def test_files_that_cannot_be_read_are_refused(tmp_path):

@@ -9,10 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import evenhand as eh
 from evenhand.errors import ArgumentError, SharesError
 from evenhand.learners import MOSS, EpsilonGreedy
+from evenhand.promises.promise import read_promise
+from evenhand.promises.reading import read_share, read_tolerance
 from evenhand.quotas import LFG, BernoulliArms, DeadlineLearn, FairLearn, FairUCB, HorizonFairUCB, Promise
-from evenhand.quotas.problem import read_share, read_tolerance
 from tests.naming import named
 from tests.strategies import Stubborn, any_shares
 
@@ -63,7 +65,7 @@ BAD_SHARES += [
 @pytest.mark.parametrize("bad", BAD_SHARES, ids=named)
 def test_what_is_no_share_is_refused_with_the_arm_that_it_was_for(bad):
     with pytest.raises(SharesError, match=r"shares\['b'\]: wanted numbers from 0 to 1"):
-        Promise.read({"a": 0.1, "b": bad})
+        Promise({"a": 0.1, "b": bad})
 
 
 @given(numerator=st.integers(0, 1000), denominator=st.integers(1, 1000))
@@ -74,7 +76,7 @@ def test_a_fraction_computed_in_floating_point_is_that_fraction(numerator, denom
 
 def test_what_is_owed_is_not_rounded_in_floating_point():
     assert int(0.29 * 100) == 28  # what the promise must not fall into
-    promise = Promise.read([0.07, 0.14, 0.29])
+    promise = Promise([0.07, 0.14, 0.29])
     assert promise.owed(100) == [7, 14, 29]
     assert not promise.kept([7, 65, 28], 100)
     assert promise.kept([7, 64, 29], 100)
@@ -82,7 +84,7 @@ def test_what_is_owed_is_not_rounded_in_floating_point():
 
 @given(shares=any_shares(), tolerance=st.floats(0, 50), t=st.integers(1, 10**6))
 def test_what_is_owed_is_the_definition(shares, tolerance, t):
-    promise = Promise.read(shares, tolerance)
+    promise = Promise(shares, tolerance)
     for share, owed in zip(promise.shares, promise.owed(t), strict=True):
         # the smallest whole number of pulls n >= 0 with floor(r t) - n <= alpha
         assert (share * t).__floor__() - owed <= tolerance
@@ -91,7 +93,7 @@ def test_what_is_owed_is_the_definition(shares, tolerance, t):
 
 @given(shares=any_shares())
 def test_the_integers_of_the_kernels_are_the_shares_or_finer_than_anyone_can_count(shares):
-    promise = Promise.read(shares)
+    promise = Promise(shares)
     numerators, denominator = promise.fixed_point()
     assert denominator < 1 << 60
     assert min(numerators) >= 0
@@ -103,11 +105,11 @@ def test_the_integers_of_the_kernels_are_the_shares_or_finer_than_anyone_can_cou
 
 
 def test_rounding_above_a_sum_of_one_is_not_held_against_the_user():
-    promise = Promise.read([0.1] * 3 + [0.7])
+    promise = Promise([0.1] * 3 + [0.7])
     assert sum(promise.shares) == 1
     ugly = [0.30000000000000004, 0.1, 0.6]
-    assert sum(Promise.read(ugly).shares) <= 1
-    assert Promise.read(ugly).shares[1:] == (F(1, 10), F(3, 5))
+    assert sum(Promise(ugly).shares) <= 1
+    assert Promise(ugly).shares[1:] == (F(1, 10), F(3, 5))
 
 
 @pytest.mark.parametrize("cls", [FairUCB, HorizonFairUCB, LFG, DeadlineLearn, FairLearn])
@@ -120,9 +122,9 @@ def test_rounding_above_a_sum_of_one_is_not_held_against_the_user():
         ([0.5, "many"], r"shares\[1\]: wanted numbers from 0 to 1, got 'many'"),
         ([0.5, float("nan")], r"shares\[1\]: wanted numbers from 0 to 1, got nan"),
         ([0.5], "at least two arms"),
-        ([], "at least two arms"),
+        ([], "a list, or a dict arm -> share"),
         ({"a": 0.5}, "at least two arms"),
-        (0.5, "a list, or a dict arm -> share, got 0.5; or give arms="),
+        (0.5, "a list, or a dict arm -> share, got 0.5; one number for all needs the names"),
         ("0.5", "a list, or a dict arm -> share"),
         (None, "a list, or a dict arm -> share"),
     ],
@@ -138,20 +140,19 @@ def test_infeasible_shares_are_refused_with_the_sum_and_the_mend(cls, shares, wo
 @pytest.mark.parametrize(
     ("shares", "arms", "words"),
     [
-        ([0.1, 0.1, 0.1], 2, "wanted 2, one an arm, got '3 of them'"),
+        ([0.1, 0.1, 0.1], 2, "wanted 2, one for each arm, got '3 of them'"),
         ({"a": 0.1, "b": 0.1}, ["a", "c"], "no arm 'b'"),
         ({"a": 0.1}, ["a", "c"], "no share for arm 'c'"),
         ([0.1, 0.1], ["a", "a"], "each label once"),
         ([0.1, 0.1], [1.5, 2.5], "labels that are str or int"),
         ([0.1, 0.1], [True, False], "labels that are str or int"),
         ([0.1, 0.1], "ab", "a number of arms or a list of labels"),
-        ([0.1], 1, "at least two arms"),
-        (0.1, -3, "at least two arms"),
+        (0.1, -3, "at least one"),
     ],
 )
 def test_shares_and_arms_must_fit_each_other(shares, arms, words):
     with pytest.raises(ArgumentError, match=words):
-        Promise.read(shares, arms=arms)
+        read_promise(shares, arms=arms)
 
 
 @pytest.mark.parametrize("shares", [{"a": 0.2, "b": "1/3"}, pd.Series({"a": 0.2, "b": 1 / 3})], ids=["dict", "series"])
@@ -220,3 +221,20 @@ def test_numbers_beyond_floating_point_are_refused_like_any_other(huge):
     ):
         with pytest.raises(ArgumentError, match="wanted"):
             refused()
+
+
+@pytest.mark.parametrize(
+    ("shares", "words"),
+    [
+        ([0.5, 0.5000001], r"sum to 1\.0000001, more than 1 by 0\.0000001; .* scale them by 0\.9999999 or lower"),
+        ([0.5, 0.5 + 1e-9], r"more than 1 by 0\.000000001; .* scale them by 0\.999999999 or lower"),
+        (["1/1000000007", "1/998244353", "1/1000000009"], "common denominator up to 1,152,921,504, got a finer one"),
+    ],
+)
+def test_numbers_in_refusals_are_plain(shares, words):
+    with pytest.raises(SharesError, match=words):
+        Promise(shares)
+
+
+def test_a_check_without_fixed_shares_names_no_worst_shortfall():
+    assert eh.check_promise(eh.quotas.WindowLearn, cases=1, rounds=50).worst_shortfall is None

@@ -94,7 +94,6 @@ def test_what_cannot_be_done_is_refused_and_changes_nothing():
         (lambda: inside.choose(), "segment: wanted one"),
         (lambda: inside.ask(segment=1.5), "a text or a whole number"),
         (lambda: inside.ask(segment=["x"]), "a text or a whole number"),
-        (lambda: inside.change(SHARES), "without segments"),
         (lambda: FairUCB([0.1, 0.1]).ask(segment="x"), "no segments"),
     ):
         with pytest.raises(ArgumentError, match=words):
@@ -107,3 +106,33 @@ def test_a_segment_from_a_table_is_a_plain_label():
     policy.ask(segment=np.str_("x"))
     policy.ask(segment="x")
     assert [type(label) for label in policy.segments] == [str]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{}, {"tolerance": 1.5}, {"behind": {"a": 2, "b": F(7, 3), "c": 1}}, {"plays": 2}],
+    ids=["plain", "tolerance", "behind", "plays"],
+)
+def test_what_is_said_over_all_segments_is_true_with_arms_on_offer_and_exact_limits(more, tmp_path):
+    policy, rng, plays = DeadlineLearn(Thompson(), SHARES, seed=1, **more), random.Random(3), more.get("plays", 1)
+    clocks, pulls, loose = {}, {}, set()
+    for round in range(200):
+        segment, offered = rng.choice("xyz"), rng.sample(list(SHARES), rng.randint(plays, 3))
+        decision = policy.ask(available=offered, segment=segment)
+        for arm in offered:
+            clocks[segment, arm] = clocks.get((segment, arm), 0) + 1
+        for arm in decision.arms:
+            pulls[segment, arm] = pulls.get((segment, arm), 0) + 1
+        if round == 90:
+            eh.save(policy, tmp_path / "segments.evenhand")
+            policy = eh.load(tmp_path / "segments.evenhand")
+        for arm, (behind, most) in policy.behind_over_segments().items():
+            mine = [(SHARES[arm] * clocks.get((one, arm), 0), pulls.get((one, arm), 0)) for one in "xyz"]
+            limit = more["behind"][arm] if "behind" in more else None
+            slack = math.floor(more.get("tolerance", 0))
+            least = [max(0, math.floor(owed) - slack if limit is None else math.ceil(owed - limit)) for owed, _ in mine]
+            assert behind == pytest.approx(float(sum(owed - n for owed, n in mine)))
+            assert most == pytest.approx(float(sum(owed - n for (owed, _), n in zip(mine, least, strict=True))))
+            assert behind <= most + 1e-12
+            loose.add(most > 1)
+    assert loose == {True, False}

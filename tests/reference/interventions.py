@@ -1,8 +1,9 @@
 """Slow and obvious: everything by enumeration, sample by sample, from the definitions of Gao and Feng (2021)."""
 
-from itertools import product
+from itertools import permutations, product
 
 import numpy as np
+from scipy.linalg import block_diag
 from scipy.optimize import linprog
 
 
@@ -146,36 +147,73 @@ def judged(outcomes, gaps, remaining, tolerance, level):
     return kept, fair
 
 
-def stake(problem, deliveries, candidates, limit, groups=None):
-    """The mean of sixteen stakes, trial by trial, against mu_k - mu_j <= limit, with `groups` zeta_k^{a,b} <= limit.
+def row_stakes(problem, deliveries, terms, limit, through):
+    """Sixteen stakes, row by row, against a sum of outcomes <= limit.
 
-    A delivery is a list of (candidate, value of S, at); its mixture is made of the numbers planned for it. A gambler
-    who stakes the share g of what can be lost has at each trial the factor 1 + g (x - m) / (m - least x).
+    A delivery is a list of rows (0 or 1: S as it came or held, candidate, s, x, v, y). Of the model nothing is used but
+    the candidates' tables and, with `through`, that S reaches Y through V alone. `terms` are (candidate, value of S or
+    None, 1 or -1).
     """
-    prior = problem.cells.prior
-    every = list(product(*(range(len(problem.model.states[node])) for node in problem.nodes)))
+    table, scores, stakes, earlier = problem.cells.rules, problem.scores, np.ones(16), []
 
-    def above(at):
-        if groups is not None:
-            return likelihood(problem, candidates[0], at, groups[0]) - likelihood(problem, candidates[0], at, groups[1])
-        k, j = candidates
-        values = zip(prior, as_values(problem), strict=True)
-        return sum(p * (likelihood(problem, k, at, s) - likelihood(problem, j, at, s)) for p, s in values)
+    def guess(x, v):
+        seen = [scores[y] for *_, x1, v1, y in earlier if (x1, v1) == (x, v)]
+        return (sum(seen) + 1) / (len(seen) + 2)
 
-    stakes = np.ones(16)
-    for delivery in deliveries:
-        size = len(delivery)
+    def drawn(k, s, x):
+        return sum(table[k, s, x, v] * guess(x, v) for v in range(table.shape[3]))
 
-        def draw(at, delivery=delivery, size=size):
-            below = sum(likelihood(problem, j, at, s) for j, s, _ in delivery) / size
-            return above(at) / below * (problem.scores[at[problem.structure.outcome]] - 0.5)
+    def centre(k, s):
+        at = [drawn(k, s, x) for _, _, s1, x, _, _ in earlier if s1 == s]
+        return np.mean(at or [drawn(k, s, x) for x in range(table.shape[2])])
 
-        cells = [dict(zip(problem.nodes, cell, strict=True)) for cell in every]
-        least = -max(abs(draw(at)) for at in cells)
-        for _, _, at in delivery:
+    for rows in deliveries:
+        (k, a, sign), *rest = terms
+        cells = list(product(range(table.shape[1]), range(table.shape[2]), range(table.shape[3]), range(len(scores))))
+        if a is not None and through:
+            b = rest[0][1]
+            if sign < 0:
+                a, b = b, a
+            used = rows
+
+            def value(s, x, v, y, a=a, b=b, k=k, used=used):
+                below = np.mean([table[j, s1, x, v] for _, j, s1, *_ in used])
+                h = table[k, a, x] - table[k, b, x]
+                return h[v] / below * (scores[y] - guess(x, v)) + sum(h[u] * guess(x, u) for u in range(len(h)))
+
+        elif a is not None:
+            b = rest[0][1]
+            used = [row for row in rows if row[2] in (a, b)]
+            if len({row[2] for row in used}) < 2:
+                earlier += rows
+                continue
+            cells = [cell for cell in cells if cell[0] in (a, b)]
+
+            def value(s, x, v, y, a=a, b=b, k=k, sign=sign, used=used):
+                own = [row for row in used if row[2] == s]
+                below = np.mean([table[j, s, x, v] for _, j, *_ in own])
+                inner = table[k, s, x, v] / below * (scores[y] - guess(x, v)) + drawn(k, s, x) - centre(k, s)
+                one = sign if s == a else -sign
+                return one * len(used) / len(own) * inner + sign * (centre(k, a) - centre(k, b))
+
+        else:
+            used = [row for row in rows if row[0] == 0]
+
+            def value(s, x, v, y, used=used):
+                below = np.mean([table[j, s, x, v] for _, j, *_ in used])
+                return sum(
+                    sign * (table[k, s, x, v] / below * (scores[y] - guess(x, v)) + drawn(k, s, x))
+                    for k, _, sign in terms
+                )
+
+        least = min(value(*cell) for cell in cells)
+        for _, _, s, x, v, y in used:
             for n, share in enumerate(np.geomspace(0.002, 0.95, 16)):
-                stakes[n] *= 1 + share * (draw(at) - limit) / (limit - least) if limit > least else np.inf
-    return stakes.mean()
+                if abs(limit - least) > 1e-12:
+                    factor = 1 + share * (value(s, x, v, y) - limit) / (limit - least)
+                    stakes[n] *= factor if limit > least else np.inf
+        earlier += rows
+    return stakes
 
 
 def as_values(problem):
@@ -193,35 +231,66 @@ def tilted_mean(law, scores, strength, highest):
     return sign * found.fun
 
 
-def confounded_end(problem, weights, strength, highest):
-    """The end of sum over k, s of weights[k, s] E_k[Y | do(S = s)] under a cause of V and Y, by linear programs.
+def laws_within(shares, strength):
+    """The extreme laws of V whose odds are within the strength: what is left above the least goes to the values in
+    some order, as much as each may take."""
+    low, high = shares / (shares + strength * (1 - shares)), strength * shares / (strength * shares + 1 - shares)
+    for order in permutations(range(len(shares))):
+        law = low.copy()
+        for v in order:
+            law[v] += min(high[v] - low[v], 1 - law.sum())
+        yield law
 
-    Every (s, pa(V), v) has its own; the tables of V that was observed are the model's. Candidates that are the model's
-    own table do not move.
+
+def latent_end(problem, weights, strength, others, fair=None):
+    """The least sum over k, s of weights[k, s] E_k[Y | do(S = s)] under a cause of V and Y, as a program over its laws.
+
+    A value of the cause is a law of V and, for each state z of `others`, Y's parents besides V and V's own, and each
+    value of V, what Y would be. `fair` is a candidate and a limit: then its gaps are at most that. Candidates that are
+    the model's own table do not move.
     """
-    model, s, total = problem.model, problem.structure, 0.0
-    v, above = s.intervene, model.parents[s.intervene]
-    for at_s, group in enumerate(as_values(problem)):
-        do = dict(zip(s.sensitive, group, strict=True))
-        for at_pa in product(*(range(len(model.states[p])) for p in above)):
-            given = dict(zip(above, at_pa, strict=True))
-            for value in range(len(model.states[v])):
-                even = np.full(model.shape(v), 1.0 / len(model.states[v]))
-                law, reach = np.zeros(len(problem.scores)), 0.0
-                for at, mass in joint(model, {v: even}, do):
-                    if all(at[p] == given[p] for p in above):
-                        reach += mass
-                        law[at[s.outcome]] += mass * (at[v] == value)
-                if not law.sum():
-                    continue
-                law /= law.sum()
-                seen = float(model.tables[v][(*at_pa, value)])
-                weight = 0.0
-                for k in range(len(problem.candidates)):
-                    if problem.own[k]:
-                        total += weights[k, at_s] * reach * seen * (law @ problem.scores)
-                    else:
-                        weight += weights[k, at_s] * reach * float(problem.tables[k][(*at_pa, value)])
-                end = tilted_mean(law, problem.scores, strength, highest == (weight > 0))
-                total += weight * (seen * (law @ problem.scores) + (1 - seen) * end)
-    return total
+    model, s = problem.model, problem.structure
+    v, above, y = s.intervene, model.parents[s.intervene], s.outcome
+    groups, k = as_values(problem), len(problem.candidates)
+    even = np.full(model.shape(v), 1.0 / len(model.states[v]))
+    sizes = [range(len(model.states[node])) for node in (*above, *others)]
+    zs = list(product(*sizes[len(above) :]))
+    sums = [weights] + [
+        np.eye(k)[fair[0]][:, None] * (np.eye(len(groups))[a] - np.eye(len(groups))[b])
+        for a, b in permutations(range(len(groups)), 2)
+        if fair
+    ]
+    goals, fixed, equal, right = [[] for _ in sums], np.zeros(len(sums)), [], []
+    for x in product(*sizes[: len(above)]):
+        shares, given = model.tables[v][x], dict(zip(above, x, strict=True))
+        reach, law = np.zeros((len(groups), len(zs))), np.zeros((len(zs), len(shares), len(problem.scores)))
+        for g, group in enumerate(groups):
+            for at, mass in joint(model, {v: even}, dict(zip(s.sensitive, group, strict=True))):
+                z = tuple(at[node] for node in others)
+                if all(at[node] == state for node, state in given.items()):
+                    reach[g, zs.index(z)] += mass
+                    law[zs.index(z), at[v], at[y]] += mass
+        law /= law.sum(2, keepdims=True)
+        costs = np.zeros((len(sums), len(zs), len(shares)))
+        for n, (one, number) in product(range(len(sums)), product(range(len(groups)), range(k))):
+            if problem.own[number]:
+                fixed[n] += sums[n][number, one] * (reach[one] @ (law @ problem.scores) @ shares)
+            else:
+                costs[n] += sums[n][number, one] * np.outer(reach[one], problem.tables[number][x])
+        causes = list(
+            product(laws_within(shares, strength), product(range(len(problem.scores)), repeat=len(zs) * len(shares)))
+        )
+        wouldbe = np.array([np.reshape(shown, (len(zs), len(shares))) for _, shown in causes])
+        of_v = np.array([law_of_v for law_of_v, _ in causes])
+        for n in range(len(sums)):
+            goals[n].append((costs[n] * problem.scores[wouldbe]).sum((1, 2)))
+        rows, ends = [np.ones(len(causes)), *of_v.T], [1.0, *shares]
+        for z, value, level in product(range(len(zs)), range(len(shares)), range(len(problem.scores))):
+            rows.append(of_v[:, value] * (wouldbe[:, z, value] == level))
+            ends.append(shares[value] * law[z, value, level])
+        equal.append(np.array(rows))
+        right += ends
+    goals = [np.concatenate(goal) for goal in goals]
+    limits = (np.array(goals[1:]), fair[1] - fixed[1:]) if fair else (None, None)
+    found = linprog(goals[0], *limits, block_diag(*equal), right, method="highs")
+    return np.inf if found.status == 2 else found.fun + fixed[0]

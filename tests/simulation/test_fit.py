@@ -215,3 +215,22 @@ def test_a_refusal_changes_nothing():
         play(policy, world)
     assert not policy.taught
     assert vars(world).keys() == before
+
+
+def test_a_list_of_policies_is_named_by_their_classes():
+    """Two of one class are numbered, and each plays as it does under a name of one's own."""
+    from evenhand.learners import EpsilonGreedy
+
+    world = BernoulliArms([0.7, 0.5])
+    policies = [UCB1(arms=2), EpsilonGreedy(arms=2), UCB1(arms=2)]
+    listed = eh.simulate(policies, world, rounds=60, seed=1, jobs=1)
+    assert listed.policy.values.tolist() == ["UCB1 1", "EpsilonGreedy", "UCB1 2"]
+    by_name = dict(zip(["UCB1 1", "EpsilonGreedy", "UCB1 2"], policies, strict=True))
+    assert listed.equals(eh.simulate(by_name, world, rounds=60, seed=1, jobs=1))
+    assert eh.simulate((UCB1(arms=2),), world, rounds=5, seed=1, jobs=1).policy.values.tolist() == ["UCB1"]
+
+
+@pytest.mark.parametrize("nothing", [[], (), {}])
+def test_no_policies_are_refused(nothing):
+    with pytest.raises(ArgumentError, match="policies: wanted a policy, a list of policies, or a dict name -> policy"):
+        eh.simulate(nothing, BernoulliArms([0.7, 0.5]), rounds=5)

@@ -91,7 +91,7 @@ def test_r_regret_by_hand():
     policy = eh.quotas.HorizonFairUCB([0.25, 0.25], horizon=1, tolerance=0.5)
     from evenhand.metrics.regret import fair_regret, regret
 
-    promise = Promise.read([0.25, 0.5], 0.5)
+    promise = Promise([0.25, 0.5], 0.5)
     gaps, pulls, rounds = np.array([0.0, 0.2]), np.array([[1, 0], [3, 1]]), np.array([1, 4])
     np.testing.assert_allclose(regret(pulls, gaps), [0.0, 0.2])
     np.testing.assert_allclose(fair_regret(pulls, gaps, promise, rounds), [0.0, 0.2 * (1 - 1.5)])
@@ -153,7 +153,7 @@ def test_what_cannot_be_simulated_is_refused(settings, words):
 @pytest.mark.parametrize(
     ("policies", "words"),
     [
-        ({}, "wanted a policy, or a dict name -> policy"),
+        ({}, "wanted a policy, a list of policies, or a dict name -> policy"),
         (None, "an object with ask and tell, or choose and update"),
         (FairUCB, "an object with ask and tell, or choose and update"),
         ({"x": 3}, r"policies\['x'\]: wanted an object with ask and tell"),
@@ -190,7 +190,7 @@ def test_the_worst_shortfall_is_over_every_round_not_over_checkpoints():
         seed=1,
         jobs=1,
     ).sel(policy="blocks", replication=0)
-    promise = Promise.read(SHARES)
+    promise = Promise(SHARES)
     found = slow.audit(promise.shares, 0, [wishes[t % 100] for t in range(1000)])
     at_20 = slow.audit(promise.shares, 0, wishes[:20])
     assert history.worst_shortfall.values.tolist() == pytest.approx(
@@ -211,7 +211,7 @@ def test_the_worst_shortfall_is_over_every_round_not_over_checkpoints():
 def test_the_books_of_a_simulation_are_those_of_a_python_loop(shares, tolerance, wishes):
     k = len(shares)
     wishes = [wish % k for wish in wishes]
-    promise = Promise.read(shares, tolerance)
+    promise = Promise(shares, tolerance)
     from evenhand.simulation.history import variables
     from evenhand.simulation.loop import replicate
 

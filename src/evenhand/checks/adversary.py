@@ -46,14 +46,15 @@ class PromiseReport:
     ----------
     conversations, rounds : how many, in all.
     refused : the shares that the class refused, by how many.
-    worst_shortfall : the largest floor(r_i t) - N_i(t) - floor(alpha) that was seen, at most 0; of fixed shares.
+    worst_shortfall : the largest floor(r_i t) - N_i(t) - floor(alpha) that was seen, at most 0; of fixed shares, None
+        where none were tried.
     kinds : what else was tried: slates, caps, sets, windows, arms on offer, segments, changes.
     """
 
     conversations: int
     rounds: int
     refused: int
-    worst_shortfall: int
+    worst_shortfall: int | None
     kinds: tuple[str, ...] = ()
 
 
@@ -222,7 +223,7 @@ class _Trial:
             mend = "pass a function of shares, learner and tolerance that fills in the rest"
             raise ArgumentError(wanted("policy_class", "a class that takes shares or windows", got, mend))
         self.conversations = self.rounds = 0
-        self.worst: int = -(10**9)
+        self.worst: int | None = None
         self.refused: set[Shares] = set()
         self.refusal = ""
 
@@ -317,7 +318,7 @@ class _Trial:
     def _count(self, shares: Shares, tolerance: float, slack: int, pulls: Sequence[int], round: int, name: str) -> None:
         for arm, (share, n) in enumerate(zip(shares, pulls, strict=True)):
             behind = share.numerator * round // share.denominator - n - slack
-            self.worst = max(self.worst, behind)
+            self.worst = behind if self.worst is None else max(self.worst, behind)
             if behind > 0:
                 said = ", ".join(map(str, shares))
                 raise ContractError(

@@ -174,7 +174,7 @@ class AsyncRemoteStudy:
         await self._client._send(calls.retire(self.name, arm))
 
     async def change(self, shares: Mapping[str, Any] | Sequence[Any]) -> dict[Label, float]:
-        """Promise other shares; return by how many pulls each arm was behind that is not carried over."""
+        """Promise other shares; return by how many plays each arm was behind that is not carried over."""
         return await self._client._send(calls.change(self.name, shares))
 
     async def state(self) -> dict[str, Any]:

@@ -158,8 +158,8 @@ def _report(report: Any) -> dict[str, Any]:
 
 def _keyed(path: str, body: Mapping[str, Any], read: Callable[[bytes], T], key: str | None) -> Call[T]:
     """Return a request with an idempotency key, a new one unless the caller has one."""
-    if key is not None and (not isinstance(key, str) or not re.fullmatch("[!-~]{1,100}", key)):
-        raise ArgumentError(wanted("key", "1 to 100 printable ASCII characters without spaces", key))
+    if key is not None and (not isinstance(key, str) or not re.fullmatch("[!-~]([ -~]{0,98}[!-~])?", key)):
+        raise ArgumentError(wanted("key", "1 to 100 printable ASCII characters, neither first nor last a space", key))
     return Call("POST", path, "decide", read, _body(body), key=key or uuid.uuid4().hex)
 
 

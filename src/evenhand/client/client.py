@@ -176,7 +176,7 @@ class RemoteStudy:
         self._client._send(calls.retire(self.name, arm))
 
     def change(self, shares: Mapping[str, Any] | Sequence[Any]) -> dict[Label, float]:
-        """Promise other shares; return by how many pulls each arm was behind that is not carried over."""
+        """Promise other shares; return by how many plays each arm was behind that is not carried over."""
         return self._client._send(calls.change(self.name, shares))
 
     def state(self) -> dict[str, Any]:

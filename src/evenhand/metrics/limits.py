@@ -11,7 +11,6 @@ to one.
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,10 +18,12 @@ import numpy as np
 from evenhand.kernels.arrays import Ints
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.due_times import advance, pace, position
+from evenhand.promises.promise import read_promise
 
 __all__ = ["Limits", "enter", "limits", "rounds_broken"]
 
 FLOOR, CAP, WINDOW = range(3)
+KINDS = {"floor": FLOOR, "cap": CAP, "window": WINDOW}
 
 
 class Limits(NamedTuple):
@@ -53,25 +54,23 @@ class Limits(NamedTuple):
 def limits(promise: Any, windows: Any, arms: Any) -> Limits:
     """Return the counts before the first round, for what is promised beside the floors of single arms."""
     place = {arm: i for i, arm in enumerate(arms)}
-    sets = () if promise is None else promise.sets
-    caps = () if promise is None or promise.caps is None else promise.caps
-    owed = [(FLOOR, [place[arm] for arm in members], share) for members, share in sets]
-    owed += [(CAP, [arm], cap) for arm, cap in enumerate(caps) if cap is not None]
-    owed += [(WINDOW, [place[arm]], window) for arm, window in (windows or {}).items()]
+    if promise is None and windows:
+        promise = read_promise(windows=windows, arms=arms, audited=True)
+    clauses = () if promise is None else promise.clauses
+    owed = [clause for clause in clauses if clause.kind != "floor" or len(clause.arms) > 1]
     n = len(owed)
     members, columns = np.zeros((n, len(arms)), np.bool_), [np.zeros(n, np.int64) for _ in range(10)]
     kinds, numerators, steps, remainders, whole, rest, lengths, counts, plays, since = columns
-    for i, (kind, who, limit) in enumerate(owed):
-        members[i, who], kinds[i] = True, kind
-        if kind == WINDOW:
+    for i, (kind, who, limit, slack) in enumerate(owed):
+        members[i, [place[arm] for arm in who]], kinds[i] = True, KINDS[kind]
+        if isinstance(limit, tuple):
             counts[i], lengths[i] = limit
             continue
         (numerators[i],), (steps[i],), (remainders[i],) = pace([limit.numerator], limit.denominator)
-        if kind == FLOOR:
-            (whole[i],), (rest[i],) = position([limit.numerator], limit.denominator, promise.slack + 1)
+        if kind == "floor":
+            (whole[i],), (rest[i],) = position([limit.numerator], limit.denominator, int(slack) + 1)
         else:
-            ahead = math.floor(promise.cap_tolerance) + 1
-            whole[i], rest[i] = divmod(-ahead * limit.denominator, limit.numerator)
+            whole[i], rest[i] = divmod(-(int(slack) + 1) * limit.denominator, limit.numerator)
     last = np.zeros((n, int(counts.max(initial=1))), np.int64)
     return Limits(
         members,

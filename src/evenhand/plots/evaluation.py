@@ -34,7 +34,8 @@ def plot_evaluation(
         ceiling = max(ceiling, 1.1 * (at_least or 0.0), 1e-9)
         for (name, each), look in zip(several.items(), looks(list(several)).values(), strict=True):
             curve, line = each.curve, {**look, "marker": ""}
-            label = name or f"{each.estimator}: {each.value:.4g} [{each.low:.4g}, {each.high:.4g}]"
+            value = "not identified" if each.value != each.value else f"{each.value:.4g}"
+            label = name or f"{each.estimator}: {value} [{each.low:.4g}, {each.high:.4g}]"
             axes.plot(curve["round"], curve["value"], **line, label=label)
             axes.fill_between(curve["round"], curve["low"], curve["high"], color=look["color"], alpha=0.12, linewidth=0)
             for end in ("low", "high"):  # edges show two intervals where their areas cover each other

@@ -24,11 +24,11 @@ LABEL = 30
 
 
 def plot_bias(table: pd.DataFrame, axes: Axes | None = None, *, ax: Axes | None = None) -> Axes:
-    """Draw the learned bias of each group, feature by feature, with its confidence interval.
+    """Draw the bias of each group, feature by feature, with its confidence interval.
 
     Parameters
     ----------
-    table : what `GroupFairTopInterval.bias` returns.
+    table : what `GroupFairTopInterval.bias` or `TableArms.bias` returns.
     """
     columns = ("group", "feature", "bias", "low", "high", "reference")
     table = checked_table("table", table, columns, "what the policy's bias() returns")
@@ -52,7 +52,7 @@ def plot_bias(table: pd.DataFrame, axes: Axes | None = None, *, ax: Axes | None 
         axes.set_ylim(len(features) - 0.5, -0.5)
         axes.grid(axis="y", visible=False)
         reference = ", ".join(plain(r, LABEL) for r in dict.fromkeys(table["reference"]))
-        return finish(axes, f"Learned bias against {reference}", "reward per unit of the feature", "feature")
+        return finish(axes, f"Bias, compared with {reference}", "reward per unit of the feature", "feature")
 
 
 def plot_group_share(history: xr.Dataset, axes: Axes | None = None, *, ax: Axes | None = None) -> Axes:

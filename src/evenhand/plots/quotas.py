@@ -109,7 +109,11 @@ def plot_shortfall(
             axes.set_yscale("symlog", linthresh=highest)
         least = float(shown[variable].min())
         axes.set_ylim(bottom=max(min(0.0, least), -highest / 2) - highest / 20)
-        return finish(axes, "Worst shortfall now" if now else "Worst shortfall at any round so far", "round", label)
+        title = "Worst shortfall at any round so far"
+        if now:
+            several = shown.sizes["round"] < history.sizes["round"]
+            title = "Worst shortfall in each stretch of rounds" if several else "Worst shortfall now"
+        return finish(axes, title, "round", label)
 
 
 def _stretched(history: xr.Dataset, variable: str) -> xr.Dataset:
@@ -135,7 +139,8 @@ def plot_audit(finding: Audit, axes: Axes | None = None, *, ax: Axes | None = No
             ha="center",
             fontsize=8.5,
         )
-        _forbid(axes, [finding.promise.slack + 1.0])
+        limit = finding.promise.breaks_at
+        _forbid(axes, [] if limit is None else [limit])
         _mark_breaches(finding, axes)
         axes.margins(y=0.15)
         axes.locator_params(axis="x", integer=True)

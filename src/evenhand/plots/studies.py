@@ -102,9 +102,9 @@ def plot_owed(
         _name_lines(axes, texts, behind[-1], drawn)
         return finish(
             axes,
-            "How far arms are behind their shares" + _named(labels, "furthest behind now"),
-            "decision",
-            "decisions behind the share (stretch's largest)",
+            "How far arms are behind their shares" + _named(labels, "furthest behind in the last stretch"),
+            "decision (the last of each stretch)",
+            "decisions behind the share (largest in each stretch)",
             legend=False,
         )
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from evenhand.quotas.audit import Audit, audit
 
 if TYPE_CHECKING:
+    from evenhand.promises.promise import Promise
     from evenhand.quotas.changing_worlds import ChangingArms, DriftingArms
     from evenhand.quotas.deadline_learn import DeadlineLearn
     from evenhand.quotas.fair_learn import FairLearn
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from evenhand.quotas.horizon_fair_ucb import HorizonFairUCB
     from evenhand.quotas.lfg import LFG
     from evenhand.quotas.lottery_learn import LotteryLearn
-    from evenhand.quotas.problem import Promise
     from evenhand.quotas.window_learn import WindowLearn
     from evenhand.quotas.worlds import BernoulliArms, LoggedArms
 
@@ -48,7 +48,7 @@ MODULES = {
     "LFG": "lfg",
     "LoggedArms": "worlds",
     "LotteryLearn": "lottery_learn",
-    "Promise": "problem",
+    "Promise": "promise",
     "WindowLearn": "window_learn",
 }
 """The module of each class, which is imported when the class is first used."""
@@ -57,7 +57,8 @@ MODULES = {
 def __getattr__(name: str) -> Any:
     if name not in MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(importlib.import_module(f"{__name__}.{MODULES[name]}"), name)
+    home = "evenhand.promises" if name == "Promise" else __name__
+    value = globals()[name] = getattr(importlib.import_module(f"{home}.{MODULES[name]}"), name)
     return value
 
 

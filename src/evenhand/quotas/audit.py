@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, SharesError, wanted
 from evenhand.frames import as_pandas, frame_or_value
+from evenhand.promises.promise import Promise
 from evenhand.protocol import Label
 from evenhand.quotas.audited_promise import AuditedPromise, read_audited
 from evenhand.quotas.clauses import Clause, judge
@@ -33,10 +34,12 @@ def audit(
     arm: str,
     shares: Any = None,
     tolerance: float = 0.0,
+    behind: Any = None,
     order: str | None = None,
     caps: Any = None,
     cap_tolerance: float = 0.0,
     windows: Any = None,
+    promise: Promise | None = None,
     segment: str | None = None,
     available: str | None = None,
     round: str | None = None,
@@ -57,11 +60,14 @@ def audit(
         share): an arm's rounds and plays count from its latest entry. `from` is a value of the column `order`, or
         without one the number of a round.
     tolerance : alpha >= 0, by how many pulls an arm may be behind.
+    behind : by how much r_i t - N_i(t) may be above 0, exactly and for each arm, in the place of the tolerance: a dict
+        arm -> number, or one number for all; as `DeadlineLearn` takes it.
     order : a column to sort by first, numbers or times (text as in ISO 8601); rows with the same value keep their
         order.
     caps : the most that an arm may have, arm -> cap, or one number for all: N_i(t) <= ceil(c_i t) + cap_tolerance.
     cap_tolerance : by how many pulls an arm may be ahead of its cap.
     windows : arm -> a, at least once in any a consecutive rounds, or arm -> (c, a), at least c times.
+    promise : an `eh.Promise`, in the place of shares, tolerance, behind, caps, cap_tolerance and windows.
     segment : a column; every promise is then checked inside each of its values.
     available : a column with the arms that were on offer, as lists or as text separated by commas; each arm is then
         owed its share of the rounds in which it was.
@@ -88,29 +94,58 @@ def audit(
     >>> str(audit(log, arm="item", windows={"b": 3}).first_breach)
     "after round 3, the plays of arm 'b' were 1 fewer than the 1 owed in any 3 consecutive rounds"
     """
+    if promise is not None:
+        given = {"shares": shares, "tolerance": tolerance or None, "behind": behind, "caps": caps, "windows": windows}
+        _alone(promise, given | {"cap_tolerance": cap_tolerance or None})
     if isinstance(frame, (str, os.PathLike)):
-        others = {"order": order, "caps": caps, "windows": windows, "segment": segment, "available": available}
-        for name, given in (others | {"round": round}).items():
-            if given is not None:
-                mend = "read the file with pandas to check more than the shares of single arms"
-                raise ArgumentError(wanted(name, "None where files are audited", given, mend))
+        others = {
+            "behind": behind,
+            "order": order,
+            "caps": caps,
+            "windows": windows,
+            "segment": segment,
+            "available": available,
+        }
+        mend = "read the file with pandas to check more than the shares of single arms"
+        for name, value in (others | {"round": round}).items():
+            if value is not None:
+                raise ArgumentError(wanted(name, "None where files are audited", value, mend))
+        if promise is not None:
+            exact = promise.behind is not None or promise.plays > 1
+            more = next((c for c in promise.clauses if exact or c.kind != "floor" or len(c.arms) > 1), None)
+            if more is not None:
+                what = "shares of single arms with a tolerance, where files are audited"
+                raise SharesError(wanted("promise", what, str(more), mend))
+            shares, tolerance = dict(zip(promise.arms, promise.shares, strict=True)), promise.tolerance
         return audit_files(os.fspath(frame), arm, shares, tolerance, jobs)
     frame, shares = as_pandas(frame), frame_or_value(shares, "shares")
-    plays, rounds = read_plays(frame, arm, shares), read_rounds(frame, order, round)
+    named = shares if promise is None else dict.fromkeys(promise.arms, 0)
+    plays, rounds = read_plays(frame, arm, named), read_rounds(frame, order, round)
     most = 1 if len(rounds.first_row) == len(plays.rows) else int(np.bincount(rounds.of_row[plays.rows]).max())
     owed = read_audited(
         plays.kinds,
         rounds,
         shares=shares,
         tolerance=tolerance,
+        behind=behind,
         caps=caps,
         cap_tolerance=cap_tolerance,
         windows=windows,
         plays=most,
         available=available,
+        promise=promise,
     )
     log = read_log(frame, plays, rounds, owed.promise.arms, arm=arm, available=available, segment=segment)
     return _found(owed, log)
+
+
+def _alone(promise: Any, beside: dict[str, Any]) -> None:
+    """Refuse what stands beside a promise, and what is none."""
+    if not isinstance(promise, Promise):
+        raise ArgumentError(wanted("promise", "an eh.Promise", promise, "Promise.from_dict reads plain data"))
+    for name, value in beside.items():
+        if value is not None:
+            raise ArgumentError(wanted(name, "nothing beside a promise, which says it all", value))
 
 
 def _clauses(owed: AuditedPromise, log: DecisionLog) -> Iterator[Clause]:
@@ -120,11 +155,11 @@ def _clauses(owed: AuditedPromise, log: DecisionLog) -> Iterator[Clause]:
         places = [place[label] for label in term.arms]
         played = log.codes == places[0] if len(places) == 1 else np.isin(log.codes, places)
         if len(log.codes) > log.rounds:
-            played = np.isin(np.arange(log.rounds), log.at[played])
+            played = np.bincount(log.at[played], minlength=log.rounds)
         for segment, rounds in zip(log.segments or (None,), log.rounds_in, strict=True):
             within = rounds[np.searchsorted(rounds, term.start) : np.searchsorted(rounds, term.end)]
             if log.offered is not None:
-                within = within[log.offered[within, places[0]]]
+                within = within[log.offered[within][:, places].any(axis=1)]
             plays = played if len(within) == log.rounds else played[within]
             yield Clause(term.promise, term.arms, term.limit, term.slack, segment, within, plays)
 

@@ -11,12 +11,11 @@ import numpy as np
 from evenhand.errors import SharesError, TableError, wanted
 from evenhand.kernels.arrays import Ints
 from evenhand.labels import by_label
+from evenhand.promises.promise import Promise, read_promise
+from evenhand.promises.reading import is_set, key_of
 from evenhand.protocol import Label
 from evenhand.quotas.decision_log import Rounds, moments_of
 from evenhand.quotas.findings import Kind
-from evenhand.quotas.problem import Promise
-from evenhand.quotas.sets import read_sets
-from evenhand.quotas.window_learn import read_windows
 from evenhand.tables import cells, column, in_natural_order
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ class Term(NamedTuple):
     promise: Kind
     arms: tuple[Label, ...]
     limit: Any
-    slack: int
+    slack: int | Fraction
     start: int
     end: int
 
@@ -47,7 +46,7 @@ class AuditedPromise(NamedTuple):
     """
 
     promise: Promise
-    windows: dict[Label, tuple[int, int]]
+    windows: dict[Any, tuple[int, int]]
     terms: list[Term]
 
 
@@ -66,13 +65,16 @@ def read_audited(
     *,
     shares: Any,
     tolerance: Any,
+    behind: Any,
     caps: Any,
     cap_tolerance: Any,
     windows: Any,
     plays: int,
     available: str | None,
+    promise: Promise | None = None,
 ) -> AuditedPromise:
-    """Read the promises; `kinds` are the log's arms, of which `plays` at most are played in a round.
+    """Read the promises; `kinds` are the log's arms, of which `plays` at most are played in a round. A promise that was
+    read before stands in the place of all others.
 
     Raises
     ------
@@ -81,45 +83,43 @@ def read_audited(
     TableError
         If a table of shares lacks a column or a cell, or its dates do not fit the log's.
     """
+    last = len(rounds.first_row)
+    if promise is not None:
+        return _stated(promise, _singles(promise, last), last)
     if shares is None and caps is None and windows is None:
         raise SharesError(wanted("shares", "shares, caps or windows to check", None))
-    last = len(rounds.first_row)
-    named = [label for given in (caps, windows) if isinstance(given, Mapping) for label in given]
+    named = [label for given in (caps, windows) if isinstance(given, Mapping) for label in given if not is_set(label)]
+    limits = {"caps": caps, "cap_tolerance": cap_tolerance, "windows": windows, "plays": plays, "audited": True}
     if isinstance(shares, (list, tuple, np.ndarray)):
         raise SharesError(wanted("shares", "a dict arm -> share, or one number for every arm", shares))
     entries = _entries(shares, rounds)
+    if behind is not None and (shares is None or entries is not None or tolerance):
+        got = "no shares" if shares is None else "shares that change" if entries is not None else "a tolerance"
+        raise SharesError(wanted("behind", "None, or shares that stay as they are and no tolerance beside it", got))
     if entries is not None:
         promise, floors = _read_changes(entries, tolerance, plays, last)
+        promise = read_promise(dict(zip(promise.arms, promise.shares, strict=True)), tolerance, **limits)
     else:
         by_arm = isinstance(shares, Mapping) or hasattr(shares, "to_dict")
         arms = None if by_arm else in_natural_order([*kinds, *named])
-        promise = read_sets(shares, tolerance, None) or Promise.read(
-            0 if shares is None else shares, tolerance, arms, plays
-        )
-        singles = zip(promise.arms, promise.shares, strict=True)
-        floors = [Term("floor", (arm,), share, promise.slack, 0, last) for arm, share in singles]
-    _check_together(promise, caps, windows, plays, available)
+        promise = read_promise(0 if shares is None else shares, tolerance, behind=behind, arms=arms, **limits)
+        floors = _singles(promise, last)
+    return _stated(promise, floors, last)
+
+
+def _singles(promise: Promise, last: int) -> list[Term]:
+    """Return the floors of single arms, those that are owed nothing too."""
+    singles = zip(promise.arms, promise.shares, promise.slacks, strict=True)
+    return [Term("floor", (arm,), share, slack, 0, last) for arm, share, slack in singles]
+
+
+def _stated(promise: Promise, floors: list[Term], last: int) -> AuditedPromise:
+    """Return everything that is promised, with these floors of single arms."""
     floors += [Term("floor", members, share, promise.slack, 0, last) for members, share in promise.sets]
-    if caps is not None:
-        promise = promise.capped(caps, cap_tolerance)
-    read = {} if windows is None else read_windows(windows, promise.arms)
-    ahead = int(promise.cap_tolerance)
-    capped = zip(promise.arms, promise.caps or (), strict=False)
-    limits = [Term("cap", (arm,), cap, ahead, 0, last) for arm, cap in capped if cap is not None]
-    limits += [Term("window", (arm,), window, 0, 0, last) for arm, window in read.items()]
-    return AuditedPromise(promise, read, [*floors, *limits])
-
-
-def _check_together(promise: Promise, caps: Any, windows: Any, plays: int, available: str | None) -> None:
-    """Refuse promises that no rule can keep together."""
-    if promise.sets and plays > 1:
-        raise SharesError(wanted("shares", f"single arms beside {plays} arms a round", "shares of sets of arms"))
-    if available is None:
-        return
-    for name, given in (("caps", caps), ("windows", windows), ("shares of sets", promise.sets or None)):
-        if given is not None:
-            mend = f"leave the {name} out"
-            raise SharesError(wanted("available", f"None beside {name}: no rule can promise both", available, mend))
+    others = [clause for clause in promise.clauses if clause.kind != "floor"]
+    terms = [*floors, *(Term(c.kind, c.arms, c.rate, int(c.slack), 0, last) for c in others)]
+    read = {key_of(members): window for members, window in promise.windows}
+    return AuditedPromise(promise, read, terms)
 
 
 def _entries(shares: Any, rounds: Rounds) -> list[Entry] | None:
@@ -177,13 +177,13 @@ def _read_changes(entries: list[Entry], tolerance: Any, plays: int, last: int) -
     arms = list(dict.fromkeys(entry.arm for entry in entries))
     owed: dict[Label, Any] = dict.fromkeys(arms, 0)
     begun: dict[Label, tuple[int, Fraction]] = {}
-    promise = Promise.read(owed, tolerance, arms, plays)
+    promise = read_promise(owed, tolerance, plays=plays, arms=arms, audited=True)
     floors = []
     for start in dict.fromkeys(entry.start for entry in entries):
         now = [entry for entry in entries if entry.start == start]
         owed |= {entry.arm: entry.share for entry in now}
         try:
-            promise = Promise.read(owed, tolerance, arms, plays)
+            promise = read_promise(owed, tolerance, plays=plays, arms=arms, audited=True)
         except SharesError as error:
             raise SharesError(f"from {now[0].when}: {error}") from error
         by_arm = dict(zip(promise.arms, promise.shares, strict=True))

@@ -1,42 +1,48 @@
-"""Promises that change in mid-run: arms that come, arms that go, and new shares, each with what holds over the change.
+"""Promises that change in mid-run: arms that come, arms that go, and other promises, each with what holds over the
+change. Every change makes a version, and in every segment each clause is counted by version.
 
-The arms' deadlines carry over as exact fractions. An arm whose position is x, in rounds, must have its next owed play
-by the end of round ceil(x), and n plays later by that of round ceil(x + n / r); for r = p/q in lowest terms nothing
-changes if x is rounded up to a multiple of 1/p.
+- Retiring an arm leaves more plays to the others, whose clauses run on. Sets of arms go on by the arms that stay.
+- A new arm starts its clock as soon as all clauses can be kept with it, w rounds late. With one play a round and floors
+  alone w is at most ceil(k / r): before that the others cannot owe more. All other clauses run on.
+- Another promise begins a new version: in every version each clause holds, plays and rounds counted from its start.
+  That can always be kept, as a promise is made only where it can be from its start. Windows and caps begin anew; what a
+  floor was behind by is carried over to the floor of the same arms where that can be kept too, the largest first, and
+  dropped where not: less than a + 1 plays a floor.
 
-- Retiring an arm only leaves more plays to the others.
-- A new arm starts its clock as soon as all floors can be kept with it, w rounds late. With one play a round w is at
-  most ceil(k / r): before that the others cannot owe more.
-- New shares begin a new epoch: in every epoch N_i >= floor(r_i A_i) - a holds, pulls and rounds counted from its start.
-  That can always be kept, as G(s) = m s - sum_i floor(r_i s) at its start. What an arm was behind by is carried over
-  where that can be kept too, the largest first, and dropped where not: less than a + 1 pulls an arm.
+Caps beside floors that carry what they were behind by. Let q_i be that less a, so that floor(r_i s + q_i) plays are
+due after s rounds. Where one arm is played a round a wish may be granted iff its cap has room and G >= 0 after it,
+as without: with G >= 0 at the start of the version, the plays that fall due in the rounds from s to s + d of arms that
+are at their caps are at most floor(r_i (s + d) + q_i) - ceil(c_i s) <= floor(r_i d + q_i) each, together at most d.
 """
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from evenhand.conversation import locked
-from evenhand.errors import ArgumentError, SharesError, UnknownArmError, wanted, wanted_one_of
+from evenhand.errors import ArgumentError, SharesError, UnknownArmError, figure, wanted, wanted_one_of
 from evenhand.kernels.arrays import Floats
-from evenhand.kernels.compose import entry, interpreted
-from evenhand.kernels.due_times import NEVER
 from evenhand.policy import KernelPolicy
-from evenhand.promises.slates import can_be_kept
+from evenhand.promises.feasible import settle_offers
+from evenhand.promises.promise import Promise
+from evenhand.promises.reading import Members, key_of, read_share
+from evenhand.promises.versions import among, changed, joined, without
 from evenhand.protocol import Label, arm_labels, find_label
-from evenhand.quotas.problem import Promise, read_share
-from evenhand.quotas.ranked import ranked_parameters, ranked_state
+from evenhand.quotas.composed import COMPOSED
+from evenhand.quotas.deadlines import check_tolerance
+from evenhand.quotas.forms import form_for
+from evenhand.quotas.ranked import RANKED
 from evenhand.quotas.segments import Segments
+from evenhand.quotas.standing import Rounded, Standing, fits, fresh, lags, placed, shares_of, stand
+from evenhand.quotas.under_quota import Form
 
-__all__ = ["Changes", "look_for_room"]
+__all__ = ["Changes"]
 
 LONGEST_WAIT = 1 << 40
-PLAIN_WORK = 1_000_000
-"""Array entries up to which a look ahead runs as plain Python."""
 
 
 if TYPE_CHECKING:
@@ -49,56 +55,61 @@ class Changes(Base):
     """What `DeadlineLearn` can do to its promise in mid-run."""
 
     promise: Promise
+    _floors: Promise
     _segments: Segments | None = None
     retired: tuple[Label, ...] = ()
     """The arms that were taken off offer for good."""
+    _rounded: Rounded = ()
+    """By how much the position of each arm, and set, was rounded up since the promise last changed; () for nothing."""
 
     @locked
     def add(self, arm: Label, share: Any = 0) -> int:
         """Put a new arm on offer, or a retired one again, and return after how many rounds its promise begins.
 
-        All other promises go on. Its own counts from there on, w rounds late where the others' plays fill the next
-        rounds: w is at most ceil(k / share) with one play a round.
+        All other clauses go on. Its own counts from there on, w rounds late where the others' plays fill the next
+        rounds: w is at most ceil(k / share) with one play a round and floors alone. Where rounds have segments, it is
+        so many rounds of each segment that there is, and none in later ones.
 
         Raises
         ------
         SharesError
-            If the share is not a number from 0 to 1, or more than the other shares leave.
+            If the share is not a number from 0 to 1, or the promise cannot be kept with it.
         ArgumentError
-            If the arm is on offer already, the policy has caps, or the learner cannot take a new arm.
+            If the arm is on offer already, or the learner cannot take a new arm.
         """
-        self._make_ready()
         return _add(self, arm, share)
 
     @locked
     def retire(self, arm: Label) -> None:
-        """Take an arm off offer for good; all other promises go on. Its open tickets may still be told.
+        """Take an arm off offer for good; all other clauses go on. Its open tickets may still be told.
 
         Raises
         ------
         UnknownArmError
             If there is no such arm.
         ArgumentError
-            If it was retired before, too few arms would be left, or the policy has caps.
+            If it was retired before, or too few arms would be left.
+        SharesError
+            If what is promised of the others cannot be kept without it, such as caps that sum to less than one.
         """
-        self._make_ready()
         _retire(self, arm)
 
     @locked
-    def change(self, shares: Any) -> dict[Label, float]:
-        """Promise other shares from now on: N_i >= floor(r_i t) - alpha, pulls and rounds counted from this change.
+    def change(self, shares: Any) -> dict[Any, Any]:
+        """Promise other shares, or another `eh.Promise`, from now on: every clause counts from this change.
 
-        What an arm was behind by is carried over where that can be kept, the largest first; returned is what could not
-        be, less than alpha + 1 pulls an arm.
+        What a floor was behind by is carried over to that of the same arms where that can be kept, the largest first;
+        returned is what could not be, less than alpha + 1 plays a floor: arm -> plays, a set of arms as a tuple; where
+        rounds have segments, segment -> such a dict. Caps and windows begin anew. New shares leave the rest of the
+        promise as it is; another promise says everything, of the same arms and plays a round.
 
         Raises
         ------
         SharesError
-            If the shares of the arms that are on offer cannot be promised.
+            If this cannot be promised of the arms that are on offer.
         ArgumentError
-            If the policy has caps.
+            If it is a promise of other arms, or of more or fewer plays a round.
         """
-        self._make_ready()
         return _change(self, shares)
 
     def _may_be_shown(self, shown: Floats) -> bool:
@@ -107,33 +118,72 @@ class Changes(Base):
             return super()._may_be_shown(shown)
         return shown.ndim == 2 and 2 <= len(shown) <= len(self._labels) and shown.shape[1] == self.dimension
 
-    def _rank(self) -> None:
-        """Go over to a form of the rule that lets promises change."""
-        raise NotImplementedError
+    @property
+    def _live(self) -> list[Label]:
+        """The arms that were not retired."""
+        return [arm for arm in self.promise.arms if arm not in self.retired]
 
-    def _make_ready(self) -> None:
-        """Make ready for another promise."""
-        if self._segments is not None:
-            what = "a promise without segments, to be changed"
-            raise ArgumentError(wanted("segments", what, list(self._segments.report()), "make a new policy"))
-        if self.promise.caps is not None or self.promise.sets or self.promise.behind is not None:
-            what = "single arms with a tolerance and without caps, for a promise that changes"
-            got = "caps" if self.promise.caps is not None else "shares of sets" if self.promise.sets else "behind="
-            raise ArgumentError(wanted("shares", what, got, "make a new policy"))
-        self._token  # noqa: B018, tickets handed out before and after are the same policy's
+
+class _Version(NamedTuple):
+    """What is promised from now on."""
+
+    promise: Promise
+    floors: Promise
+    """The same, or floors of single arms that keep it where its sets overlap."""
+    form: Form
+    retired: tuple[Label, ...]
+
+    def fits(self, standing: Standing, now: int) -> bool:
+        return fits(self.floors, self.form, standing, self.retired, now)
+
+
+class _Part(NamedTuple):
+    """A segment, or all rounds where there are none."""
+
+    segment: Label | None
+    now: int
+    """The number of rounds, of all segments, when its clocks stopped."""
+    standing: Standing
+
+
+def _version(policy: Any, promise: Promise, retired: Sequence[Label]) -> _Version:
+    """Return what is promised, where a rule is known that keeps it with the arms that stay.
+
+    Raises
+    ------
+    SharesError
+        If none is known.
+    """
+    settle_offers(among(promise, [arm for arm in promise.arms if arm not in retired]), promise.offers)
+    floors, form = form_for(promise, policy.lottery)
+    plain = form is not COMPOSED and not promise.sets and promise.caps is None and promise.behind is None
+    form = RANKED if plain and policy._form is not COMPOSED else COMPOSED
+    return _Version(promise, floors, form, tuple(retired))
 
 
 def _retire(policy: Any, label: Label) -> None:
     """Take an arm off offer for good; what it was owed is the others' to win."""
-    arm = _live(policy, label)
-    if policy.promise.plays >= len(policy.promise.arms) - len(policy.retired):
-        raise ArgumentError(wanted("arm", f"more than {policy.promise.plays} arms left on offer", label))
-    shares = list(policy.promise.shares)
-    shares[arm] = Fraction(0)
-    positions = _positions(policy)
-    positions[arm] = None
-    policy.retired = (*policy.retired, policy.promise.arms[arm])
-    _enter(policy, _promise(policy, shares), positions)
+    before = policy.promise
+    place = find_label(label, before.arms)
+    if place is None:
+        raise UnknownArmError(wanted_one_of("arm", before.arms, label))
+    arm = before.arms[place]
+    if arm in policy.retired:
+        raise ArgumentError(wanted("arm", "one that is on offer", label, "it was retired before"))
+    if before.plays >= len(policy._live):
+        rest = "another arm stays" if before.plays == 1 else f"{before.plays} other arms stay"
+        raise ArgumentError(wanted("arm", f"one beside which {rest} on offer", label, "add another arm first"))
+    if before.overlap() is not None and any(arm in members for members, _ in before.sets):
+        mend = "change(shares) to sets without it first"
+        raise ArgumentError(wanted("arm", "one that is in no set of arms, as some of them overlap", label, mend))
+    promise = without(before, arm, policy.retired)
+    version = _version(policy, promise, (*policy.retired, arm))
+    parts = [part._replace(standing=_of(version, part.standing)) for part in _parts(policy)]
+    bound = promise.windows or promise.caps is not None
+    if bound and not all(version.fits(part.standing, part.now) for part in parts):
+        mend = "try again some rounds later"
+        raise ArgumentError(wanted("arm", "one without which all clauses can be kept now", label, mend))
+    _enter(policy, version, parts)
 
 
 def _add(policy: Any, label: Label, share: Any) -> int:
@@ -146,117 +196,141 @@ def _add(policy: Any, label: Label, share: Any) -> int:
     left = before.plays - sum(before.shares)
     if part > left:
         mend = "lower the others first with change(shares)"
-        raise SharesError(wanted("share", f"at most {float(left):g}, what the other shares leave", float(part), mend))
-    labels = before.arms if known is not None else (*before.arms, label)
-    shares, positions = [*before.shares], _positions(policy)
-    arm = len(shares) if known is None else known
+        raise SharesError(
+            wanted("share", f"at most {figure(float(left))}, what the other shares leave", float(part), mend)
+        )
+    labels = before.arms if known is not None else arm_labels((*before.arms, label), "arm")
+    place = len(before.arms) if known is None else known
+    promise = joined(before, labels[place], part)
+    version = _version(policy, promise, [arm for arm in policy.retired if arm != labels[place]])
+    if version.floors is not promise and joined(policy._floors, labels[place], part).shares != version.floors.shares:
+        mend = "use change(shares), from which all floors count anew"
+        raise ArgumentError(wanted("arm", "one that leaves the floors of overlapping sets as they are", label, mend))
+    parts, wait = [], 0
+    owed = (version.floors.slacks[place] + 1) / part if part else None
+    for one in _parts(policy):
+        standing = _of(version, one.standing)
+        if owed is not None:
+            wait = _wait(version, one._replace(standing=standing), labels[place], one.now + owed, wait)
+        parts.append(one._replace(standing=standing))
+    if owed is not None:
+        for one in parts:
+            one.standing.floors[(labels[place],)] = one.now + owed + wait
     if known is None:
-        labels = arm_labels(labels, "arm")
-        shares.append(part)
-        positions.append(None)
         _grow(policy, labels)
-    else:
-        shares[arm] = part
-        policy.retired = tuple(other for other in policy.retired if other != labels[arm])
-    promise, wait = _promise(policy, shares, labels), 0
-    if part:
-        first = policy.round + (before.slack + 1) / part
-
-        def fits(later: int) -> bool:
-            positions[arm] = first + later
-            return _can_be_kept(policy, promise, positions)
-
-        low, wait = -1, 0
-        while not fits(wait) and wait < LONGEST_WAIT:
-            low, wait = wait, 2 * wait + 1
-        while wait - low > 1:
-            middle = (low + wait) // 2
-            low, wait = (low, middle) if fits(middle) else (middle, wait)
-        positions[arm] = first + wait
-    _enter(policy, promise, positions)
+    _enter(policy, version, parts, begins=place)
     return wait
 
 
-def _change(policy: Any, shares: Any) -> dict[Label, float]:
-    """Begin a new epoch with new shares; return by how many pulls arms were behind that cannot be carried over."""
-    before, now = policy.promise, policy.round
-    live = [arm for arm in before.arms if arm not in policy.retired]
-    new = Promise.read(shares, before.tolerance, live, before.plays)
-    by_arm = dict(zip(new.arms, new.shares, strict=True))
-    promise = _promise(policy, [by_arm.get(arm, Fraction(0)) for arm in before.arms])
-    behind = []
-    for share, at in zip(before.shares, _positions(policy), strict=True):
-        behind.append(Fraction(0) if at is None else max(Fraction(0), before.slack + 1 - share * (at - now)))
-    positions: list[Fraction | None] = [now + (before.slack + 1) / share if share else None for share in promise.shares]
-    dropped = {arm: float(lag) for arm, lag in zip(before.arms, behind, strict=True) if lag}
-    for arm in sorted(range(len(behind)), key=lambda arm: -behind[arm]):
-        begun = positions[arm]
-        if behind[arm] and begun is not None:
-            positions[arm] = begun - behind[arm] / promise.shares[arm]
-            if _can_be_kept(policy, promise, positions):
-                del dropped[before.arms[arm]]
-            else:
-                positions[arm] = begun
-    _enter(policy, promise, positions)
-    return dropped
+def _wait(version: _Version, part: _Part, arm: Label, first: Fraction, least: int) -> int:
+    """Return after how many rounds, `least` or more, the first play of a new arm may begin to fall due."""
+
+    def late_enough(wait: int) -> bool:
+        part.standing.floors[(arm,)] = first + wait
+        return version.fits(part.standing, part.now)
+
+    low, wait = least - 1, least
+    while not late_enough(wait):
+        low, wait = wait, 2 * wait + 1
+        if wait > LONGEST_WAIT:
+            mend = "try again some rounds later"
+            raise ArgumentError(wanted("arm", "one beside which all clauses can be kept now", arm, mend))
+    while wait - low > 1:
+        middle = (low + wait) // 2
+        low, wait = (low, middle) if late_enough(middle) else (middle, wait)
+    return wait
 
 
-def _live(policy: Any, label: Label) -> int:
-    arm = find_label(label, policy.promise.arms)
-    if arm is None:
-        raise UnknownArmError(wanted_one_of("arm", policy.promise.arms, label))
-    if policy.promise.arms[arm] in policy.retired:
-        raise ArgumentError(wanted("arm", "one that is on offer", label, "it was retired before"))
-    return arm
+def _change(policy: Any, shares: Any) -> dict[Any, Any]:
+    """Begin a new version; return by how many plays floors were behind that cannot be carried over."""
+    version = _version(policy, changed(policy.promise, policy.retired, shares), policy.retired)
+    check_tolerance(version.floors)
+    parts, dropped = [], {}
+    for part in _parts(policy):
+        begun = fresh(version.floors, version.form, part.now)
+        lost = _carry(version, begun, _claims(policy, part), part.now)
+        parts.append(part._replace(standing=begun))
+        if lost:
+            dropped[part.segment] = {key_of(members): float(lag) for members, lag in lost.items()}
+    segmented = policy._segments is not None
+    _enter(policy, version, parts, begins="all")
+    return dropped if segmented else dropped.get(None, {})
 
 
-def _promise(policy: Any, shares: list[Fraction], arms: tuple[Label, ...] | None = None) -> Promise:
-    before = policy.promise
-    labels = arms or before.arms
-    return Promise.read(dict(zip(labels, shares, strict=True)), before.tolerance, labels, before.plays)
+def _claims(policy: Any, part: _Part) -> dict[Members, Fraction]:
+    """Return by how many plays each floor is behind, by those of its arms that are on offer."""
+    found: dict[Members, Fraction] = {}
+    for members, lag in lags(policy._floors, part.standing, part.now).items():
+        stay = tuple(arm for arm in members if arm not in policy.retired)
+        found[stay] = max(lag, found.get(stay, Fraction(0)))
+    return {members: lag for members, lag in found.items() if lag and members}
 
 
-def _positions(policy: Any) -> list[Fraction | None]:
-    """Return for each arm when its next owed play falls due, exactly; None where none ever does."""
-    numerators, state = policy._params.numerators.tolist(), policy._state
-    parts = zip(state.whole.tolist(), state.rest.tolist(), numerators, strict=True)
-    return [whole + Fraction(rest, n) if n and whole < NEVER else None for whole, rest, n in parts]
+def _carry(version: _Version, begun: Standing, claims: dict[Members, Fraction], now: int) -> dict[Members, Fraction]:
+    """Move the floors of a new version by what they were behind, where that can be kept; return the rest."""
+    shares = shares_of(version.floors)
+    names = {frozenset(members): members for members in begun.floors}
+    dropped = {}
+    for members, lag in sorted(claims.items(), key=lambda one: -one[1]):
+        name = names.get(frozenset(members))
+        if name is not None:
+            at = begun.floors[name]
+            begun.floors[name] = at - lag / shares[name]
+            if version.fits(begun, now):
+                continue
+            begun.floors[name] = at
+        dropped[members] = lag
+    return {members: dropped[members] for members in claims if members in dropped}
 
 
-def _fill(promise: Promise, positions: list[Fraction | None]) -> tuple[Any, Any]:
-    """Return the rule's parameters and state, without a learner, at these positions."""
-    params, state = ranked_parameters(promise, ()), ranked_state(promise, ())
-    for arm, (at, share) in enumerate(zip(positions, promise.shares, strict=True)):
-        if at is None or not share:
-            state.whole[arm], state.rest[arm] = NEVER, 0
-        else:
-            exact = Fraction(math.ceil(at * share.numerator), share.numerator)
-            state.whole[arm] = math.floor(exact)
-            state.rest[arm] = int((exact - math.floor(exact)) * int(params.numerators[arm]))
-    return params, state
+def _of(version: _Version, standing: Standing) -> Standing:
+    """Return what still stands of clauses that go on."""
+    promise, owed = version.floors, shares_of(version.floors)
+    capped = {arm for arm, cap in zip(promise.arms, promise.caps or (), strict=False) if cap is not None}
+    windowed = dict(promise.windows)
+    return Standing(
+        {members: at for members, at in standing.floors.items() if members in owed},
+        {arm: at for arm, at in standing.caps.items() if arm in capped},
+        {members: left for members, left in standing.left.items() if members in windowed},
+    )
 
 
-def _can_be_kept(policy: Any, promise: Promise, positions: list[Fraction | None]) -> bool:
-    return look_for_room(*_fill(promise, positions), policy.round)
+def _parts(policy: Any) -> list[_Part]:
+    """Return where the clauses stand in each segment, or in all rounds where there are none."""
+    policy._token  # noqa: B018, tickets handed out before and after are the same policy's
+    own, params, segments = policy._state, policy._params, policy._segments
+    found = [(None, policy.round, own._asdict(), policy._rounded)]
+    if segments is not None:
+        found = list(segments.parts(own, policy.round))
+    return [
+        _Part(label, now, stand(policy._floors, policy._form, params, part, rounded))
+        for label, now, part, rounded in found
+    ]
 
 
-def look_for_room(params: Any, state: Any, now: int) -> bool:
-    """Say whether all floors of a ranked rule, without a learner, can be kept after round `now`."""
-    small = len(params.numerators) * params.denominator < PLAIN_WORK
-    look = interpreted(can_be_kept) if small else entry(can_be_kept)
-    return bool(look(params, state, now))
-
-
-def _enter(policy: Any, promise: Promise, positions: list[Fraction | None]) -> None:
-    """Go on with another promise from these positions."""
-    policy._rank()
-    params, state = _fill(promise, positions)
-    before = policy._state
+def _enter(policy: Any, version: _Version, parts: list[_Part], begins: int | str | None = None) -> None:
+    """Go on with another promise from where its clauses stand; `begins` says for which arm, or for all, anew."""
+    before, went_over = policy._state, policy._form is not version.form
+    states, roundeds = {}, {}
+    for part in parts:
+        _, state, rounded = placed(version.floors, version.form, part.standing, version.retired)
+        states[part.segment] = part.now, state
+        roundeds[part.segment] = rounded if policy.rules > 1 else ()
+    policy.promise, policy._floors, policy._form = version.promise, version.floors, version.form
+    policy.retired = version.retired
+    learner = policy._state.learner
+    params = policy._params, policy.quota_parameters(policy._params.learner)
+    policy._params = params[1]
+    if policy._segments is None:
+        state, policy._rounded = states[None][1], roundeds[None]
+    else:
+        state = policy._segments.renewed(version.promise, params, policy._unseen(), states, roundeds, begins)
     state.pulls[: before.pulls.size] = before.pulls
-    policy.promise = policy._floors = promise
-    policy._params = params._replace(learner=policy._params.learner)
-    policy._state = state._replace(learner=before.learner)
+    kept = {"stream": getattr(before, "stream", policy.stream())} if version.form is COMPOSED else {}
+    policy._state = state._replace(learner=learner, **kept)
     policy.reset_offer()
+    if went_over and policy.compiled:
+        policy.kernels = policy._bound(policy.learner.kernels)
     policy.forget_machine_code()
 
 

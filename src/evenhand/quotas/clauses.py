@@ -3,7 +3,7 @@
 The clock of a promise counts the rounds in which it applies: those of its segment, since its share was set, in which
 its arm was on offer. With n such rounds gone by and N plays in them
 
-    a floor is broken if    floor(r n) - alpha - N > 0,
+    a floor is broken if    floor(r n - alpha) - N > 0,
     a cap is broken if      N - ceil(c n) - beta > 0,
     a window is broken if   c - (the plays in the last a rounds) > 0, once a rounds have gone by,
 
@@ -12,6 +12,8 @@ and the left side is by how many plays.
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,17 +30,17 @@ Flags = NDArray[np.bool_]
 
 
 class Clause(NamedTuple):
-    """A promise to an arm or a set of arms, with the rounds that it is about, counted from 0, and whether one of these
-    arms was played in each of them."""
+    """A promise to an arm or a set of arms, with the rounds that it is about, counted from 0, and how often these arms
+    were played in each of them."""
 
     promise: Kind
     arms: tuple[Label, ...]
     limit: Any
-    slack: int
-    """alpha or beta, by how many plays it may be missed."""
+    slack: int | Fraction
+    """alpha or beta, by how many plays it may be missed; of a floor the fraction that stands for an exact limit."""
     segment: Label | None
     rounds: Ints
-    plays: Flags
+    plays: Flags | Ints
 
 
 class Verdict(NamedTuple):
@@ -102,27 +104,29 @@ def enter(sums: Sums, n: int, missed: int) -> None:
 
 @kernel
 def follow_floor(
-    plays: Flags,
+    plays: Flags | Ints,
     rounds: Ints,
     share: float,
     numerator: int,
     denominator: int,
     slack: int,
+    rest: int,
     sums: Sums,
     now: Floats,
     broken: Flags,
 ) -> None:
-    """Check floor(r n) - N <= slack after each round; `now` gets the largest r n - N of any floor. No product r n is
-    formed where it decides."""
-    owed, rest, played = -slack, 0, 0
+    """Check floor(r n + rest / q) - N <= slack after each round, for r = p / q; `now` gets the largest r n - N of any
+    floor. No product r n is formed where it decides."""
+    owed, played, step = -slack, 0, numerator // denominator
+    numerator -= step * denominator
     behind, worst, worst_at = 0.0, 0.0, 0
     for n in range(plays.size):
+        owed += step
         rest += numerator
         if rest >= denominator:
             rest -= denominator
             owed += 1
-        if plays[n]:
-            played += 1
+        played += plays[n]
         behind = share * (n + 1) - played
         round = rounds[n]
         if behind > now[round]:
@@ -137,7 +141,7 @@ def follow_floor(
 
 @kernel
 def follow_cap(
-    plays: Flags, rounds: Ints, numerator: int, denominator: int, slack: int, sums: Sums, broken: Flags
+    plays: Flags | Ints, rounds: Ints, numerator: int, denominator: int, slack: int, sums: Sums, broken: Flags
 ) -> None:
     """Check N <= ceil(c n) + slack after each round."""
     allowed, rest, played = slack, 0, 0
@@ -146,8 +150,7 @@ def follow_cap(
         if rest >= denominator:
             rest -= denominator
             allowed += 1
-        if plays[n]:
-            played += 1
+        played += plays[n]
         most = allowed + (1 if rest > 0 else 0)
         if played > most:
             enter(sums, n, played - most)
@@ -155,14 +158,13 @@ def follow_cap(
 
 
 @kernel
-def follow_window(plays: Flags, rounds: Ints, least: int, length: int, sums: Sums, broken: Flags) -> None:
+def follow_window(plays: Flags | Ints, rounds: Ints, least: int, length: int, sums: Sums, broken: Flags) -> None:
     """Check that at least so many of the last rounds had a play, after each round from the first full window on."""
     recent = 0
     for n in range(plays.size):
-        if plays[n]:
-            recent += 1
-        if n >= length and plays[n - length]:
-            recent -= 1
+        recent += plays[n]
+        if n >= length:
+            recent -= plays[n - length]
         if n >= length - 1 and recent < least:
             enter(sums, n, least - recent)
             broken[rounds[n]] = True
@@ -178,8 +180,9 @@ def judge(clause: Clause, now: Floats, broken: Flags) -> Verdict:
     elif kind == "cap":
         entry(follow_cap)(plays, rounds, limit.numerator, limit.denominator, slack, sums, broken)
     else:
-        part = float(limit), limit.numerator, limit.denominator
-        entry(follow_floor)(plays, rounds, *part, slack, sums, now, broken)
+        whole = math.ceil(slack)
+        part = float(limit), limit.numerator, limit.denominator, whole, int((whole - slack) * limit.denominator)
+        entry(follow_floor)(plays, rounds, *part, sums, now, broken)
     times, first, first_by, most, most_by = sums.breaks.tolist()
     worst, left = sums.worst.tolist()
     return Verdict(clause, times, first, first_by, most, most_by, worst, int(sums.worst_at[0]), left)

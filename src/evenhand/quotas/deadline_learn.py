@@ -25,35 +25,47 @@ Definition 2.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from evenhand.arguments import whole
+from evenhand.arguments import real
 from evenhand.conversation import locked
-from evenhand.errors import ArgumentError, SharesError, wanted
+from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats
+from evenhand.kernels.compose import bind, entry
 from evenhand.kernels.deadlines import outlook
+from evenhand.kernels.due_times import NEVER
+from evenhand.kernels.flatten import packer
 from evenhand.learners.thompson import Thompson
 from evenhand.learners.ucb1 import UCB1
-from evenhand.policy import KernelPolicy
-from evenhand.protocol import Label
-from evenhand.quotas.changes import Changes, look_for_room
+from evenhand.policy import KernelPolicy, Kernels, unknown
+from evenhand.promises.feasible import settle_offers
+from evenhand.promises.promise import Promise, read_promise
+from evenhand.promises.reading import is_set, key_of
+from evenhand.promises.rule import look_work as composed_work
+from evenhand.promises.rule import rule_parameters, rule_state
+from evenhand.protocol import Label, arm_labels
+from evenhand.quotas.changes import Changes
+from evenhand.quotas.composed import COMPOSED, draw_for, draw_ranked
 from evenhand.quotas.deadlines import DEADLINES, check_tolerance, look_work, warn_of_idle_arms
-from evenhand.quotas.forms import read_form
+from evenhand.quotas.forms import form_for
 from evenhand.quotas.nested import NESTED
-from evenhand.quotas.problem import Promise
-from evenhand.quotas.ranked import RANKED, ranked_parameters, ranked_state
+from evenhand.quotas.ranked import RANKED
 from evenhand.quotas.segments import Segment, Segments, read_segment
-from evenhand.quotas.under_quota import Ranking, Rule, Shares, UnderQuota
+from evenhand.quotas.standing import owners_of
+from evenhand.quotas.under_quota import RULES, Form, Ranking, Rule, Shares, UnderQuota, rank_wish, update_learner
 from evenhand.quotas.worlds import BernoulliArms
 from evenhand.registry import register
 from evenhand.rng import Seed
 from evenhand.saved import refused
 
 __all__ = ["DeadlineLearn"]
+
+SILENT = {"tolerance": 0.0, "plays": 1, "cap_tolerance": 0.0}
+"""What arguments are that say nothing; the others are None."""
 
 
 @register("quotas/deadline-learn")
@@ -72,10 +84,14 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
         reward)`; forced pulls feed it too.
     shares : the share r_i of the rounds owed to each arm: a list, a dict arm -> share, or one number with `arms`. Keys
         may also be tuples of arms, which are owed their share together.
+        Or a `Promise`, which says everything that is promised; the keywords that follow are parts of one.
     tolerance : alpha >= 0, by how many pulls an arm may be behind.
     plays : m, how many arms are played in a round, none twice; the shares may sum to m.
     caps : c_i for some arms, a dict arm -> cap, or one number for all: N_i(t) <= ceil(c_i t) + floor(cap_tolerance).
     cap_tolerance : by how many pulls an arm may be ahead of its cap.
+    lottery : f in [0, 1] to draw every decision with known probabilities, each arm with at least f r_i wherever it may
+        be played at all; None to force plays instead. See `evenhand.promises.draw`.
+    windows : arm -> a, at least once in any a rounds, or arm -> (c, a), at least c times.
     behind : by how much r_i t - N_i(t) may be above 0, exactly and for each arm, in the place of the tolerance: a dict
         arm -> number, a list, or one number for all. A tolerance of 0 is 1 - 1/q for a share p/q.
     arms : labels, where `shares` has none.
@@ -84,8 +100,8 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
     Raises
     ------
     SharesError
-        If a share is not in [0, 1], there is not one an arm, or they sum to more than the plays of a round; if a cap is
-        below its share, the caps sum to less than one, or there are caps beside several plays.
+        If a share is not in [0, 1], there is not one an arm, or the promise cannot be kept, or no rule is known that
+        keeps it; the message names the clauses that clash.
     ArgumentError
         If the tolerance is negative or beyond any conversation, there are more plays than arms, or the learner has
         decided before, cannot choose and update, or cannot rank the arms where several are played.
@@ -118,6 +134,8 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
     Source: the head of this module.
     """
 
+    latest_rules = RULES
+    lottery: float | None
     _partial = False
     """Whether some arms are not on offer in the round to be decided."""
     _in_segment = False
@@ -132,18 +150,17 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
         caps: Any = None,
         cap_tolerance: float = 0.0,
         *,
+        lottery: float | None = None,
+        windows: Any = None,
         behind: Any = None,
         arms: int | Sequence[Label] | None = None,
         seed: Seed = None,
     ) -> None:
-        self.plays = whole("plays", plays, low=1)
-        promise, self._floors, self._form = read_form(learner, shares, tolerance, self.plays, arms)
-        if caps is not None:
-            promise = self._floors = promise.capped(caps, cap_tolerance)
-            self._form = RANKED
-        if behind is not None:
-            promise = self._floors = self._limited(promise, behind)
-            self._form = RANKED
+        said = {"tolerance": tolerance, "plays": plays, "caps": caps, "cap_tolerance": cap_tolerance}
+        promise = self._promised(learner, shares, said | {"windows": windows, "behind": behind}, arms)
+        self.plays = promise.plays
+        self.lottery = None if lottery is None else real("lottery", lottery, low=0.0, high=1.0)
+        self._floors, self._form = form_for(promise, self.lottery)
         check_tolerance(promise)
         warn_of_idle_arms(self._floors)
         self._set_up(learner, promise, seed)
@@ -163,16 +180,56 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
         return None if caps is None else dict(zip(self.promise.arms, caps, strict=True))
 
     @staticmethod
-    def _limited(promise: Promise, behind: Any) -> Promise:
-        if promise.caps is not None or promise.sets:
-            raise SharesError(wanted("behind", "None beside caps and shares of sets", behind))
-        if promise.tolerance:
-            raise ArgumentError(wanted("tolerance", "0 beside behind=, which stands in its place", promise.tolerance))
-        limited = promise.limited(behind)
-        if not look_for_room(ranked_parameters(limited, ()), ranked_state(limited, ()), 0):
-            mend = "1 - 1/q for every share p/q can always be kept"
-            raise SharesError(wanted("behind", "numbers that some rule can keep", behind, mend))
-        return limited
+    def _promised(learner: Any, shares: Any, said: dict[str, Any], arms: Any) -> Promise:
+        """Return the promise, given as such or by its parts."""
+        if isinstance(shares, Promise):
+            for name, value in said.items():
+                if value != SILENT.get(name):
+                    mend = "say it in the promise"
+                    raise ArgumentError(wanted(name, "nothing beside a promise, which says it all", value, mend))
+            if arms is not None and set(arm_labels(arms)) != set(shares.arms):
+                raise ArgumentError(wanted("arms", f"the arms of the promise {list(shares.arms)}", arms))
+            return shares
+        named = isinstance(shares, Mapping) or hasattr(shares, "to_dict")
+        if arms is None and (not named or any(map(is_set, shares))):
+            arms = getattr(learner, "arms", None)
+        return read_promise(shares, **said, arms=arms)
+
+    def config(self) -> dict[str, Any]:
+        """Return the constructor's arguments; the promise as a whole where earlier versions knew no words for it."""
+        config = super().config()
+        lottery, windows = config.pop("lottery"), config.pop("windows")
+        drawn = {} if lottery is None else {"lottery": lottery}
+        own = {name: config[name] for name in ("learner", "arms", "seed")}
+        if windows is not None or self._form is COMPOSED or self.promise.offers != settle_offers(self.promise, None):
+            return own | {"shares": self.promise} | drawn
+        return config | drawn
+
+    def _bound(self, learner: Kernels) -> Kernels:
+        if self.lottery is None:
+            return super()._bound(learner)
+        ranking = learner.rank or bind(rank_wish, learner_choose=learner.choose)
+        return draw_for(learner, bind(update_learner, learner_update=learner.update), self._clock, self.plays, ranking)
+
+    def distribution(self, why: int) -> Floats | None:
+        """Return the distribution of the decision just taken; of several plays the chance of each arm to be played.
+        Where the learner is from elsewhere, they are those given its wish."""
+        if self.lottery is None or (self.compiled and self.kernels.probability is unknown):
+            return super().distribution(why)
+        return self._state.chances.copy()
+
+    def _slate_chance(self) -> float | None:
+        return None if self.lottery is None else float(self._state.slate_chance[0])
+
+    def _compile(self) -> None:
+        super()._compile()
+        if self.lottery is not None and not self.compiled:
+            packers = {"pack_params": packer(self._params), "pack_state": packer(self._state)}
+            self._ask_kernel = entry(draw_ranked, split=len(self._params), **packers)
+
+    def _facts(self) -> dict[str, Any]:
+        limits = self.behind and ", ".join(f"{arm} {float(limit):g}" for arm, limit in self.behind.items())
+        return super()._facts() | ({"tolerance": f"exact, at most behind: {limits}"} if limits else {})
 
     @property
     def behind(self) -> dict[Label, Fraction] | None:
@@ -186,14 +243,24 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
         return self.promise.cap_tolerance
 
     @property
+    def windows(self) -> dict[Any, tuple[int, int]] | None:
+        """The window of each arm, or tuple of arms, that has one, as (plays, rounds); None where none has."""
+        found = {key_of(members): window for members, window in self.promise.windows}
+        return found or None
+
+    @property
     def shares(self) -> dict[Any, Fraction]:
         """The share of each arm and of each set of arms, exactly as it was read."""
         return dict(zip(self.promise.arms, self.promise.shares, strict=True)) | dict(self.promise.sets)
 
     def quota_parameters(self, learner: Any) -> Any:
+        if self._form is COMPOSED:
+            return rule_parameters(self._floors, learner, self.lottery or 0.0)
         return self._form.parameters(self._floors, learner)
 
     def quota_memory(self, learner: Any) -> Any:
+        if self._form is COMPOSED:
+            return rule_state(self._floors, learner, self.stream())
         return self._form.state(self._floors, learner)
 
     @property
@@ -204,9 +271,9 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
 
     @locked
     def behind_over_segments(self) -> dict[Label, tuple[float, float]]:
-        """Return by how many pulls each arm is behind its share of all rounds, and by how many at most it may be now,
-        as follows from the promise inside each segment."""
-        return {} if self._segments is None else self._segments.behind()
+        """Return by how many pulls each arm is behind its share of all rounds in which it was on offer, and by how many
+        at most it may be now, as follows from the promise inside each segment."""
+        return {} if self._segments is None else self._segments.behind(self._params, self._state, self.round)
 
     def _set_round(self, available: list[int] | None, segment: Any) -> None:
         label = None if segment is None else read_segment(segment)
@@ -216,9 +283,19 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
             self._enter_segment(label)
         self._rank()
         if available is not None:
+            if self._form is NESTED:
+                self._token  # noqa: B018, tickets handed out before and after are the same policy's
+                self._go_over(COMPOSED)
             self._partial = True
             self._state.offered[:] = 0
             self._state.offered[available] = 1
+
+    def _unseen(self) -> Any:
+        """Return the rule's state, without a learner, at the start of a segment."""
+        state = self.quota_memory(())
+        if self._form is COMPOSED:
+            state.cap_whole[[self._labels.index(arm) for arm in self.retired]] = NEVER
+        return state
 
     def _enter_segment(self, label: Label) -> None:
         if self._segments is None:
@@ -227,24 +304,28 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
                 raise ArgumentError(wanted("segment", f"None, as in the {self.round} rounds before", label, mend))
             self._token  # noqa: B018, tickets handed out before and after are the same policy's
             self._rank()
-            self._segments = Segments(self._state, self.promise)
+            self._segments = Segments(self._state, self.promise, self.rules)
         self._segments.enter(label, self._state, self.round)
         self._in_segment = True
 
     def _check_offer(self, available: list[int]) -> None:
-        if self.promise.caps is not None or self.promise.sets:
-            other, why = "caps", "only capped arms may be on offer"
-            if self.promise.caps is None:
-                other, why = "shares of sets", "no rule is known to keep both"
-            got = [self._labels[arm] for arm in available]
-            raise ArgumentError(wanted("available", f"None beside {other}", got, f"{why}; offer every arm"))
-        gone = [self._labels[arm] for arm in available if self._labels[arm] in self.retired]
+        offered, always = [self._labels[arm] for arm in available], self.promise.offers
+        if always == "all" and len(available) < len(self._labels) - len(self.retired):
+            mend = "this promise is kept while all are; see offers= of Promise for promises over arms that come and go"
+            raise ArgumentError(wanted("available", "every arm", offered, mend))
+        if not isinstance(always, str):
+            held, least = [arm for arm in offered if arm in always], min(self.plays, len(offered))
+            if len(held) < least:
+                what = f"at least {least} of {list(always)}, as the promise says"
+                raise ArgumentError(wanted("available", what, offered))
+        gone = self.retired and [self._labels[arm] for arm in available if self._labels[arm] in self.retired]
         if gone:
             raise ArgumentError(wanted("available", "arms that were not retired", gone[0]))
 
     def reset_offer(self) -> None:
         """Have every arm on offer that was not retired."""
-        self._state.offered[:] = [label not in self.retired for label in self._labels]
+        self._state.offered[:] = 1
+        self._state.offered[[self._labels.index(arm) for arm in self.retired]] = 0
 
     def _choose(self, shown: Floats) -> tuple[int, int, float]:
         if self._segments is None and not self._partial:
@@ -265,15 +346,26 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
     def _slate(self) -> tuple[int, ...]:
         return tuple(arm for arm in self._state.chosen.tolist() if arm >= 0)
 
+    def _can_rank(self) -> bool:
+        self._rank()
+        return True
+
     def _rank(self) -> None:
-        """Go over to the rule that looks at rankings, which takes arms that are not on offer; nothing is forgotten."""
+        """Go over to a rule that takes arms that are not on offer; nothing is forgotten."""
         if self._form is not DEADLINES:
             return
-        before, self._form = self._state, RANKED
-        after = RANKED.state(self._floors, before.learner)
-        for name in ("pulls", "whole", "rest"):
-            getattr(after, name)[:] = getattr(before, name)
-        self._params, self._state = RANKED.parameters(self._floors, self._params.learner), after
+        self._go_over(RANKED)
+
+    def _go_over(self, form: Form) -> None:
+        """Go on by another form of the rule."""
+        before, owners, learner = self._state, owners_of(self._floors, self._form), self._state.learner
+        order, self._form = [owners.index(owner) for owner in owners_of(self._floors, form)], form
+        self._params, self._state = self.quota_parameters(self._params.learner), self.quota_memory(learner)
+        self._state.pulls[:] = before.pulls
+        for name in ("whole", "rest"):
+            getattr(self._state, name)[:] = getattr(before, name)[order]
+        if self._segments is not None:
+            self._segments.go_over(self._unseen(), order)
         if self.compiled:
             self.kernels = self._bound(self.learner.kernels)
         self.forget_machine_code()
@@ -281,13 +373,21 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
     def _take_form(self, snapshot: dict[str, Any]) -> None:
         if snapshot.get("ranked") is True:
             self._rank()
+        if snapshot.get("composed") is True and self._form is not COMPOSED:
+            self._go_over(COMPOSED)
         retired = snapshot.get("retired", [])
         if not isinstance(retired, list) or not all(arm in self._labels for arm in retired):
             raise refused("retired", "labels of arms", retired)
         self.retired = tuple(retired)
+        rounded = snapshot.get("rounded", [])
+        if not isinstance(rounded, list) or not all(isinstance(by, Fraction) and 0 <= by < 1 for by in rounded):
+            raise refused("rounded", "fractions from 0 to 1", rounded)
+        if len(rounded) not in (0, self._state.whole.size):
+            raise refused("rounded", f"{self._state.whole.size} fractions", rounded)
+        self._rounded = tuple(rounded)
         if "segments" in snapshot:
             self._rank()
-            self._segments = Segments(self._state, self.promise)
+            self._segments = Segments(self._unseen(), self.promise, self._rules_of(snapshot))
             self._segments.restore(snapshot["segments"])
 
     @locked
@@ -296,16 +396,20 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
         retired: dict[str, Any] = {"retired": list(self.retired)} if self.retired else {}
         if self._segments is not None:
             retired["segments"] = self._segments.save()
-        return super().snapshot() | ({"ranked": True} if self._form is RANKED else {}) | retired
+        if any(self._rounded):
+            retired["rounded"] = list(self._rounded)
+        form = {"ranked": True} if self._form is RANKED else {"composed": True} if self._form is COMPOSED else {}
+        return super().snapshot() | form | retired
 
     def call_work(self) -> int:
-        return super().call_work() + look_work(self._floors)
+        own = composed_work(self._params, self.plays) if self._form is COMPOSED else look_work(self._floors)
+        return super().call_work() + own
 
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> DeadlineLearn:
         """Return the policy that `snapshot` was taken of; what other versions looked up is looked up anew."""
         state, config = snapshot.get("state"), snapshot.get("config")
-        early = isinstance(config, dict) and "plays" not in config
+        early = isinstance(config, dict) and "plays" not in config and not isinstance(config.get("shares"), Promise)
         if early and isinstance(state, list) and len(state) > 5 and np.shape(state[3]) == (3,):
             snapshot = snapshot | {"state": [*state[:3], *outlook(len(state[0])), *state[6:]]}
         with warnings.catch_warnings():
@@ -328,3 +432,9 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
         yield together, BernoulliArms({"a": 0.3, "b": 0.4, "c": 0.9})
         slates = cls(UCB1(), {"a": 0.7, "b": 0.4, "c": 0.3, "d": 0.1}, plays=2)
         yield slates, BernoulliArms({"a": 0.3, "b": 0.8, "c": 0.5, "d": 0.9})
+        drawn = cls(UCB1(), Promise({"a": 0.3, "b": 0.0, "c": 0.1}, caps={"b": 0.4}), lottery=0.5)
+        yield drawn, BernoulliArms({"a": 0.3, "b": 0.8, "c": 0.5})
+        spaced = cls(Thompson(), {"a": 0.25, "b": 0.0, "c": 0.0}, windows={"c": 4})
+        yield spaced, BernoulliArms({"a": 0.3, "b": 0.8, "c": 0.5})
+        of_sets = cls(UCB1(), {("a", "b"): 1.2, "c": 0.4, "d": 0.0}, plays=2)
+        yield of_sets, BernoulliArms({"a": 0.3, "b": 0.8, "c": 0.5, "d": 0.9})

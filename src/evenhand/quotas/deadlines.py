@@ -15,7 +15,7 @@ from evenhand.kernels.arrays import Ints
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.deadlines import EARLIEST, PATIENCE, deadline, may_play, only_one, outlook, played
 from evenhand.kernels.due_times import NEVER
-from evenhand.quotas.problem import Promise
+from evenhand.promises.promise import Promise
 from evenhand.quotas.under_quota import Form, Rule
 
 __all__ = ["DEADLINES", "DEADLINE_RULE", "check_tolerance", "look_work", "warn_of_idle_arms"]

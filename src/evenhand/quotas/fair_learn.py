@@ -20,14 +20,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenhand.errors import SharesError
+from evenhand.errors import SharesError, figure
 from evenhand.kernels.arrays import Ints
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.due_times import NEVER, advance
 from evenhand.policy import KernelPolicy
+from evenhand.promises.promise import Promise
 from evenhand.protocol import Label
-from evenhand.quotas.problem import Promise
-from evenhand.quotas.under_quota import Rule, Shares, UnderQuota, as_wished, read_promise
+from evenhand.quotas.under_quota import Rule, Shares, UnderQuota, as_wished, promise_over
 from evenhand.registry import register
 from evenhand.rng import Seed
 
@@ -93,7 +93,7 @@ def at_most_equal_shares(promise: Promise) -> Promise:
     for arm, share in zip(promise.arms, promise.shares, strict=True):
         if share.numerator * k > share.denominator:
             raise SharesError(
-                f"shares[{arm!r}]: wanted at most 1/{k}, one over the number of arms, got {float(share):.6g}; "
+                f"shares[{arm!r}]: wanted at most 1/{k}, one over the number of arms, got {figure(float(share))}; "
                 "DeadlineLearn keeps the promise for any shares that sum to at most 1"
             )
     return promise
@@ -156,7 +156,7 @@ class FairLearn(UnderQuota, KernelPolicy):
         arms: int | Sequence[Label] | None = None,
         seed: Seed = None,
     ) -> None:
-        promise = at_most_equal_shares(read_promise(shares, tolerance, arms, learner))
+        promise = at_most_equal_shares(promise_over(learner, shares, tolerance, arms))
         self._set_up(learner, promise, seed)
 
     def quota_parameters(self, learner: Any) -> FairParams:

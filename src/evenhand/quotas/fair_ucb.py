@@ -9,7 +9,7 @@ from evenhand.learners.ucb1 import UCB1
 from evenhand.policy import KernelPolicy
 from evenhand.protocol import Label
 from evenhand.quotas.fair_learn import RULE, FairParams, FairState, at_most_equal_shares, fair_memory, fair_parameters
-from evenhand.quotas.under_quota import Shares, UnderQuota, read_promise
+from evenhand.quotas.under_quota import Shares, UnderQuota, promise_over
 from evenhand.registry import register
 from evenhand.rng import Seed
 
@@ -54,7 +54,7 @@ class FairUCB(UnderQuota, KernelPolicy):
         arms: int | Sequence[Label] | None = None,
         seed: Seed = None,
     ) -> None:
-        self._set_up(UCB1(), at_most_equal_shares(read_promise(shares, tolerance, arms)), seed)
+        self._set_up(UCB1(), at_most_equal_shares(promise_over(None, shares, tolerance, arms)), seed)
 
     def quota_parameters(self, learner: Any) -> FairParams:
         return fair_parameters(self.promise, learner)

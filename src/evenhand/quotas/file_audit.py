@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from evenhand.errors import SharesError, TableError, UnknownArmError, wanted, wanted_one_of
 from evenhand.extras import optional
 from evenhand.kernels.arrays import Floats, Ints
+from evenhand.promises.promise import Promise, read_promise
 from evenhand.protocol import Label
 from evenhand.quotas.findings import Audit, Breach
-from evenhand.quotas.problem import Promise
 from evenhand.quotas.scan import Floors, Found, begin, finish, follow, join, read_floors
 from evenhand.tables import column, in_natural_order
 
@@ -83,7 +83,7 @@ def audit_files(pattern: str, arm: str, shares: Any, tolerance: Any, jobs: int) 
         raise SharesError(wanted("shares", "shares of single arms, where files are audited", "shares of sets of arms"))
     stretches = _stretches(pattern, arm)
     counts, by_stretch = _count(stretches, arm, jobs)
-    promise = Promise.read(shares, tolerance, None if by_arm else in_natural_order(counts))
+    promise = read_promise(shares, tolerance, arms=None if by_arm else in_natural_order(counts))
     places = {label: place for place, label in enumerate(promise.arms)}
     for label in in_natural_order(counts):
         if label not in places and counts[label]:

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
+from evenhand.errors import figure
 from evenhand.html import Card, Shown, Table
+from evenhand.promises.promise import Promise
 from evenhand.protocol import Label
-from evenhand.quotas.problem import Promise
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,7 +98,7 @@ class Audit(Shown):
         return tuple(arm for arm, share, pulls in seen if (share > 0 or arm in self.windows) and pulls == 0)
 
     def card(self) -> Card:
-        behind = f"{self.worst_shortfall:.4g} plays, of {self.worst_arm!r} after round {self.worst_round}"
+        behind = f"{figure(self.worst_shortfall, 4)} plays, of {self.worst_arm!r} after round {self.worst_round}"
         facts: dict[str, Any] = {
             "promises": "kept after every round" if self.kept else "broken",
             "rounds": self.rounds,

@@ -23,7 +23,7 @@ from evenhand.kernels.due_times import NEVER, advance, pace, position
 from evenhand.learners.ucb1 import UCB1
 from evenhand.policy import KernelPolicy
 from evenhand.protocol import Label
-from evenhand.quotas.under_quota import Kept, Rule, Shares, UnderQuota, as_wished, read_promise
+from evenhand.quotas.under_quota import Kept, Rule, Shares, UnderQuota, as_wished, promise_over
 from evenhand.quotas.worlds import BernoulliArms
 from evenhand.registry import register
 from evenhand.rng import Seed
@@ -106,7 +106,7 @@ class HorizonFairUCB(UnderQuota, KernelPolicy):
         if not is_whole(horizon) or not 1 <= horizon < NEVER:
             raise ArgumentError(wanted("horizon", "a number of rounds >= 1, below 2^61", horizon))
         self.horizon = int(horizon)
-        self._set_up(UCB1(), read_promise(shares, tolerance, arms), seed)
+        self._set_up(UCB1(), promise_over(None, shares, tolerance, arms), seed)
 
     def quota_parameters(self, learner: Any) -> HorizonParams:
         quotas = self.promise.owed(self.horizon)

@@ -24,7 +24,7 @@ from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import kernel
 from evenhand.policy import KernelPolicy, Kernels, reason
 from evenhand.protocol import Label
-from evenhand.quotas.under_quota import Kept, Shares, read_promise
+from evenhand.quotas.under_quota import Kept, Shares, promise_over
 from evenhand.quotas.worlds import BernoulliArms
 from evenhand.registry import register
 from evenhand.rng import Seed
@@ -127,7 +127,7 @@ class LFG(KernelPolicy):
         if not 0 < self.eta <= LARGEST_ETA:
             raise ArgumentError(wanted("eta", "a number > 0", eta))
         self.plays = whole("plays", plays, low=1)
-        self.promise = read_promise(shares, 0.0, arms, plays=self.plays)
+        self.promise = promise_over(None, shares, 0.0, arms, self.plays)
         if self.plays > len(self.promise.arms):
             raise ArgumentError(wanted("plays", f"at most {len(self.promise.arms)}, the number of arms", plays))
         super().__init__(self.promise.arms, seed)

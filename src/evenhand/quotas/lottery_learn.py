@@ -32,7 +32,7 @@ import numpy as np
 
 from evenhand.arguments import real
 from evenhand.kernels.arrays import Floats, Ints, Words
-from evenhand.kernels.compose import OPEN, interpreted, kernel
+from evenhand.kernels.compose import OPEN, bind, interpreted, kernel
 from evenhand.kernels.deadlines import outlook, played
 from evenhand.kernels.random import draw, uniform
 from evenhand.learners.thompson import Thompson
@@ -41,7 +41,7 @@ from evenhand.policy import FORCED, KernelPolicy, Kernels, reason
 from evenhand.protocol import Label
 from evenhand.quotas.composed_chances import settle_in_place
 from evenhand.quotas.deadlines import DEADLINE_RULE, check_tolerance, look_work, warn_of_idle_arms
-from evenhand.quotas.under_quota import WISH, Shares, UnderQuota, compose, read_promise, settled_each
+from evenhand.quotas.under_quota import RULES, WISH, Shares, UnderQuota, compose, promise_over, settled_each
 from evenhand.quotas.worlds import BernoulliArms
 from evenhand.registry import register
 from evenhand.rng import Seed
@@ -183,6 +183,11 @@ def _draw_lots_and_settle(params: Any, state: Any, round: int, must: int, probab
     settle_each(params, state, round, must, probabilities)
 
 
+@kernel
+def _leave_wishes(params: Any, state: Any, round: int, must: int, probabilities: Floats) -> None:
+    """Leave the distribution of wishes as it is."""
+
+
 @register("quotas/lottery-learn")
 class LotteryLearn(UnderQuota, KernelPolicy):
     """Play any learner under any guaranteed shares with sum at most one by lottery, so that every arm keeps a
@@ -203,6 +208,7 @@ class LotteryLearn(UnderQuota, KernelPolicy):
         rare.
     floor : f in [0, 1]; every arm has at least the probability f r_i. A larger one leaves the lottery less room to
         catch up, and costs more.
+    plays, caps : 1 and None; `DeadlineLearn` takes others, without a lottery.
     arms : labels, where `shares` has none.
     seed : seed of the lottery and of the learner's random choices.
 
@@ -211,8 +217,8 @@ class LotteryLearn(UnderQuota, KernelPolicy):
     SharesError
         If a share is not in [0, 1], there is not one an arm, or they sum to more than one.
     ArgumentError
-        If the tolerance is negative or beyond any conversation, the floor is not in [0, 1], or the learner has decided
-        before or cannot choose and update.
+        If the tolerance is negative or beyond any conversation, the floor is not in [0, 1], several plays or caps are
+        asked for, or the learner has decided before or cannot choose and update.
 
     Examples
     --------
@@ -228,8 +234,11 @@ class LotteryLearn(UnderQuota, KernelPolicy):
     Source: the head of this module.
     """
 
+    caps = None
     rule = RULE
-    _each = settled_each(RULE, _draw_lots_and_settle)
+    latest_rules = RULES
+    _lots = bind(_draw_lots_and_settle, settle_each=_leave_wishes)
+    _each = settled_each(RULE)
     _chances: Floats | None = None
 
     def __init__(
@@ -239,11 +248,14 @@ class LotteryLearn(UnderQuota, KernelPolicy):
         tolerance: float = 0.0,
         floor: float = 0.5,
         *,
+        plays: int = 1,
+        caps: Any = None,
         arms: int | Sequence[Label] | None = None,
         seed: Seed = None,
     ) -> None:
+        self._one_play_without_caps(plays, caps)
         self.floor = real("floor", floor, low=0.0, high=1.0)
-        promise = read_promise(shares, tolerance, arms, learner)
+        promise = promise_over(learner, shares, tolerance, arms)
         check_tolerance(promise)
         warn_of_idle_arms(promise)
         self._set_up(learner, promise, seed)
@@ -280,14 +292,30 @@ class LotteryLearn(UnderQuota, KernelPolicy):
         if arm >= 0:
             chances[arm] = 1.0
         else:
-            (wish,) = self._wishes(shown, round)
+            wish = self._first_allowed(self._wishes(shown, round), round)
             chances[wish] = 1.0
+            settle_in_place(self._lots, self._params, self._state, round, chances)
+            wishes = chances.copy()
             settle_in_place(self._each, self._params, self._state, round, chances)
+            mark = interpreted(uniform)(self._state.stream.copy())
             arm = int(interpreted(draw)(self._state.stream, chances))
             why = WISH if arm == wish else LOT
+            in_place_of_others = chances[arm] > wishes[arm] <= mark - chances[:arm].sum()
+            if in_place_of_others and self.rules > 1:
+                why = FORCED
         self._tell_kernel(round, arm, *self._arrays)
         self.round, self._chances = round, chances
         return arm, why, float(chances[arm])
+
+    def _first_allowed(self, wishes: list[int], round: int) -> int:
+        """Return the first arm of a ranking that may be played; the first of all where none may."""
+        for wish in wishes if len(wishes) > 1 else ():
+            chances = np.zeros(len(self._labels))
+            chances[wish] = 1.0
+            settle_in_place(self._each, self._params, self._state, round, chances)
+            if chances[wish]:
+                return wish
+        return wishes[0]
 
     @classmethod
     def examples(cls) -> Iterator[tuple[LotteryLearn, Any]]:

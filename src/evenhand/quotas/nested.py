@@ -1,7 +1,7 @@
 """Floors of sets of arms, nested or apart: what `DeadlineLearn` keeps where keys of its shares are tuples of arms.
 
 The theorem and its proof stand at the head of `evenhand.promises.nested`. Sets that overlap have no such test; see
-`evenhand.quotas.sets`.
+`evenhand.promises.overlapping`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.due_times import pace, position
 from evenhand.promises.nested import forest, grant, pick
-from evenhand.quotas.problem import Promise
+from evenhand.promises.promise import Promise
 from evenhand.quotas.under_quota import Form, Ranking
 
 __all__ = ["NESTED", "nested_parameters", "nested_state"]

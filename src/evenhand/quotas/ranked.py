@@ -13,8 +13,8 @@ import numpy as np
 
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.due_times import Pace, pace
+from evenhand.promises.promise import Promise
 from evenhand.promises.slates import grant, pick, slate
-from evenhand.quotas.problem import Promise
 from evenhand.quotas.under_quota import Form, Ranking
 
 __all__ = ["RANKED", "ranked_parameters", "ranked_state"]

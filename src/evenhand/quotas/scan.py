@@ -19,7 +19,7 @@ import numpy as np
 from evenhand.errors import SharesError, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import entry, kernel
-from evenhand.quotas.problem import Promise
+from evenhand.promises.promise import Promise
 
 __all__ = ["Books", "Floors", "Found", "begin", "finish", "follow", "join", "read_floors"]
 

@@ -12,6 +12,8 @@ computed.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -21,14 +23,15 @@ from evenhand.arguments import is_whole
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Ints
 from evenhand.kernels.due_times import NEVER
+from evenhand.promises.promise import Promise
 from evenhand.protocol import Label, composed
-from evenhand.quotas.problem import Promise
 from evenhand.saved import refused
 
 __all__ = ["Segment", "Segments", "read_segment"]
 
-MOVED = ("whole", "rest", "spare", "cap_whole", "cap_rest")
-"""The fields of a rule's state that each segment has for itself, where the rule has them."""
+MOVED = ("whole", "rest", "spare", "cap_whole", "cap_rest", "left", "refused")
+"""The fields of a rule's state that each segment has for itself, where the rule has them; "refused" since version 2 of
+the rules."""
 
 
 class Segment(NamedTuple):
@@ -61,13 +64,18 @@ def read_segment(segment: Any) -> Label:
 class Segments:
     """The parts of a rule's state that belong to segments; those of the present one are in the state itself."""
 
-    def __init__(self, state: Any, promise: Promise) -> None:
+    def __init__(self, state: Any, promise: Promise, rules: int) -> None:
         self._promise = promise
-        self._fields = [name for name in MOVED if hasattr(state, name)]
+        self._fields = [name for name in MOVED[: None if rules > 1 else -1] if hasattr(state, name)]
         self._fresh = {name: getattr(state, name).copy() for name in self._fields}
         self._kept: dict[Label, tuple[int, dict[str, Ints]]] = {}
         self._counts: dict[Label, Ints] = {}
         self._rounds: dict[Label, int] = {}
+        self._begun: dict[Label, tuple[list[Fraction | None], Ints]] = {}
+        """Of segments in which the promise has changed: when each arm's first play fell due, in rounds from the change
+        on, None where none did; and the arms' pulls up to it."""
+        self._rounded: dict[Label, tuple[Fraction, ...]] = {}
+        """By how much positions were rounded up at the last change; () for nothing."""
         self.present: Label | None = None
 
     def enter(self, segment: Label, state: Any, round: int) -> None:
@@ -86,7 +94,63 @@ class Segments:
                 own[self.capped] += round - left
             elif name == "spare":
                 own[own < 0] -= round - left
+            elif name == "refused":
+                own[own > left] += round - left
         self.present = segment
+
+    def go_over(self, fresh: Any, order: list[int]) -> None:
+        """Go on by another form of the rule, whose state before the first round is `fresh`; its positions are the
+        former ones in this order."""
+        before, self._fields = self._fields, [name for name in MOVED if hasattr(fresh, name)]
+        self._fresh = {name: getattr(fresh, name).copy() for name in self._fields}
+        for label, (left, part) in self._kept.items():
+            own = {name: array.copy() for name, array in self._fresh.items()}
+            own |= {name: part[name][order] for name in ("whole", "rest") if name in before}
+            self._kept[label] = left, own
+
+    def parts(self, state: Any, round: int) -> Iterator[tuple[Label, int, dict[str, Ints], tuple[Fraction, ...]]]:
+        """Yield each segment with the round up to which it was followed, its part of the state, and by how much its
+        positions were rounded up."""
+        for label in self._rounds:
+            left, part = self._part(label, state, round)
+            yield label, left, part, self._rounded.get(label, ())
+
+    def _part(self, label: Label, state: Any, round: int) -> tuple[int, dict[str, Ints]]:
+        return self._kept.get(label) or (round, {name: getattr(state, name) for name in self._fields})
+
+    def renewed(
+        self,
+        promise: Promise,
+        params: tuple[Any, Any],
+        fresh: Any,
+        states: dict[Any, Any],
+        rounded: dict[Any, Any],
+        begins: Any,
+    ) -> Any:
+        """Go on with another promise, by the state of each segment at the round up to which it was followed; return the
+        state of the present one. `params` are those of the rule before and now; `begins` says for which arm the promise
+        begins now, or "all"."""
+        before, arms, first = self._promise, len(promise.arms), self._first(params[0])
+        fields = [name for name in MOVED if hasattr(fresh, name)]
+        self._kept = {}
+        for label, (now, state) in states.items():
+            counts = np.append(self._counts[label], np.zeros(arms - len(before.arms), np.int64))
+            begun, pulls = self._begun.get(label) or (first, np.zeros(len(before.arms), np.int64))
+            begun = [*begun, *[None] * (arms - len(begun))]
+            pulls = np.append(pulls, np.zeros(arms - len(pulls), np.int64))
+            for arm in range(arms) if begins == "all" else [] if begins is None else [begins]:
+                due, n = int(state.whole[arm]), int(params[1].numerators[arm])
+                begun[arm] = due - now + Fraction(int(state.rest[arm]), n) if n and due < NEVER else None
+                pulls[arm] = counts[arm]
+            self._counts[label], self._begun[label] = counts, (begun, pulls)
+            self._kept[label] = now, {name: getattr(state, name).copy() for name in fields}
+        self._promise, self._fields, self._rounded = promise, fields, rounded
+        self._fresh = {name: getattr(fresh, name).copy() for name in fields}
+        if self.present not in states:  # no round of it was decided
+            self.present = None
+            return fresh
+        self._kept = {label: part for label, part in self._kept.items() if label != self.present}
+        return states[self.present][1]
 
     @property
     def capped(self) -> list[bool]:
@@ -107,21 +171,44 @@ class Segments:
             for label, pulls in self._counts.items()
         }
 
-    def behind(self) -> dict[Label, tuple[float, float]]:
-        """Return by how many pulls each arm is behind its share of all rounds, and what follows that it may be."""
-        found = {}
+    def behind(self, params: Any, state: Any, round: int) -> dict[Label, tuple[float, float]]:
+        """Return for each arm r A - N, over the rounds A of all segments in which it was on offer since its promise
+        last changed, and how large that can be while the promise inside each is kept; the present segment's part is in
+        the state, after so many rounds.
+        """
+        found = []
         for i, (arm, share) in enumerate(zip(self._promise.arms, self._promise.shares, strict=True)):
-            pulls = sum(int(counts[i]) for counts in self._counts.values())
-            parts = sum(((share * rounds) % 1 for rounds in self._rounds.values()), Fraction(0))
-            most = float(parts) + len(self._rounds) * self._promise.slack
-            found[arm] = float(share * sum(self._rounds.values()) - pulls), most
-        return found
+            behind = most = Fraction(0)
+            for segment, counts in self._counts.items():
+                begun, before = self._begun.get(segment) or (self._first(params), 0 * counts)
+                at, pulls = begun[i], int(counts[i] - before[i])
+                if not share or at is None:
+                    behind -= pulls
+                    continue
+                left, part = self._part(segment, state, round)
+                due = int(part["whole"][i]) + Fraction(int(part["rest"][i]), int(params.numerators[i]))
+                clock = at - (due - left) + pulls / share
+                behind += share * clock - pulls
+                most += share * clock - max(0, math.floor(share * (clock - at)) + 1)
+            found.append((arm, (float(behind), float(most))))
+        return dict(found)
+
+    def _first(self, params: Any) -> list[Fraction | None]:
+        """Return when the first play of each arm falls due in a segment that begins."""
+        columns = (self._fresh[name].tolist() for name in ("whole", "rest"))
+        parts = zip(*columns, params.numerators.tolist(), strict=True)
+        due = [whole + Fraction(rest, n) if n and whole < NEVER else None for whole, rest, n in parts]
+        return due[: len(self._promise.arms)]
 
     def save(self) -> dict[str, Any]:
-        """Return what `restore` needs."""
+        """Return what `restore` needs; of changes only where there were any."""
         kept = [[label, left, *(part[name] for name in self._fields)] for label, (left, part) in self._kept.items()]
         counts = [[label, self._rounds[label], pulls] for label, pulls in self._counts.items()]
-        return {"present": self.present, "kept": kept, "counts": counts}
+        saved: dict[str, Any] = {"present": self.present, "kept": kept, "counts": counts}
+        if self._begun:
+            saved["begun"] = [[label, due, pulls] for label, (due, pulls) in self._begun.items()]
+            saved["rounded"] = [[label, list(by)] for label, by in self._rounded.items()]
+        return saved
 
     def restore(self, saved: Any) -> None:
         """Take up what was saved.
@@ -134,11 +221,21 @@ class Segments:
         try:
             counts = [(read_segment(label), rounds, pulls) for label, rounds, pulls in saved["counts"]]
             kept = [(read_segment(label), left, parts) for label, left, *parts in saved["kept"]]
+            begun = [(read_segment(label), due, pulls) for label, due, pulls in saved.get("begun", [])]
+            rounded = [(read_segment(label), tuple(by)) for label, by in saved.get("rounded", [])]
             self.present = None if saved["present"] is None else read_segment(saved["present"])
         except (KeyError, TypeError, ValueError) as error:
             raise refused("segments", "the counts and positions of segments", saved) from error
         for label, rounds, pulls in counts:
             self._rounds[label], self._counts[label] = rounds, self._like(pulls, np.zeros(len(self._promise.arms)))
+        for label, due, pulls in begun:
+            if not isinstance(due, list) or not all(isinstance(at, Fraction | None) for at in due):
+                raise refused("segments", "fractions of rounds", due)
+            self._begun[label] = due, self._like(pulls, np.zeros(len(self._promise.arms)))
+        for label, by in rounded:
+            if len(by) not in (0, self._fresh["whole"].size) or not all(isinstance(part, Fraction) for part in by):
+                raise refused("segments", "fractions of rounds", by)
+            self._rounded[label] = by
         for label, left, parts in kept:
             if len(parts) != len(self._fields) or not is_whole(left):
                 raise refused("segments", f"{len(self._fields)} arrays a segment", parts)

@@ -8,7 +8,8 @@ A rule is three kernels over the quota's own arrays:
 
 A rule that chooses among rankings, for several arms a round or arms that are not always on offer, is two kernels:
 
-    pick(params, state, now) -> whether an arm of higher rank in `state.scores` had to give way; fills `state.chosen`
+    pick(params, state, now) -> why the arms in `state.chosen`, which it fills, are not simply the first of those in
+        `state.scores`: 0 (or False) if they are, 1 (or True) if a deadline forces an arm, and see `promises.slates`
     grant(params, state, now, wish) -> whether `wish` is played, where that is quickly seen; the same, of one arm
 
 Around them stands any learner: ours inside the same compiled function, a foreign one called from Python between the
@@ -19,7 +20,8 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
+from contextvars import ContextVar
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
@@ -27,21 +29,25 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 import numpy as np
 
 from evenhand.arguments import is_whole
+from evenhand.arguments import whole as whole_number
 from evenhand.conversation import locked, untaught
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, SharesError, wanted
 from evenhand.kernels.arrays import Floats, Ints
-from evenhand.kernels.compose import OPEN, bind, entry, kernel
+from evenhand.kernels.compose import OPEN, bind, entry, interpreted, kernel
 from evenhand.kernels.flatten import flat, packer
 from evenhand.learners.adapter import reward_range_of
 from evenhand.policy import FORCED, KernelPolicy, Kernels, Ticket, certain, drawn, reason, unknown
 from evenhand.pooling import Pool
+from evenhand.promises.promise import Promise, read_promise
+from evenhand.promises.reading import is_set
+from evenhand.promises.slates import BY_CAP, BY_DEADLINE, BY_NO_RANK
 from evenhand.protocol import Label
 from evenhand.quotas.composed_chances import of_certain, under_rule
-from evenhand.quotas.problem import Promise
 from evenhand.rng import Seed, child
-from evenhand.saved import refused
+from evenhand.saved import refused, whole
 
 __all__ = [
+    "RULES",
     "WISH",
     "Form",
     "Kept",
@@ -51,15 +57,24 @@ __all__ = [
     "UnderQuota",
     "as_wished",
     "compose",
-    "read_promise",
+    "promise_over",
+    "rank_wish",
     "settled_each",
+    "update_learner",
 ]
 
 Shares = Sequence[Any] | Mapping[Label, Any]
+RESTORING: ContextVar[bool] = ContextVar("restoring", default=False)
+"""Whether a policy is made again that was made before."""
 Kept = Literal["at every round", "at the horizon", "in the long run"]
 """When a policy keeps its promise."""
 
 WISH = reason("the learner's wish", "learner")
+CAPPED = reason("an arm ranked higher has reached its cap", "forced")
+UNRANKED = reason("the learner ranked no other arm on offer")
+RULES = 2
+"""The version of the rules: up to 1 an arm that is played because a cap bars the wish, or the wish is not on offer, has
+the learner's reason, and a change of shares rounds what arms are behind by."""
 
 
 class Rule(NamedTuple):
@@ -96,7 +111,7 @@ class Form(NamedTuple):
 forced = settled = served = redistributed = settle_each = learner_choose = learner_update = pack_params = pack_state = (
     OPEN
 )
-pick = grant = learner_rank = own_round = OPEN
+pick = grant = learner_rank = own_round = explain = OPEN
 split = 0
 
 
@@ -140,8 +155,7 @@ def _choose(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints
 def _choose_ranked(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
     own = own_round(state, round)
     why = learner_rank(params.learner, state.learner, contexts, round, waiting, state.scores)
-    if pick(params, state, own - 1):
-        why = FORCED
+    why = explain(pick(params, state, own - 1), why)
     return state.chosen[0], why
 
 
@@ -153,13 +167,30 @@ def _choose_first(params: Any, state: Any, contexts: Floats, round: int, waiting
     if grant(params, state, own - 1, wish):
         return wish, why
     learner_rank(params.learner, state.learner, contexts, round, waiting, state.scores)
-    if pick(params, state, own - 1):
-        why = FORCED
+    why = explain(pick(params, state, own - 1), why)
     return state.chosen[0], why
 
 
 @kernel
-def _rank_wish(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints, scores: Floats) -> int:
+def _explain(cause: int, why: int) -> int:
+    """Return the reason of a decision: the learner's own, `why`, where nothing else is the cause."""
+    if cause == BY_DEADLINE:
+        why = FORCED
+    elif cause == BY_CAP:
+        why = CAPPED
+    elif cause == BY_NO_RANK:
+        why = UNRANKED
+    return why
+
+
+@kernel
+def _explain_as_before(cause: int, why: int) -> int:
+    """Return the reason as rules of version 1 did."""
+    return FORCED if cause == BY_DEADLINE else why
+
+
+@kernel
+def rank_wish(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints, scores: Floats) -> int:
     """Stand for the `rank` of a learner that only knows the best arm."""
     wish, why = learner_choose(params, state, contexts, round, waiting)
     for arm in range(scores.size):
@@ -169,7 +200,8 @@ def _rank_wish(params: Any, state: Any, contexts: Floats, round: int, waiting: I
 
 
 @kernel
-def _update(params: Any, state: Any, contexts: Floats, index: int, reward: float, ticket: Ticket) -> None:
+def update_learner(params: Any, state: Any, contexts: Floats, index: int, reward: float, ticket: Ticket) -> None:
+    """Tell the learner inside."""
     learner_update(params.learner, state.learner, contexts, index, reward, ticket)
 
 
@@ -220,7 +252,7 @@ def _settle(round: int, wish: int, *arrays: Any) -> int:
 
 
 @kernel
-def _pick(round: int, *arrays: Any) -> bool:
+def _pick(round: int, *arrays: Any) -> int:
     return pick(pack_params(*arrays[:split]), pack_state(*arrays[split:]), round - 1)
 
 
@@ -246,23 +278,32 @@ def compose(
         probability, wishes = unknown, of_certain(learner.choose)
     return Kernels(
         bind(choose, learner_choose=learner.choose, own_round=clock, **callees),
-        bind(_update, learner_update=learner.update),
+        bind(update_learner, learner_update=learner.update),
         _drawn_inside if known else probability,
         chances=None if known or wishes is None else under_rule(rule, each, wishes, clock),
     )
 
 
-NOT_KNOWN = Kernels(as_wished, _update, unknown)
+NOT_KNOWN = Kernels(as_wished, update_learner, unknown)
 """Of a learner from elsewhere, which is called between the rule's kernels."""
 
 
-def read_promise(
-    shares: Any, tolerance: Any, arms: int | Sequence[Label] | None, learner: Any = None, plays: int = 1
+def promise_over(
+    learner: Any, shares: Any, tolerance: Any, arms: int | Sequence[Label] | None, plays: int = 1
 ) -> Promise:
-    """Read a promise; where neither `shares` nor `arms` name the arms, the learner's labels do."""
+    """Read a promise of single arms; where neither `shares` nor `arms` name the arms, the learner's labels do."""
+    if isinstance(shares, Promise):
+        simple = shares == Promise(dict(zip(shares.arms, shares.shares, strict=True)), shares.tolerance)
+        if not simple:
+            mend = "DeadlineLearn keeps every promise"
+            raise ArgumentError(wanted("shares", "a promise of shares of single arms alone", str(shares), mend))
+        return shares
     if arms is None and not isinstance(shares, Mapping) and not hasattr(shares, "to_dict"):
         arms = getattr(learner, "arms", None)
-    return Promise.read(shares, tolerance, arms, plays)
+    if isinstance(shares, Mapping) and any(map(is_set, shares)):
+        mend = "DeadlineLearn takes shares of sets of arms"
+        raise SharesError(wanted("shares", "shares of single arms", "a tuple of arms", mend))
+    return read_promise(shares, tolerance, plays=plays, arms=arms)
 
 
 if TYPE_CHECKING:
@@ -280,14 +321,20 @@ class UnderQuota(Base):
 
     rule: Rule | Ranking
     kept: ClassVar[Kept] = "at every round"
+    latest_rules: ClassVar[int] = 1
+    rules: int
+    """The version of the rules by which it decides and words reasons; states of earlier ones keep theirs."""
     compiled: bool
     """Whether the learner has kernels, so that the whole policy runs compiled."""
 
     def _set_up(self, learner: Any, promise: Promise, seed: Seed) -> None:
         self.promise, self.learner, self._pristine = promise, learner, learner
+        self.rules = self.latest_rules
         self.compiled = isinstance(learner, KernelPolicy)
         if isinstance(learner, KernelPolicy):
             untaught("learner", learner, "pass learner.fresh()")
+        self._check_free(learner)
+        if isinstance(learner, KernelPolicy):
             self.learner = self._pristine = learner.fresh()
             if learner.arms is not None and learner.arms != promise.arms:
                 raise ArgumentError(wanted("learner", f"one for the arms {promise.arms}", learner.arms))
@@ -309,23 +356,47 @@ class UnderQuota(Base):
             raise ArgumentError(wanted("learner", "an object with choose() and update(index, reward)", learner, mend))
         super().__init__(promise.arms, seed)
 
+    def _check_free(self, learner: Any) -> None:
+        """Refuse a learner that keeps a promise of its own, which nobody could keep from here; states that were saved
+        with one load."""
+        while learner is not None and not isinstance(learner, type) and not RESTORING.get():
+            if getattr(learner, "promise", None) is not None or getattr(learner, "windows", None) is not None:
+                mend = f"give its own learner to {type(self).__name__}, and all shares to one policy"
+                what = "a learner without a promise of its own"
+                raise ArgumentError(wanted("learner", what, type(learner).__name__, mend))
+            learner = getattr(learner, "learner", None)
+
     def _bound(self, learner: Kernels) -> Kernels:
         """Return the kernels of the learner under the rule."""
-        update = bind(_update, learner_update=learner.update)
+        update = bind(update_learner, learner_update=learner.update)
         clock = self._clock
         if isinstance(self.rule, Ranking):
-            rank = learner.rank or bind(_rank_wish, learner_choose=learner.choose)
-            choose = bind(_choose_ranked, learner_rank=rank, pick=self.rule.pick, own_round=clock)
+            rank = learner.rank or bind(rank_wish, learner_choose=learner.choose)
+            callees = {"learner_rank": rank, "pick": self.rule.pick, "own_round": clock, "explain": self._explained}
+            choose = bind(_choose_ranked, **callees)
             if self.plays == 1 and learner.rank is not None and learner.probability is certain:
-                wished = {"learner_choose": learner.choose, "grant": self.rule.grant}
-                choose = bind(_choose_first, learner_rank=rank, pick=self.rule.pick, own_round=clock, **wished)
+                choose = bind(_choose_first, learner_choose=learner.choose, grant=self.rule.grant, **callees)
             return Kernels(choose, update, certain if learner.probability is certain else unknown)
         return compose(learner, self.rule, clock)
+
+    @property
+    def _explained(self) -> Any:
+        """The kernel that words why a ranking's first arms were not played."""
+        return _explain if self.rules > 1 else _explain_as_before
 
     @property
     def _clock(self) -> Any:
         """The kernel that returns the round of the promise."""
         return _same_round if self.pool is None else _rounds_of_pulls
+
+    def _one_play_without_caps(self, plays: Any, caps: Any) -> None:
+        """Refuse what DeadlineLearn alone can promise beside shares."""
+        name = type(self).__name__
+        if whole_number("plays", plays, low=1) != 1:
+            mend = "DeadlineLearn plays several"
+            raise ArgumentError(wanted("plays", f"1: {name} plays one arm a round", plays, mend))
+        if caps is not None:
+            raise ArgumentError(wanted("caps", f"None: {name} keeps no caps", caps, "DeadlineLearn keeps them"))
 
     def quota_parameters(self, learner: Any) -> Any:
         """Return the rule's parameters, `learner` last."""
@@ -359,6 +430,28 @@ class UnderQuota(Base):
     def _decided(self) -> list[int]:
         return list(self.pulls.values())
 
+    def change(self, shares: Any) -> dict[Label, float]:
+        """Refuse another promise, which `DeadlineLearn` alone knows how to begin.
+
+        Raises
+        ------
+        ArgumentError
+            Always.
+        """
+        raise self._fixed("change")
+
+    def add(self, arm: Label, share: Any = 0) -> int:
+        """Refuse a new arm, as `change` does another promise."""
+        raise self._fixed("add")
+
+    def retire(self, arm: Label) -> None:
+        """Refuse to take an arm off offer, as `change` does another promise."""
+        raise self._fixed("retire")
+
+    def _fixed(self, what: str) -> ArgumentError:
+        mend = "make a new policy, or use DeadlineLearn, whose shares can change"
+        return ArgumentError(wanted(what, "a policy whose promise can change", type(self).__name__, mend))
+
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:
         """Return the policy that `snapshot` was taken of.
@@ -368,7 +461,12 @@ class UnderQuota(Base):
         StateFileError
             If a value cannot have been saved, such as pulls that are not as many as the rounds.
         """
-        policy = super().restored(snapshot)
+        token = RESTORING.set(True)
+        try:
+            policy = super().restored(snapshot)
+        finally:
+            RESTORING.reset(token)
+        policy._take_rules(cls._rules_of(snapshot))
         pulls = int(policy._state.pulls.sum()) if policy._begun else 0
         if policy._begun and not policy.round <= pulls <= policy.round * policy.plays:
             raise refused("round", f"{pulls}, as many as the pulls", policy.round)
@@ -377,6 +475,28 @@ class UnderQuota(Base):
                 raise refused("learner", f"a learner of the class {type(policy.learner).__name__}", snapshot["learner"])
             policy.learner = snapshot["learner"]
         return policy
+
+    @classmethod
+    def _rules_of(cls, snapshot: dict[str, Any]) -> int:
+        """Return the version of the rules that a snapshot was taken under."""
+        return whole(snapshot, "rules", 1, cls.latest_rules) if "rules" in snapshot else 1
+
+    def _take_rules(self, version: int) -> None:
+        """Decide by the rules of this version from now on."""
+        if version != self.rules:
+            self.rules = version
+            if self.compiled:
+                self.kernels = self._bound(self.learner.kernels)
+            self.forget_machine_code()
+
+    def _made_again(self, **changed: Any) -> Self:
+        token = RESTORING.set(True)
+        try:
+            made = super()._made_again(**changed)
+        finally:
+            RESTORING.reset(token)
+        made._take_rules(self.rules)
+        return made
 
     def config(self) -> dict[str, Any]:
         """Return the constructor's arguments, the learner as it was given."""
@@ -394,7 +514,8 @@ class UnderQuota(Base):
     @locked
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restored` needs to continue exactly here."""
-        return super().snapshot() | ({} if self.compiled else {"learner": self.learner})
+        rules = {"rules": self.rules} if self.rules > 1 else {}
+        return super().snapshot() | rules | ({} if self.compiled else {"learner": self.learner})
 
     @property
     def _learned(self) -> Any:
@@ -424,7 +545,7 @@ class UnderQuota(Base):
 
     def _begin(self) -> None:
         if self.compiled:
-            self.learner = self.learner.fresh(arms=self.promise.arms, seed=child(self.seed, 1))
+            self.learner = self.learner.fresh(arms=self.arms, seed=child(self.seed, 1))
             self.learner.begin(self.dimension or 0)
         super()._begin()
 
@@ -433,28 +554,39 @@ class UnderQuota(Base):
             return KernelPolicy._choose(self, shown)
         round, why = self.round + 1, FORCED
         if isinstance(self.rule, Ranking):
-            wishes = self._wishes(shown, round)
-            self._state.scores[:] = -math.inf
-            self._state.scores[wishes] = -np.arange(len(wishes))
-            overruled = self._ask_kernel(round, *self._arrays)
-            self.round = round
-            return int(self._state.chosen[0]), FORCED if overruled else WISH, math.nan
+            return self._go_down(self._wishes(shown, round), round)
         wish = self._ask_kernel(round, *self._arrays)
         if wish < 0:
-            (wish,), why = self._wishes(shown, round), WISH
+            wishes = self._wishes(shown, round)
+            if len(wishes) > 1 and self._can_rank():
+                return self._go_down(wishes, round)
+            wish, why = wishes[0], WISH
         arm = self._tell_kernel(round, int(wish), *self._arrays)
         self.round = round
         return arm, why if arm == wish else FORCED, math.nan
 
+    def _go_down(self, wishes: list[int], round: int) -> tuple[int, int, float]:
+        """Decide by a ranking of the learner, the best first."""
+        self._state.scores[:] = -math.inf
+        self._state.scores[wishes] = -np.arange(len(wishes))
+        cause = self._ask_kernel(round, *self._arrays)
+        self.round = round
+        return int(self._state.chosen[0]), interpreted(self._explained)(cause, WISH), math.nan
+
+    def _can_rank(self) -> bool:
+        """Return whether the rule now goes down rankings, where it had not until the learner gave one. A rule that
+        never overrules the learner plays the first arm of any ranking."""
+        return False
+
     def _wishes(self, shown: Floats, round: int) -> list[int]:
-        """Return the arms that a learner from elsewhere wishes to play, the best first."""
+        """Return the arms that a learner from elsewhere wishes to play, the best first; one alone is a ranking too."""
         given = self.learner.choose(*([shown] if self.contextual else []))
-        ranks = isinstance(self.rule, Ranking)
-        wishes = list(given) if ranks and hasattr(given, "__iter__") else [given]
+        ranks = hasattr(given, "__iter__") and getattr(given, "ndim", 1) == 1 and not isinstance(given, (Mapping, Set))
+        wishes = list(given) if ranks else [given]
         arms = len(self._labels)
         sound = all(is_whole(wish) and 0 <= wish < arms for wish in wishes)
         if not wishes or not sound or len(set(wishes)) < len(wishes):
-            what = f"an arm's index below {arms}" + (", or a list of them, the best first" if ranks else "")
+            what = f"an arm's index below {arms}, or a list of them, the best first"
             raise ArgumentError(wanted("learner.choose()", what, given))
         if self.round + 1 != round:
             raise ArgumentError(wanted("learner.choose()", "to decide without asking its own policy", "an ask"))

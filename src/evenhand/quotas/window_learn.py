@@ -7,32 +7,24 @@ consecutive rounds" holds from every round on. The tests of what may be played, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from fractions import Fraction
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from evenhand.arguments import is_whole
-from evenhand.errors import ArgumentError, SharesError, wanted
+from evenhand.errors import SharesError, wanted
 from evenhand.kernels.arrays import Floats, Ints
-from evenhand.labels import by_label
 from evenhand.learners.ucb1 import UCB1
 from evenhand.policy import KernelPolicy
+from evenhand.promises.promise import read_promise
+from evenhand.promises.schedules import find_schedule, phases
 from evenhand.promises.windows import chain, grant, pick, safe_states
-from evenhand.protocol import Label, arm_labels
-from evenhand.quotas.problem import Promise
+from evenhand.protocol import Label
 from evenhand.quotas.under_quota import Ranking, UnderQuota
 from evenhand.registry import register
 from evenhand.rng import Seed
 
-__all__ = ["WindowLearn", "read_windows"]
-
-LONGEST = 1_000_000
-"""Rounds of a window."""
-MOST_TOKENS = 10_000
-
-Window = tuple[int, int]
+__all__ = ["WindowLearn"]
 
 
 class WindowParams(NamedTuple):
@@ -41,7 +33,10 @@ class WindowParams(NamedTuple):
     windows: Ints
     periods: Ints
     safe: np.ndarray[Any, np.dtype[np.bool_]]
-    """For every combination of times left whether it is safe; empty where the chain of periods decides."""
+    """For every combination of times left whether it is safe; empty where there are too many."""
+    phases: Ints
+    """(n_phases, n_tokens): within how many rounds each token comes from each round of a schedule on; empty where the
+    table or a chain of periods decides."""
     learner: Any
 
 
@@ -56,50 +51,14 @@ class WindowState(NamedTuple):
     learner: Any
 
 
-def read_windows(windows: Any, arms: int | Sequence[Label] | None) -> dict[Label, Window]:
-    """Return the window (c, a) of each arm that has one: at least c plays in any a consecutive rounds.
-
-    >>> read_windows({"new": 10, "old": (2, 25)}, ["new", "old", "other"])
-    {'new': (1, 10), 'old': (2, 25)}
-
-    Raises
-    ------
-    SharesError
-        If there is none, one is neither a number of rounds nor a pair, an arm is unknown, or they need more rounds than
-        there are.
-    """
-    what = "a dict arm -> number of rounds, or arm -> (plays, rounds)"
-    given = by_label(windows, "windows", what, refusal=SharesError)
-    if not isinstance(given, Mapping) or not given:
-        raise SharesError(wanted("windows", what, windows))
-    if arms is None and len(given) < 2:
-        raise ArgumentError(wanted("arms", "at least two arms", list(given), "name those without a window in arms="))
-    labels = arm_labels(list(given) if arms is None else arms)
-    read: dict[Label, Window] = {}
-    for label, window in given.items():
-        if label not in labels:
-            raise SharesError(wanted("windows", f"windows of the arms {list(labels)}", f"no arm {label!r}"))
-        pair = (1, window) if is_whole(window) else window
-        sound = isinstance(pair, (tuple, list)) and len(pair) == 2 and all(is_whole(number) for number in pair)
-        if not sound or not 1 <= pair[0] <= pair[1] <= LONGEST:
-            say = f"a number of rounds, or (plays, rounds) with 1 <= plays <= rounds <= {LONGEST:,}"
-            raise SharesError(wanted(f"windows[{label!r}]", say, window))
-        read[label] = int(pair[0]), int(pair[1])
-    needed = sum((Fraction(c, a) for c, a in read.values()), Fraction(0))
-    if needed > 1:
-        over = f"together they need {float(needed):.6g} of the rounds, more than 1 by {float(needed - 1):.6g}"
-        raise SharesError(f"windows: {over}; lengthen some of them")
-    return read
-
-
 @register("quotas/window-learn")
 class WindowLearn(UnderQuota, KernelPolicy):
     """Play any learner so that every arm comes at least c times in any a consecutive rounds.
 
     The learner's wish is granted where every window can still be kept after it: exactly where any rule could grant it
-    if the windows have at most 65,536 combinations of times left, and by a chain of periods otherwise. By windows of
-    density sum c/a up to 5/6 nothing is known to be refused; from there to 1 some cannot be scheduled, such as (2, 3,
-    n) for every n.
+    if the windows have at most 65,536 combinations of times left, and otherwise by a chain of periods or, where none is
+    sparse enough, by a schedule that a search finds. Windows of density sum c/a up to 5/6 can always be scheduled, but
+    a long search gives up; from there to 1 some cannot be scheduled, such as (2, 3, n) for every n.
 
     Parameters
     ----------
@@ -108,6 +67,7 @@ class WindowLearn(UnderQuota, KernelPolicy):
     windows : a dict arm -> a, at least once in any a rounds, or arm -> (c, a), at least c times; arms that are not
         named are owed nothing.
     arms : labels of all arms, where some have no window.
+    plays, caps : 1 and None; `DeadlineLearn` takes others, beside shares.
     seed : seed of the learner's random choices.
 
     Raises
@@ -115,7 +75,7 @@ class WindowLearn(UnderQuota, KernelPolicy):
     SharesError
         If the windows cannot be read, need more rounds than there are, or no schedule is found for them.
     ArgumentError
-        If the learner has decided before or cannot choose and update.
+        If several plays or caps are asked for, or the learner has decided before or cannot choose and update.
 
     Examples
     --------
@@ -130,31 +90,40 @@ class WindowLearn(UnderQuota, KernelPolicy):
     Source: the head of `evenhand.promises.windows`.
     """
 
+    caps = None
     rule = Ranking(pick, grant)
     kept: ClassVar[Any] = "in every window"
 
     def __init__(
-        self, learner: Any, windows: Any, arms: int | Sequence[Label] | None = None, *, seed: Seed = None
+        self,
+        learner: Any,
+        windows: Any,
+        arms: int | Sequence[Label] | None = None,
+        *,
+        plays: int = 1,
+        caps: Any = None,
+        seed: Seed = None,
     ) -> None:
+        self._one_play_without_caps(plays, caps)
         if arms is None:
             arms = getattr(learner, "arms", None)
-        self.windows = read_windows(windows, arms)
-        labels = arm_labels(list(self.windows) if arms is None else arms)
+        promise = read_promise(windows=windows, offers="all", arms=arms)
+        if any(len(members) > 1 for members, _ in promise.windows):
+            mend = "DeadlineLearn(learner, 0, windows=) takes windows of sets of arms"
+            raise SharesError(wanted("windows", "windows of single arms", windows, mend))
+        self.windows = {arm: window for (arm,), window in promise.windows}
+        labels = promise.arms
         tokens = [(labels.index(arm), a) for arm, (c, a) in self.windows.items() for _ in range(c)]
-        if len(tokens) > MOST_TOKENS:
-            raise SharesError(wanted("windows", f"at most {MOST_TOKENS:,} plays in all windows", len(tokens)))
         lengths = [a for _, a in tokens]
-        self._safe = safe_states(lengths)
+        self._safe, schedule = safe_states(lengths), None
         periods = chain(lengths) if self._safe is None else lengths
-        if periods is None or (self._safe is not None and not self._safe[tuple(a - 1 for a in lengths)]):
-            found = "no schedule keeps them" if periods is not None else "no chain of periods keeps them"
-            density = sum(1 / a for a in lengths)
-            raise SharesError(
-                f"windows: {found}, at {density:.6g} of the rounds; lengthen some until they need at most 5/6"
-            )
-        order = range(len(tokens)) if self._safe is not None else sorted(range(len(tokens)), key=periods.__getitem__)
+        if periods is None:
+            periods, schedule = lengths, find_schedule(lengths)
+            assert schedule is not None
+        self._phases = np.zeros((0, len(tokens)), np.int64) if schedule is None else phases(schedule, len(tokens))
+        order = range(len(tokens)) if periods is lengths else sorted(range(len(tokens)), key=periods.__getitem__)
         self._tokens = [(*tokens[n], periods[n]) for n in order]
-        none = Promise.read(dict.fromkeys(labels, 0), 0.0, labels)
+        none = read_promise(0, arms=labels)
         self._set_up(learner, none, seed)
         self.promise = None  # type: ignore[assignment]
 
@@ -167,7 +136,7 @@ class WindowLearn(UnderQuota, KernelPolicy):
     def quota_parameters(self, learner: Any) -> WindowParams:
         owners, windows, periods = (np.array(column, np.int64) for column in zip(*self._tokens, strict=True))
         safe = np.zeros(0, np.bool_) if self._safe is None else self._safe.ravel()
-        return WindowParams(owners, windows, periods, safe, learner)
+        return WindowParams(owners, windows, periods, safe, self._phases, learner)
 
     def quota_memory(self, learner: Any) -> WindowState:
         arms, tokens = len(self.arms or ()), len(self._tokens)
@@ -186,6 +155,8 @@ class WindowLearn(UnderQuota, KernelPolicy):
     def call_work(self) -> int:
         if self._safe is not None:
             return super().call_work() + len(self._tokens) ** 2
+        if self._phases.size:
+            return super().call_work() + self._phases.size * len(self._labels)
         longest = 2 * max(window for _, window, _ in self._tokens)
         return super().call_work() + longest * len(self._tokens)
 

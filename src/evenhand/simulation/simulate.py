@@ -13,7 +13,9 @@ import numpy as np
 from evenhand.arguments import is_whole
 from evenhand.conversation import untaught
 from evenhand.errors import ArgumentError, SimulationInterrupted, wanted
+from evenhand.html import notes_of
 from evenhand.kernels.arrays import Ints
+from evenhand.labels import numbered
 from evenhand.progress import ProgressBar
 from evenhand.rng import Seed, draw_seed
 from evenhand.simulation.delay import read_delay
@@ -65,7 +67,7 @@ def simulate(
 
     Parameters
     ----------
-    policies : one policy or learner, or a dict name -> policy.
+    policies : one policy or learner, a dict name -> policy, or a list, which names each by its class.
     world : a world of evenhand, or any object with `arms`, `scores`, `totals`, `reset`, `observe` and `respond`.
     rounds : the number of rounds T.
     replications : independent repetitions.
@@ -92,7 +94,8 @@ def simulate(
         Dimensions `policy`, `replication`, `round` and, where it applies, `arm`. For worlds of arms: `pulls`, `reward`,
         `regret`, `r_regret`, `shortfall`, `worst_shortfall`, `violations`, `forced`. A policy without a promise of its
         own is measured against the promise of the others, if they share one. `violations` counts every kind of
-        promise: a floor of an arm or a set, a cap or a window that is broken at the end of a round counts once.
+        promise: a floor of an arm or a set, a cap or a window that is broken at the end of a round counts once. The
+        attribute `notes` holds what a reader must know of a policy, where there is anything.
 
     Raises
     ------
@@ -126,6 +129,7 @@ def simulate(
             raise ArgumentError(wanted(name, "a whole number >= 1", value))
         if value > MOST[name]:
             raise ArgumentError(wanted(name, f"at most {MOST[name]:,}", value))
+    notes = [f"{name}: {note}" for name, policy in named.items() for note in notes_of(policy)]
     late = read_delay(delay)
     if late is not None and hasattr(world, "replicate"):
         what = f"None: {type(world).__name__} plays rounds of its own, whose answers come at once"
@@ -160,7 +164,7 @@ def simulate(
                     results[name, r] = found
     missing = {name: [r for r in range(replications) if (name, r) not in results] for name in names}
     size = max(1, min(ROUNDS_A_TASK // int(rounds), replications // (4 * (jobs if jobs > 0 else os.cpu_count() or 1))))
-    attributes = {
+    attributes: dict[str, Any] = {
         "seed": number if number < 1 << 63 else str(number),
         "world": type(world).__name__,
         "rounds": int(rounds),
@@ -169,6 +173,8 @@ def simulate(
         attributes["delay"] = str(late)
     if workers != 1:
         attributes["workers"] = int(workers)
+    if notes:
+        attributes["notes"] = notes
 
     def assembled() -> xr.Dataset:
         return assemble(results, names, replications, kept, world, promises, attributes)
@@ -235,9 +241,9 @@ def _team(policy: Any, world: Any, workers: Any, exchange_rounds: Any, compiled:
 
 def _named(policies: Any) -> dict[str, Any]:
     if not isinstance(policies, Mapping):
-        policies = {type(policies).__name__: policies}
+        policies = _by_class(policies if isinstance(policies, (list, tuple)) else [policies])
     if not policies:
-        raise ArgumentError(wanted("policies", "a policy, or a dict name -> policy", policies))
+        raise ArgumentError(wanted("policies", "a policy, a list of policies, or a dict name -> policy", policies))
     for name, policy in policies.items():
         if not isinstance(name, str):
             raise ArgumentError(wanted("policies", "names that are text", name))
@@ -249,6 +255,11 @@ def _named(policies: Any) -> dict[str, Any]:
         if hasattr(policy, "fresh"):
             untaught(f"policies[{name!r}]", policy, "pass policy.fresh(): every replication starts without memory")
     return dict(policies)
+
+
+def _by_class(policies: Sequence[Any]) -> dict[str, Any]:
+    """Return policies by the names of their classes; several of one class are numbered: UCB1 1, UCB1 2."""
+    return dict(zip(numbered([type(policy).__name__ for policy in policies]), policies, strict=True))
 
 
 def _check_arms(named: dict[str, Any], world: Any) -> None:

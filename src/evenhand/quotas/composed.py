@@ -1,0 +1,209 @@
+"""A learner under any promise, with or without a lottery: the rule of `evenhand.promises` around any learner."""
+
+from __future__ import annotations
+
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+
+from evenhand.chances import Chances
+from evenhand.kernels.arrays import Floats, Ints
+from evenhand.kernels.compose import OPEN, Gradual, bind, entry, kernel
+from evenhand.kernels.flatten import flat, packer
+from evenhand.policy import FORCED, Kernels, certain, drawn, reason, unknown
+from evenhand.promises.draw import TRIES, draw_slate, finish_one, lot, prepare_one, spread
+from evenhand.promises.pick import grant, pick
+from evenhand.promises.rule import rule_parameters, rule_state
+from evenhand.promises.slates import AS_RANKED, BY_DEADLINE
+from evenhand.quotas.under_quota import Form, Ranking
+
+__all__ = ["COMPOSED", "LOT", "draw_for", "draw_ranked"]
+
+COMPOSED = Form(Ranking(pick, grant), rule_parameters, partial(rule_state, stream=np.zeros(4, np.uint64)))
+LOT = reason("drawn by lottery", "drawn")
+PLAIN_CALLS = 100
+"""How many decisions are gone through as plain Python before the kernels are compiled."""
+READ = ("pulls", "whole", "rest", "cap_whole", "cap_rest", "left", "offered", "spare")
+"""The fields of the rule's state on which what may be played depends."""
+
+learner_choose = learner_rank = own_round = first_wish = next_wish = tell_chances = OPEN
+pack_params = pack_state = OPEN
+split = 0
+
+
+@kernel
+def _best_on_offer(state: Any) -> int:
+    best = -1
+    for arm in range(state.scores.size):
+        if state.offered[arm] == 1 and (best < 0 or state.scores[arm] > state.scores[best]):
+            best = arm
+    return best
+
+
+@kernel
+def _ranked_wish(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
+    why = learner_rank(params.learner, state.learner, contexts, round, waiting, state.scores)
+    return _best_on_offer(state), why
+
+
+@kernel
+def _given_wish(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
+    return _best_on_offer(state), LOT
+
+
+@kernel
+def _no_wish(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
+    return -1, LOT
+
+
+@kernel
+def _drawn_wish(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
+    return learner_choose(params.learner, state.learner, contexts, round, waiting)
+
+
+@kernel
+def _same_wish(
+    params: Any, state: Any, contexts: Floats, round: int, waiting: Ints, wish: int, why: int
+) -> tuple[int, int]:
+    return wish, why
+
+
+@kernel
+def _new_wish(
+    params: Any, state: Any, contexts: Floats, round: int, waiting: Ints, wish: int, why: int
+) -> tuple[int, int]:
+    return learner_choose(params.learner, state.learner, contexts, round, waiting)
+
+
+@kernel
+def _chances_of_wish(state: Any, wish: int, left: float, urgent: int) -> None:
+    for arm in range(state.chances.size):
+        state.chances[arm] = 1.0 if arm == wish else 0.0
+    spread(state, left, urgent)
+
+
+@kernel
+def _chances_of_learner(state: Any, wish: int, left: float, urgent: int) -> None:
+    for arm in range(state.chances.size):
+        state.chances[arm] = state.learner.probabilities[arm]
+    spread(state, left, urgent)
+
+
+@kernel
+def _chances_later(state: Any, wish: int, left: float, urgent: int) -> None:
+    """Stand where the learner's distribution takes longer than the decision, and is computed when it is read."""
+
+
+@kernel
+def _choose(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
+    now = own_round(state, round) - 1
+    wish, said = first_wish(params, state, contexts, round, waiting)
+    urgent, left = prepare_one(params, state, now)
+    arm, why, overruled = -1, FORCED, False
+    for _ in range(TRIES):
+        drawn_arm, reason = lot(state), LOT
+        if drawn_arm < 0:
+            drawn_arm, reason = next_wish(params, state, contexts, round, waiting, wish, said)
+        if state.open[drawn_arm] == 1:
+            arm = drawn_arm
+            why = FORCED if overruled else reason
+            break
+        overruled = overruled or state.offered[drawn_arm] == 1
+    if arm < 0:
+        arm = urgent
+    tell_chances(state, wish, left, urgent)
+    finish_one(params, state, arm)
+    return arm, why
+
+
+@kernel
+def _choose_slate(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
+    why = learner_rank(params.learner, state.learner, contexts, round, waiting, state.scores)
+    if draw_slate(params, state, own_round(state, round) - 1):
+        why = FORCED
+    return state.chosen[0], why
+
+
+@kernel
+def _chance(params: Any, state: Any, index: int) -> float:
+    return state.chances[index]
+
+
+@kernel
+def draw_ranked(round: int, *arrays: Any) -> int:
+    """Choose by the ranking in `scores`, for a learner that is called from Python."""
+    params, state = pack_params(*arrays[:split]), pack_state(*arrays[split:])
+    if state.chosen.size > 1:
+        return BY_DEADLINE if draw_slate(params, state, round - 1) else AS_RANKED
+    wish = _best_on_offer(state)
+    urgent, left = prepare_one(params, state, round - 1)
+    arm, overruled = -1, False
+    for _ in range(TRIES):
+        drawn_arm = lot(state)
+        if drawn_arm < 0:
+            drawn_arm = wish
+        if state.open[drawn_arm] == 1:
+            arm = drawn_arm
+            break
+        overruled = overruled or state.offered[drawn_arm] == 1
+    if arm < 0:
+        arm = urgent
+    _chances_of_wish(state, wish, left, urgent)
+    finish_one(params, state, arm)
+    return BY_DEADLINE if overruled else AS_RANKED
+
+
+def draw_for(learner: Kernels, update: Any, clock: Any, plays: int, rank_wish: Any) -> Kernels:
+    """Return the kernels of a learner under the lottery, with the promise's clock."""
+    ranking = learner.rank or rank_wish
+    if plays > 1:
+        return Kernels(bind(_choose_slate, learner_rank=ranking, own_round=clock), update, _chance)
+    if learner.probability is certain:
+        first, following, told = bind(_ranked_wish, learner_rank=ranking), _same_wish, _chances_of_wish
+    elif learner.probability is drawn:
+        first = bind(_drawn_wish, learner_choose=learner.choose)
+        following, told = bind(_new_wish, learner_choose=learner.choose), _chances_of_learner
+    else:
+        first, following, told = _no_wish, bind(_new_wish, learner_choose=learner.choose), _chances_later
+    choose = bind(_choose, own_round=clock, first_wish=first, next_wish=following, tell_chances=told)
+    if told is not _chances_later:
+        return Kernels(choose, update, _chance)
+    if learner.chances is None:
+        return Kernels(choose, update, unknown)
+    kept = (*READ, *(f"learner.{name}" for name in learner.chances.kept))
+    return Kernels(
+        choose,
+        update,
+        unknown,
+        chances=Chances(partial(_spread, learner.chances.of, clock), kept, learner.chances.waiting),
+    )
+
+
+@kernel
+def _prepare(round: int, arrays: Any) -> tuple[int, float]:
+    return prepare_one(pack_params(*arrays[:split]), pack_state(*arrays[split:]), round - 1)
+
+
+@kernel
+def _spread_over(left: float, urgent: int, arrays: Any) -> None:
+    spread(pack_state(*arrays[split:]), left, urgent)
+
+
+@cache
+def _gradual(template: Any, *names: tuple[str, Any]) -> Gradual:
+    return Gradual(entry(template, **dict(names)), None, PLAIN_CALLS)
+
+
+def _spread(
+    of_learner: Any, clock: Any, params: Any, state: Any, contexts: Floats, round: int, waiting: Ints
+) -> Floats:
+    """Return the chances of a round from the state before it, where the learner's own are computed now."""
+    arrays = (*flat(params), *flat(state))
+    packers = ("split", len(flat(params))), ("pack_params", packer(params)), ("pack_state", packer(state))
+    state.chosen[:] = -1
+    urgent, left = _gradual(_prepare, *packers)(clock(state, round), arrays)
+    state.chances[:] = of_learner(params.learner, state.learner, contexts, round, waiting)
+    _gradual(_spread_over, *packers)(left, urgent, arrays)
+    chances: Floats = state.chances
+    return chances

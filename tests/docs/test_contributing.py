@@ -1,0 +1,62 @@
+"""The policy of CONTRIBUTING.md, put where it says: the contract holds, and no test that walks all policies breaks."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+WALK = re.compile(r"registry\.entries|registry\.get|\bexamples\(")
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory):
+    """The repository with the example in its place."""
+    place = tmp_path_factory.mktemp("copy") / "evenhand"
+    left_out = shutil.ignore_patterns(".*", "out", "node_modules", "__pycache__", "figures")
+    shutil.copytree(ROOT, place, ignore=left_out)
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    where = re.search(r"Put this into `(src/\S+\.py)`", text)
+    code = re.search(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert where is not None
+    assert code is not None
+    assert not (place / where[1]).exists()
+    (place / where[1]).write_text(code[1])
+    return place
+
+
+def run(copy, *command):
+    """Run Python in the copy, and on the copy's package."""
+    settings = os.environ | {"PYTHONPATH": str(copy / "src"), "NUMBA_CACHE_DIR": str(copy / "cache"), "COLUMNS": "200"}
+    return subprocess.run([sys.executable, *command], cwd=copy, env=settings, capture_output=True, text=True)
+
+
+def test_the_contract_holds(copy):
+    done = run(copy, "-m", "evenhand", "check", "quotas/my-policy")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("passed") >= 7
+
+
+def test_it_is_clean(copy):
+    pytest.importorskip("ruff")
+    done = run(
+        copy, "-m", "ruff", "check", "src/evenhand/quotas/my_policy.py", "--config", str(ROOT / "pyproject.toml")
+    )
+    assert done.returncode == 0, done.stdout
+    done = run(copy, "-m", "ruff", "format", "--check", "src/evenhand/quotas/my_policy.py")
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.slow
+def test_no_test_that_walks_the_policies_breaks(copy):
+    every = [path for path in (ROOT / "tests").rglob("test_*.py") if path != Path(__file__)]
+    walking = [str(path.relative_to(ROOT)) for path in every if WALK.search(path.read_text())]
+    assert len(walking) > 15
+    words = "my-policy or every_registered or every_policy or every_public or every_module or described"
+    done = run(copy, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not slow", "-k", words, *walking)
+    assert done.returncode == 0, done.stdout[-4000:]
+    assert "passed" in done.stdout

@@ -1,0 +1,142 @@
+"""The reason of every decision is true: what the learner wished, what a deadline forced, what a cap barred."""
+
+import math
+import random
+from fractions import Fraction as F
+
+import numpy as np
+import pytest
+
+import evenhand as eh
+from evenhand.errors import ArgumentError, StateFileError
+from evenhand.learners import UCB1, Exp3, Thompson
+from evenhand.quotas import BernoulliArms, DeadlineLearn, FairLearn, LotteryLearn, WindowLearn
+from tests.reference.promises import Caps
+from tests.strategies import Stubborn
+
+WISH = "the learner's wish"
+SHARES = (F(1, 3), F(1, 4), F(0))
+CAPS = (F(1, 2), F(1, 3), F(1, 2))
+
+
+class Drawn:
+    """A learner from elsewhere that wishes anything, as one index or as a ranking."""
+
+    def __init__(self, seed, ranks):
+        self.random, self.ranks, self.wishes = random.Random(seed), ranks, []
+
+    def choose(self):
+        self.wishes = self.random.sample(range(3), self.random.randint(1, 3) if self.ranks else 1)
+        return self.wishes if self.ranks else self.wishes[0]
+
+    def update(self, index, reward):
+        pass
+
+
+@pytest.mark.parametrize("ranks", [False, True])
+def test_under_caps_the_reason_names_what_decided_and_is_the_game_s(ranks):
+    game, seen = Caps(SHARES, CAPS, 0, 0), set()
+    for seed in range(25):
+        policy, now = DeadlineLearn(Drawn(seed, ranks), SHARES, caps=list(CAPS)), game.start
+        for round in range(1, 41):
+            before, allowed = [*policy.pulls.values()], game.may_play(now)
+            decision = policy.ask()
+            policy.tell(decision, 0.0)
+            wishes = policy.learner.wishes
+            granted = [wish for wish in wishes if wish in allowed]
+            assert decision.index in allowed
+            assert not granted or decision.index == granted[0]
+            mine = decision.index == wishes[0]
+            assert (decision.reason == WISH) == mine
+            assert (decision.reason_code == "forced") == (not mine)
+            higher = wishes[: wishes.index(decision.index)] if decision.index in wishes else wishes
+            at_cap = [arm for arm in higher if before[arm] + 1 > math.ceil(CAPS[arm] * round)]
+            assert ("cap" in decision.reason) == (higher == at_cap and not mine)
+            seen.add(decision.reason)
+            now = game.after(now, decision.index)
+    assert len(seen) == 3
+
+
+def test_rounds_that_a_cap_decides_are_counted_as_forced():
+    capped = DeadlineLearn(UCB1(), {"a": 0, "b": 0}, caps={"b": "1/2"})
+    history = eh.simulate(capped, BernoulliArms({"a": 0.1, "b": 0.9}), rounds=1000, seed=1, checkpoints=1)
+    free = history.pulls.sel(arm="b").item()
+    assert free == 500
+    assert int(history.forced.item()) > 400
+
+
+def test_a_wish_that_is_not_on_offer_is_not_the_reason():
+    policy = DeadlineLearn(Stubborn(1), {"a": "1/3", "b": 0, "c": 0})
+    decision = policy.ask(available=["a", "c"])
+    assert (decision.arm, decision.reason_code) == ("a", "other")
+    assert decision.reason == "the learner ranked no other arm on offer"
+    decision = DeadlineLearn(Exp3(), {"a": "1/3", "b": 0}, seed=1).ask(available=["a"])
+    assert decision.reason_code in ("drawn", "other")
+    ranked = DeadlineLearn(UCB1(), {"a": "1/3", "b": 0, "c": 0})
+    assert ranked.ask(available=["c"]).reason_code == "untried"
+
+
+def test_a_slate_beyond_the_ranking_says_so():
+    policy = DeadlineLearn(Stubborn(2), [F(1, 9), 0, 0], plays=2)
+    decision = policy.ask()
+    assert decision.arms == (2, 0)
+    assert decision.reason == "the learner ranked no other arm on offer"
+
+
+@pytest.mark.filterwarnings("ignore:the shares sum to 1")
+def test_the_lottery_over_a_learner_from_elsewhere_says_what_was_forced():
+    policy = LotteryLearn(Stubborn(2), [F(1, 2), F(1, 2), 0], 1.0, seed=3)
+    kinds = {"wish": 0, "forced": 0, "drawn": 0}
+    for _ in range(600):
+        decision = policy.ask()
+        policy.tell(decision, 0.0)
+        kinds[{"learner": "wish"}.get(decision.reason_code, decision.reason_code)] += 1
+        assert (decision.index == 2) == (decision.reason == WISH)
+    assert min(kinds["forced"], kinds["drawn"]) > 20
+
+
+@pytest.mark.parametrize("make", [lambda: DeadlineLearn(UCB1(), [0.1, 0.2]), lambda: LotteryLearn(UCB1(), [0.1, 0.2])])
+def test_the_version_of_the_rules_is_saved_and_checked(make, tmp_path):
+    policy = make()
+    eh.save(policy, tmp_path / "new.evenhand")
+    assert eh.load(tmp_path / "new.evenhand").rules == policy.rules == 2
+    snapshot = policy.snapshot()
+    snapshot["state"] = list(snapshot["state"])
+    assert type(policy).restored({name: value for name, value in snapshot.items() if name != "rules"}).rules == 1
+    for bad in (0, 3, "2", None):
+        with pytest.raises(StateFileError, match="rules"):
+            type(policy).restored(snapshot | {"rules": bad})
+
+
+# ---------------------------------------------------------------------- rankings, promises over promises
+
+
+@pytest.mark.parametrize("wishes", [[3, 1, 0], (2, 1), np.array([1, 3]), [1]])
+def test_a_ranking_decides_alike_in_every_form(wishes):
+    shares = {"a": "1/2", "b": "1/4", "c": "1/8", "d": 0}
+    plain = DeadlineLearn(Stubborn(wishes), shares)
+    ranked = DeadlineLearn(Stubborn(wishes), shares, caps={"d": 1})
+    told = [[(one.ask().arm, one.ask().reason) for _ in range(60)] for one in (plain, ranked)]
+    assert told[0] == told[1]
+    assert FairLearn(Stubborn(wishes), [0.1, 0.1, 0.1, 0]).choose() == int(wishes[0])
+    assert WindowLearn(Stubborn(wishes), {"a": 6}, list(shares)).choose() == int(wishes[0])
+    assert LotteryLearn(Stubborn(wishes), shares, 9, seed=1).choose() in range(4)
+
+
+@pytest.mark.parametrize("wish", [[1, 1], [9], "12", {1, 2}, {1: 2}, [], [1.5], True, [True, 2]], ids=str)
+@pytest.mark.parametrize("make", [DeadlineLearn, LotteryLearn, FairLearn])
+def test_what_is_no_ranking_is_refused(make, wish):
+    policy = make(Stubborn(wish), [0.1, 0.1, 0.1, 0])
+    with pytest.raises(ArgumentError, match="or a list of them, the best first"):
+        policy.ask()
+    assert policy.round == 0
+
+
+@pytest.mark.parametrize(
+    "outer", [DeadlineLearn, FairLearn, LotteryLearn, lambda one, shares: WindowLearn(one, {0: 9}, 2)]
+)
+@pytest.mark.parametrize("inner", [DeadlineLearn, FairLearn, LotteryLearn, "windows"])
+def test_a_promise_over_a_promise_is_refused(outer, inner):
+    made = WindowLearn(UCB1(), {0: 9, 1: 9}) if inner == "windows" else inner(Thompson(), [0.2, 0.3])
+    with pytest.raises(ArgumentError, match="a learner without a promise of its own"):
+        outer(made, [0.1, 0.1])

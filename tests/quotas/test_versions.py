@@ -1,0 +1,285 @@
+"""Promises of every kind that change in mid-run, against a count in fractions and against the game of all plays."""
+
+import random
+import warnings
+from fractions import Fraction as F
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import evenhand as eh
+from evenhand.errors import ArgumentError, SharesError
+from evenhand.learners import UCB1
+from evenhand.quotas import DeadlineLearn, Promise
+from evenhand.studies import Study
+from tests.fuzzing import many
+from tests.reference.versions import Versions
+
+pytestmark = pytest.mark.filterwarnings("ignore:the shares sum to 1 exactly")
+DEEPEST = 26
+
+
+class Told:
+    """A learner from elsewhere that ranks as it is told."""
+
+    ranking = (0, 1, 2)
+
+    def choose(self):
+        return list(self.ranking)
+
+    def update(self, index, reward):
+        pass
+
+
+def drawn_promise(rng, arms, plays, offers):
+    """Return a promise of any kind over these arms."""
+    while True:
+        n, share = len(arms), lambda: F(rng.choice([0, 1, 1, 2, 3]), rng.choice([2, 3, 4, 5]))
+        given = {"shares": {arm: min(F(1), share()) for arm in arms}, "tolerance": rng.choice([0, 0, 0, 1])}
+        if rng.random() < 0.4 and n > 2:
+            given["shares"][tuple(rng.sample(arms, 2))] = min(F(1), share())
+        if rng.random() < 0.35:
+            given["caps"] = {arm: F(rng.randint(1, 4), 4) for arm in rng.sample(arms, rng.randint(1, n))}
+            given["cap_tolerance"] = rng.choice([0, 0, 1])
+        if rng.random() < 0.35:
+            given["windows"] = {arm: rng.randint(2, 6) for arm in rng.sample(arms, rng.randint(1, n))}
+            # a play of an arm with both counts twice in the look ahead, which then grants less than the game
+            windowed = set() if rng.random() < 0.5 else set(arms)
+            windowed |= set(given["windows"])
+            given["shares"] = {arm: 0 if arm in windowed else given["shares"][arm] for arm in arms}
+        if rng.random() < 0.15:
+            given |= {"behind": F(rng.randint(2, 6), 4), "tolerance": 0}
+        if offers == "list":
+            given["offers"] = rng.sample(arms, rng.randint(plays, n))
+        elif offers is not None:
+            given["offers"] = offers
+        try:
+            promise = Promise(**given, plays=plays)
+            if n > 1:
+                DeadlineLearn(Told(), promise)
+        except (SharesError, ArgumentError):
+            continue
+        return promise
+
+
+def is_refused(game, books, depth=6):
+    """Say whether the game finds that these books cannot be kept for ever, as deep as it looks."""
+    while depth <= DEEPEST:
+        if not game.can_be_kept(books, depth):
+            return True
+        depth += 4
+    return False
+
+
+class Run:
+    """A policy beside its twin."""
+
+    def __init__(self, seed, plays, lottery=None):
+        self.rng = rng = random.Random(seed)
+        self.learner, self.arms, self.lottery = Told(), list("abcd"[: 3 + (plays > 1)]), lottery
+        self.kind = rng.choice([None, None, "any", "all", "list"])
+        promise = drawn_promise(rng, self.arms, plays, self.kind)
+        self.policy = DeadlineLearn(self.learner, promise, lottery=lottery, seed=seed)
+        self.twin = Versions(promise, self.arms)
+        self.segments = rng.choice([(None,), ("x", "y")])
+
+    def round(self):
+        rng, twin = self.rng, self.twin
+        offered, segment = rng.choice(twin.choices()), rng.choice(self.segments)
+        ranking = rng.sample(self.arms, len(self.arms))
+        # a policy made again from a file has a learner of its own
+        self.policy.learner.ranking = [self.arms.index(arm) for arm in ranking]
+        given = {} if set(offered) == set(twin.live) else {"available": list(offered)}
+        if segment is not None:
+            given["segment"] = segment
+        part = twin.part(segment)
+        decision = self.policy.ask(**given)
+        played = decision.arms if self.policy.plays > 1 else (decision.arm,)
+        if self.lottery is None:
+            self.judge(part, offered, ranking, played)
+        broken = twin.enter(segment, offered, played)
+        assert not broken, (broken, self.policy.promise)
+        self.policy.forget(decision)
+
+    def judge(self, part, offered, ranking, played):
+        """Every slate that the ranking puts before the one that was played is refused by the game."""
+        game, books = self.twin.game(part)
+        place = {arm: i for i, arm in enumerate(ranking)}
+        key = lambda slate: sorted(place[arm] for arm in slate)  # noqa: E731
+        for slate in sorted(game.slates(offered), key=key):
+            if set(slate) == set(played):
+                break
+            assert is_refused(game, game.after(books, offered, slate)), (slate, played, self.policy.promise, part)
+
+    def change(self):
+        rng, policy, twin = self.rng, self.policy, self.twin
+        promise = drawn_promise(rng, twin.live, policy.plays, self.kind)
+        returned = policy.change(promise)
+        claims = twin.change(promise)
+        for segment, claim in claims.items():
+            dropped = returned.get(segment, {}) if self.segments != (None,) else returned
+            names = {frozenset(arm if isinstance(arm, tuple) else (arm,)): lag for arm, lag in dropped.items()}
+            assert names == {members: float(claim[members]) for members in names}
+            kept = {members: lag for members, lag in claim.items() if members not in names}
+            for members in names:
+                tried = twin.carried(segment, kept | {members: claim[members]})
+                if tried is not None:
+                    assert is_refused(*twin.game(tried), depth=10), (tried, claim)
+            twin.parts[segment] = twin.carried(segment, kept)
+            assert twin.parts[segment] is not None
+
+    def retire(self):
+        arm = self.rng.choice(self.twin.live)
+        before = self.policy.snapshot()
+        try:
+            self.policy.retire(arm)
+        except (SharesError, ArgumentError):
+            assert list(self.policy.snapshot()["config"].items()) == list(before["config"].items())
+            return
+        self.twin.retire(arm)
+
+    def add(self):
+        gone = [arm for arm in self.arms if arm not in self.twin.live]
+        if not gone:
+            return
+        arm, share = self.rng.choice(gone), F(self.rng.choice([0, 1, 1, 1]), self.rng.choice([2, 3, 4, 5]))
+        try:
+            wait = self.policy.add(arm, share)
+        except (SharesError, ArgumentError):
+            return
+        self.twin.add(arm, share, 0 if self.policy.behind else self.policy.promise.slack, wait)
+
+    def save(self):
+        saved = self.policy.snapshot()
+        self.policy = DeadlineLearn.restored(saved | {"state": list(saved["state"])})
+
+
+def play(run, rounds):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(rounds):
+            run.round()
+            chance = run.rng.random()
+            if chance < 0.12:
+                run.change()
+            elif chance < 0.2:
+                run.retire()
+            elif chance < 0.3:
+                run.add()
+            elif chance < 0.4:
+                run.save()
+
+
+@settings(max_examples=many(10), deadline=None)
+@given(seed=st.integers(0, 10**6), plays=st.sampled_from([1, 1, 2]))
+def test_whatever_is_promised_changes_with_every_clause_kept_and_no_wish_refused_in_vain(seed, plays):
+    play(Run(seed, plays), 30)
+
+
+@settings(max_examples=many(5), deadline=None)
+@given(seed=st.integers(0, 10**6), plays=st.sampled_from([1, 2]))
+def test_lotteries_change_with_every_clause_kept(seed, plays):
+    play(Run(seed, plays, lottery=0.5), 40)
+
+
+def test_a_set_a_cap_and_a_window_change_together():
+    """The floor of the set is carried exactly; the cap and the window begin anew."""
+    policy = DeadlineLearn(Told(), Promise({("a", "b"): "1/2", "c": "1/3"}, tolerance=1), seed=1)
+    policy.learner.ranking = (2, 0, 1)
+    for _ in range(5):
+        policy.ask()
+    assert policy.pulls == {"a": 0, "b": 0, "c": 5} or sum(policy.pulls.values()) == 5
+    behind = F(5, 2) - policy.pulls["a"] - policy.pulls["b"]
+    assert behind == F(3, 2)
+    assert policy.change(Promise({("a", "b"): "1/3", "c": 0}, 1, caps={"c": "2/3"}, windows={"a": 6})) == {}
+    assert policy.promise.windows == ((("a",), (1, 6)),)
+    plays = [policy.ask().arm for _ in range(12)]
+    for t in range(1, 13):
+        assert sum(arm != "c" for arm in plays[:t]) >= (F(t, 3) + behind) // 1 - 1
+        assert plays[:t].count("c") <= -(-2 * t // 3)
+    assert "a" in plays[:6]
+    policy.change(Promise({"a": 0, "b": 0, "c": 0}))
+    assert policy.change(Promise({("b", "c"): "1/2", "a": 0})) == {}
+
+
+def test_what_is_dropped_is_said_of_every_segment():
+    policy = DeadlineLearn(Told(), {("a", "b"): "1/2", "c": 0}, 1)
+    policy.learner.ranking = (2, 1, 0)
+    for segment in ("x", "x", "x", "y"):
+        policy.ask(segment=segment)
+    assert policy.change({"a": "1/2", "b": 0, "c": 0}) == {"x": {("a", "b"): 1.5}, "y": {("a", "b"): 0.5}}
+    assert policy.segments["x"].rounds == 3
+
+
+def test_a_new_arm_joins_all_segments_after_the_same_wait(tmp_path):
+    policy = DeadlineLearn(UCB1(), {("a", "b"): "1/2", "c": "1/4"}, seed=2)
+    twin = Versions(policy.promise, ["a", "b", "c"])
+    rng = random.Random(4)
+    for round in range(120):
+        if round == 30:
+            twin.add("d", F(1, 4), 0, policy.add("d", "1/4"))
+        if round == 60:
+            eh.save(policy, tmp_path / "versions.evenhand")
+            policy = eh.load(tmp_path / "versions.evenhand")
+        if round == 80:
+            policy.retire("a")
+            twin.retire("a")
+        offered, segment = rng.sample(twin.live, rng.randint(1, len(twin.live))), rng.choice("xyz")
+        decision = policy.ask(available=offered, segment=segment)
+        assert not twin.enter(segment, offered, (decision.arm,))
+        policy.tell(decision, 0.5)
+    behind = policy.behind_over_segments()
+    for arm in ("c", "d"):
+        counts = [(c, books) for part in twin.parts.values() for c, books in part if c.members == (arm,)]
+        exact = sum(c.share * (books[0]) - books[1] for c, books in counts)  # whole cycles leave this as it is
+        assert behind[arm][0] == pytest.approx(float(exact))
+        assert behind[arm][0] <= behind[arm][1]
+
+
+def test_saved_policies_of_changed_promises_decide_alike(tmp_path):
+    policies = [DeadlineLearn(UCB1(), Promise({"a": "1/4", "b": 0, "c": 0}, caps={"b": "1/2"}), lottery=0.5, seed=3)]
+    for round in range(60):
+        if round == 20:
+            eh.save(policies[0], tmp_path / "three.evenhand")
+            policies.append(eh.load(tmp_path / "three.evenhand"))
+        for policy in policies:
+            if round == 10:
+                policy.change(Promise({("a", "b"): "1/2", "c": 0}, caps={"c": "3/4"}))
+            if round == 30:
+                policy.add("d", "1/5")
+            if round == 40:
+                policy.retire("a")
+        decisions = [policy.ask() for policy in policies]
+        assert len({decision.arm for decision in decisions}) == 1
+        assert len({decision.propensity for decision in decisions}) == 1
+        for policy, decision in zip(policies, decisions, strict=True):
+            policy.tell(decision, float(round % 3 == 0))
+
+
+def test_sets_keep_their_counts_when_arms_go_off_offer_for_the_first_time():
+    """Whose plays are behind does not depend on the order in which sets are written."""
+    shares = {("c", "d"): "1/2", ("a", "b"): "1/4"}
+    orders = shares.items(), reversed(shares.items())
+    policies = [DeadlineLearn(Told(), dict.fromkeys("abcd", 0) | dict(order), 1) for order in orders]
+    for policy in policies:
+        twin = Versions(policy.promise, policy.arms)
+        for round in range(20):
+            policy.learner.ranking = [policy.arms.index("a"), policy.arms.index("b")]
+            offered = ["a", "c"] if round > 4 else list(policy.arms)
+            arm = policy.ask(**({"available": offered} if round > 4 else {})).arm
+            assert not twin.enter(None, offered, (arm,)), round
+    assert dict(policies[0].pulls) == dict(policies[1].pulls)
+
+
+@pytest.mark.parametrize("kind", ["shares", "promise"])
+def test_a_study_replays_a_changed_promise(kind, tmp_path):
+    promise = Promise({"a": "1/4", "b": 0, "c": 0}, caps={"b": "1/2"})
+    study = Study.create(tmp_path / "s.db", DeadlineLearn(UCB1(), promise, seed=1), name="caps")
+    new = {"a": "1/3", "b": "1/8", "c": 0}
+    for round in range(12):
+        if round == 6:
+            study.change(new if kind == "shares" else Promise(new, windows={"c": 8}))
+        study.tell(study.ask(), 0.5)
+    again = Study.open(study.store, study.name)
+    assert again.ask().arm == study.ask().arm
