@@ -63,8 +63,9 @@ export class Study {
 
   #ask(body: Schemas["AskBody"] | Schemas["AskBatch"], key?: string) {
     const own = key ?? globalThis.crypto.randomUUID();
-    if (!/^[!-~]{1,100}$/.test(own)) {
-      throw new EvenhandError("ArgumentError", "key: wanted 1 to 100 printable ASCII characters without spaces");
+    if (!/^[!-~]([ -~]{0,98}[!-~])?$/.test(own)) {
+      const wanted = "1 to 100 printable ASCII characters, neither first nor last a space";
+      throw new EvenhandError("ArgumentError", `key: wanted ${wanted}`);
     }
     const params = { ...this.#path(), header: { "Idempotency-Key": own } };
     return this.#send("decide", {}, (routes, init) => routes.POST("/studies/{name}/ask", { ...init, params, body }));
@@ -121,7 +122,7 @@ export class Study {
   }
 
   /** Promise other shares; return by how many pulls each arm was behind that is not carried over. */
-  async change(shares: Record<string, number | string>): Promise<Map<Label, number>> {
+  async change(shares: Record<string, number | string>): Promise<Map<Label | Label[], number>> {
     const given = { params: this.#path(), body: { shares } };
     const sent = await this.#send("decide", { repeatable: false }, (routes, init) =>
       routes.POST("/studies/{name}/change", { ...init, ...given }),
