@@ -1,3 +1,4 @@
+import math
 from itertools import permutations
 
 import numpy as np
@@ -56,6 +57,15 @@ def test_best_is_the_highest_outcome_among_the_fair():
     assert problem.best(2 * worst.max()) == problem.candidates[int(problem.outcomes.argmax())]
     assert problem.best(worst.min() / 2) is None
     assert problem.best(np.nextafter(worst.min(), 1)) == problem.candidates[int(worst.argmin())]
+
+
+@pytest.mark.parametrize("rounding", [-1, 1])
+def test_of_outcomes_that_are_equal_up_to_rounding_the_first_is_best(rounding, monkeypatch):
+    problem = mediated(1)
+    outcomes = np.full(len(problem.candidates), 0.5)
+    outcomes[1:] += rounding * 2.0**-53
+    monkeypatch.setattr(Problem, "outcomes", outcomes)
+    assert problem.best(math.inf) == problem.candidates[0]
 
 
 @pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS)
