@@ -244,9 +244,11 @@ class Problem(Question):
             gap = np.zeros((size, size, *self.outcome_divergence.shape))
             for (a, b), divergence in zip(permutations(range(size), 2), self.gap_divergence.values(), strict=True):
                 gap[a, b] = inverse(divergence)
-            self._programs[key] = AllocationProgram(
-                inverse(self.outcome_divergence), gap, self.cells.prior, costs, budget, rows
-            )
+            outcome, unknown = inverse(self.outcome_divergence), np.array(self.own)
+            if rows.apart:
+                speaks = np.eye(len(unknown), dtype=bool) | ~(unknown | unknown[:, None])
+                outcome, gap = outcome * speaks, gap * speaks
+            self._programs[key] = AllocationProgram(outcome, gap, self.cells.prior, costs, budget, rows)
         return self._programs[key]
 
     @cached_property
