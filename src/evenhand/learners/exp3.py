@@ -109,6 +109,7 @@ class Exp3(KernelPolicy):
     """
 
     kernels = Kernels(choose, update, drawn)
+    own_choices = True
 
     def __init__(
         self,
