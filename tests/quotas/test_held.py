@@ -295,7 +295,7 @@ def test_regret_is_that_of_the_learner_alone_and_an_end_effect():
 
     Means over independent runs at five standard errors: each side errs with a probability below 1e-5.
     """
-    rounds, runs, means, shares = 20_000, 20, [0.6, 0.5, 0.2], [0.45, 0, 0.45]
+    rounds, runs, means, shares = 8_000, 12, [0.7, 0.5, 0.2], [0.45, 0, 0.45]
     found = eh.simulate(
         {"alone": OwnChoices(), "held": DeadlineLearn(OwnChoices(), shares), "fed": DeadlineLearn(Fed(), shares)},
         BernoulliArms(means), rounds=rounds, replications=runs, seed=3, checkpoints=1, jobs=1,
@@ -303,5 +303,5 @@ def test_regret_is_that_of_the_learner_alone_and_an_end_effect():
     regret = found.regret.sel(policy="alone").values.ravel()
     held, fed = (found.r_regret.sel(policy=name).values.ravel() for name in ("held", "fed"))
     alone_error, held_error, fed_error = (5 * one.std(ddof=1) / math.sqrt(runs) for one in (regret, held, fed))
-    bound = regret.mean() + alone_error + (0.6 - 0.2)
+    bound = regret.mean() + alone_error + (0.7 - 0.2)
     assert held.mean() - held_error <= bound < fed.mean() - fed_error

@@ -82,7 +82,7 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
     Parameters
     ----------
     learner : one of `evenhand.learners`, a contextual policy, or any object with `choose()` and `update(index,
-        reward)`; forced pulls feed it too.
+        reward)`; forced pulls feed it too. With `own_choices` granted wishes alone feed it, and a refused one is held.
     shares : the share r_i of the rounds owed to each arm: a list, a dict arm -> share, or one number with `arms`. Keys
         may also be tuples of arms, which are owed their share together.
         Or a `Promise`, which says everything that is promised; the keywords that follow are parts of one.
