@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import evenhand as eh
-from evenhand.errors import ArgumentError
+from evenhand.errors import ArgumentError, StateFileError
 from evenhand.kernels.compose import bind, interpreted
 from evenhand.learners import Adapter, Exp3
 from evenhand.quotas import BernoulliArms, DeadlineLearn, FairLearn, under_quota
@@ -267,6 +267,20 @@ def test_states_of_before_learn_from_every_play():
     decision = older.ask()
     assert decision.probabilities.sum() == pytest.approx(1.0)
     assert from_bytes(to_bytes(older)).rules == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("wish", [3, 0]), ("wish", [-2, 0]), ("why", [5, 5]), ("chance", [0.0, 0.5]), ("told", [1.5]), ("granted", [-1])],
+)
+def test_a_saved_wish_that_cannot_be_is_refused(name, value):
+    policy = DeadlineLearn(Exp3(0.4), PROMISES["shares"]["shares"], seed=5)
+    for decision, reward in rewards_of(policy, 20):
+        policy.tell(decision, reward)
+    assert policy._state.learner.wish[0] >= 0
+    getattr(policy._state.learner, name)[:] = value
+    with pytest.raises(StateFileError, match=f"learner.{name}"):
+        from_bytes(to_bytes(policy))
 
 
 def test_a_study_writes_down_what_was_granted(tmp_path):

@@ -43,7 +43,7 @@ from evenhand.promises.reading import is_set
 from evenhand.promises.slates import BY_CAP, BY_DEADLINE, BY_NO_RANK
 from evenhand.protocol import Label
 from evenhand.quotas.composed_chances import of_certain, under_rule
-from evenhand.quotas.held import CALLED_FROM_PYTHON, always, no_wish, propose, recall, settle
+from evenhand.quotas.held import CALLED_FROM_PYTHON, always, check_saved, no_wish, propose, recall, settle
 from evenhand.rng import Seed, child
 from evenhand.saved import refused, whole
 
@@ -487,6 +487,8 @@ class UnderQuota(Base):
         pulls = int(policy._state.pulls.sum()) if policy._begun else 0
         if policy._begun and not policy.round <= pulls <= policy.round * policy.plays:
             raise refused("round", f"{pulls}, as many as the pulls", policy.round)
+        if policy.holds and policy._begun:
+            check_saved(policy._state.learner, len(policy._labels))
         if not policy.compiled and "learner" in snapshot:
             if type(snapshot["learner"]) is not type(policy.learner):
                 raise refused("learner", f"a learner of the class {type(policy.learner).__name__}", snapshot["learner"])
