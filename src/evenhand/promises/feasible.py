@@ -218,12 +218,15 @@ def _due(clauses: Sequence[Clause], rounds: int) -> int:
 
 def _nest(clauses: Sequence[Clause], amount: Callable[[Any], Any]) -> Any:
     """Return the sum over the outermost floors of what each needs, or its parts together if that is more."""
-    parts: list[tuple[set[Label], Any]] = []
+    needed: list[Any] = []
+    outermost: dict[Label, int] = {}
     for clause in sorted((c for c in clauses if c.kind == "floor"), key=lambda c: len(c.arms)):
-        inside = [part for part in parts if part[0] <= set(clause.arms)]
-        parts = [part for part in parts if not part[0] <= set(clause.arms)]
-        parts.append((set(clause.arms), max(amount(clause), sum(value for _, value in inside))))
-    return sum(value for _, value in parts)
+        inside = {outermost[arm] for arm in clause.arms if arm in outermost}
+        outermost.update(dict.fromkeys(clause.arms, len(needed)))
+        needed.append(max(amount(clause), sum(needed[part] for part in inside)))
+        for part in inside:
+            needed[part] = 0
+    return sum(needed)
 
 
 def _fewest(clauses: list[Clause], clash: Callable[[list[Clause]], bool]) -> list[Clause]:

@@ -49,7 +49,7 @@ from evenhand.promises.reading import (
     read_tolerance,
     read_window,
 )
-from evenhand.protocol import Label, find_label
+from evenhand.protocol import Label, find_label, places
 from evenhand.registry import register
 
 __all__ = ["Clause", "Kind", "Offers", "Promise"]
@@ -460,8 +460,9 @@ def _by_members(given: Any, labels: tuple[Label, ...], name: str, what: str) -> 
             raise SharesError(wanted(name, f"{len(labels)}, one for each arm", f"{len(by_arm)} of them"))
         by_arm = dict(zip(labels, by_arm, strict=True))
     found: dict[Members, Any] = {}
+    known = places(labels)
     for key, value in by_arm.items():
-        members = read_members(key, labels, name)
+        members = read_members(key, labels, name, known)
         if members in found:
             raise SharesError(wanted(name, "each set of arms once", f"the arms of {key!r} twice"))
         found[members] = value
@@ -543,7 +544,8 @@ def _read_behind(
         else by_label(behind, "behind", "a number for each arm", refusal=SharesError)
     )
     by_arm = given if isinstance(given, dict) else dict(zip(labels, given, strict=False))
-    found = {arm: find_label(arm, tuple(by_arm)) for arm in labels}
+    given_at = places(by_arm)
+    found = {arm: find_label(arm, given_at) for arm in labels}
     if len(given) != len(labels) or None in found.values():
         raise SharesError(wanted("behind", f"one for each of the arms {list(labels)}", behind))
     return tuple(read_limit(by_arm[arm], f"behind[{arm!r}]") for arm in labels)

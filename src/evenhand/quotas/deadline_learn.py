@@ -199,7 +199,7 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
     def config(self) -> dict[str, Any]:
         """Return the constructor's arguments; the promise as a whole where earlier versions knew no words for it."""
         config = super().config()
-        lottery, windows = config.pop("lottery"), config.pop("windows")
+        lottery, windows = config.pop("lottery", None), config.pop("windows", None)
         drawn = {} if lottery is None else {"lottery": lottery}
         own = {name: config[name] for name in ("learner", "arms", "seed")}
         if windows is not None or self._form is COMPOSED or self.promise.offers != settle_offers(self.promise, None):
