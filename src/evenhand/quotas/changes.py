@@ -342,7 +342,7 @@ def _grow(policy: Any, labels: tuple[Label, ...]) -> None:
     learner = policy.learner.grown(labels)
     policy.learner = learner
     policy._params = policy._params._replace(learner=learner._params)
-    policy._state = policy._state._replace(learner=learner._state)
+    policy._state = policy._state._replace(learner=policy._around(learner._state))
     policy.arms = policy._labels = labels
     policy._waiting = np.append(policy._waiting, 0)
     policy._counts = [*policy._counts, 0]

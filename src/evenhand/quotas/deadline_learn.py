@@ -52,6 +52,7 @@ from evenhand.quotas.changes import Changes
 from evenhand.quotas.composed import COMPOSED, draw_for, draw_ranked
 from evenhand.quotas.deadlines import DEADLINES, check_tolerance, look_work, warn_of_idle_arms
 from evenhand.quotas.forms import form_for
+from evenhand.quotas.held import always, has_room, holding
 from evenhand.quotas.nested import NESTED
 from evenhand.quotas.ranked import RANKED
 from evenhand.quotas.segments import Segment, Segments, read_segment
@@ -81,7 +82,7 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
     Parameters
     ----------
     learner : one of `evenhand.learners`, a contextual policy, or any object with `choose()` and `update(index,
-        reward)`; forced pulls feed it too.
+        reward)`; forced pulls feed it too. With `own_choices` granted wishes alone feed it, and a refused one is held.
     shares : the share r_i of the rounds owed to each arm: a list, a dict arm -> share, or one number with `arms`. Keys
         may also be tuples of arms, which are owed their share together.
         Or a `Promise`, which says everything that is promised; the keywords that follow are parts of one.
@@ -205,7 +206,24 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
             return own | {"shares": self.promise} | drawn
         return config | drawn
 
+    def _must_hold(self, learner: Any) -> bool:
+        if self.lottery is not None or self.rules < 3 or not getattr(learner, "own_choices", False):
+            return False
+        if self.compiled and self.plays > 1 and learner.kernels.rank is None:
+            return False  # it is refused for that
+        for so, why in ((self.plays > 1, "several are played"), (self.contextual, "it sees contexts")):
+            if so:
+                what = f"one without own_choices, as {why}"
+                raise ArgumentError(wanted("learner", what, type(learner).__name__, "draw by lottery="))
+        return True
+
+    @property
+    def _may_come(self) -> Any:
+        return has_room if self._form in (RANKED, COMPOSED) else always
+
     def _bound(self, learner: Kernels) -> Kernels:
+        if self.holds:
+            return holding(learner, super()._bound, self._may_come)
         if self.lottery is None:
             return super()._bound(learner)
         ranking = learner.rank or bind(rank_wish, learner_choose=learner.choose)
@@ -325,7 +343,10 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
     def reset_offer(self) -> None:
         """Have every arm on offer that was not retired."""
         self._state.offered[:] = 1
-        self._state.offered[[self._labels.index(arm) for arm in self.retired]] = 0
+        gone = [self._labels.index(arm) for arm in self.retired]
+        self._state.offered[gone] = 0
+        if self.holds and self._state.learner.wish[0] in gone:
+            self._state.learner.wish[0] = -1
 
     def _choose(self, shown: Floats) -> tuple[int, int, float]:
         if self._segments is None and not self._partial:
