@@ -42,16 +42,14 @@ M. Y. Chan, F. Y. L. Chin, IEEE Transactions on Computers 41 (1992).
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-
-from evenhand.kernels.arrays import Floats, Ints
+from evenhand.kernels.arrays import Ints
 from evenhand.kernels.compose import kernel, routine
 from evenhand.kernels.due_times import NEVER, advance, fall_due, round_up
 from evenhand.promises.windows import fits_a_phase
 
-__all__ = ["EVER", "FARTHEST", "ONCE", "Laminar", "laminar", "look", "play", "soonest", "take"]
+__all__ = ["EVER", "FARTHEST", "ONCE", "look", "play", "soonest", "take"]
 
 EVER = 3 * NEVER
 """Later than any position."""
@@ -61,63 +59,6 @@ FARTHEST = 1 << 17
 """After so many a wish is refused that could be granted only if what follows were known too."""
 ONCE = 1 << 40
 """The period of a token that is counted once."""
-
-
-class Laminar(NamedTuple):
-    """What it takes to look ahead and to choose; the state of a rule has these fields, and `pulls`, `whole`, `rest`,
-    `cap_whole` and `cap_rest`."""
-
-    left: Ints
-    """(n_tokens,): within how many rounds on its owner's clock a token must be served."""
-    offered: Ints
-    """(n_arms,): 1 for an arm that is on offer in this round, else 0."""
-    ticks: Ints
-    """(n_owners,): 1 for an owner with an arm on offer in this round, else 0."""
-    scores: Floats
-    """(n_arms,): the learner's ranking, the highest first; -inf for an arm that it does not rank."""
-    chosen: Ints
-    """(plays,): the slate that is looked at or was played, -1 where it has fewer arms."""
-    spare: Ints
-    """(1,): a lower bound of what is left over at any round to come."""
-    open: Ints
-    """(n_arms,): 1 for an arm that may be played as far as is known in this round."""
-    due: Ints
-    """(n_owners,): plays of its own that are due so far in a look ahead."""
-    below: Ints
-    """(n_owners,): what its children need so far in a look ahead."""
-    within: Ints
-    """(n_owners,): how many plays the caps of its arms allow so far in a look ahead."""
-    ahead_whole: Ints
-    ahead_rest: Ints
-    coming: Ints
-    """(n_tokens,): when each token must be served next, in a look ahead."""
-    cap_ahead_whole: Ints
-    cap_ahead_rest: Ints
-    room: Ints
-    """(n_arms,): how often the cap allows each arm so far in a look ahead."""
-
-
-def laminar(arms: int, owners: int, plays: int, windows: Ints) -> Laminar:
-    """Return the state before the first round."""
-    open, *of_arms = [np.zeros(arms, np.int64) for _ in range(4)]
-    ticks, *of_owners = [np.zeros(owners, np.int64) for _ in range(6)]
-    none, spare = np.full(plays, -1, np.int64), np.zeros(1, np.int64)
-    offered = np.ones(arms, np.int64)
-    due, below, within, *ahead = of_owners
-    looked = due, below, within, ahead[0], ahead[1], np.zeros_like(windows)
-    return Laminar(
-        windows.copy(),
-        offered,
-        ticks + 1,
-        np.zeros(arms),
-        none,
-        spare,
-        open,
-        *looked,
-        of_arms[0],
-        of_arms[1],
-        of_arms[2],
-    )
 
 
 @kernel

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.due_times import NEVER, Pace, pace, position
 from evenhand.promises.feasible import forest_of, tokens_of
-from evenhand.promises.laminar import FARTHEST, ONCE, laminar
+from evenhand.promises.laminar import FARTHEST, ONCE
 from evenhand.promises.promise import Promise
 from evenhand.promises.schedules import find_schedule, phases
 from evenhand.promises.windows import safe_states
@@ -65,21 +65,33 @@ class RuleState(NamedTuple):
     """cap_whole + cap_rest/C is the last round in which the arm's plays so far reach its cap."""
     cap_rest: Ints
     left: Ints
+    """(n_tokens,): within how many rounds on its owner's clock a token must be served."""
     offered: Ints
+    """(n_arms,): 1 for an arm that is on offer in this round, else 0."""
     ticks: Ints
+    """(n_owners,): 1 for an owner with an arm on offer in this round, else 0."""
     scores: Floats
+    """(n_arms,): the learner's ranking, the highest first; -inf for an arm that it does not rank."""
     chosen: Ints
+    """(plays,): the slate that is looked at or was played, -1 where it has fewer arms."""
     spare: Ints
+    """(1,): a lower bound of what is left over at any round to come."""
     open: Ints
+    """(n_arms,): 1 for an arm that may be played as far as is known in this round."""
     due: Ints
+    """(n_owners,): plays of its own that are due so far in a look ahead."""
     below: Ints
+    """(n_owners,): what its children need so far in a look ahead."""
     within: Ints
+    """(n_owners,): how many plays the caps of its arms allow so far in a look ahead."""
     ahead_whole: Ints
     ahead_rest: Ints
     coming: Ints
+    """(n_tokens,): when each token must be served next, in a look ahead."""
     cap_ahead_whole: Ints
     cap_ahead_rest: Ints
     room: Ints
+    """(n_arms,): how often the cap allows each arm so far in a look ahead."""
     lots: Floats
     """(n_arms,): of a lottery, the part of each arm's chance that no wish of the learner decides."""
     chances: Floats
@@ -191,10 +203,14 @@ def rule_state(promise: Promise, learner: Any, stream: Words) -> RuleState:
     for arm, cap in enumerate(promise.caps or ()):
         if cap is not None:
             cap_whole[arm], cap_rest[arm] = divmod(-ahead * common, int(paced.numerators[arm]))
-    windows = np.array([token.window for token in tokens_of(promise)], np.int64)
-    fresh = laminar(len(promise.arms), len(numerators), promise.plays, windows)
     arms, owners = len(promise.arms), len(numerators)
-    lots, chances, wishes = np.zeros((3, arms))
-    drawn = lots, chances, wishes, np.zeros(arms, np.int64), np.zeros(owners), np.zeros(owners), np.ones(1), stream
-    pulls = np.zeros(arms, np.int64)
-    return RuleState(pulls, whole, rest, cap_whole, cap_rest, *fresh, *drawn, learner)
+    left = np.array([token.window for token in tokens_of(promise)], np.int64)
+    pulls, open, *of_caps, ranks = [np.zeros(arms, np.int64) for _ in range(6)]
+    due, below, within, *later = [np.zeros(owners, np.int64) for _ in range(5)]
+    scores, lots, chances, wishes = np.zeros((4, arms))
+    chosen, spare = np.full(promise.plays, -1, np.int64), np.zeros(1, np.int64)
+    books = pulls, whole, rest, cap_whole, cap_rest, left
+    offer = np.ones(arms, np.int64), np.ones(owners, np.int64), scores, chosen, spare, open
+    looked = due, below, within, *later, np.zeros_like(left), *of_caps
+    drawn = lots, chances, wishes, ranks, np.zeros(owners), np.zeros(owners), np.ones(1), stream
+    return RuleState._make((*books, *offer, *looked, *drawn, learner))
