@@ -49,7 +49,7 @@ from evenhand.kernels.compose import kernel, routine
 from evenhand.kernels.due_times import NEVER, advance, fall_due, round_up
 from evenhand.promises.windows import fits_a_phase
 
-__all__ = ["EVER", "FARTHEST", "ONCE", "look", "play", "soonest", "take"]
+__all__ = ["EVER", "FARTHEST", "ONCE", "helps", "look", "play", "relieve", "soonest", "survey", "take"]
 
 EVER = 3 * NEVER
 """Later than any position."""
@@ -144,17 +144,74 @@ def next_due(state: Any) -> int:
 
 
 @kernel
-def needed_by(params: Any, state: Any, s: int) -> int:
-    """Enter all plays that are due at `s`; return by how many the roots and the tokens need more."""
-    more = 0
+def needed_by(params: Any, state: Any, s: int) -> tuple[int, int]:
+    """Enter all plays that are due at `s`; return by how many the roots and the tokens need more, and the next
+    deadline."""
+    more, following = 0, EVER
     for owner in range(state.ahead_whole.size):
         while state.ahead_whole[owner] == s:
             more += need_one_more(params, state, owner)
+        following = min(following, state.ahead_whole[owner])
     for token in range(state.coming.size):
         if state.coming[token] == s:
             state.coming[token] += params.periods[token]
             more += 1
-    return more
+        following = min(following, state.coming[token])
+    return more, following
+
+
+@kernel
+def helps(params: Any, state: Any, arm: int) -> bool:
+    """Say whether a play of the arm lowers what is needed by the round that `due` and `below` are of."""
+    owner, found = arm, False
+    while owner >= 0 and not found:
+        found = state.due[owner] > state.below[owner]
+        owner = params.parents[owner]
+    return found
+
+
+@kernel
+def relieve(params: Any, state: Any, arm: int) -> None:
+    """Enter a play of the arm in `due` and `below`."""
+    owner, less = arm, 0
+    while owner >= 0:
+        need = max(state.due[owner], state.below[owner])
+        state.below[owner] -= less
+        state.due[owner] = max(0, state.due[owner] - 1)
+        less = need - max(state.due[owner], state.below[owner])
+        owner = params.parents[owner]
+
+
+@routine
+def survey(params: Any, state: Any, now: int, wish: int) -> None:
+    """Look for the first round by which every play from the next on is needed, where one is played a round and there
+    are no windows.
+
+    An arm may be played iff it `helps` by that round, as what it helps by one round it helps by all later ones, and by
+    every earlier round something is left over. It is kept in `tight`, with how much is left over before; where there is
+    none, `spare` says what is left over at any round, and `tight` is 0.
+    """
+    state.chosen[0], state.spare[0], state.tight[0] = -1, 0, 0
+    short, end = begin_look(params, state, now)
+    needed, least, s = 0, NEVER, next_due(state)
+    for looked in range(FARTHEST):
+        if s > end + params.horizon:
+            state.spare[0] = least
+            return
+        more, following = needed_by(params, state, s)
+        needed += more
+        left = s - now - needed
+        if left <= 0:
+            state.tight[0], state.tight[1] = s, least
+            return
+        least = min(least, left)
+        if left - short >= min(least, short):
+            state.spare[0] = min(least, left - short)
+            return
+        if looked > NEAR and wish >= 0 and helps(params, state, wish):
+            break
+        s = following
+    state.tight[0], state.tight[1] = now + 1, 0
 
 
 @kernel
@@ -226,7 +283,8 @@ def look(params: Any, state: Any, now: int) -> int:
             return 0
         if s > end + params.horizon:
             break
-        needed += needed_by(params, state, s)
+        more, following = needed_by(params, state, s)
+        needed += more
         left = plays * (s - now - 1) - needed
         least = min(least, left)
         if left < 0:
@@ -236,7 +294,7 @@ def look(params: Any, state: Any, now: int) -> int:
         if left - short >= min(least, short):
             least = min(least, left - short)
             break
-        s = next_due(state)
+        s = following
     else:
         return -1
     if params.capped_slates > 0 and not caps_can_be_kept(params, state, now):

@@ -17,17 +17,20 @@ import numpy as np
 from evenhand.kernels.compose import kernel, routine
 from evenhand.kernels.deadlines import deadline
 from evenhand.kernels.due_times import NEVER
-from evenhand.promises.laminar import EVER, look, play, soonest, take
+from evenhand.promises.laminar import EVER, helps, look, play, relieve, soonest, survey, take
 from evenhand.promises.slates import AS_RANKED, BY_CAP, BY_DEADLINE, BY_NO_RANK
 
 __all__ = [
     "begin_round",
     "choose_ranked",
+    "close_barred",
     "comes_before",
     "find_slate",
     "grant",
+    "grant_one",
     "improve",
     "most_urgent",
+    "open_arms",
     "pick",
     "put_ahead",
 ]
@@ -54,6 +57,7 @@ def begin_round(params: Any, state: Any, now: int) -> int:
     for owner in range(owners):
         if state.ticks[owner] == 0 and state.whole[owner] < NEVER:
             state.whole[owner] += 1
+            state.tight[0] = 0
     return count
 
 
@@ -113,11 +117,17 @@ def put_ahead(state: Any) -> None:
 
 
 @kernel
+def open_arms(state: Any, now: int) -> None:
+    """Open the arms on offer whose cap has room."""
+    for arm in range(state.open.size):
+        state.open[arm] = state.offered[arm] == 1 and state.cap_whole[arm] <= now
+
+
+@kernel
 def pick_urgent(params: Any, state: Any, now: int) -> None:
     """Choose the most urgent arm that may be played, whatever the ranking."""
     first = -1
-    for arm in range(state.open.size):
-        state.open[arm] = state.offered[arm] == 1 and state.cap_whole[arm] <= now
+    open_arms(state, now)
     while True:
         put_ahead(state)
         arm = most_urgent(params, state, now)
@@ -136,8 +146,9 @@ def pick_urgent(params: Any, state: Any, now: int) -> None:
 
 
 @kernel
-def pick_one(params: Any, state: Any, now: int) -> None:
-    """Choose the best ranked open arm that may be played; where no ranked one may, the most urgent that may."""
+def pick_at_windows(params: Any, state: Any, now: int) -> None:
+    """Choose the best ranked open arm that may be played, with a look for each; where no ranked one may, the most
+    urgent that may."""
     arm = best_open(state)
     while arm >= 0:
         state.chosen[0] = arm
@@ -147,6 +158,48 @@ def pick_one(params: Any, state: Any, now: int) -> None:
         state.open[arm] = 0
         arm = best_open(state)
     pick_urgent(params, state, now)
+
+
+@kernel
+def close_barred(params: Any, state: Any, now: int, wish: int) -> None:
+    """Close the arms that may not be played in the round after `now`, where one is and there are no windows."""
+    if state.spare[0] < 1 and (state.tight[0] <= now or state.tight[1] < 1):
+        survey(params, state, now, wish)
+    if state.spare[0] >= 1:
+        return
+    found = False
+    for arm in range(state.open.size):
+        if state.open[arm] == 1:
+            state.open[arm] = helps(params, state, arm)
+            found = found or state.open[arm] == 1
+    if not found:  # the look was cut off, see FARTHEST; the theorem says that the most urgent may be played
+        open_arms(state, now)
+        put_ahead(state)
+        urgent = most_urgent(params, state, now)
+        for arm in range(state.open.size):
+            state.open[arm] = arm == urgent
+
+
+@kernel
+def grant_one(params: Any, state: Any, arm: int) -> None:
+    """Choose an arm that may be played, where there are no windows."""
+    state.chosen[0] = arm
+    if state.spare[0] >= 1:
+        state.spare[0] -= 1
+    else:
+        state.tight[1] -= 1
+        relieve(params, state, arm)
+
+
+@kernel
+def pick_one(params: Any, state: Any, now: int) -> None:
+    """Choose the best ranked open arm that may be played, or the most urgent where no ranked one may."""
+    close_barred(params, state, now, best_open(state))
+    arm = best_open(state)
+    if arm < 0:
+        put_ahead(state)
+        arm = most_urgent(params, state, now)
+    grant_one(params, state, arm)
 
 
 @kernel
@@ -254,6 +307,23 @@ def improve(params: Any, state: Any, now: int, plays: int, least: int) -> int:
 
 
 @kernel
+def pick_with_looks(params: Any, state: Any, now: int, plays: int) -> None:
+    """Choose the slate by looking ahead for each that is tried."""
+    wished = choose_ranked(state, plays)
+    if wished and state.spare[0] >= state.chosen.size and params.capped_slates == 0:
+        state.spare[0] -= state.chosen.size
+    elif state.chosen.size == 1:
+        pick_at_windows(params, state, now)
+    else:
+        least = look(params, state, now) if wished else -1
+        if least < 0:
+            least = find_slate(params, state, now, plays)
+            if least >= 0:
+                least = improve(params, state, now, plays, least)
+        state.spare[0] = max(0, least)
+
+
+@kernel
 def is_chosen(state: Any, arm: int) -> bool:
     """Return whether an arm is in the slate."""
     found = False
@@ -283,13 +353,16 @@ def cause(state: Any, now: int, plays: int) -> int:
 def grant(params: Any, state: Any, now: int, wish: int) -> bool:
     """Play the arm in the round after `now` if one is played a round and it may be for certain without a look; return
     whether it was."""
-    if state.spare[0] < 1 or state.cap_whole[wish] > now:
+    if state.cap_whole[wish] > now:
+        return False
+    if state.spare[0] < 1 and (state.tight[0] <= now or state.tight[1] < 1 or not helps(params, state, wish)):
         return False
     for arm in range(state.offered.size):
         if state.offered[arm] == 0:
             return False
-    state.spare[0] -= 1
-    state.chosen[0] = wish
+    for owner in range(state.ticks.size):
+        state.ticks[owner] = 1
+    grant_one(params, state, wish)
     take(params, state)
     return True
 
@@ -301,18 +374,10 @@ def pick(params: Any, state: Any, now: int) -> int:
     plays = min(state.chosen.size, begin_round(params, state, now))
     for place in range(plays, state.chosen.size):
         state.chosen[place] = -1
-    wished = choose_ranked(state, plays)
-    if wished and state.spare[0] >= state.chosen.size and params.capped_slates == 0:
-        state.spare[0] -= state.chosen.size
-    elif state.chosen.size == 1:
+    if state.chosen.size == 1 and state.left.size == 0:
         pick_one(params, state, now)
     else:
-        least = look(params, state, now) if wished else -1
-        if least < 0:
-            least = find_slate(params, state, now, plays)
-            if least >= 0:
-                least = improve(params, state, now, plays, least)
-        state.spare[0] = max(0, least)
+        pick_with_looks(params, state, now, plays)
     why = cause(state, now, plays)
     take(params, state)
     return why

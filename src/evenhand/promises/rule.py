@@ -76,6 +76,9 @@ class RuleState(NamedTuple):
     """(plays,): the slate that is looked at or was played, -1 where it has fewer arms."""
     spare: Ints
     """(1,): a lower bound of what is left over at any round to come."""
+    tight: Ints
+    """(2,): of one play a round, a round by which all plays to come are needed, 0 if none is known, and a lower bound
+    of what is left over at any round before."""
     open: Ints
     """(n_arms,): 1 for an arm that may be played as far as is known in this round."""
     due: Ints
@@ -208,9 +211,9 @@ def rule_state(promise: Promise, learner: Any, stream: Words) -> RuleState:
     pulls, open, *of_caps, ranks = [np.zeros(arms, np.int64) for _ in range(6)]
     due, below, within, *later = [np.zeros(owners, np.int64) for _ in range(5)]
     scores, lots, chances, wishes = np.zeros((4, arms))
-    chosen, spare = np.full(promise.plays, -1, np.int64), np.zeros(1, np.int64)
+    chosen, spare, tight = np.full(promise.plays, -1, np.int64), np.zeros(1, np.int64), np.zeros(2, np.int64)
     books = pulls, whole, rest, cap_whole, cap_rest, left
-    offer = np.ones(arms, np.int64), np.ones(owners, np.int64), scores, chosen, spare, open
+    offer = np.ones(arms, np.int64), np.ones(owners, np.int64), scores, chosen, spare, tight, open
     looked = due, below, within, *later, np.zeros_like(left), *of_caps
     drawn = lots, chances, wishes, ranks, np.zeros(owners), np.zeros(owners), np.ones(1), stream
     return RuleState._make((*books, *offer, *looked, *drawn, learner))

@@ -96,6 +96,8 @@ class Segments:
                 own[own < 0] -= round - left
             elif name == "refused":
                 own[own > left] += round - left
+        if hasattr(state, "tight"):
+            state.tight[:] = 0
         self.present = segment
 
     def go_over(self, fresh: Any, order: list[int]) -> None:
