@@ -35,17 +35,17 @@ import numpy as np
 from evenhand.kernels.compose import kernel, routine
 from evenhand.kernels.due_times import NEVER
 from evenhand.kernels.random import below, uniform
-from evenhand.promises.laminar import look, soonest, take
+from evenhand.promises.laminar import look, relieve, soonest, take
 from evenhand.promises.pick import (
     begin_round,
     choose_ranked,
     close_barred,
     comes_before,
     find_slate,
-    grant_one,
     improve,
     most_urgent,
     open_arms,
+    pass_round,
     put_ahead,
 )
 
@@ -107,14 +107,20 @@ def weigh(params: Any, state: Any, now: int, plays: int) -> float:
 
 
 @kernel
+def is_plain(params: Any, state: Any) -> bool:
+    """Say whether there are neither sets nor windows."""
+    return state.left.size == 0 and state.ticks.size == state.offered.size
+
+
+@kernel
 def open_what_may_be_played(params: Any, state: Any, now: int) -> int:
     """Leave open the arms that may be played alone in the round after `now`, and return the most urgent of them;
     `room` says what each leaves over."""
-    if state.left.size == 0:
+    if is_plain(params, state):
         close_barred(params, state, now, -1)
     put_ahead(state)
     first = most_urgent(params, state, now)
-    if state.spare[0] >= 1 or state.left.size == 0:
+    if state.spare[0] >= 1 or is_plain(params, state):
         for arm in range(state.open.size):
             state.room[arm] = state.spare[0] - 1
         return first
@@ -168,8 +174,10 @@ def spread(state: Any, left: float, urgent: int) -> None:
 @kernel
 def finish_one(params: Any, state: Any, arm: int) -> None:
     """Play the arm."""
-    if state.left.size == 0:
-        grant_one(params, state, arm)
+    if is_plain(params, state):
+        state.chosen[0] = arm
+        relieve(state, arm)
+        pass_round(state)
     else:
         state.chosen[0], state.spare[0] = arm, max(0, state.room[arm])
     take(params, state)

@@ -46,10 +46,24 @@ from typing import Any
 
 from evenhand.kernels.arrays import Ints
 from evenhand.kernels.compose import kernel, routine
+from evenhand.kernels.deadlines import deadline
 from evenhand.kernels.due_times import NEVER, advance, fall_due, round_up
 from evenhand.promises.windows import fits_a_phase
 
-__all__ = ["EVER", "FARTHEST", "ONCE", "helps", "look", "play", "relieve", "soonest", "survey", "take"]
+__all__ = [
+    "EVER",
+    "FARTHEST",
+    "ONCE",
+    "close_refused",
+    "fits",
+    "look",
+    "play",
+    "refuse_for_urgent",
+    "relieve",
+    "soonest",
+    "survey",
+    "take",
+]
 
 EVER = 3 * NEVER
 """Later than any position."""
@@ -113,7 +127,7 @@ def begin_look(params: Any, state: Any, now: int) -> tuple[int, int]:
     for token in range(state.left.size):
         short += 1
         end = max(end, state.coming[token])
-    return short, end
+    return max(0, short - 1), end
 
 
 @kernel
@@ -162,7 +176,7 @@ def needed_by(params: Any, state: Any, s: int) -> tuple[int, int]:
 
 @kernel
 def helps(params: Any, state: Any, arm: int) -> bool:
-    """Say whether a play of the arm lowers what is needed by the round that `due` and `below` are of."""
+    """Say whether a play of the arm lowers what is needed by the round that a look ahead came to."""
     owner, found = arm, False
     while owner >= 0 and not found:
         found = state.due[owner] > state.below[owner]
@@ -171,59 +185,129 @@ def helps(params: Any, state: Any, arm: int) -> bool:
 
 
 @kernel
-def relieve(params: Any, state: Any, arm: int) -> None:
-    """Enter a play of the arm in `due` and `below`."""
-    owner, less = arm, 0
-    while owner >= 0:
-        need = max(state.due[owner], state.below[owner])
-        state.below[owner] -= less
-        state.due[owner] = max(0, state.due[owner] - 1)
-        less = need - max(state.due[owner], state.below[owner])
-        owner = params.parents[owner]
+def refuse(params: Any, state: Any, s: int) -> None:
+    """Note, in a look ahead that has come to a round `s` by which every play is needed, all arms that may not be played
+    until then: those whose play is not."""
+    for arm in range(state.refused.size):
+        if not helps(params, state, arm):
+            state.refused[arm] = s
+
+
+@kernel
+def refuse_for_urgent(params: Any, state: Any, now: int) -> None:
+    """Refuse, where a play must come in the round after `now`, all arms that are not it."""
+    needed = 0
+    for owner in range(state.whole.size):
+        state.below[owner] = 0
+    for owner in range(state.whole.size):  # children stand before their parents
+        state.due[owner] = deadline(state.whole, state.rest, owner) <= now + 1
+        need, parent = max(state.due[owner], state.below[owner]), params.parents[owner]
+        if parent >= 0:
+            state.below[parent] += need
+        else:
+            needed += need
+    if needed > 0:
+        refuse(params, state, now + 1)
+
+
+@kernel
+def note_tight(state: Any, row: int, s: int, left: int) -> None:
+    """Keep what is due by round `s`, by which so many plays are left over."""
+    state.tight[row], state.loose[row] = s, left
+    for arm in range(state.offered.size):
+        state.tight_due[row, arm] = state.due[arm]
+
+
+@kernel
+def is_settled(state: Any, wish: int) -> bool:
+    """Say whether a play of the wish, or of every open arm where there is none, is due by the round that a survey came
+    to."""
+    settled = wish < 0 or state.due[wish] > 0
+    for arm in range(state.open.size):
+        settled = settled and (wish >= 0 or state.open[arm] == 0 or state.due[arm] > 0)
+    return settled
 
 
 @routine
 def survey(params: Any, state: Any, now: int, wish: int) -> None:
-    """Look for the first round by which every play from the next on is needed, where one is played a round and there
-    are no windows.
+    """Look for the rounds in `tight`, by which fewer plays are left over than a round has, where there are no sets, no
+    windows, and no caps beside several plays.
 
-    An arm may be played iff it `helps` by that round, as what it helps by one round it helps by all later ones, and by
-    every earlier round something is left over. It is kept in `tight`, with how much is left over before; where there is
-    none, `spare` says what is left over at any round, and `tight` is 0.
+    By every round at most as many arms of the slate may be due later as plays are left over by it. So of rounds by
+    which as many are left over the first decides, and none counts after one by which none is. Where there are none,
+    `spare` says what is left over by any round.
     """
-    state.chosen[0], state.spare[0], state.tight[0] = -1, 0, 0
+    plays, row, least, needed = state.chosen.size, 0, NEVER, 0
+    for place in range(plays):
+        state.chosen[place], state.tight[place] = -1, 0
+    state.spare[0] = state.before[0] = 0
     short, end = begin_look(params, state, now)
-    needed, least, s = 0, NEVER, next_due(state)
+    s = next_due(state)
     for looked in range(FARTHEST):
         if s > end + params.horizon:
             state.spare[0] = least
             return
         more, following = needed_by(params, state, s)
         needed += more
-        left = s - now - needed
-        if left <= 0:
-            state.tight[0], state.tight[1] = s, least
-            return
+        left = max(0, plays * (s - now) - needed)
+        if left < min(plays, least):
+            state.before[0] = least if row == 0 else state.before[0]
+            note_tight(state, row, s, left)
+            row += 1
         least = min(least, left)
+        if left == 0:
+            return
         if left - short >= min(least, short):
             state.spare[0] = min(least, left - short)
             return
-        if looked > NEAR and wish >= 0 and helps(params, state, wish):
+        if looked > NEAR and is_settled(state, wish):
             break
         s = following
-    state.tight[0], state.tight[1] = now + 1, 0
+    note_tight(state, row, s, 0)  # of this round alone
+    state.before[0] = 0
+
+
+@kernel
+def fits(state: Any, arm: int) -> bool:
+    """Say whether the arm may be played beside those that `relieve` entered, as far as `tight` tells."""
+    for row in range(state.tight.size):
+        if state.tight[row] > 0 and state.loose[row] < 1 and state.tight_due[row, arm] < 1:
+            return False
+    return True
+
+
+@kernel
+def relieve(state: Any, arm: int) -> None:
+    """Enter a play of the arm in what is known by `tight`."""
+    for row in range(state.tight.size):
+        if state.tight_due[row, arm] > 0:
+            state.tight_due[row, arm] -= 1
+        else:
+            state.loose[row] -= 1
 
 
 @kernel
 def close_useless(params: Any, state: Any, now: int, s: int) -> None:
     """Close, in a look ahead that came to a round `s` by which too much is due, all arms whose play is not needed by
     `s`: they would leave as little. A play of the arm that was looked at takes nothing from what others would help."""
-    for arm in range(state.scores.size):
-        owner, helps = arm, False
+    if state.left.size == 0:
+        refuse(params, state, s)
+        close_refused(state, now)
+        return
+    for arm in range(state.open.size):
+        owner, needed = arm, helps(params, state, arm)
         while owner >= 0:
-            helps = helps or state.due[owner] > state.below[owner] or serves(params, state, owner, s - now - 1)
+            needed = needed or serves(params, state, owner, s - now - 1)
             owner = params.parents[owner]
-        if not helps:
+        if not needed:
+            state.open[arm] = 0
+
+
+@kernel
+def close_refused(state: Any, now: int) -> None:
+    """Close the arms that may not be played in the round after `now`, as a look ahead before has shown."""
+    for arm in range(state.open.size):
+        if state.refused[arm] > now:
             state.open[arm] = 0
 
 

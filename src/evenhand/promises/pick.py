@@ -14,27 +14,40 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.kernels.compose import kernel, routine
+from evenhand.kernels.compose import OPEN, bind, kernel, routine
 from evenhand.kernels.deadlines import deadline
 from evenhand.kernels.due_times import NEVER
-from evenhand.promises.laminar import EVER, helps, look, play, relieve, soonest, survey, take
+from evenhand.promises.laminar import (
+    EVER,
+    close_refused,
+    fits,
+    look,
+    play,
+    refuse_for_urgent,
+    relieve,
+    soonest,
+    survey,
+    take,
+)
 from evenhand.promises.slates import AS_RANKED, BY_CAP, BY_DEADLINE, BY_NO_RANK
 
 __all__ = [
+    "PICK_SURVEYED",
     "begin_round",
     "choose_ranked",
     "close_barred",
     "comes_before",
     "find_slate",
     "grant",
-    "grant_one",
     "improve",
     "most_urgent",
     "open_arms",
-    "pick",
+    "pass_round",
+    "pick_for",
     "put_ahead",
 ]
 
+choose_slate = OPEN
 MOST_SLATES = 10_000
 """How many slates are tried where the most urgent arms may not be played together, as a cap or a window forbids it."""
 
@@ -58,6 +71,7 @@ def begin_round(params: Any, state: Any, now: int) -> int:
         if state.ticks[owner] == 0 and state.whole[owner] < NEVER:
             state.whole[owner] += 1
             state.tight[0] = 0
+            state.refused[:] = 0
     return count
 
 
@@ -146,9 +160,12 @@ def pick_urgent(params: Any, state: Any, now: int) -> None:
 
 
 @kernel
-def pick_at_windows(params: Any, state: Any, now: int) -> None:
+def pick_one(params: Any, state: Any, now: int) -> None:
     """Choose the best ranked open arm that may be played, with a look for each; where no ranked one may, the most
     urgent that may."""
+    if state.left.size == 0:
+        refuse_for_urgent(params, state, now)
+        close_refused(state, now)
     arm = best_open(state)
     while arm >= 0:
         state.chosen[0] = arm
@@ -161,16 +178,24 @@ def pick_at_windows(params: Any, state: Any, now: int) -> None:
 
 
 @kernel
+def is_surveyed(state: Any, now: int) -> bool:
+    """Say whether what is known of the rounds to come decides the slate of the round after `now`."""
+    plays = state.chosen.size
+    return state.spare[0] >= plays or (state.tight[0] > now and state.before[0] >= plays)
+
+
+@kernel
 def close_barred(params: Any, state: Any, now: int, wish: int) -> None:
-    """Close the arms that may not be played in the round after `now`, where one is and there are no windows."""
-    if state.spare[0] < 1 and (state.tight[0] <= now or state.tight[1] < 1):
+    """Close the arms that may not be played in the round after `now`, where no sets, windows, or caps
+    beside several plays forbid it."""
+    if not is_surveyed(state, now):
         survey(params, state, now, wish)
-    if state.spare[0] >= 1:
+    if state.spare[0] >= state.chosen.size:
         return
     found = False
     for arm in range(state.open.size):
         if state.open[arm] == 1:
-            state.open[arm] = helps(params, state, arm)
+            state.open[arm] = fits(state, arm)
             found = found or state.open[arm] == 1
     if not found:  # the look was cut off, see FARTHEST; the theorem says that the most urgent may be played
         open_arms(state, now)
@@ -181,25 +206,47 @@ def close_barred(params: Any, state: Any, now: int, wish: int) -> None:
 
 
 @kernel
-def grant_one(params: Any, state: Any, arm: int) -> None:
-    """Choose an arm that may be played, where there are no windows."""
-    state.chosen[0] = arm
-    if state.spare[0] >= 1:
-        state.spare[0] -= 1
-    else:
-        state.tight[1] -= 1
-        relieve(params, state, arm)
+def pass_round(state: Any) -> None:
+    """Enter in what is known of the rounds to come that one is played."""
+    state.spare[0] = max(0, state.spare[0] - state.chosen.size)
+    state.before[0] -= state.chosen.size
 
 
 @kernel
-def pick_one(params: Any, state: Any, now: int) -> None:
-    """Choose the best ranked open arm that may be played, or the most urgent where no ranked one may."""
-    close_barred(params, state, now, best_open(state))
-    arm = best_open(state)
-    if arm < 0:
-        put_ahead(state)
+def pick_surveyed(params: Any, state: Any, now: int, plays: int) -> None:
+    """Choose the best ranked slate that may be played, filled with the most urgent arms where too few are ranked."""
+    if plays == state.chosen.size:
+        close_barred(params, state, now, best_open(state) if plays == 1 else -1)
+    else:  # all that are on offer
+        state.tight[:] = 0
+    for place in range(plays):
+        arm = best_open(state)
+        while arm >= 0 and not fits(state, arm):
+            state.open[arm] = 0
+            arm = best_open(state)
+        if arm < 0:
+            arm = next_urgent(params, state, now, place)
+        state.chosen[place], state.open[arm] = arm, 0
+        relieve(state, arm)
+    pass_round(state)
+
+
+@kernel
+def next_urgent(params: Any, state: Any, now: int, place: int) -> int:
+    """Return the most urgent open arm that may be played beside those in the places before."""
+    put_ahead(state)
+    for before in range(place):
+        play(params, state.ahead_whole, state.ahead_rest, state.chosen[before])
+    arm = most_urgent(params, state, now)
+    while arm >= 0 and not fits(state, arm):
+        state.open[arm] = 0
         arm = most_urgent(params, state, now)
-    grant_one(params, state, arm)
+    if arm < 0:  # the look was cut off, see FARTHEST
+        open_arms(state, now)
+        for before in range(place):
+            state.open[state.chosen[before]] = 0
+        arm = most_urgent(params, state, now)
+    return arm
 
 
 @kernel
@@ -313,7 +360,7 @@ def pick_with_looks(params: Any, state: Any, now: int, plays: int) -> None:
     if wished and state.spare[0] >= state.chosen.size and params.capped_slates == 0:
         state.spare[0] -= state.chosen.size
     elif state.chosen.size == 1:
-        pick_at_windows(params, state, now)
+        pick_one(params, state, now)
     else:
         least = look(params, state, now) if wished else -1
         if least < 0:
@@ -353,16 +400,18 @@ def cause(state: Any, now: int, plays: int) -> int:
 def grant(params: Any, state: Any, now: int, wish: int) -> bool:
     """Play the arm in the round after `now` if one is played a round and it may be for certain without a look; return
     whether it was."""
-    if state.cap_whole[wish] > now:
+    if state.cap_whole[wish] > now or not is_surveyed(state, now):
         return False
-    if state.spare[0] < 1 and (state.tight[0] <= now or state.tight[1] < 1 or not helps(params, state, wish)):
+    if state.spare[0] < 1 and not fits(state, wish):
         return False
     for arm in range(state.offered.size):
         if state.offered[arm] == 0:
             return False
     for owner in range(state.ticks.size):
         state.ticks[owner] = 1
-    grant_one(params, state, wish)
+    state.chosen[0] = wish
+    relieve(state, wish)
+    pass_round(state)
     take(params, state)
     return True
 
@@ -374,10 +423,17 @@ def pick(params: Any, state: Any, now: int) -> int:
     plays = min(state.chosen.size, begin_round(params, state, now))
     for place in range(plays, state.chosen.size):
         state.chosen[place] = -1
-    if state.chosen.size == 1 and state.left.size == 0:
-        pick_one(params, state, now)
-    else:
-        pick_with_looks(params, state, now, plays)
+    choose_slate(params, state, now, plays)
     why = cause(state, now, plays)
     take(params, state)
     return why
+
+
+PICK_SURVEYED = bind(pick, choose_slate=pick_surveyed)
+PICK_WITH_LOOKS = bind(pick, choose_slate=pick_with_looks)
+
+
+def pick_for(promise: Any) -> Any:
+    """Return the kernel `pick` for a promise, which decides by a survey of all rounds to come wherever one tells."""
+    closely = promise.windows or promise.sets or (promise.plays > 1 and promise.caps is not None)
+    return PICK_WITH_LOOKS if closely else PICK_SURVEYED

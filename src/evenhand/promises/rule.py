@@ -77,8 +77,15 @@ class RuleState(NamedTuple):
     spare: Ints
     """(1,): a lower bound of what is left over at any round to come."""
     tight: Ints
-    """(2,): of one play a round, a round by which all plays to come are needed, 0 if none is known, and a lower bound
-    of what is left over at any round before."""
+    """(plays,): the first rounds by which ever fewer plays are left over than a round has, 0 beyond the last."""
+    loose: Ints
+    """(plays,): how many are left over by each of them."""
+    before: Ints
+    """(1,): a lower bound of what is left over by any round before them."""
+    tight_due: Ints
+    """(plays, n_arms): plays that are due of each arm by them."""
+    refused: Ints
+    """(n_arms,): where there are sets, the round until which the arm may not be played."""
     open: Ints
     """(n_arms,): 1 for an arm that may be played as far as is known in this round."""
     due: Ints
@@ -208,12 +215,14 @@ def rule_state(promise: Promise, learner: Any, stream: Words) -> RuleState:
             cap_whole[arm], cap_rest[arm] = divmod(-ahead * common, int(paced.numerators[arm]))
     arms, owners = len(promise.arms), len(numerators)
     left = np.array([token.window for token in tokens_of(promise)], np.int64)
-    pulls, open, *of_caps, ranks = [np.zeros(arms, np.int64) for _ in range(6)]
+    pulls, refused, open, *of_caps, ranks = [np.zeros(arms, np.int64) for _ in range(7)]
     due, below, within, *later = [np.zeros(owners, np.int64) for _ in range(5)]
     scores, lots, chances, wishes = np.zeros((4, arms))
-    chosen, spare, tight = np.full(promise.plays, -1, np.int64), np.zeros(1, np.int64), np.zeros(2, np.int64)
+    chosen, spare = np.full(promise.plays, -1, np.int64), np.zeros(1, np.int64)
+    tight, loose = np.zeros((2, promise.plays), np.int64)
     books = pulls, whole, rest, cap_whole, cap_rest, left
-    offer = np.ones(arms, np.int64), np.ones(owners, np.int64), scores, chosen, spare, tight, open
+    offer = np.ones(arms, np.int64), np.ones(owners, np.int64), scores, chosen, spare
+    surveyed = tight, loose, np.zeros(1, np.int64), np.zeros((promise.plays, arms), np.int64), refused, open
     looked = due, below, within, *later, np.zeros_like(left), *of_caps
     drawn = lots, chances, wishes, ranks, np.zeros(owners), np.zeros(owners), np.ones(1), stream
-    return RuleState._make((*books, *offer, *looked, *drawn, learner))
+    return RuleState._make((*books, *offer, *surveyed, *looked, *drawn, learner))

@@ -43,6 +43,7 @@ from evenhand.learners.thompson import Thompson
 from evenhand.learners.ucb1 import UCB1
 from evenhand.policy import KernelPolicy, Kernels, unknown
 from evenhand.promises.feasible import settle_offers
+from evenhand.promises.pick import pick_for
 from evenhand.promises.promise import Promise, read_promise
 from evenhand.promises.reading import is_set, key_of
 from evenhand.promises.rule import look_work as composed_work
@@ -171,7 +172,8 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
     @property
     def rule(self) -> Rule | Ranking:  # type: ignore[override]
         """The kernels of the promise in its present form."""
-        return self._form.rule
+        rule = self._form.rule
+        return rule._replace(pick=pick_for(self._floors)) if self._form is COMPOSED else rule  # type: ignore[call-arg]
 
     @property
     def caps(self) -> dict[Label, Fraction | None] | None:
