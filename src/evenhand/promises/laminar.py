@@ -16,7 +16,7 @@ against every learner and every choice of what is on offer iff G(s) >= 0 for eve
 
 Proof. Necessary: offer everything for s rounds. Sufficient: the vectors x >= 0 with x(Q) >= D_Q for all Q are a
 contrapolymatroid: its minimal vectors have one sum, need(D), and "C lies below a minimal vector" is a matroid. Let C be
-a basis of S for D_0, extended for D_1, D_2, ..., where D_s demands dem(s + 1) of owners that meet S and dem(s) of the
+a basis of S for D_0, extended for D_1, D_2, ..., smaller sets first so that it stays independent; D_s demands dem(s + 1) of owners that meet S and dem(s) of the
 others, until |C| = min(m, |S|). If it is full with m arms by stage s, need falls by m, from at most m (s + 1). Else C
 spans S at s, and need afterwards is at most what it was with one play of all of S taken off, need(s) <= m s. QED.
 
@@ -34,6 +34,17 @@ slope of m - R >= 0 in the end, R the largest rate of all that is owed; it would
 `short`: a play for each root that owes something, or for its children if these are more, and one for each token. So
 what is left over at any later s is at least G(s) - short, which ends the look. Where m - R is so small that this takes
 long, it ends where all plays that are tried are needed: by there and by any later s they cost nothing.
+
+The survey. For floors of single arms one look tells all slates. Let d_i be the deadline of arm i and room(s) what is
+left over by s before C is played. A play of an arm lowers what is needed by s iff d_i <= s; so C may be played iff #{i in C:
+d_i > s} <= room(s) for every s, a chain of capacities: down any ranking, each arm that still fits is in the best slate.
+Of these s only the first for each room below m counts, and after the plays it still does: room falls by one for each
+arm that is due later. So they are kept from round to round, until the first of them passes, room before it might fall
+below m, or an arm that is owed something is off offer. With m = 1 an arm under a cap must have room there as well.
+
+Refusals. With sets, a play that is needed by s need not be by a later round. But no play makes the difference of what
+is due to a set itself and to its children larger, and G(s) never grows while everything is on offer. So an arm that may
+not be played because of a round s with G(s) = 0 may not until s; a look that has tried it refuses all such arms.
 
 Source: ours. The forced play is that of earliest-deadline-first scheduling, C. L. Liu, J. W. Layland, Journal of the
 ACM 20 (1973); contrapolymatroids: J. Edmonds, "Submodular functions, matroids, and certain polyhedra" (1970); chains:

@@ -29,9 +29,12 @@ from evenhand.promises.laminar import (
     survey,
     take,
 )
-from evenhand.promises.slates import AS_RANKED, BY_CAP, BY_DEADLINE, BY_NO_RANK
 
 __all__ = [
+    "AS_RANKED",
+    "BY_CAP",
+    "BY_DEADLINE",
+    "BY_NO_RANK",
     "PICK_SURVEYED",
     "begin_round",
     "choose_ranked",
@@ -46,6 +49,10 @@ __all__ = [
     "pick_for",
     "put_ahead",
 ]
+
+AS_RANKED, BY_DEADLINE, BY_CAP, BY_NO_RANK = range(4)
+"""Why the arms of a round are those that are played: the first of the ranking; an arm of higher rank had to give way to
+a deadline, or to its own cap alone; or an arm is not in the ranking at all, whose others are not on offer."""
 
 choose_slate = OPEN
 MOST_SLATES = 10_000
@@ -175,6 +182,8 @@ def pick_one(params: Any, state: Any, now: int) -> None:
         state.open[arm] = 0
         arm = best_open(state)
     pick_urgent(params, state, now)
+    if state.left.size == 0:  # as rules of version 1 did, which moved `spare` over segments and `refused` not
+        state.spare[0] = 0
 
 
 @kernel

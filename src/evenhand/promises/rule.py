@@ -14,6 +14,7 @@ from evenhand.kernels.due_times import NEVER, Pace, pace, position
 from evenhand.promises.feasible import forest_of, tokens_of
 from evenhand.promises.laminar import FARTHEST, ONCE
 from evenhand.promises.promise import Promise
+from evenhand.promises.reading import Members
 from evenhand.promises.schedules import find_schedule, phases
 from evenhand.promises.windows import safe_states
 
@@ -118,10 +119,10 @@ class RuleState(NamedTuple):
     learner: Any
 
 
-def rule_parameters(promise: Promise, learner: Any, floor: float = 0.0) -> RuleParams:
+def rule_parameters(promise: Promise, learner: Any, floor: float = 0.0, as_named: bool = False) -> RuleParams:
     """Return the parameters of the rule; an arm without a cap stands still at its start, which no round reaches."""
-    owners, parents = forest_of(promise)
-    numerators, denominator = _shares(promise)
+    owners, parents = forest_of(promise, as_named)
+    numerators, denominator = _shares(promise, owners)
     caps, common = _paced_caps(promise)
     tokens, lists = tokens_of(promise), _lists(promise)
     if promise.offers != "all":
@@ -138,7 +139,7 @@ def rule_parameters(promise: Promise, learner: Any, floor: float = 0.0) -> RuleP
     rates = np.array(numerators) / denominator
     counted = *pace(numerators, denominator), denominator, horizon, np.array(parents, np.int64)
     limits = *caps, common, several, np.array([len(members) for members in owners], np.int64)
-    rho = _rho(promise, parents, rates)
+    rho = _rho(promise, owners, parents, rates)
     return RuleParams(*counted, *limits, token_owners, windows, spaced, *lists, floor, rates, rho, learner)
 
 
@@ -154,11 +155,11 @@ def look_work(params: RuleParams, plays: int) -> int:
     return int(entries * min(FARTHEST, entries * total / max(plays - total, 1.0 / FARTHEST)))
 
 
-def _rho(promise: Promise, parents: list[int], rates: Floats) -> Floats:
+def _rho(promise: Promise, owners: list[Members], parents: list[int], rates: Floats) -> Floats:
     """Return the rate of each owner: the largest of its share, its window and what its children need."""
     windows = dict(promise.windows)
     rho, inside = rates.copy(), np.zeros(len(rates))
-    for owner, members in enumerate(forest_of(promise)[0]):
+    for owner, members in enumerate(owners):
         plays, rounds = windows.get(members, (0, 1))
         rho[owner] = max(rates[owner], plays / rounds, inside[owner])
         if parents[owner] >= 0:
@@ -166,10 +167,10 @@ def _rho(promise: Promise, parents: list[int], rates: Floats) -> Floats:
     return rho
 
 
-def _shares(promise: Promise) -> tuple[list[int], int]:
+def _shares(promise: Promise, owners: list[Members]) -> tuple[list[int], int]:
     """Return the share of each owner in the integers that kernels use, and their common denominator."""
     by_members = dict(promise.sets) | {(a,): share for a, share in zip(promise.arms, promise.shares, strict=True)}
-    shares = [by_members.get(members, 0) for members in forest_of(promise)[0]]
+    shares = [by_members.get(members, 0) for members in owners]
     denominator = math.lcm(*{share.denominator for share in shares})
     return [share.numerator * (denominator // share.denominator) for share in shares], denominator
 
@@ -201,9 +202,9 @@ def _lists(promise: Promise) -> tuple[Any, Any]:
     return nothing[0], nothing[1] if schedule is None else phases(schedule, len(tokens))
 
 
-def rule_state(promise: Promise, learner: Any, stream: Words) -> RuleState:
+def rule_state(promise: Promise, learner: Any, stream: Words, as_named: bool = False) -> RuleState:
     """Return the state of the rule before the first round."""
-    numerators, denominator = _shares(promise)
+    numerators, denominator = _shares(promise, forest_of(promise, as_named)[0])
     whole, rest = position(numerators, denominator, promise.slack + 1)
     if promise.behind is not None:
         whole, rest = promise.start()
