@@ -16,9 +16,10 @@ against every learner and every choice of what is on offer iff G(s) >= 0 for eve
 
 Proof. Necessary: offer everything for s rounds. Sufficient: the vectors x >= 0 with x(Q) >= D_Q for all Q are a
 contrapolymatroid: its minimal vectors have one sum, need(D), and "C lies below a minimal vector" is a matroid. Let C be
-a basis of S for D_0, extended for D_1, D_2, ..., smaller sets first so that it stays independent; D_s demands dem(s + 1) of owners that meet S and dem(s) of the
-others, until |C| = min(m, |S|). If it is full with m arms by stage s, need falls by m, from at most m (s + 1). Else C
-spans S at s, and need afterwards is at most what it was with one play of all of S taken off, need(s) <= m s. QED.
+a basis of S for D_0, extended for D_1, D_2, ..., smaller sets first so that it stays independent; D_s demands dem(s +
+1) of owners that meet S and dem(s) of the others, until |C| = min(m, |S|). If it is full with m arms by stage s, need
+falls by m, from at most m (s + 1). Else C spans S at s, and need afterwards is at most what it was with one play of all
+of S taken off, need(s) <= m s. QED.
 
 Caps with m = 1 and everything on offer (r_i <= c_i, sum c >= 1, r_Q at most the sum of its arms' caps): a wish may be
 granted iff its cap has room and G >= 0 after it. With m > 1 also H(s) = sum_i min(s, U_i - N_i) - m s >= 0, where U_i
@@ -36,11 +37,11 @@ what is left over at any later s is at least G(s) - short, which ends the look. 
 long, it ends where all plays that are tried are needed: by there and by any later s they cost nothing.
 
 The survey. For floors of single arms one look tells all slates. Let d_i be the deadline of arm i and room(s) what is
-left over by s before C is played. A play of an arm lowers what is needed by s iff d_i <= s; so C may be played iff #{i in C:
-d_i > s} <= room(s) for every s, a chain of capacities: down any ranking, each arm that still fits is in the best slate.
-Of these s only the first for each room below m counts, and after the plays it still does: room falls by one for each
-arm that is due later. So they are kept from round to round, until the first of them passes, room before it might fall
-below m, or an arm that is owed something is off offer. With m = 1 an arm under a cap must have room there as well.
+left over by s before C is played. A play of an arm lowers what is needed by s iff d_i <= s; so C may be played iff #{i
+in C: d_i > s} <= room(s) for every s, a chain of capacities: down any ranking, each arm that still fits is in the best
+slate. Of these s only the first for each room below m counts, and after the plays it still does: room falls by one for
+each arm that is due later. So they are kept from round to round, until the first of them passes, room before it might
+fall below m, or an arm that is owed something is off offer. With m = 1 an arm under a cap must have room there as well.
 
 Refusals. With sets, a play that is needed by s need not be by a later round. But no play makes the difference of what
 is due to a set itself and to its children larger, and G(s) never grows while everything is on offer. So an arm that may

@@ -36,9 +36,9 @@ def as_now(snapshot: dict[str, Any]) -> dict[str, Any]:
     saved = dict(zip(names, state, strict=False))
     now = _fresh(saved["pulls"].size, saved["whole"].size, saved["chosen"].size) | saved
     arms = saved["pulls"].size
-    now["refused"] = now["refused"][:arms] * (
-        not now["refused"][arms:].any()
-    )  # where earlier ones noted something else
+    if now["refused"][arms:].any():  # the earliest noted something else
+        now["refused"] = np.zeros(arms, np.int64)
+    now["refused"] = now["refused"][:arms]
     return snapshot | {"state": [*(now[name] for name in RuleState._fields[:-1]), *state[len(names) :]]}
 
 
