@@ -7,9 +7,10 @@ from fractions import Fraction as F
 import pytest
 
 from evenhand.kernels.compose import interpreted
-from evenhand.promises.laminar import survey
+from evenhand.learners import UCB1
 from evenhand.promises.pick import grant
 from evenhand.promises.promise import Promise
+from evenhand.quotas import DeadlineLearn
 from tests.naming import long
 from tests.promises.walked import begun
 from tests.reference.promises import Caps, Floors
@@ -90,13 +91,23 @@ def test_the_arm_is_the_best_that_keeps_every_floor_and_cap(tolerance, ahead):
             now = game.after(now, best)
 
 
-def test_a_look_that_ends_early_plays_the_earliest_deadlines(monkeypatch):
-    promise = Promise(["1/3", "1/3", "1/3"], 0)
-    params, state, run = begun(promise)
-    monkeypatch.setitem(survey.function.__globals__, "FARTHEST", 0)
+def test_a_look_that_ends_early_plays_the_earliest_deadlines():
+    params, state, run = begun(Promise(["1/3", "1/3", "1/3"], 0))
+    params, played = params._replace(farthest=0), []
     state.scores[:] = [3.0, 2.0, 1.0]
-    played = []
     for round in range(9):
         run(params, state, round)
         played.append(int(state.chosen[0]))
     assert [played.count(arm) for arm in range(3)] == [3, 3, 3]
+
+
+def test_a_window_counts_the_rounds_after_one_in_which_its_arm_was_off_offer():
+    """A wish that is granted without a look passes a round for every window whose arm is on offer again."""
+    policy = DeadlineLearn(UCB1(), 0, windows={"b": 9}, arms=["a", "b"])
+    gaps = [0]
+    for round in range(200):
+        available = ["a"] if round % 4 == 0 else ["a", "b"]
+        decision = policy.ask(available=available if len(available) == 1 else None)
+        policy.tell(decision, float(decision.arm == "a"))
+        gaps.append(0 if decision.arm == "b" else gaps[-1] + ("b" in available))
+    assert max(gaps) == 8

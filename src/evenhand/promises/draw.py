@@ -44,6 +44,7 @@ from evenhand.promises.pick import (
     find_slate,
     improve,
     most_urgent,
+    next_urgent,
     open_arms,
     pass_round,
     put_ahead,
@@ -118,9 +119,10 @@ def open_what_may_be_played(params: Any, state: Any, now: int) -> int:
     `room` says what each leaves over."""
     if is_plain(params, state):
         close_barred(params, state, now, -1)
+        return next_urgent(state, now, 0)
     put_ahead(state)
     first = most_urgent(params, state, now)
-    if state.spare[0] >= 1 or is_plain(params, state):
+    if state.spare[0] >= 1:
         for arm in range(state.open.size):
             state.room[arm] = state.spare[0] - 1
         return first

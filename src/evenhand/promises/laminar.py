@@ -82,7 +82,8 @@ EVER = 3 * NEVER
 NEAR = 256
 """After so many deadlines a look ahead that has found no end tries whether it may end for another reason."""
 FARTHEST = 1 << 17
-"""After so many a wish is refused that could be granted only if what follows were known too."""
+"""After so many a wish is refused that could be granted only if what follows were known too; where caps, several plays
+or sets stand alone, after `evenhand.kernels.deadlines.PATIENCE`, and nothing else ends it before."""
 ONCE = 1 << 40
 """The period of a token that is counted once."""
 
@@ -249,18 +250,29 @@ def survey(params: Any, state: Any, now: int, wish: int) -> None:
     which as many are left over the first decides, and none counts after one by which none is. Where there are none,
     `spare` says what is left over by any round.
     """
-    plays, row, least, needed = state.chosen.size, 0, NEVER, 0
+    whole, rest, plays = state.ahead_whole, state.ahead_rest, state.chosen.size
+    s, end, short, needed, row, least = EVER, now, -1, 0, 0, NEVER
     for place in range(plays):
         state.chosen[place], state.tight[place] = -1, 0
+    for arm in range(whole.size):
+        state.due[arm], whole[arm], rest[arm] = 0, state.whole[arm], state.rest[arm]
+        round_up(params.numerators, whole, rest, arm)
+        if whole[arm] < NEVER:
+            s, end = min(s, whole[arm]), max(end, whole[arm])
+            short += 1
+    short = max(0, short)
     state.spare[0] = state.before[0] = 0
-    short, end = begin_look(params, state, now)
-    s = next_due(state)
-    for looked in range(FARTHEST):
+    for looked in range(params.farthest):
         if s > end + params.horizon:
             state.spare[0] = least
             return
-        more, following = needed_by(params, state, s)
-        needed += more
+        following = EVER
+        for arm in range(whole.size):
+            while whole[arm] == s:
+                fall_due(params.numerators, params.steps, params.remainders, whole, rest, arm)
+                state.due[arm] += 1
+                needed += 1
+            following = min(following, whole[arm])
         left = max(0, plays * (s - now) - needed)
         if left < min(plays, least):
             state.before[0] = least if row == 0 else state.before[0]
@@ -374,8 +386,8 @@ def look(params: Any, state: Any, now: int) -> int:
     short, end = begin_look(params, state, now)
     plays, needed, least = state.chosen.size, 0, NEVER
     s = next_due(state)
-    for looked in range(FARTHEST):
-        if looked > NEAR and are_all_needed(params, state):
+    for looked in range(params.farthest):
+        if looked > NEAR and params.farthest == FARTHEST and are_all_needed(params, state):
             return 0
         if s > end + params.horizon:
             break

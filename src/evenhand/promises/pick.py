@@ -44,6 +44,7 @@ __all__ = [
     "grant",
     "improve",
     "most_urgent",
+    "next_urgent",
     "open_arms",
     "pass_round",
     "pick_for",
@@ -167,9 +168,12 @@ def pick_urgent(params: Any, state: Any, now: int) -> None:
 
 
 @kernel
-def pick_one(params: Any, state: Any, now: int) -> None:
+def pick_one(params: Any, state: Any, now: int, plays: int) -> None:
     """Choose the best ranked open arm that may be played, with a look for each; where no ranked one may, the most
     urgent that may."""
+    if state.spare[0] >= 1 and choose_ranked(state, plays):
+        state.spare[0] -= 1
+        return
     if state.left.size == 0:
         refuse_for_urgent(params, state, now)
         close_refused(state, now)
@@ -201,17 +205,9 @@ def close_barred(params: Any, state: Any, now: int, wish: int) -> None:
         survey(params, state, now, wish)
     if state.spare[0] >= state.chosen.size:
         return
-    found = False
     for arm in range(state.open.size):
         if state.open[arm] == 1:
             state.open[arm] = fits(state, arm)
-            found = found or state.open[arm] == 1
-    if not found:  # the look was cut off, see FARTHEST; the theorem says that the most urgent may be played
-        open_arms(state, now)
-        put_ahead(state)
-        urgent = most_urgent(params, state, now)
-        for arm in range(state.open.size):
-            state.open[arm] = arm == urgent
 
 
 @kernel
@@ -234,28 +230,39 @@ def pick_surveyed(params: Any, state: Any, now: int, plays: int) -> None:
             state.open[arm] = 0
             arm = best_open(state)
         if arm < 0:
-            arm = next_urgent(params, state, now, place)
+            arm = next_urgent(state, now, place)
         state.chosen[place], state.open[arm] = arm, 0
         relieve(state, arm)
     pass_round(state)
 
 
 @kernel
-def next_urgent(params: Any, state: Any, now: int, place: int) -> int:
-    """Return the most urgent open arm that may be played beside those in the places before."""
-    put_ahead(state)
+def next_urgent(state: Any, now: int, place: int) -> int:
+    """Return the open arm of earliest deadline that may be played beside those in the places before, where no sets nor
+    windows say more. Where a look was cut off, see FARTHEST, none may be seen to; then the theorem says that the
+    earliest of all may."""
+    best = -1
+    for arm in range(state.open.size):
+        if state.open[arm] == 1 and fits(state, arm) and (best < 0 or is_earlier(state, arm, best)):
+            best = arm
+    if best >= 0:
+        return best
+    open_arms(state, now)
     for before in range(place):
-        play(params, state.ahead_whole, state.ahead_rest, state.chosen[before])
-    arm = most_urgent(params, state, now)
-    while arm >= 0 and not fits(state, arm):
-        state.open[arm] = 0
-        arm = most_urgent(params, state, now)
-    if arm < 0:  # the look was cut off, see FARTHEST
-        open_arms(state, now)
-        for before in range(place):
-            state.open[state.chosen[before]] = 0
-        arm = most_urgent(params, state, now)
-    return arm
+        state.open[state.chosen[before]] = 0
+    for arm in range(state.open.size):
+        if state.open[arm] == 1 and (best < 0 or is_earlier(state, arm, best)):
+            best = arm
+    for arm in range(state.open.size):
+        state.open[arm] = arm == best
+    return best
+
+
+@kernel
+def is_earlier(state: Any, arm: int, other: int) -> bool:
+    """Say whether an arm falls due before another."""
+    due = deadline(state.whole, state.rest, arm)
+    return due < deadline(state.whole, state.rest, other)
 
 
 @kernel
@@ -363,20 +370,18 @@ def improve(params: Any, state: Any, now: int, plays: int, least: int) -> int:
 
 
 @kernel
-def pick_with_looks(params: Any, state: Any, now: int, plays: int) -> None:
-    """Choose the slate by looking ahead for each that is tried."""
+def pick_slate(params: Any, state: Any, now: int, plays: int) -> None:
+    """Choose the slate of several arms by looking ahead for each that is tried."""
     wished = choose_ranked(state, plays)
     if wished and state.spare[0] >= state.chosen.size and params.capped_slates == 0:
         state.spare[0] -= state.chosen.size
-    elif state.chosen.size == 1:
-        pick_one(params, state, now)
-    else:
-        least = look(params, state, now) if wished else -1
-        if least < 0:
-            least = find_slate(params, state, now, plays)
-            if least >= 0:
-                least = improve(params, state, now, plays, least)
-        state.spare[0] = max(0, least)
+        return
+    least = look(params, state, now) if wished else -1
+    if least < 0:
+        least = find_slate(params, state, now, plays)
+        if least >= 0:
+            least = improve(params, state, now, plays, least)
+    state.spare[0] = max(0, least)
 
 
 @kernel
@@ -439,10 +444,12 @@ def pick(params: Any, state: Any, now: int) -> int:
 
 
 PICK_SURVEYED = bind(pick, choose_slate=pick_surveyed)
-PICK_WITH_LOOKS = bind(pick, choose_slate=pick_with_looks)
+PICK_ONE = bind(pick, choose_slate=pick_one)
+PICK_SLATE = bind(pick, choose_slate=pick_slate)
 
 
 def pick_for(promise: Any) -> Any:
     """Return the kernel `pick` for a promise, which decides by a survey of all rounds to come wherever one tells."""
-    closely = promise.windows or promise.sets or (promise.plays > 1 and promise.caps is not None)
-    return PICK_WITH_LOOKS if closely else PICK_SURVEYED
+    if promise.windows or promise.sets or (promise.plays > 1 and promise.caps is not None):
+        return PICK_ONE if promise.plays == 1 else PICK_SLATE
+    return PICK_SURVEYED

@@ -29,6 +29,8 @@ class RuleParams(NamedTuple):
     denominator: int
     horizon: int
     """After so many rounds beyond the last first deadline a look has seen everything."""
+    farthest: int
+    """How many deadlines a look walks."""
     parents: Ints
     """(n_owners,): the smallest set around each owner, -1 where there is none."""
     cap_numerators: Ints
@@ -119,7 +121,9 @@ class RuleState(NamedTuple):
     learner: Any
 
 
-def rule_parameters(promise: Promise, learner: Any, floor: float = 0.0, as_named: bool = False) -> RuleParams:
+def rule_parameters(
+    promise: Promise, learner: Any, floor: float = 0.0, as_named: bool = False, farthest: int = FARTHEST
+) -> RuleParams:
     """Return the parameters of the rule; an arm without a cap stands still at its start, which no round reaches."""
     owners, parents = forest_of(promise, as_named)
     numerators, denominator = _shares(promise, owners)
@@ -137,7 +141,7 @@ def rule_parameters(promise: Promise, learner: Any, floor: float = 0.0, as_named
     )
     token_owners, windows, spaced = (np.array(column, np.int64) for column in of_tokens)
     rates = np.array(numerators) / denominator
-    counted = *pace(numerators, denominator), denominator, horizon, np.array(parents, np.int64)
+    counted = *pace(numerators, denominator), denominator, horizon, farthest, np.array(parents, np.int64)
     limits = *caps, common, several, np.array([len(members) for members in owners], np.int64)
     rho = _rho(promise, owners, parents, rates)
     return RuleParams(*counted, *limits, token_owners, windows, spaced, *lists, floor, rates, rho, learner)

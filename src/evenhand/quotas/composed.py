@@ -10,6 +10,7 @@ import numpy as np
 from evenhand.chances import Chances
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import OPEN, Gradual, bind, entry, kernel
+from evenhand.kernels.deadlines import PATIENCE
 from evenhand.kernels.flatten import flat, packer
 from evenhand.policy import FORCED, Kernels, certain, drawn, reason, unknown
 from evenhand.promises.draw import TRIES, draw_slate, finish_one, lot, prepare_one, spread
@@ -21,9 +22,10 @@ __all__ = ["COMPOSED", "LOT", "NESTED", "RANKED", "draw_for", "draw_ranked"]
 
 STREAM = np.zeros(4, np.uint64)
 COMPOSED = Form(Ranking(PICK_SURVEYED, grant), rule_parameters, partial(rule_state, stream=STREAM))
-RANKED = COMPOSED._replace(state=partial(rule_state, stream=STREAM))
+RANKED = COMPOSED._replace(parameters=partial(rule_parameters, farthest=PATIENCE))
 """What policies of single floors are saved as that have caps, exact limits, several plays or offers alone."""
-NESTED = Form(COMPOSED.rule, partial(rule_parameters, as_named=True), partial(rule_state, stream=STREAM, as_named=True))
+_parameters = partial(rule_parameters, as_named=True, farthest=PATIENCE)
+NESTED = Form(COMPOSED.rule, _parameters, partial(rule_state, stream=STREAM, as_named=True))
 """The same of sets of arms alone; of sets that are equally urgent that which is named first comes first."""
 LOT = reason("drawn by lottery", "drawn")
 PLAIN_CALLS = 100
