@@ -12,15 +12,20 @@ from evenhand.kernels.compose import interpreted
 from evenhand.promises.feasible import tokens_of
 from evenhand.promises.laminar import look
 from evenhand.promises.overlapping import single_floors
-from evenhand.promises.pick import begin_round, pick
+from evenhand.promises.pick import AS_RANKED, begin_round, pick_for
 from evenhand.promises.promise import Promise
 from evenhand.promises.rule import rule_parameters, rule_state
-from evenhand.promises.slates import AS_RANKED
 from tests.reference.game import Cap, Floor, Game, Window
 
 DEPTH = {1: 8, 2: 12, 3: 9, 4: 6}
 """How far the game is walked at first, by the number of arms; where it grants more than the rule, further."""
-looked, opened, picked = interpreted(look), interpreted(begin_round), interpreted(pick)
+looked, opened = interpreted(look), interpreted(begin_round)
+
+
+def begun(promise):
+    """The rule's parameters, its state before the first round, and the kernel that picks."""
+    state = rule_state(promise, (), np.zeros(4, np.uint64))
+    return rule_parameters(promise, ()), state, interpreted(pick_for(promise))
 
 
 def game_of(promise):
@@ -61,7 +66,7 @@ class Walk:
     def __init__(self, promise):
         self.promise, self.game, self.exact = promise, game_of(promise), is_exact(promise)
         kept = promise if promise.overlap() is None else single_floors(promise)
-        self.params, self.state = rule_parameters(kept, ()), rule_state(kept, (), np.zeros(4, np.uint64))
+        self.params, self.state, self.pick = begun(kept)
         self.books, self.now = self.game.begin, 0
 
     def depth(self, more=0):
@@ -93,7 +98,7 @@ class Walk:
         assert granted == allowed if self.exact else granted <= allowed, (said, granted, allowed)
         self.state.offered[:] = [arm in offered for arm in self.game.arms]
         self.state.scores[:] = scores
-        why = picked(self.params, self.state, self.now)
+        why = self.pick(self.params, self.state, self.now)
         played = tuple(sorted(arm for arm in self.state.chosen.tolist() if arm >= 0))
         ranks = sorted(range(len(scores)), key=lambda arm: -scores[arm])
         ranked = {arm: place for place, arm in enumerate(ranks) if scores[arm] > -np.inf}

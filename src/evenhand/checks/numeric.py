@@ -11,6 +11,7 @@ import numpy as np
 from evenhand.checks.play import SEED, Skip, converse, first_difference
 from evenhand.kernels.flatten import flat
 from evenhand.policy import KernelPolicy
+from evenhand.promises.plain import arguments_of
 from evenhand.promises.promise import Promise
 from evenhand.simulation.loop import replicate, runs_compiled
 from evenhand.simulation.world import KernelWorld
@@ -153,7 +154,7 @@ def _with_labels(value: Any, other: dict[Any, Any]) -> Any:
     if isinstance(value, KernelPolicy):
         return rebuilt(value, _with_labels(value.config(), other))
     if isinstance(value, Promise):
-        given = value._given()
+        given = arguments_of(value)
         offers = given["offers"]
         given["offers"] = offers if isinstance(offers, str) else [other[arm] for arm in offers]
         return Promise(**_with_labels(given, other))

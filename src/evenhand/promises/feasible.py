@@ -37,13 +37,12 @@ class Token(NamedTuple):
     period: int
 
 
-def forest_of(promise: Any) -> tuple[list[Members], list[int]]:
+def forest_of(promise: Any, as_named: bool = False) -> tuple[list[Members], list[int]]:
     """Return the owners, the arms and then the sets, the smaller before the larger, and the parent of each, -1 where it
-    has none."""
-    sets = {*(members for members, _ in promise.sets), *(members for members, _ in promise.windows if len(members) > 1)}
-    owners = [(arm,) for arm in promise.arms] + sorted(
-        sets, key=lambda one: (len(one), [promise.arms.index(a) for a in one])
-    )
+    has none; sets of one size in the order of their arms, or in that in which they were named."""
+    sets = dict(promise.sets) | {members: window for members, window in promise.windows if len(members) > 1}
+    order = (lambda one: len(one)) if as_named else lambda one: (len(one), [promise.arms.index(a) for a in one])
+    owners = [(arm,) for arm in promise.arms] + sorted(sets, key=order)
     first = len(promise.arms)
     parents = [
         next((j for j in range(max(first, i + 1), len(owners)) if set(owner) < set(owners[j])), -1)

@@ -32,10 +32,9 @@ from evenhand.promises.promise import Promise
 from evenhand.promises.reading import Members, key_of, read_share
 from evenhand.promises.versions import among, changed, joined, without
 from evenhand.protocol import Label, arm_labels, find_label
-from evenhand.quotas.composed import COMPOSED
+from evenhand.quotas.composed import COMPOSED, RANKED
 from evenhand.quotas.deadlines import check_tolerance
 from evenhand.quotas.forms import form_for
-from evenhand.quotas.ranked import RANKED
 from evenhand.quotas.segments import Segments
 from evenhand.quotas.standing import Rounded, Standing, fits, fresh, lags, placed, shares_of, stand
 from evenhand.quotas.under_quota import Form

@@ -10,17 +10,23 @@ import numpy as np
 from evenhand.chances import Chances
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import OPEN, Gradual, bind, entry, kernel
+from evenhand.kernels.deadlines import PATIENCE
 from evenhand.kernels.flatten import flat, packer
 from evenhand.policy import FORCED, Kernels, certain, drawn, reason, unknown
 from evenhand.promises.draw import TRIES, draw_slate, finish_one, lot, prepare_one, spread
-from evenhand.promises.pick import grant, pick
+from evenhand.promises.pick import AS_RANKED, BY_DEADLINE, PICK_SURVEYED, grant
 from evenhand.promises.rule import rule_parameters, rule_state
-from evenhand.promises.slates import AS_RANKED, BY_DEADLINE
 from evenhand.quotas.under_quota import Form, Ranking
 
-__all__ = ["COMPOSED", "LOT", "draw_for", "draw_ranked"]
+__all__ = ["COMPOSED", "LOT", "NESTED", "RANKED", "draw_for", "draw_ranked"]
 
-COMPOSED = Form(Ranking(pick, grant), rule_parameters, partial(rule_state, stream=np.zeros(4, np.uint64)))
+STREAM = np.zeros(4, np.uint64)
+COMPOSED = Form(Ranking(PICK_SURVEYED, grant), rule_parameters, partial(rule_state, stream=STREAM))
+RANKED = COMPOSED._replace(parameters=partial(rule_parameters, farthest=PATIENCE))
+"""What policies of single floors are saved as that have caps, exact limits, several plays or offers alone."""
+_parameters = partial(rule_parameters, as_named=True, farthest=PATIENCE)
+NESTED = Form(COMPOSED.rule, _parameters, partial(rule_state, stream=STREAM, as_named=True))
+"""The same of sets of arms alone; of sets that are equally urgent that which is named first comes first."""
 LOT = reason("drawn by lottery", "drawn")
 PLAIN_CALLS = 100
 """How many decisions are gone through as plain Python before the kernels are compiled."""

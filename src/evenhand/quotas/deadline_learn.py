@@ -43,18 +43,18 @@ from evenhand.learners.thompson import Thompson
 from evenhand.learners.ucb1 import UCB1
 from evenhand.policy import KernelPolicy, Kernels, unknown
 from evenhand.promises.feasible import settle_offers
+from evenhand.promises.pick import pick_for
 from evenhand.promises.promise import Promise, read_promise
 from evenhand.promises.reading import is_set, key_of
 from evenhand.promises.rule import look_work as composed_work
 from evenhand.promises.rule import rule_parameters, rule_state
 from evenhand.protocol import Label, arm_labels
 from evenhand.quotas.changes import Changes
-from evenhand.quotas.composed import COMPOSED, draw_for, draw_ranked
+from evenhand.quotas.composed import COMPOSED, NESTED, RANKED, draw_for, draw_ranked
 from evenhand.quotas.deadlines import DEADLINES, check_tolerance, look_work, warn_of_idle_arms
 from evenhand.quotas.forms import form_for
 from evenhand.quotas.held import always, has_room, holding
-from evenhand.quotas.nested import NESTED
-from evenhand.quotas.ranked import RANKED
+from evenhand.quotas.older_states import as_now
 from evenhand.quotas.segments import Segment, Segments, read_segment
 from evenhand.quotas.standing import owners_of
 from evenhand.quotas.under_quota import RULES, Form, Ranking, Rule, Shares, UnderQuota, rank_wish, update_learner
@@ -172,7 +172,8 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
     @property
     def rule(self) -> Rule | Ranking:  # type: ignore[override]
         """The kernels of the promise in its present form."""
-        return self._form.rule
+        rule = self._form.rule
+        return rule if self._form is DEADLINES else rule._replace(pick=pick_for(self._floors))  # type: ignore[call-arg]
 
     @property
     def caps(self) -> dict[Label, Fraction | None] | None:
@@ -219,7 +220,7 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
 
     @property
     def _may_come(self) -> Any:
-        return has_room if self._form in (RANKED, COMPOSED) else always
+        return always if self._form is DEADLINES else has_room
 
     def _bound(self, learner: Kernels) -> Kernels:
         if self.holds:
@@ -322,7 +323,7 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
                 raise ArgumentError(wanted("segment", f"None, as in the {self.round} rounds before", label, mend))
             self._token  # noqa: B018, tickets handed out before and after are the same policy's
             self._rank()
-            self._segments = Segments(self._state, self.promise, self.rules)
+            self._segments = Segments(self._state, self.promise, self.rules == 1 and self._form is NESTED)
         self._segments.enter(label, self._state, self.round)
         self._in_segment = True
 
@@ -408,7 +409,9 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
         self._rounded = tuple(rounded)
         if "segments" in snapshot:
             self._rank()
-            self._segments = Segments(self._unseen(), self.promise, self._rules_of(snapshot))
+            self._segments = Segments(
+                self._unseen(), self.promise, self._rules_of(snapshot) == 1 and self._form is NESTED
+            )
             self._segments.restore(snapshot["segments"])
 
     @locked
@@ -420,7 +423,7 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
         if any(self._rounded):
             retired["rounded"] = list(self._rounded)
         form = {"ranked": True} if self._form is RANKED else {"composed": True} if self._form is COMPOSED else {}
-        return super().snapshot() | form | retired
+        return super().snapshot() | form | ({} if self._form is DEADLINES else {"arrays": 2}) | retired
 
     def call_work(self) -> int:
         own = composed_work(self._params, self.plays) if self._form is COMPOSED else look_work(self._floors)
@@ -433,15 +436,11 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
         early = isinstance(config, dict) and "plays" not in config and not isinstance(config.get("shares"), Promise)
         if early and isinstance(state, list) and len(state) > 5 and np.shape(state[3]) == (3,):
             snapshot = snapshot | {"state": [*state[:3], *outlook(len(state[0])), *state[6:]]}
+        if "arrays" not in snapshot and isinstance(state, list):
+            snapshot = as_now(snapshot)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # it was said when the policy was made
-            policy = super().restored(snapshot)
-        arms = len(policy._labels) if policy._begun else 0
-        if arms and policy._form is RANKED and sorted(policy._state.order.tolist()) != list(range(arms)):
-            policy._state.order[:] = range(arms)
-        if arms and policy._form is NESTED and policy._state.refused[arms:].any():
-            policy._state.refused[:] = 0
-        return policy
+            return super().restored(snapshot)
 
     @classmethod
     def examples(cls) -> Iterator[tuple[DeadlineLearn, Any]]:

@@ -9,7 +9,7 @@ A rule is three kernels over the quota's own arrays:
 A rule that chooses among rankings, for several arms a round or arms that are not always on offer, is two kernels:
 
     pick(params, state, now) -> why the arms in `state.chosen`, which it fills, are not simply the first of those in
-        `state.scores`: 0 (or False) if they are, 1 (or True) if a deadline forces an arm, and see `promises.slates`
+        `state.scores`: 0 (or False) if they are, 1 (or True) if a deadline forces an arm, and see `promises.pick`
     grant(params, state, now, wish) -> whether `wish` is played, where that is quickly seen; the same, of one arm
 
 Around them stands any learner: ours inside the same compiled function, a foreign one called from Python between the
@@ -38,9 +38,9 @@ from evenhand.kernels.flatten import flat, packer
 from evenhand.learners.adapter import reward_range_of
 from evenhand.policy import FORCED, KernelPolicy, Kernels, Ticket, certain, drawn, reason, unknown
 from evenhand.pooling import Pool
+from evenhand.promises.pick import BY_CAP, BY_DEADLINE, BY_NO_RANK
 from evenhand.promises.promise import Promise, read_promise
 from evenhand.promises.reading import is_set
-from evenhand.promises.slates import BY_CAP, BY_DEADLINE, BY_NO_RANK
 from evenhand.protocol import Label
 from evenhand.quotas.composed_chances import of_certain, under_rule
 from evenhand.quotas.held import CALLED_FROM_PYTHON, always, check_saved, no_wish, propose, recall, settle
