@@ -42,6 +42,7 @@ from evenhand.kernels.flatten import packer
 from evenhand.learners.thompson import Thompson
 from evenhand.learners.ucb1 import UCB1
 from evenhand.policy import KernelPolicy, Kernels, unknown
+from evenhand.promises.exact import grants_all
 from evenhand.promises.feasible import settle_offers
 from evenhand.promises.promise import Promise, read_promise
 from evenhand.promises.reading import is_set, key_of
@@ -174,6 +175,11 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
         return self._form.rule
 
     @property
+    def exact(self) -> bool:
+        """Whether a wish is refused only where no rule that keeps the promise could grant it."""
+        return grants_all(self.promise)
+
+    @property
     def caps(self) -> dict[Label, Fraction | None] | None:
         """The cap of each arm, exactly as it was read; None where no arm has one."""
         caps = self.promise.caps
@@ -198,7 +204,7 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
     def config(self) -> dict[str, Any]:
         """Return the constructor's arguments; the promise as a whole where earlier versions knew no words for it."""
         config = super().config()
-        lottery, windows = config.pop("lottery"), config.pop("windows")
+        lottery, windows = config.pop("lottery", None), config.pop("windows", None)
         drawn = {} if lottery is None else {"lottery": lottery}
         own = {name: config[name] for name in ("learner", "arms", "seed")}
         if windows is not None or self._form is COMPOSED or self.promise.offers != settle_offers(self.promise, None):
