@@ -206,7 +206,7 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
         config = super().config()
         lottery, windows = config.pop("lottery", None), config.pop("windows", None)
         drawn = {} if lottery is None else {"lottery": lottery}
-        own = {name: config[name] for name in ("learner", "arms", "seed")}
+        own = {name: config[name] for name in ("learner", "arms", "seed") if name in config}
         if windows is not None or self._form is COMPOSED or self.promise.offers != settle_offers(self.promise, None):
             return own | {"shares": self.promise} | drawn
         return config | drawn
