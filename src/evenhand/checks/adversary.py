@@ -327,7 +327,7 @@ class _Search:
         if "shares" in self._parameters and not self._says_all(case):
             given = {name: given[name] for name in ("learner", "horizon", "seed", "lottery")} | {"shares": promise}
             refusals = (EvenhandError, TypeError, AttributeError)
-        lacking = any(not self.takes(name) for name in _needed(case))
+        lacking = case.parts != FLOORS and any(not self.takes(name) for name in _needed(case))
         if lacking:
             return None
         try:

@@ -15,6 +15,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import NamedTuple
 
 from evenhand.promises.clause import Clause
@@ -88,7 +89,8 @@ def bits(arms: Sequence[Label], all_arms: Sequence[Label]) -> int:
     return sum(1 << all_arms.index(arm) for arm in arms)
 
 
-def count_of(clause: Clause, arms: Sequence[Label], carried: Fraction = Fraction(0)) -> Count:
+@lru_cache(maxsize=4096)
+def count_of(clause: Clause, arms: tuple[Label, ...], carried: Fraction = Fraction(0)) -> Count:
     """Return how a clause is counted; a floor may carry what it was behind by, or begin late."""
     members, rate, slack = bits(clause.arms, arms), clause.rate, clause.slack
     if isinstance(rate, tuple):
@@ -127,7 +129,7 @@ class Books:
         self.arms = tuple(arms)
         none = Fraction(0)
         floors = [carried.get(frozenset(c.arms), none) if c.kind == "floor" else none for c in clauses]
-        self.counts = tuple(count_of(clause, arms, due) for clause, due in zip(clauses, floors, strict=True))
+        self.counts = tuple(count_of(clause, self.arms, due) for clause, due in zip(clauses, floors, strict=True))
         self.at: tuple[At, ...] = (START,) * len(self.counts)
         self._short: list[int] = []
 

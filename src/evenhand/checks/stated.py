@@ -19,6 +19,8 @@ NEEDLESS = "refuses a wish that some rule could grant"
 SILENT = ("drawn", "other")
 """Kinds of reasons that say nothing about the learner's wish."""
 SURE = 1e6
+WEIGHED = 16
+"""After how many decisions evidence is weighed again."""
 STAKES = (0.03, 0.1, 0.3, 1.0)
 
 
@@ -91,7 +93,7 @@ class Evidence:
     """
 
     def __init__(self, arms: int) -> None:
-        self._surplus, self._spread = np.zeros(arms), np.zeros(arms)
+        self._surplus, self._spread, self._decisions = np.zeros(arms), np.zeros(arms), 0
         self._needed = math.log(SURE * 2 * arms * len(STAKES))
 
     def enter(self, chances: Any, played: int) -> Finding | None:
@@ -99,6 +101,9 @@ class Evidence:
         said = np.asarray(chances, float)
         self._surplus += np.array([played >> arm & 1 for arm in range(len(said))]) - said
         self._spread += said * (1 - said)
+        self._decisions += 1
+        if self._decisions % WEIGHED:
+            return None
         bets = (s * np.abs(self._surplus) - self._spread * (math.exp(s) - 1 - s) for s in STAKES)
         against = np.max([*bets], axis=0)
         arm = int(against.argmax())
