@@ -16,6 +16,7 @@ from evenhand.promises.promise import Promise
 from evenhand.quotas import DeadlineLearn
 from evenhand.studies import Study
 from evenhand.studies.files import flat, read_csv
+from evenhand.studies.membership import check_policy
 from evenhand.studies.promise_books import Books
 from evenhand.studies.promise_check import PromiseCheck
 from evenhand.studies.specification import policy_from
@@ -207,6 +208,40 @@ def test_it_is_simulated(promise, lottery):
     world = eh.quotas.BernoulliArms({"a": 0.2, "b": 0.4, "c": 0.5, "d": 0.9})
     history = eh.simulate(policy, world, rounds=80, seed=1, jobs=1)
     assert int(history["violations"].max()) == 0
+
+
+def test_an_evaluation_audits_what_was_replayed(promise):
+    rng = random.Random(1)
+    log = pd.DataFrame({"arm": rng.choices(ARMS, k=400), "reward": [rng.random() for _ in range(400)], "chance": 0.25})
+    named = {"arm": "arm", "reward": "reward", "propensity": "chance", "estimator": "replay"}
+    if promise.plays > 1:
+        with pytest.raises(ArgumentError, match="a policy that plays one arm in a round"):
+            eh.evaluate(log, DeadlineLearn(UCB1(), promise, seed=1), **named)
+        return
+    found = eh.evaluate(log, DeadlineLearn(UCB1(), promise, seed=1), **named)
+    assert found.audit.kept
+    assert found.audit.rounds >= found.rounds > 50
+
+
+def test_a_notebook_shows_every_clause(promise, lottery):
+    shown = promise._repr_html_() + DeadlineLearn(UCB1(), promise, lottery=lottery)._repr_html_()
+    for clause in promise.clauses:
+        assert ", ".join(clause.arms) in shown
+        assert clause.rate_as_text in shown
+
+
+def test_workers_share_it_or_it_is_refused_by_name(promise):
+    policy = DeadlineLearn(UCB1(), promise, seed=1)
+    try:
+        shared, words = check_policy(policy), ""
+    except ArgumentError as error:
+        shared, words = None, str(error)
+    assert shared == promise or "for several workers" in words
+
+
+def test_the_search_for_broken_promises_tries_it(promise, lottery):
+    report = eh.check_promise(DeadlineLearn(UCB1(), promise, lottery=lottery, seed=1), rounds=40, cases=4)
+    assert report.rounds == 40
 
 
 def test_plain_data_makes_it(promise, lottery):

@@ -34,6 +34,7 @@ __all__ = [
     "AS_RANKED",
     "BY_CAP",
     "BY_DEADLINE",
+    "BY_LOT",
     "BY_NO_RANK",
     "PICK_SURVEYED",
     "begin_round",
@@ -51,9 +52,10 @@ __all__ = [
     "put_ahead",
 ]
 
-AS_RANKED, BY_DEADLINE, BY_CAP, BY_NO_RANK = range(4)
+AS_RANKED, BY_DEADLINE, BY_CAP, BY_NO_RANK, BY_LOT = range(5)
 """Why the arms of a round are those that are played: the first of the ranking; an arm of higher rank had to give way to
-a deadline, or to its own cap alone; or an arm is not in the ranking at all, whose others are not on offer."""
+a deadline, or to its own cap alone; an arm is not in the ranking at all, whose others are not on offer; or a lot was
+drawn."""
 
 choose_slate = OPEN
 MOST_SLATES = 10_000

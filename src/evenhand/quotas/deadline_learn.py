@@ -42,6 +42,7 @@ from evenhand.kernels.flatten import packer
 from evenhand.learners.thompson import Thompson
 from evenhand.learners.ucb1 import UCB1
 from evenhand.policy import KernelPolicy, Kernels, unknown
+from evenhand.promises.exact import grants_all
 from evenhand.promises.feasible import settle_offers
 from evenhand.promises.pick import pick_for
 from evenhand.promises.promise import Promise, read_promise
@@ -176,6 +177,11 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
         return rule if self._form is DEADLINES else rule._replace(pick=pick_for(self._floors))  # type: ignore[call-arg]
 
     @property
+    def exact(self) -> bool:
+        """Whether a wish is refused only where no rule that keeps the promise could grant it."""
+        return grants_all(self.promise)
+
+    @property
     def caps(self) -> dict[Label, Fraction | None] | None:
         """The cap of each arm, exactly as it was read; None where no arm has one."""
         caps = self.promise.caps
@@ -202,7 +208,7 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
         config = super().config()
         lottery, windows = config.pop("lottery", None), config.pop("windows", None)
         drawn = {} if lottery is None else {"lottery": lottery}
-        own = {name: config[name] for name in ("learner", "arms", "seed")}
+        own = {name: config[name] for name in ("learner", "arms", "seed") if name in config}
         if windows is not None or self._form is COMPOSED or self.promise.offers != settle_offers(self.promise, None):
             return own | {"shares": self.promise} | drawn
         return config | drawn

@@ -38,7 +38,7 @@ from evenhand.kernels.flatten import flat, packer
 from evenhand.learners.adapter import reward_range_of
 from evenhand.policy import FORCED, KernelPolicy, Kernels, Ticket, certain, drawn, reason, unknown
 from evenhand.pooling import Pool
-from evenhand.promises.pick import BY_CAP, BY_DEADLINE, BY_NO_RANK
+from evenhand.promises.pick import BY_CAP, BY_DEADLINE, BY_LOT, BY_NO_RANK
 from evenhand.promises.promise import Promise, read_promise
 from evenhand.promises.reading import is_set
 from evenhand.protocol import Label
@@ -73,6 +73,7 @@ Kept = Literal["at every round", "at the horizon", "in the long run"]
 WISH = reason("the learner's wish", "learner")
 CAPPED = reason("an arm ranked higher has reached its cap", "forced")
 UNRANKED = reason("the learner ranked no other arm on offer")
+LOT = reason("drawn by lottery", "drawn")
 RULES = 3
 """The version of the rules: up to 1 an arm that is played because a cap bars the wish, or the wish is not on offer, has
 the learner's reason, and a change of shares rounds what arms are behind by; up to 2 no refused wish is held."""
@@ -181,6 +182,8 @@ def _explain(cause: int, why: int) -> int:
         why = CAPPED
     elif cause == BY_NO_RANK:
         why = UNRANKED
+    elif cause == BY_LOT:
+        why = LOT
     return why
 
 
