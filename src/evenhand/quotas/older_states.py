@@ -31,9 +31,10 @@ def as_now(snapshot: dict[str, Any]) -> dict[str, Any]:
         names = NESTED
     else:  # of single floors alone
         return snapshot
-    if len(state) < len(names) or not all(isinstance(array, np.ndarray) and array.ndim == 1 for array in state[:6]):
+    own = state[: len(names)]
+    if len(own) < len(names) or not all(isinstance(array, np.ndarray) and array.ndim == 1 for array in own):
         raise refused("state", f"{len(names)} arrays", state)
-    saved = dict(zip(names, state, strict=False))
+    saved = dict(zip(names, own, strict=True))
     now = _fresh(saved["pulls"].size, saved["whole"].size, saved["chosen"].size) | saved
     arms = saved["pulls"].size
     if now["refused"][arms:].any():  # the earliest noted something else
