@@ -19,7 +19,7 @@ class Planted(DeadlineLearn):
 class ForgetsOwnClocks(Planted):
     """Deadlines go on while an arm is not on offer."""
 
-    exact, change = False, None
+    change = None
 
     def ask(self, *seen, available=None, **rest):
         decision = super().ask(*seen, available=available, **rest)
