@@ -11,7 +11,8 @@ from tests import planted_promises as planted
 
 ENOUGH = r"had \d+ plays where \d+ are owed in \d+ rounds"
 BROKEN = {
-    planted.ForgetsOwnClocks: "(breaks its promise|gives a wrong reason|refuses a wish that some rule could grant) in round .*, with arms on offer",
+    planted.ForgetsOwnClocks: "(breaks its promise|gives a wrong reason|refuses a wish that some rule could grant) in "
+    "round .*, with arms on offer",
     planted.IgnoresACapAtATie: r"breaks its promise .*arm \d had \d+ plays where \d+ are allowed in .* caps=",
     planted.DropsALagSilently: r"states a wrong claim .*it says that 0 plays of \[\d\] are dropped where .* behind",
     planted.DropsMoreThanThereWas: r"states a wrong claim .* plays of \[\d\] are dropped where .* behind",
