@@ -1,13 +1,12 @@
 """Audit any log of decisions, whoever made them, against every promise that a policy can make.
 
 Round t is the t-th row, or what the log calls a round. Every promise is checked after every round, in exact integers;
-what is checked stands at the head of `evenhand.quotas.clauses`.
+how is said at the head of `evenhand.promises.counting`.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,12 +14,11 @@ import numpy as np
 from evenhand.errors import ArgumentError, SharesError, wanted
 from evenhand.frames import as_pandas, frame_or_value
 from evenhand.promises.promise import Promise
-from evenhand.protocol import Label
-from evenhand.quotas.audited_promise import AuditedPromise, read_audited
-from evenhand.quotas.clauses import Clause, judge
-from evenhand.quotas.decision_log import DecisionLog, read_log, read_plays, read_rounds
+from evenhand.quotas.audited_promise import read_audited
+from evenhand.quotas.decision_log import read_log, read_plays, read_rounds
 from evenhand.quotas.file_audit import audit_files
-from evenhand.quotas.findings import Audit, Breach
+from evenhand.quotas.findings import Audit
+from evenhand.quotas.verdicts import Entered, as_rounds, finding, looks_at, open_books
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -136,7 +134,14 @@ def audit(
         promise=promise,
     )
     log = read_log(frame, plays, rounds, owed.promise.arms, arm=arm, available=available, segment=segment)
-    return _found(owed, log)
+    books, looks = open_books(owed, max(1, len(log.segments))), looks_at(log.rounds)
+    now = books.follow(as_rounds(log, len(owed.promise.arms)), looks)[1]
+    books.close()
+    pulls = np.bincount(log.codes, minlength=len(owed.promise.arms))
+    on_offer = np.full(len(pulls), log.rounds) if log.offered is None else log.offered.sum(axis=0)
+    keys = {name: key for key, name in enumerate(log.segments or (None,))}
+    shown = np.where(now == -np.inf, np.nan, now)
+    return finding(owed, books.counts, Entered(log.rounds, pulls, on_offer, keys, looks, shown))
 
 
 def _alone(promise: Any, beside: dict[str, Any]) -> None:
@@ -146,79 +151,3 @@ def _alone(promise: Any, beside: dict[str, Any]) -> None:
     for name, value in beside.items():
         if value is not None:
             raise ArgumentError(wanted(name, "nothing beside a promise, which says it all", value))
-
-
-def _clauses(owed: AuditedPromise, log: DecisionLog) -> Iterator[Clause]:
-    """Yield every promise, in each segment, with the rounds and plays that it is about."""
-    place = {label: i for i, label in enumerate(owed.promise.arms)}
-    for term in owed.terms:
-        places = [place[label] for label in term.arms]
-        played = log.codes == places[0] if len(places) == 1 else np.isin(log.codes, places)
-        if len(log.codes) > log.rounds:
-            played = np.bincount(log.at[played], minlength=log.rounds)
-        for segment, rounds in zip(log.segments or (None,), log.rounds_in, strict=True):
-            within = rounds[np.searchsorted(rounds, term.start) : np.searchsorted(rounds, term.end)]
-            if log.offered is not None:
-                within = within[log.offered[within][:, places].any(axis=1)]
-            plays = played if len(within) == log.rounds else played[within]
-            yield Clause(term.promise, term.arms, term.limit, term.slack, segment, within, plays)
-
-
-def _found(owed: AuditedPromise, log: DecisionLog) -> Audit:
-    import pandas as pd
-
-    promise, labels = owed.promise, owed.promise.arms
-    place = {label: i for i, label in enumerate(labels)}
-    pulls = np.bincount(log.codes, minlength=len(labels))
-    on_offer = np.full(len(labels), log.rounds) if log.offered is None else log.offered.sum(axis=0)
-    largest, worst_rounds = np.zeros(len(labels)), np.zeros(len(labels), np.int64)
-    in_violation, left = np.zeros(len(labels), np.int64), np.zeros(len(labels))
-    now, broken = np.full(log.rounds, -np.inf), np.zeros(log.rounds, np.bool_)
-    rows = []
-    first: Breach | None = None
-    furthest: tuple[float, int, Any] = 0.0, 0, labels[0]
-    for clause in _clauses(owed, log):
-        verdict = judge(clause, now, broken)
-        rows.append(verdict.row())
-        if verdict.times:
-            breach = verdict.first_breach()
-            first = breach if first is None or breach.round < first.round else first
-        if clause.promise == "floor":
-            if verdict.worst > furthest[0]:
-                furthest = verdict.worst, verdict.worst_at, _named(clause.arms)
-            if len(clause.arms) == 1:
-                i = place[clause.arms[0]]
-                if verdict.worst > largest[i]:
-                    largest[i], worst_rounds[i] = verdict.worst, verdict.worst_at
-                in_violation[i] += verdict.times
-                left[i] += verdict.left
-    table = {
-        "arm": labels,
-        "owed": promise.floats(),
-        "share": np.divide(pulls, on_offer, out=np.full(len(labels), np.nan), where=on_offer > 0),
-        "pulls": pulls,
-        "worst_shortfall": largest,
-        "worst_round": worst_rounds,
-        "rounds_in_violation": in_violation,
-    }
-    at = np.unique(np.linspace(1, log.rounds, min(log.rounds, 1000)).astype(np.int64))
-    return Audit(
-        kept=first is None,
-        rounds=log.rounds,
-        worst_shortfall=float(furthest[0]),
-        worst_arm=furthest[2],
-        worst_round=furthest[1],
-        rounds_in_violation=int(broken.sum()),
-        first_violation=None if first is None else (first.round, _named(first.arms)),
-        arms=pd.DataFrame(table | ({"behind_over_segments": left} if log.segments else {})),
-        timeline=pd.DataFrame({"round": at, "shortfall": np.where(now == -np.inf, np.nan, now)[at - 1]}),
-        promise=promise,
-        first_breach=first,
-        promises=pd.DataFrame(rows),
-        windows=owed.windows,
-    )
-
-
-def _named(arms: tuple[Label, ...]) -> Any:
-    """Return an arm's label, or the labels of a set of arms."""
-    return arms[0] if len(arms) == 1 else arms

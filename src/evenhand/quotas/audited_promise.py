@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,11 +11,11 @@ import numpy as np
 from evenhand.errors import SharesError, TableError, wanted
 from evenhand.kernels.arrays import Ints
 from evenhand.labels import by_label
+from evenhand.promises.clause import Clause
 from evenhand.promises.promise import Promise, read_promise
 from evenhand.promises.reading import is_set, key_of
 from evenhand.protocol import Label
 from evenhand.quotas.decision_log import Rounds, moments_of
-from evenhand.quotas.findings import Kind
 from evenhand.tables import cells, column, in_natural_order
 
 if TYPE_CHECKING:
@@ -25,12 +25,9 @@ __all__ = ["AuditedPromise", "Term", "read_audited"]
 
 
 class Term(NamedTuple):
-    """One promise to an arm or a set of arms, from a round on and up to another, counted from 0."""
+    """A clause, from a round on and up to another, counted from 0."""
 
-    promise: Kind
-    arms: tuple[Label, ...]
-    limit: Any
-    slack: int | Fraction
+    clause: Clause
     start: int
     end: int
 
@@ -109,15 +106,17 @@ def read_audited(
 
 def _singles(promise: Promise, last: int) -> list[Term]:
     """Return the floors of single arms, those that are owed nothing too."""
-    singles = zip(promise.arms, promise.shares, promise.slacks, strict=True)
-    return [Term("floor", (arm,), share, slack, 0, last) for arm, share, slack in singles]
+    slacks: Sequence[int | Fraction] = (
+        (promise.slack,) * len(promise.arms) if promise.behind is None else promise.behind
+    )
+    singles = zip(promise.arms, promise.shares, slacks, strict=True)
+    return [Term(Clause("floor", (arm,), share, slack), 0, last) for arm, share, slack in singles]
 
 
 def _stated(promise: Promise, floors: list[Term], last: int) -> AuditedPromise:
     """Return everything that is promised, with these floors of single arms."""
-    floors += [Term("floor", members, share, promise.slack, 0, last) for members, share in promise.sets]
-    others = [clause for clause in promise.clauses if clause.kind != "floor"]
-    terms = [*floors, *(Term(c.kind, c.arms, c.rate, int(c.slack), 0, last) for c in others)]
+    floors += [Term(Clause("floor", members, share, promise.slack), 0, last) for members, share in promise.sets]
+    terms = [*floors, *(Term(clause, 0, last) for clause in promise.clauses if clause.kind != "floor")]
     read = {key_of(members): window for members, window in promise.windows}
     return AuditedPromise(promise, read, terms)
 
@@ -189,9 +188,13 @@ def _read_changes(entries: list[Entry], tolerance: Any, plays: int, last: int) -
         by_arm = dict(zip(promise.arms, promise.shares, strict=True))
         for arm in dict.fromkeys(entry.arm for entry in now):
             if arm in begun:
-                floors.append(Term("floor", (arm,), begun[arm][1], promise.slack, begun[arm][0], min(start, last)))
+                floors.append(_floor(arm, promise, *begun[arm], min(start, last)))
             begun[arm] = start, by_arm[arm]
-    floors += [Term("floor", (arm,), share, promise.slack, start, last) for arm, (start, share) in begun.items()]
+    floors += [_floor(arm, promise, *since, last) for arm, since in begun.items()]
     order = {arm: i for i, arm in enumerate(arms)}
     kept = [term for term in floors if term.start < term.end]
-    return promise, sorted(kept, key=lambda term: (term.start, order[term.arms[0]]))
+    return promise, sorted(kept, key=lambda term: (term.start, order[term.clause.arms[0]]))
+
+
+def _floor(arm: Label, promise: Promise, start: int, share: Fraction, end: int) -> Term:
+    return Term(Clause("floor", (arm,), share, promise.slack), start, end)

@@ -1,0 +1,186 @@
+"""The one set of books: what a promise owes and what was played, in whole numbers.
+
+Each clause has a position for each key, such as a segment or a version. Books are read at any round, saved in a few
+numbers (`standing`), and stretches of a log are entered in any order, see `evenhand.promises.stretches`. The kernels
+stand in `evenhand.promises.counting` and `entering`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from evenhand.kernels.arrays import Floats, Ints
+from evenhand.kernels.compose import entry
+from evenhand.kernels.due_times import NEVER
+from evenhand.promises.clause import Clause
+from evenhand.promises.counts import CAP, FLOOR, WINDOW, Counts, Rates, Rounds
+from evenhand.promises.entering import close, enter, follow
+from evenhand.promises.stretches import Standing, position_of
+from evenhand.protocol import Label
+
+__all__ = ["Books"]
+
+KINDS = {"floor": FLOOR, "cap": CAP, "window": WINDOW}
+BY_KEY = ("tick", "next", "wrong", "round")
+NONE = np.zeros(0, np.int64)
+
+
+class Books:
+    """The counts of clauses in one sequence of rounds.
+
+    Parameters
+    ----------
+    clauses, arms : what is promised, and the arms by their positions.
+    keys : how many keys there are; `widen` makes room for more.
+    standing : where the books are at their start, None for nothing yet.
+    worst : the r A - N that is not worth noting.
+    rounds : how many rounds there were before.
+    spans : from which round on, counted from 0, and up to which each clause is promised; None for all rounds.
+
+    Attributes
+    ----------
+    counts : what was counted and found.
+
+    Examples
+    --------
+    >>> books = Books([Clause("floor", ("a",), Fraction(1, 2)), Clause("window", ("b",), (1, 3))], ("a", "b"))
+    >>> [books.enter([arm]) for arm in (0, 1, 1, 1, 0, 0, 0)]
+    [False, False, False, True, False, False, True]
+    """
+
+    def __init__(
+        self,
+        clauses: Sequence[Clause],
+        arms: Sequence[Label],
+        keys: int = 1,
+        standing: Standing | None = None,
+        worst: float = 0.0,
+        spans: Sequence[tuple[int, int]] | None = None,
+        rounds: int = 0,
+    ) -> None:
+        self.clauses, self.arms, n = list(clauses), tuple(arms), len(clauses)
+        self.rounds = rounds
+        self._spans = np.array([(0, NEVER)] * n if spans is None else spans).reshape(-1, 2)
+        rates = [c.rate if isinstance(c.rate, Fraction) else Fraction(0) for c in self.clauses]
+        windows = [c.rate if isinstance(c.rate, tuple) else (0, 0) for c in self.clauses]
+        ahead = [int(c.slack) if c.kind == "cap" and not c.rate else 0 for c in self.clauses]
+        owners = [[q for q, c in enumerate(self.clauses) if arm in c.arms] for arm in arms]
+        self.rates = Rates(
+            np.array([KINDS[c.kind] for c in self.clauses], np.int64),
+            np.array([float(r) if c.kind == "floor" else 0.0 for r, c in zip(rates, self.clauses, strict=True)]),
+            np.array([r.numerator for r in rates], np.int64),
+            np.array([min(r.denominator // r.numerator, NEVER) if r else NEVER for r in rates], np.int64),
+            np.array([r.denominator % r.numerator if r else 0 for r in rates], np.int64),
+            np.array([count or more for (count, _), more in zip(windows, ahead, strict=True)], np.int64),
+            np.array([length for _, length in windows], np.int64),
+            (self._spans[:, 0] <= rounds) & (rounds < self._spans[:, 1]),
+            np.cumsum([0, *map(len, owners)], dtype=np.int64),
+            np.array([q for mine in owners for q in mine], np.int64),
+        )
+        self.windows: Ints = np.array([count for count, _ in windows], np.int64)
+        size = {"worst": np.full(n * keys, worst), "worst_at": np.zeros(n * keys, np.int64)}
+        size |= {"recent": np.zeros((n * keys, int(self.windows.max(initial=1))), np.int64)}
+        size |= {name: np.zeros(keys, np.int64) for name in BY_KEY}
+        size |= {"offered": np.zeros(n, np.int64), "broken": np.zeros(2, np.int64)}
+        each = {name: np.zeros(n * keys, np.int64) for name in Counts._fields if name not in size}
+        self.counts = Counts(**(size | each))
+        self._worst = worst
+        self._begin(self._nothing(keys) if standing is None else standing)
+
+    def _nothing(self, keys: int) -> Standing:
+        by_key, each = np.zeros(keys, np.int64), np.zeros((keys, len(self.clauses)), np.int64)
+        recent = np.zeros((*each.shape, int(self.windows.max(initial=1))), np.int64)
+        return Standing(by_key, by_key, each, each, each, recent)
+
+    def _begin(self, standing: Standing) -> None:
+        """Take up the books where they stand."""
+        counts, keys = self.counts, len(standing.tick)
+        counts.tick[:], counts.round[:] = standing.tick, standing.round
+        counts.plays[:], counts.before[:] = standing.plays.ravel(), standing.seen.ravel()
+        tick, round = np.repeat(standing.tick, len(self.clauses)), np.repeat(standing.round, len(self.clauses))
+        clock = standing.clock.ravel()
+        counts.idle[:], counts.since[:] = tick - clock, clock + 1
+        counts.paused[:] = np.where(counts.before == round, -1, tick)
+        counts.begun[:] = np.where((clock > 0) & np.tile(self.rates.live, keys), -1, 0)
+        for at, clause in enumerate(self.clauses * keys):
+            n = self.windows[at % len(self.clauses)]
+            moments = standing.recent[divmod(at, len(self.clauses))][:n].tolist()
+            found = position_of(clause, int(counts.plays[at]), int(clock[at]), moments)
+            counts.whole[at], counts.rest[at], counts.missed[at] = found
+            counts.recent[at, :n] = np.roll(moments, counts.plays[at])
+        counts.next[:] = 0
+        counts.wrong[:] = ((counts.missed.reshape(keys, -1) > 0) & self.rates.live).sum(axis=1)
+
+    @property
+    def standing(self) -> Standing:
+        """Where the books are now, the few numbers from which others go on."""
+        counts, shape = self.counts, (len(self.counts.tick), len(self.clauses))
+        tick, round = np.repeat(counts.tick, shape[1]), np.repeat(counts.round, shape[1])
+        seen = np.where(counts.paused == tick, counts.before, round).reshape(shape)
+        recent = counts.recent.copy()
+        for at in range(len(recent)):
+            n = self.windows[at % shape[1]]
+            recent[at, :n] = np.roll(recent[at, :n], -counts.plays[at])
+        clock = (tick - counts.idle).reshape(shape)
+        clock[:, self._spans[:, 0] >= self.rounds] = 0
+        plays = counts.plays.reshape(shape).copy()
+        return Standing(counts.tick.copy(), counts.round.copy(), clock, seen, plays, recent.reshape((*shape, -1)))
+
+    def widen(self, more: int = 1) -> None:
+        """Make room for more keys."""
+        fresh = Books(self.clauses, self.arms, more, worst=self._worst).counts
+        both = {name: np.concatenate([getattr(self.counts, name), getattr(fresh, name)]) for name in Counts._fields}
+        self.counts = Counts(**both)._replace(offered=self.counts.offered, broken=self.counts.broken)
+
+    # ------------------------------------------------------------------ rounds
+
+    def enter(self, played: Sequence[int], offered: Sequence[int] | None = None, key: int = 0) -> bool:
+        """Enter a round: the positions of the arms that were played, those on offer where not all were, and the key;
+        return whether a clause whose clock ticked is broken at its end."""
+        offers = np.zeros((0 if offered is None else 1, len(self.arms)), np.bool_)
+        if offered is not None:
+            offers[0, list(offered)] = True
+        starts, keys = np.array([0, len(played)]), np.array([key])
+        rounds = Rounds(np.array(played, np.int32), np.arange(len(self.arms)), starts, keys, offers)
+        self.rounds += 1
+        enter(self.rates, self.counts, rounds, 0, self.rounds)
+        return bool(self.counts.broken[1])
+
+    def follow(self, rounds: Rounds, looks: Ints = NONE) -> tuple[int, Floats]:
+        """Enter many rounds; return the first of them whose arm is unknown, or -1, and the largest r A - N of the
+        floors whose clocks tick in each of the rounds `looks`, counted from 1, that are among these."""
+        size = len(rounds.starts) - 1 if len(rounds.starts) else len(rounds.codes)
+        mine = looks[(looks > self.rounds) & (looks <= self.rounds + size)]
+        now, wrong, before, first = np.full(len(mine), -np.inf), -1, self.rounds, 0
+        turns = self._spans[(self._spans > before) & (self._spans < before + size)] - before
+        for last in [*np.unique(turns).tolist(), size]:
+            self._turn()
+            part = (first, last, before, mine, now)
+            wrong = int(entry(follow)(self.rates, self.counts, rounds, *part))
+            if wrong >= 0:
+                break
+            self.rounds, first = before + last, last
+        return wrong, now
+
+    def _turn(self) -> None:
+        """Promise what begins now, and no longer what ends."""
+        entry(close)(self.rates, self.counts, self._spans[:, 1] <= self.rounds)
+        fresh = (self._spans[:, 0] == self.rounds) & ~self.rates.live
+        if fresh.any():
+            self.rates.live[fresh] = True
+            self.counts.idle.reshape(-1, len(fresh))[:, fresh] = self.counts.tick[:, None]
+            self.counts.next[:] = 0
+
+    def close(self) -> None:
+        """Note what the rounds up to now have shown of every clause; no more rounds can be entered."""
+        entry(close)(self.rates, self.counts, np.ones(len(self.clauses), np.bool_))
+
+    @property
+    def behind(self) -> Floats:
+        """r A - N of each key and clause (n_keys, n_clauses) now."""
+        standing = self.standing
+        behind: Floats = self.rates.shares * np.maximum(standing.clock, 0) - standing.plays
+        return behind

@@ -1,0 +1,104 @@
+"""The kernels that count plays against one clause, in whole numbers.
+
+A clause has a clock of its own, which ticks in the rounds of its key in which one of its arms is on offer. With N plays
+on that clock a floor is as many plays behind as were due and not played, a window as many as are missing in its last
+rounds, a cap as many ahead as were played and not yet allowed. That number, `missed`, changes when an arm of the clause
+is played, and else at one moment that is known beforehand:
+
+    floor r, slack a    one more is missing   from the tick (max(N, due) + a + 1) / r on, `due` those due so far
+    window (n, w)       one more is missing   w ticks after the oldest of its last n plays that is still inside
+    cap c, slack b      one less is too many  after the tick (N - missed - b) / c
+
+The first of the two positions is kept as whole + rest / p for a rate p / q, so that no product of a share and a round
+is formed, and moves by q / p. Between these moments a round costs one comparison. r A - N is the largest just before a
+play, and at the end.
+"""
+
+from __future__ import annotations
+
+from evenhand.kernels.compose import kernel
+from evenhand.kernels.due_times import NEVER
+from evenhand.promises.counts import CAP, FLOOR, WINDOW, Counts, Rates
+
+__all__ = ["due", "ease", "look", "move", "play", "worsen"]
+
+
+@kernel
+def due(rates: Rates, counts: Counts, q: int, at: int) -> int:
+    """Return the tick of the clause's clock at which its number changes without a play."""
+    missed = counts.missed[at]
+    if rates.kinds[q] == WINDOW:
+        if missed == rates.plays[q]:
+            return NEVER
+        return counts.recent[at, (counts.plays[at] + missed) % rates.plays[q]] + rates.lengths[q]
+    if rates.kinds[q] == CAP:
+        return counts.whole[at] + 1 if missed > 0 else NEVER
+    return counts.whole[at] + (1 if counts.rest[at] > 0 else 0)
+
+
+@kernel
+def move(rates: Rates, counts: Counts, q: int, at: int) -> None:
+    """Move the clause's position by one play."""
+    if counts.whole[at] < NEVER:
+        counts.whole[at] += rates.steps[q]
+        counts.rest[at] += rates.remainders[q]
+        if counts.rest[at] >= rates.numerators[q]:
+            counts.rest[at] -= rates.numerators[q]
+            counts.whole[at] += 1
+
+
+@kernel
+def worsen(counts: Counts, key: int, at: int, tick: int, round: int) -> None:
+    if counts.missed[at] == 0:
+        counts.since[at] = tick
+        counts.wrong[key] += 1
+    counts.missed[at] += 1
+    missed = counts.missed[at]
+    if counts.first[at] == 0 or counts.first[at] == round:
+        counts.first[at], counts.first_by[at] = round, missed
+    if missed > counts.most[at]:
+        counts.most_at[at], counts.most[at] = round, missed
+
+
+@kernel
+def ease(counts: Counts, key: int, at: int, tick: int) -> None:
+    counts.missed[at] -= 1
+    if counts.missed[at] == 0:
+        counts.times[at] += tick - counts.since[at]
+        counts.wrong[key] -= 1
+
+
+@kernel
+def look(rates: Rates, counts: Counts, q: int, at: int, tick: int, round: int) -> None:
+    """Note r A - N after a tick of the clause's clock, in this round."""
+    behind = rates.shares[q] * max(tick, 0) - counts.plays[at]
+    if rates.kinds[q] == FLOOR and behind > counts.worst[at]:
+        counts.worst[at], counts.worst_at[at] = behind, round
+
+
+@kernel
+def play(rates: Rates, counts: Counts, key: int, q: int, round: int) -> None:
+    """Count a play of an arm of the clause in the tick that has begun."""
+    at, tick = key * rates.kinds.size + q, counts.tick[key]
+    own = tick - counts.idle[at]
+    paused = counts.paused[at] == tick - 1
+    look(rates, counts, q, at, own - 1, counts.before[at] if paused else counts.round[key])
+    if rates.kinds[q] == CAP:
+        while counts.missed[at] > 0 and counts.whole[at] < own:
+            ease(counts, key, at, own)
+            move(rates, counts, q, at)
+        barred = counts.whole[at] >= own if rates.numerators[q] > 0 else counts.plays[at] >= rates.plays[q]
+        if counts.missed[at] > 0 or barred:
+            worsen(counts, key, at, own, round)
+        else:
+            move(rates, counts, q, at)
+    else:
+        if rates.kinds[q] == WINDOW:
+            counts.recent[at, counts.plays[at] % rates.plays[q]] = own
+        if counts.missed[at] > 0:
+            ease(counts, key, at, own)
+        elif rates.kinds[q] == FLOOR:
+            move(rates, counts, q, at)
+    counts.plays[at] += 1
+    if rates.kinds[q] != FLOOR:
+        counts.next[key] = min(counts.next[key], due(rates, counts, q, at) + counts.idle[at])

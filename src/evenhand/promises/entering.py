@@ -1,0 +1,122 @@
+"""The kernels that enter rounds into the books: what was played, what was on offer, and by which key."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from evenhand.kernels.arrays import Bools, Floats, Ints
+from evenhand.kernels.compose import kernel
+from evenhand.kernels.due_times import NEVER
+from evenhand.promises.counting import due, ease, look, move, play, worsen
+from evenhand.promises.counts import CAP, FLOOR, WINDOW, Counts, Rates, Rounds
+
+__all__ = ["close", "enter", "follow"]
+
+
+@kernel
+def fall_due(rates: Rates, counts: Counts, key: int, round: int) -> None:
+    """Enter all that changes by this tick, and when something does so next."""
+    n, tick, coming = rates.kinds.size, counts.tick[key], NEVER
+    for q in range(n):
+        at = key * n + q
+        if rates.live[q]:
+            own = tick - counts.idle[at]
+            if counts.begun[at] == 0 and counts.paused[at] != tick:
+                counts.begun[at] = round
+            while due(rates, counts, q, at) <= own:
+                if rates.kinds[q] == CAP:
+                    ease(counts, key, at, own)
+                else:
+                    worsen(counts, key, at, own, round)
+                if rates.kinds[q] != WINDOW:
+                    move(rates, counts, q, at)
+            coming = min(coming, tick + 1 if counts.begun[at] == 0 else due(rates, counts, q, at) + counts.idle[at])
+    counts.next[key] = coming
+
+
+@kernel
+def pause(rates: Rates, counts: Counts, key: int, offer: Bools, round: int) -> int:
+    """Stop the clocks of the clauses without an arm on offer; return how many of them are broken."""
+    n, tick, broken = rates.kinds.size, counts.tick[key], 0
+    for arm in range(offer.size):
+        if offer[arm]:
+            for j in range(rates.first[arm], rates.first[arm + 1]):
+                counts.offered[rates.owners[j]] = round
+    for q in range(n):
+        at = key * n + q
+        if counts.offered[q] != round and rates.live[q]:
+            if counts.paused[at] != tick - 1:
+                counts.before[at] = counts.round[key]
+            counts.paused[at] = tick
+            counts.idle[at] += 1
+            broken += counts.missed[at] > 0
+    return broken
+
+
+@kernel
+def enter(rates: Rates, counts: Counts, rounds: Rounds, t: int, round: int) -> bool:
+    """Enter the t-th of these rounds; return whether all that was played is known."""
+    key = rounds.keys[t] if rounds.keys.size else 0
+    counts.tick[key] += 1
+    paused = pause(rates, counts, key, rounds.offers[t], round) if rounds.offers.shape[0] else 0
+    start, end = (rounds.starts[t], rounds.starts[t + 1]) if rounds.starts.size else (t, t + 1)
+    for j in range(start, end):
+        arm = rounds.arms[rounds.codes[j]]
+        if arm < 0:
+            return False
+        for i in range(rates.first[arm], rates.first[arm + 1]):
+            if rates.live[rates.owners[i]]:
+                play(rates, counts, key, rates.owners[i], round)
+    if counts.tick[key] >= counts.next[key]:
+        fall_due(rates, counts, key, round)
+    counts.round[key] = round
+    counts.broken[1] = counts.wrong[key] > paused
+    counts.broken[0] += counts.broken[1]
+    return True
+
+
+@kernel
+def behind_now(rates: Rates, counts: Counts, key: int) -> float:
+    """Return the largest r A - N of the clauses whose clock has just ticked, -inf where none has."""
+    n, most = rates.kinds.size, -np.inf
+    for q in range(n):
+        at = key * n + q
+        if rates.live[q] and rates.kinds[q] == FLOOR and counts.paused[at] != counts.tick[key]:
+            most = max(most, rates.shares[q] * (counts.tick[key] - counts.idle[at]) - counts.plays[at])
+    return most
+
+
+@kernel
+def follow(
+    rates: Rates, counts: Counts, rounds: Rounds, first: int, last: int, before: int, looks: Ints, now: Floats
+) -> int:
+    """Enter the rounds `first` .. `last` - 1 of these, of which there were so many before; `now` gets the largest
+    r A - N after each of the rounds `looks`. Return the first that plays what is not known, or -1."""
+    i = 0
+    for t in range(first, last):
+        round = before + t + 1
+        if not enter(rates, counts, rounds, t, round):
+            return t
+        while i < looks.size and looks[i] <= round:
+            if looks[i] == round:
+                now[i] = behind_now(rates, counts, rounds.keys[t] if rounds.keys.size else 0)
+            i += 1
+    return -1
+
+
+@kernel
+def close(rates: Rates, counts: Counts, ends: Bools) -> None:
+    """Note what the rounds up to now have shown of the clauses that end (n_clauses,)."""
+    n = rates.kinds.size
+    for key in range(counts.tick.size):
+        for q in range(n):
+            at, tick = key * n + q, counts.tick[key]
+            if ends[q] and rates.live[q]:
+                own, paused = tick - counts.idle[at], counts.paused[at] == tick
+                counts.clock[at] = own
+                look(rates, counts, q, at, own, counts.before[at] if paused else counts.round[key])
+                if counts.missed[at] > 0:
+                    counts.times[at] += own - counts.since[at] + 1
+                    counts.wrong[key] -= 1
+    for q in range(n):
+        rates.live[q] = rates.live[q] and not ends[q]

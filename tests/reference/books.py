@@ -1,0 +1,55 @@
+"""The slow, obvious twin of the books: every clause counted anew after every round, in fractions.
+
+Only r A - N is said in floating point, as all audits say it.
+"""
+
+import math
+from fractions import Fraction
+
+
+def missing(clause, ticks):
+    """By how many plays a clause is broken after these ticks of its clock, each the plays in it; at most 0 if not."""
+    kind, _, rate, slack = clause
+    n, plays = len(ticks), sum(ticks)
+    if kind == "window":
+        return rate[0] - sum(ticks[-rate[1] :]) if n >= rate[1] else 0
+    if kind == "cap":
+        return plays - math.ceil(rate * n) - slack
+    if isinstance(slack, Fraction):
+        broken = (j for j in range(math.ceil(rate * n) + 1) if rate * n - (plays + j) > slack)
+        return len(list(broken))
+    return math.floor(rate * n) - plays - slack
+
+
+def counted(clauses, rounds, spans=None):
+    """What the books find of each key and clause, and in how many rounds one that ticked was broken.
+
+    `rounds` are (arms played, arms on offer, key).
+    """
+    spans = spans or [(0, math.inf)] * len(clauses)
+    ticks, found, broken = {}, {}, []
+    for t, (played, offered, key) in enumerate(rounds, 1):
+        wrong = False
+        for q, clause in enumerate(clauses):
+            one = found.setdefault(
+                (key, q),
+                dict.fromkeys(("begun", "times", "first", "first_by", "most", "most_at", "worst", "worst_at"), 0),
+            )
+            if not spans[q][0] < t <= spans[q][1] or not set(clause.arms) & set(offered):
+                continue
+            own = ticks.setdefault((key, q), [])
+            own.append(len(set(clause.arms) & set(played)))
+            one["begun"] = one["begun"] or t
+            by = missing(clause, own)
+            behind = float(clause.rate) * len(own) - sum(own) if clause.kind == "floor" else 0
+            if behind > one["worst"]:
+                one["worst"], one["worst_at"] = behind, t
+            if by > 0:
+                wrong = True
+                one["times"] += 1
+                if not one["first"]:
+                    one["first"], one["first_by"] = t, by
+                if by > one["most"]:
+                    one["most"], one["most_at"] = by, t
+        broken.append(wrong)
+    return found, broken
