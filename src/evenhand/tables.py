@@ -32,6 +32,7 @@ __all__ = [
     "holds_times",
     "in_natural_order",
     "levels",
+    "levels_of",
     "numbers",
     "read_table",
     "refuse_workbook",
@@ -49,7 +50,13 @@ NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 def read_table(
-    path: str | os.PathLike[str], *, text: Container[str] = (), sep: str = ",", encoding: str = "utf-8", skip: int = 0
+    path: str | os.PathLike[str],
+    *,
+    text: Container[str] = (),
+    sep: str = ",",
+    encoding: str = "utf-8",
+    skip: int = 0,
+    rows: int | None = None,
 ) -> pd.DataFrame:
     """Read a CSV (also .gz) or Parquet file.
 
@@ -60,6 +67,7 @@ def read_table(
         empty.
     sep, encoding : how a CSV separates cells and encodes text.
     skip : how many lines of a CSV stand above the header.
+    rows : how many rows of a CSV to read, None for all.
 
     Raises
     ------
@@ -78,7 +86,7 @@ def read_table(
     if kind == "Parquet":
         optional("pyarrow", "a Parquet file")
     try:
-        frame = pd.read_parquet(file) if kind == "Parquet" else _read_csv(file, text, sep, encoding, skip)
+        frame = pd.read_parquet(file) if kind == "Parquet" else _read_csv(file, text, sep, encoding, skip, rows)
     except TableError:
         raise
     except pd.errors.EmptyDataError as error:
@@ -106,7 +114,7 @@ def refuse_workbook(name: object, head: bytes) -> None:
         raise TableError(f"{name}: is a workbook of a spreadsheet program, not a table; {mend}")
 
 
-def _read_csv(file: Path, text: Container[str], sep: str, encoding: str, skip: int) -> pd.DataFrame:
+def _read_csv(file: Path, text: Container[str], sep: str, encoding: str, skip: int, rows: int | None) -> pd.DataFrame:
     import pandas as pd
 
     with file.open("rb") as stream:
@@ -116,12 +124,12 @@ def _read_csv(file: Path, text: Container[str], sep: str, encoding: str, skip: i
     other = next((mark for mark in (";", "\t", "|") if sep == "," and len(header) == 1 and mark in header[0]), None)
     if other is not None:
         raise TableError(f"{file}: looks separated by {other!r}; save it with commas, or name this separator")
-    frame = read()
+    frame = read(nrows=rows)
     if len(frame) and not isinstance(frame.index, pd.RangeIndex):
         raise TableError(f"{file}: the rows have more cells than the header; name every column")
     labels = [name for name in frame.columns if name in text]
     if labels:
-        written = read(usecols=labels, dtype=str, keep_default_na=False)
+        written = read(usecols=labels, dtype=str, keep_default_na=False, nrows=rows)
         frame[labels] = written[labels].where(written[labels] != "")
     # pandas calls a second column `x` `x.1`: under its own name it is refused where it is wanted
     frame.columns = pd.Index([own or made for own, made in zip(header, frame.columns, strict=True)])
@@ -216,9 +224,15 @@ def levels(frame: pd.DataFrame, name: str) -> list[Any]:
     TableError
         As `column` does.
     """
-    held = column(frame, name).tolist()
-    declared = getattr(frame[name].dtype, "categories", ())
-    return in_natural_order([*held, *map(composed, map(str, declared))])
+    return levels_of(column(frame, name), frame[name])
+
+
+def levels_of(labels: NDArray[Any], values: pd.Series[Any]) -> list[Any]:
+    """Return in natural order the labels that `column` read from these cells, and those that the cells declare."""
+    import pandas as pd
+
+    declared = getattr(values.dtype, "categories", ())
+    return in_natural_order([*pd.unique(labels).tolist(), *map(composed, map(str, declared))])
 
 
 def numbers(frame: pd.DataFrame, name: str, low: float = -np.inf, high: float = np.inf) -> Floats:

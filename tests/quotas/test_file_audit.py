@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenhand.errors import ArgumentError, SharesError, TableError, UnknownArmError
-from evenhand.quotas import Promise, audit
-from evenhand.quotas.scan import read_floors
+from evenhand.quotas import Promise, audit, file_rows
 from tests.cli.shell import call
 from tests.fuzzing import many
 
@@ -101,22 +100,18 @@ def test_an_arm_that_the_log_never_chose_is_missed(tmp_path):
     [
         ({"shares": {"a": 0.5}}, UnknownArmError, "wanted an arm that has a share, got 'b'"),
         ({"shares": {"a": 0.5, "c": 0.1}}, UnknownArmError, "column 'item': wanted an arm that has a share, got 'b'"),
-        ({"shares": None}, SharesError, "shares: wanted a dict arm -> share, or one number, where files are audited"),
-        ({"shares": {("a", "b"): 0.5}}, SharesError, "shares: wanted shares of single arms, where files are audited"),
-        ({"shares": 0.1, "caps": 0.5}, ArgumentError, "caps: wanted None where files are audited, got 0.5"),
+        ({"shares": None}, SharesError, "shares: wanted shares, caps or windows to check, got None"),
+        ({"shares": {3: {"a": 0.5}}}, SharesError, "shares: wanted shares that stay as they are, where files are"),
+        ({"shares": 0.1, "order": "item"}, ArgumentError, "order: wanted None where files are audited, got 'item'"),
+        ({"shares": 0.1, "round": "item"}, ArgumentError, "round: wanted None where files are audited, got 'item'"),
         ({"shares": 0.1, "arm": "who"}, TableError, r"column: wanted one of \['item'\], got 'who'"),
     ],
-    ids=["one arm", "unknown", "none", "sets", "caps", "column"],
+    ids=["one arm", "unknown", "none", "dates", "order", "round", "column"],
 )
 def test_what_cannot_be_audited_is_refused(tmp_path, arguments, error, words):
     pattern = written(pd.DataFrame({"item": list("abab")}), tmp_path / "logs", [2])
     with pytest.raises(error, match=words):
         audit(pattern, **{"arm": "item", **arguments})
-
-
-def test_shares_too_fine_for_so_many_rows_are_refused():
-    with pytest.raises(SharesError, match=r"shares\['a'\]: wanted a fraction below 4,611,686, top and bottom"):
-        read_floors(Promise({"a": "1/1000000007", "b": 0}, 0.0, None), 10**12)
 
 
 def test_files_that_cannot_be_read_are_refused(tmp_path):
@@ -125,9 +120,12 @@ def test_files_that_cannot_be_read_are_refused(tmp_path):
     pattern = written(pd.DataFrame({"item": ["a", "b", None, "a"]}), tmp_path / "logs", [], 2)
     with pytest.raises(TableError, match=r"000.parquet, column 'item', row 3: the cell is empty"):
         audit(pattern, arm="item", shares=0.1)
-    (tmp_path / "log.csv").write_text("item\na\n")
-    with pytest.raises(TableError, match="wanted Parquet files alone"):
-        audit(str(tmp_path / "log.*"), arm="item", shares=0.1)
+    (tmp_path / "log.json").write_text("{}")
+    for name in ("log.*", "*/*.parquet*"):
+        (tmp_path / "logs" / "log.csv").write_text("item\na\n")
+        (tmp_path / "logs" / "log.parquet.csv").write_text("item\na\n")
+        with pytest.raises(TableError, match="wanted Parquet files alone or CSV files alone"):
+            audit(str(tmp_path / name), arm="item", shares=0.1)
     (tmp_path / "bad.parquet").write_text("none")
     with pytest.raises(TableError, match=r"bad.parquet: cannot be read as Parquet"):
         audit(str(tmp_path / "bad.parquet"), arm="item", shares=0.1)
@@ -142,3 +140,63 @@ def test_the_command_audits_files_by_their_pattern(tmp_path):
     assert broken.exit_code == 1
     assert "BROKEN" in broken.output
     assert (tmp_path / "out" / "audit.png").exists()
+
+
+ARMS = ("a", "b", "c", "d")
+PROMISED = {
+    "sets": {"shares": {"a": 0.5, "b": 0.1, "c": 0, "d": 0, ("a", "b"): "2/3", ("c", "d"): "1/4"}},
+    "caps": {"shares": dict.fromkeys(ARMS, 0.1) | {"d": 0}, "caps": {"a": 0.2, "d": 0}, "cap_tolerance": 1},
+    "windows": {"windows": {"a": 4, "b": (2, 11), "c": (3, 8)}, "shares": dict.fromkeys(ARMS, 0.1)},
+    "behind": {"shares": dict.fromkeys(ARMS, 0.1) | {"a": 0.6}, "behind": {"a": "2/3", "b": "7/5", "c": 0, "d": 3}},
+    "one number": {"shares": 0.25},
+    "one cap": {"caps": {"d": 0.3}},
+    "a promise": {"promise": Promise({"a": "1/4", "b": 0, "c": 0, "d": 0}, caps={"d": "2/5"}, windows={"c": 9})},
+}
+
+
+def drawn(rng, rows, plays, offers):
+    """A log that nobody kept a promise in."""
+    sizes = rng.integers(plays if offers else 4, 5, rows)
+    offered = [rng.choice(ARMS, size, replace=False, p=[0.1, 0.2, 0.3, 0.4]).tolist() for size in sizes]
+    frame = pd.DataFrame({"item": [one[:plays] if plays > 1 else one[0] for one in offered]})
+    return frame.assign(offered=offered, where=rng.choice(["x", "10", "9"], rows))
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+@pytest.mark.parametrize("promised", PROMISED)
+@pytest.mark.parametrize("beside", [(), ("plays",), ("available",), ("plays", "available", "segment")], ids="+".join)
+def test_every_kind_of_clause_is_found_as_in_a_data_frame(tmp_path, monkeypatch, promised, beside, ending):
+    monkeypatch.setattr(file_rows, "FRAME", 64)
+    promised, rows = PROMISED[promised], 400
+    frame = drawn(np.random.default_rng(3), rows, 2 if "plays" in beside else 1, "available" in beside)
+    named = {"available": "offered", "segment": "where"}
+    columns = {name: column for name, column in named.items() if name in beside}
+    if ending == "parquet":
+        pattern = written(frame, tmp_path / "logs", [150, 151, 300], 40)
+    else:
+        text = frame.assign(offered=frame["offered"].map(",".join))
+        text["item"] = text["item"].map(lambda cell: json.dumps(cell) if isinstance(cell, list) else cell)
+        for part, start in enumerate(range(0, rows, 150)):
+            text.iloc[start : start + 150].to_csv(tmp_path / f"{part}.csv", index=False)
+        pattern = str(tmp_path / "*.csv")
+    expected = audit(frame, arm="item", **columns, **promised)
+    assert not expected.kept
+    same(audit(pattern, arm="item", jobs=1, **columns, **promised), expected)
+
+
+def test_rows_that_cannot_be_read_are_named_by_their_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(file_rows, "FRAME", 50)
+    rows = pd.DataFrame({"item": ["a"] * 120, "offered": ["a,b"] * 70 + ["b"] + ["a,b"] * 49})
+    rows.to_csv(tmp_path / "log.csv", index=False)
+    rows.to_parquet(tmp_path / "log.parquet")
+    for ending in ("csv", "parquet"):
+        with pytest.raises(
+            TableError, match=rf"log.{ending}, in the rows after row 50: column 'offered', row 21: wanted"
+        ):
+            audit(str(tmp_path / f"log.{ending}"), arm="item", shares={"a": 0.1, "b": 0}, available="offered")
+    (tmp_path / "log.csv").write_text("item\na\n\xff\n", encoding="latin-1")
+    with pytest.raises(TableError, match=r"log.csv: is not UTF-8"):
+        audit(str(tmp_path / "log.csv"), arm="item", shares=0.1)
+    (tmp_path / "log.csv").write_text("item\na\nb,c\n")
+    with pytest.raises(TableError, match=r"log.csv: cannot be read as CSV"):
+        audit(str(tmp_path / "log.csv"), arm="item", shares=0.1)

@@ -17,7 +17,8 @@ def audit(
     log: Annotated[
         Path,
         typer.Argument(
-            help="The log, one row per decision: CSV, Parquet, Arrow or JSON lines, or -; or 'logs/*.parquet'."
+            help="The log, one row per decision: CSV, Parquet, Arrow or JSON lines, or -; or 'logs/*.parquet'. Large "
+            "files are read in batches."
         ),
     ],
     share_texts: Annotated[
@@ -65,7 +66,7 @@ def audit(
     from evenhand.cli.inputs import changing_shares, named_shares, shares_of, windows_of
     from evenhand.cli.output import as_json, draw, folder, records, say, say_notes
     from evenhand.cli.promises import promise_in
-    from evenhand.cli.tables import read_table
+    from evenhand.cli.tables import is_large, read_table
     from evenhand.quotas.decision_log import read_plays
     from evenhand.quotas.file_audit import labels_in_files
     from evenhand.tables import write_csv
@@ -73,8 +74,9 @@ def audit(
     owed: Any = changing_shares(shares)
     named = named_shares(shares) if owed is None and shares else None
     frame: Any = str(log)
-    if glob.has_magic(frame) and not log.exists():
-        known = {str(label): label for label in labels_in_files(frame, arm)}
+    many = glob.has_magic(frame) and not log.exists()
+    if many or (not order and not round and owed is None and is_large(log)):
+        known = {str(label): label for label in labels_in_files(frame, arm, named=named)}
     else:
         frame = read_table(log, text=[name for name in (arm, available) if name])
         known = {str(label): label for label in read_plays(frame, arm, named).kinds}

@@ -25,7 +25,7 @@ from evenhand.extras import optional
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["FORMATS", "GIVEN", "Given", "checked", "is_table", "read_table", "read_texts"]
+__all__ = ["FORMATS", "GIVEN", "Given", "checked", "is_large", "is_table", "read_table", "read_texts"]
 
 FORMATS = {
     "csv": (".csv", ".tsv", ".txt"),
@@ -38,6 +38,8 @@ ENDINGS = {
     kind: tuple(ending + packed for ending in endings for packed in ("", *OPENERS)) for kind, endings in FORMATS.items()
 }
 PLAIN = "utf-8", "utf-8-sig"
+LARGE = 1 << 26
+"""Bytes of a file that is read in batches where a command can."""
 
 
 class Given(NamedTuple):
@@ -56,6 +58,14 @@ GIVEN: ContextVar[Given | None] = ContextVar("GIVEN", default=None)
 def is_table(text: str) -> bool:
     """Say whether a text names a file with a table, by its ending."""
     return any(text.lower().endswith(endings) for endings in ENDINGS.values())
+
+
+def is_large(file: Path) -> bool:
+    """Return whether a file should be read in batches, and can be: Parquet, or a CSV with commas in UTF-8."""
+    if not file.is_file() or file.stat().st_size <= LARGE or GIVEN.get() not in (None, Given()):
+        return False
+    csv = file.suffix.lower() == ".csv" and detected(file, None, None) == CsvForm()
+    return csv or file.suffix.lower() in FORMATS["parquet"]
 
 
 def read_table(path: str | Path, *, text: Container[str] = ()) -> pd.DataFrame:

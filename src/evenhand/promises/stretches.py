@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from evenhand.kernels.arrays import Ints
 from evenhand.kernels.due_times import NEVER
 from evenhand.promises.clause import Clause
 from evenhand.promises.counts import Counts
+from evenhand.protocol import Label
 
 __all__ = ["Standing", "join", "position_of"]
 
@@ -36,6 +37,14 @@ class Standing(NamedTuple):
     seen: Ints
     plays: Ints
     recent: Ints
+
+    @classmethod
+    def of_floors(cls, clauses: Sequence[Clause], pulls: dict[Label, int], rounds: int, round: int) -> Self:
+        """Return where books of floors and caps stand after so many rounds, up to this one, in which every arm was on
+        offer and was played so often."""
+        plays = np.array([[sum(pulls[arm] for arm in clause.arms) for clause in clauses]])
+        clock, seen = np.full_like(plays, rounds), np.full_like(plays, round)
+        return cls(np.array([rounds]), np.array([round]), clock, seen, plays, np.zeros((*plays.shape, 1), np.int64))
 
     def then(self, later: Standing, windows: Ints) -> Standing:
         """Return where books are after a stretch that stands like this one and then one that stood like `later`, both

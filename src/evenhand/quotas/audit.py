@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.errors import ArgumentError, SharesError, wanted
+from evenhand.errors import ArgumentError, wanted
 from evenhand.frames import as_pandas, frame_or_value
 from evenhand.promises.promise import Promise
 from evenhand.quotas.audited_promise import read_audited
@@ -96,26 +96,24 @@ def audit(
         given = {"shares": shares, "tolerance": tolerance or None, "behind": behind, "caps": caps, "windows": windows}
         _alone(promise, given | {"cap_tolerance": cap_tolerance or None})
     if isinstance(frame, (str, os.PathLike)):
-        others = {
-            "behind": behind,
-            "order": order,
-            "caps": caps,
-            "windows": windows,
-            "segment": segment,
-            "available": available,
-        }
-        mend = "read the file with pandas to check more than the shares of single arms"
-        for name, value in (others | {"round": round}).items():
+        for name, value in {"order": order, "round": round}.items():
             if value is not None:
+                mend = "read the file with pandas, or sort its rows and list a round's arms in one cell"
                 raise ArgumentError(wanted(name, "None where files are audited", value, mend))
-        if promise is not None:
-            exact = promise.behind is not None or promise.plays > 1
-            more = next((c for c in promise.clauses if exact or c.kind != "floor" or len(c.arms) > 1), None)
-            if more is not None:
-                what = "shares of single arms with a tolerance, where files are audited"
-                raise SharesError(wanted("promise", what, str(more), mend))
-            shares, tolerance = dict(zip(promise.arms, promise.shares, strict=True)), promise.tolerance
-        return audit_files(os.fspath(frame), arm, shares, tolerance, jobs)
+        return audit_files(
+            os.fspath(frame),
+            arm=arm,
+            shares=frame_or_value(shares, "shares"),
+            promise=promise,
+            available=available,
+            segment=segment,
+            jobs=jobs,
+            tolerance=tolerance,
+            behind=behind,
+            caps=caps,
+            cap_tolerance=cap_tolerance,
+            windows=windows,
+        )
     frame, shares = as_pandas(frame), frame_or_value(shares, "shares")
     named = shares if promise is None else dict.fromkeys(promise.arms, 0)
     plays, rounds = read_plays(frame, arm, named), read_rounds(frame, order, round)
@@ -140,8 +138,7 @@ def audit(
     pulls = np.bincount(log.codes, minlength=len(owed.promise.arms))
     on_offer = np.full(len(pulls), log.rounds) if log.offered is None else log.offered.sum(axis=0)
     keys = {name: key for key, name in enumerate(log.segments or (None,))}
-    shown = np.where(now == -np.inf, np.nan, now)
-    return finding(owed, books.counts, Entered(log.rounds, pulls, on_offer, keys, looks, shown))
+    return finding(owed, books.counts, Entered(log.rounds, pulls, on_offer, keys, looks, now))
 
 
 def _alone(promise: Any, beside: dict[str, Any]) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from evenhand.errors import SharesError, TableError, wanted
 from evenhand.kernels.arrays import Ints
+from evenhand.kernels.due_times import NEVER
 from evenhand.labels import by_label
 from evenhand.promises.clause import Clause
 from evenhand.promises.promise import Promise, read_promise
@@ -58,7 +59,7 @@ class Entry(NamedTuple):
 
 def read_audited(
     kinds: list[Label],
-    rounds: Rounds,
+    rounds: Rounds | None,
     *,
     shares: Any,
     tolerance: Any,
@@ -71,7 +72,7 @@ def read_audited(
     promise: Promise | None = None,
 ) -> AuditedPromise:
     """Read the promises; `kinds` are the log's arms, of which `plays` at most are played in a round. A promise that was
-    read before stands in the place of all others.
+    read before stands in the place of all others. Without `rounds` no share changes.
 
     Raises
     ------
@@ -80,7 +81,7 @@ def read_audited(
     TableError
         If a table of shares lacks a column or a cell, or its dates do not fit the log's.
     """
-    last = len(rounds.first_row)
+    last = NEVER if rounds is None else len(rounds.first_row)
     if promise is not None:
         return _stated(promise, _singles(promise, last), last)
     if shares is None and caps is None and windows is None:
@@ -89,7 +90,7 @@ def read_audited(
     limits = {"caps": caps, "cap_tolerance": cap_tolerance, "windows": windows, "plays": plays, "audited": True}
     if isinstance(shares, (list, tuple, np.ndarray)):
         raise SharesError(wanted("shares", "a dict arm -> share, or one number for every arm", shares))
-    entries = _entries(shares, rounds)
+    entries = None if rounds is None else _entries(shares, rounds)
     if behind is not None and (shares is None or entries is not None or tolerance):
         got = "no shares" if shares is None else "shares that change" if entries is not None else "a tolerance"
         raise SharesError(wanted("behind", "None, or shares that stay as they are and no tolerance beside it", got))

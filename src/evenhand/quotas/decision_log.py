@@ -14,12 +14,12 @@ from evenhand.arguments import is_whole
 from evenhand.errors import TableError, UnknownArmError, wanted, wanted_one_of
 from evenhand.kernels.arrays import Ints
 from evenhand.protocol import Label, composed
-from evenhand.tables import cells, column, in_natural_order, levels
+from evenhand.tables import cells, column, in_natural_order, levels_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["DecisionLog", "Plays", "Rounds", "moments_of", "read_log", "read_plays", "read_rounds"]
+__all__ = ["MEND", "DecisionLog", "Plays", "Rounds", "moments_of", "read_log", "read_plays", "read_rounds"]
 
 SEVERAL = (list, tuple, np.ndarray)
 MEND = "give it a share, 0 if it is owed nothing"
@@ -83,7 +83,7 @@ def read_plays(frame: pd.DataFrame, arm: str, owed: Any = None) -> Plays:
     given = _lists_in(given, owed if isinstance(owed, Mapping) else {})
     if not isinstance(given.iloc[0], SEVERAL):
         labels = column(frame, arm)
-        return Plays(labels, np.arange(len(labels)), levels(frame, arm))
+        return Plays(labels, np.arange(len(labels)), levels_of(labels, given))
     flat: list[Label] = []
     sizes = []
     for row, cell in enumerate(given):
@@ -249,18 +249,23 @@ def _check_same(values: NDArray[Any], rounds: Rounds, name: str) -> None:
 
 def _offers(frame: pd.DataFrame, name: str, positions: dict[Label, int]) -> NDArray[np.bool_]:
     """Return whether each arm was on offer in each row (n_rows, n_arms)."""
+    import pandas as pd
+
     by_text = {str(label): place for label, place in positions.items()}
-    known: dict[Any, NDArray[np.bool_]] = {}
-    offers = np.empty((len(frame), len(positions)), np.bool_)
-    for row, cell in enumerate(_lists_in(cells(frame, name))):
-        key = tuple(cell) if isinstance(cell, SEVERAL) else cell
-        if key not in known:
-            parts = key if isinstance(key, tuple) else [part.strip() for part in str(key).split(",")]
-            texts = [composed(str(part)) for part in parts]
-            unknown = [text for text in texts if text not in by_text]
-            if unknown:
-                where = f"column {name!r}, row {row + 1}"
-                raise UnknownArmError(wanted(where, "arms that have a share", unknown[0], MEND))
-            known[key] = np.isin(np.arange(len(positions)), [by_text[text] for text in texts])
-        offers[row] = known[key]
-    return offers
+    given = _lists_in(cells(frame, name))
+    held = given.to_numpy(dtype=object, copy=True)
+    for row, cell in enumerate(held):
+        if isinstance(cell, SEVERAL):
+            held[row] = tuple(cell)
+    codes, kinds = pd.factorize(held)
+    offers = np.zeros((len(kinds), len(positions)), np.bool_)
+    for code, kind in enumerate(kinds):
+        parts = kind if isinstance(kind, tuple) else [part.strip() for part in str(kind).split(",")]
+        texts = [composed(str(part)) for part in parts]
+        unknown = [text for text in texts if text not in by_text]
+        if unknown:
+            where = f"column {name!r}, row {int(np.argmax(codes == code)) + 1}"
+            raise UnknownArmError(wanted(where, "arms that have a share", unknown[0], MEND))
+        offers[code, [by_text[text] for text in texts]] = True
+    found: NDArray[np.bool_] = offers[codes]
+    return found

@@ -29,7 +29,7 @@ class Entered(NamedTuple):
     rounds : how many.
     pulls, on_offer : of each arm (n_arms,), its plays and the rounds in which it was on offer.
     keys : the segments in natural order and the key of each; {None: 0} where there are none.
-    looks, now : rounds, and the largest shortfall at each; nan where no floor applied.
+    looks, now : rounds, and the largest shortfall at each; -inf where no floor applied.
     """
 
     rounds: int
@@ -93,7 +93,7 @@ def finding(owed: AuditedPromise, counts: Counts, entered: Entered) -> Audit:
                         largest[i], worst_rounds[i] = worst, worst_at
                     in_violation[i] += counts.times[at]
                     left[i] += float(rate) * int(counts.clock[at]) - int(counts.plays[at])  # type: ignore[arg-type]
-    on_offer = entered.on_offer
+    on_offer, now = entered.on_offer, np.where(entered.now == -np.inf, np.nan, entered.now)
     table = {
         "arm": labels,
         "owed": promise.floats(),
@@ -112,7 +112,7 @@ def finding(owed: AuditedPromise, counts: Counts, entered: Entered) -> Audit:
         rounds_in_violation=int(counts.broken[0]),
         first_violation=None if first is None else (first.round, _named(first.arms)),
         arms=pd.DataFrame(table if None in entered.keys else table | {"behind_over_segments": left}),
-        timeline=pd.DataFrame({"round": entered.looks, "shortfall": entered.now}),
+        timeline=pd.DataFrame({"round": entered.looks, "shortfall": now}),
         promise=promise,
         first_breach=first,
         promises=pd.DataFrame(rows),
