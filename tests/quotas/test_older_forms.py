@@ -1,12 +1,15 @@
 """States of the forms that the rule of a promise once had go on: the same decisions, for the same reasons."""
 
+import copy
 import json
+import pickle
 
 import pytest
 
 import evenhand as eh
 from evenhand.errors import StateFileError
 from evenhand.quotas import DeadlineLearn
+from evenhand.state import from_bytes, to_bytes
 from tests.states.forms import FORMS, MADE, told
 
 NEXT = json.loads((FORMS / "next.json").read_text())
@@ -35,3 +38,13 @@ def test_a_state_that_no_form_had_is_refused(flags):
     for state in (snapshot["state"][:4], ["text"] * 40):
         with pytest.raises(StateFileError, match="state: wanted"):
             DeadlineLearn.restored(snapshot | flags | {"state": state})
+
+
+@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda policy: pickle.loads(pickle.dumps(policy))])
+def test_a_copy_has_the_form_of_its_original(name, copied):
+    policy = MADE[name]()
+    told(policy, name, 5)
+    twin = copied(policy)
+    assert to_bytes(twin) == to_bytes(policy)
+    assert told(twin, name, 20) == told(from_bytes(to_bytes(policy)), name, 20)

@@ -18,7 +18,10 @@ from evenhand.promises.reading import Members
 from evenhand.promises.schedules import find_schedule, phases
 from evenhand.promises.windows import safe_states
 
-__all__ = ["RuleParams", "RuleState", "look_work", "rule_parameters", "rule_state"]
+__all__ = ["NO_STREAM", "RuleParams", "RuleState", "look_work", "rule_parameters", "rule_state"]
+
+NO_STREAM = np.zeros(0, np.uint64)
+"""The random stream of a rule that draws nothing."""
 
 
 class RuleParams(NamedTuple):
@@ -206,7 +209,7 @@ def _lists(promise: Promise) -> tuple[Any, Any]:
     return nothing[0], nothing[1] if schedule is None else phases(schedule, len(tokens))
 
 
-def rule_state(promise: Promise, learner: Any, stream: Words, as_named: bool = False) -> RuleState:
+def rule_state(promise: Promise, learner: Any, stream: Words = NO_STREAM, as_named: bool = False) -> RuleState:
     """Return the state of the rule before the first round."""
     numerators, denominator = _shares(promise, forest_of(promise, as_named)[0])
     whole, rest = position(numerators, denominator, promise.slack + 1)

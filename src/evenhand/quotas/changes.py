@@ -325,7 +325,7 @@ def _enter(policy: Any, version: _Version, parts: list[_Part], begins: int | str
     else:
         state = policy._segments.renewed(version.promise, params, policy._unseen(), states, roundeds, begins)
     state.pulls[: before.pulls.size] = before.pulls
-    kept = {"stream": getattr(before, "stream", policy.stream())} if version.form is COMPOSED else {}
+    kept = {} if policy.lottery is None else {"stream": before.stream}
     policy._state = state._replace(learner=learner, **kept)
     policy.reset_offer()
     if went_over and policy.compiled:

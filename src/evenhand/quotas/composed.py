@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import cache, partial
 from typing import Any
 
-import numpy as np
-
 from evenhand.chances import Chances
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import OPEN, Gradual, bind, entry, kernel
@@ -20,12 +18,11 @@ from evenhand.quotas.under_quota import LOT, Form, Ranking
 
 __all__ = ["COMPOSED", "NESTED", "RANKED", "draw_for", "draw_ranked"]
 
-STREAM = np.zeros(4, np.uint64)
-COMPOSED = Form(Ranking(PICK_SURVEYED, grant), rule_parameters, partial(rule_state, stream=STREAM))
-RANKED = COMPOSED._replace(parameters=partial(rule_parameters, farthest=PATIENCE))
+COMPOSED = Form(__name__, "COMPOSED", Ranking(PICK_SURVEYED, grant), rule_parameters, rule_state)
+RANKED = COMPOSED._replace(name="RANKED", parameters=partial(rule_parameters, farthest=PATIENCE))
 """What policies of single floors are saved as that have caps, exact limits, several plays or offers alone."""
 _parameters = partial(rule_parameters, as_named=True, farthest=PATIENCE)
-NESTED = Form(COMPOSED.rule, _parameters, partial(rule_state, stream=STREAM, as_named=True))
+NESTED = Form(__name__, "NESTED", COMPOSED.rule, _parameters, partial(rule_state, as_named=True))
 """The same of sets of arms alone; of sets that are equally urgent that which is named first comes first."""
 PLAIN_CALLS = 100
 """How many decisions are gone through as plain Python before the kernels are compiled."""

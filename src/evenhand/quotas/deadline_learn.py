@@ -284,7 +284,7 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
         return self._form.parameters(self._floors, learner)
 
     def quota_memory(self, learner: Any) -> Any:
-        if self._form is COMPOSED:
+        if self.lottery is not None:
             return rule_state(self._floors, learner, self.stream())
         return self._form.state(self._floors, learner)
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.kernels.arrays import Ints
-from evenhand.promises.rule import RuleState
+from evenhand.promises.rule import NO_STREAM, RuleState
 from evenhand.saved import refused
 
 __all__ = ["as_now"]
@@ -57,4 +57,4 @@ def _fresh(arms: int, owners: int, plays: int) -> dict[str, Any]:
     found |= {name: np.zeros(0, np.int64) for name in ("left", "coming")}
     found |= {"cap_whole": of_arms() - 1, "offered": of_arms() + 1, "ticks": np.ones(owners, np.int64)}
     found |= {"before": np.zeros(1, np.int64), "tight_due": np.zeros((plays, arms), np.int64)}
-    return found | {"slate_chance": np.ones(1), "stream": np.zeros(4, np.uint64)}
+    return found | {"slate_chance": np.ones(1), "stream": NO_STREAM}

@@ -12,8 +12,6 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from evenhand.kernels.compose import entry, interpreted
 from evenhand.kernels.due_times import NEVER
 from evenhand.promises.feasible import forest_of, tokens_of
@@ -29,7 +27,6 @@ __all__ = ["Rounded", "Standing", "fits", "fresh", "lags", "look_for_room", "own
 
 PLAIN_WORK = 1_000_000
 """Array entries up to which a look ahead runs as plain Python."""
-STREAM = np.zeros(4, np.uint64)
 Rounded = tuple[Fraction, ...]
 """By how much each owner's position was rounded up; () for nothing."""
 
@@ -143,4 +140,4 @@ def look_for_room(params: Any, state: Any, now: int) -> bool:
 
 
 def _begin(promise: Promise) -> tuple[Any, Any]:
-    return rule_parameters(promise, ()), rule_state(promise, (), STREAM)
+    return rule_parameters(promise, ()), rule_state(promise, ())

@@ -24,6 +24,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from contextvars import ContextVar
 from fractions import Fraction
 from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -102,12 +103,23 @@ class Ranking(NamedTuple):
 class Form(NamedTuple):
     """A rule with the arrays that it works on.
 
-    `parameters(promise, learner)` and `state(promise, learner)` return its NamedTuples, the learner's own last.
+    `parameters(promise, learner)` and `state(promise, learner)` return its NamedTuples, the learner's own last. Copies
+    and pickles of a policy have the form itself, which is the variable `name` of a `module`.
     """
 
+    module: str
+    name: str
     rule: Rule | Ranking
     parameters: Callable[[Promise, Any], Any]
     state: Callable[[Promise, Any], Any]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _form_of, (self.module, self.name)
+
+
+def _form_of(module: str, name: str) -> Form:
+    form: Form = getattr(import_module(module), name)
+    return form
 
 
 forced = settled = served = redistributed = settle_each = learner_choose = learner_update = pack_params = pack_state = (
