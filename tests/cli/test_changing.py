@@ -134,6 +134,31 @@ def test_promises_of_a_file_are_simulated(tmp_path):
     assert (policy["policy"], policy["promise_kept"]) == ("slow", True)
 
 
+def test_offers_and_segments_of_a_log_are_replayed(tmp_path):
+    (tmp_path / "slow.toml").write_text("[shares]\n0 = 0.5\n1 = 0\n2 = 0\n")
+    rows = ["0,1,2;x", "1,2;y", ";x"] * 30
+    (tmp_path / "log.csv").write_text("available;segment\n" + "\n".join(rows))
+    (tmp_path / "none.csv").write_text("arm;reward\na;1\nb;0\n")
+    start = ("simulate", "quotas/bernoulli-arms", "--promise", tmp_path / "slow.toml", "--seed", "1", "--jobs", "1")
+    options = (*start, "--replications", "2", "--sep", ";")
+    body = json.loads(call(*options, "--log", tmp_path / "log.csv", "--json").stdout)
+    assert (body["rounds"], body["policies"][0]["promise_kept"]) == (90, True)
+    shown = answer(*options, "--log", tmp_path / "log.csv")
+    assert "Share of the rounds on offer by arm" in " ".join(shown.split())
+    refused(ArgumentError, "--log: wanted a log with a column available", *options, "--log", tmp_path / "none.csv")
+
+
+def test_a_study_is_replayed_from_its_export(tmp_path):
+    store, log = tmp_path / "s.evenhand", tmp_path / "log.csv"
+    answer("new", store, "--policy", "deadline-learn+ucb1", "--shares", "0=0.3,1=0.2,2=0", "--seed", "1")
+    for available in ("0,1", "0,1,2", "1,2"):
+        answer("ask", store, "--available", available, "--segment", "x")
+    answer("export", store, "--out", log)
+    start = ("simulate", "quotas/bernoulli-arms", "-p", "deadline-learn", "--shares", "0=0.3,1=0.2", "--seed", "1")
+    body = json.loads(answer(*start, "--log", log, "--replications", "1", "--jobs", "1", "--json"))
+    assert (body["rounds"], body["policies"][0]["promise_kept"]) == (3, True)
+
+
 def test_rewards_come_late_in_a_simulation():
     small = ("simulate", "quotas/bernoulli-arms", "-p", "ucb1", "--rounds", "200", "--replications", "2", "--seed", "1")
     for text, said in (("40", "40"), ("0,3,12", "one of 3 logged delays"), ("geometric:20", "geometric, mean 20")):

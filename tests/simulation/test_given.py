@@ -10,7 +10,10 @@ import pandas as pd
 import pytest
 
 import evenhand as eh
+from evenhand.checks import numeric
+from evenhand.cli.simulate import _arms
 from evenhand.errors import ArgumentError, ContractError, SharesError
+from evenhand.kernels.compose import kernel
 from evenhand.learners import UCB1, Thompson
 from evenhand.protocol import Decision
 from evenhand.quotas import LFG, BernoulliArms, DeadlineLearn
@@ -226,8 +229,13 @@ BAD = {
     "nobody": ({"offers": np.zeros((20, 4), bool)}, "offers, round 1: wanted an arm on offer"),
     "unknown": ({"offers": [["a"], ["z"]] * 10}, "offers, round 2: wanted at least one of the arms"),
     "no list": ({"offers": 3}, "offers: wanted a bool array"),
+    "no JSON": ({"offers": ["[a"] * 20}, r"offers, round 1: wanted at least one of the arms .*got '\[a'"),
+    "unreadable": ({"offers": pd.DataFrame({"given": ["x"] * 20})}, "offers: wanted a log with a column available"),
     "no column": ({"offers": pd.DataFrame({"arm": ["a"] * 20})}, "offers: wanted a log with a column available"),
-    "silent": ({"segments": pd.DataFrame({"given": [{}] * 20})}, "segments: wanted a log whose column given says"),
+    "silent": (
+        {"segments": pd.DataFrame({"given": [{}] * 20})},
+        "segments: wanted a log with a column segment, or given, which says segment",
+    ),
     "short": ({"segments": ["x"] * 3}, "segments: wanted one for each of the 20 rounds, got '3'; play fewer rounds"),
     "no label": ({"segments": [1.5] * 20}, "segments, round 1: wanted a text or a whole number"),
     "at first": ({"changes": {1: SHARES}}, "changes: wanted rounds from 2 to 20"),
@@ -264,6 +272,35 @@ def test_a_function_that_gives_nothing_is_named():
         course_of(lambda t, rng: ["a"] if t < 3 else [])
     with pytest.raises(ContractError, match="segments, round 1: wanted a text or a whole number"):
         course_of(None, lambda t, rng: None)
+
+
+def test_the_contract_finds_a_segment_that_is_lost_in_the_compiled_loop(monkeypatch):
+    def in_python(*arguments, compiled=True, **more):
+        return loop.replicate(*arguments, **more, compiled=False)
+
+    monkeypatch.setattr(numeric, "replicate", in_python)
+    policy = DeadlineLearn(UCB1(), SHARES, seed=1)
+    numeric.check_one_kernel(policy.fresh(), WORLD, 60)
+    monkeypatch.setattr(DeadlineLearn, "segment_kernel", kernel(lambda stacked, state, segment, round: None))
+    with pytest.raises(AssertionError, match="the compiled loop and the online object, told offers or segments, part"):
+        numeric.check_one_kernel(policy.fresh(), WORLD, 60)
+
+
+def test_pictures_and_tables_compare_shares_of_the_rounds_on_offer(stepped):
+    """An arm of share 1/2 that is on offer in half of the rounds has kept its share with a quarter of all rounds."""
+    plt = pytest.importorskip("matplotlib.pyplot")
+    offers = np.ones((80, 4), bool)
+    offers[::2, 0] = False
+    policy = DeadlineLearn(UCB1(), {"a": 0.5, "b": 0, "c": 0, "d": 0})
+    history = eh.simulate(policy, WORLD, rounds=80, seed=1, jobs=1, offers=offers)
+    figure, axes = plt.subplots()
+    eh.plots.plot_shares(history, ax=axes)
+    assert max(bar.get_height() for bar in axes.patches[:1]) >= 0.5
+    assert axes.get_ylabel() == "share of the rounds on offer"
+    plt.close(figure)
+    columns, rows = _arms(history)
+    assert (columns, rows[0][1]) == (["arm", "owed", "DeadlineLearn"], "0.5000")
+    assert float(rows[0][2]) >= 0.5
 
 
 def test_promises_of_each_version_are_named_in_order():

@@ -6,11 +6,13 @@ replication are given the same rounds.
 
 from __future__ import annotations
 
+import inspect
 import json
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +25,10 @@ from evenhand.policy import KernelPolicy
 from evenhand.protocol import Label, composed, find_label
 from evenhand.rng import generator
 
-__all__ = ["Course", "Given", "check_given", "over_time", "read_given"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Course", "Given", "check_given", "over_time", "read_given", "said_in"]
 
 OFFERS = "a bool array (rounds, n_arms), the labels on offer in each round, a log, or a function (round, rng) -> labels"
 SEGMENTS = "a text or a whole number for each round, a log, or a function (round, rng) -> segment"
@@ -170,17 +175,33 @@ def _listed(name: str, what: str, given: Any, rounds: int) -> list[Any]:
 
 
 def _column(frame: Any, key: str, name: str) -> list[Any]:
-    """Return a column of a log, or what stands under that key in its column `given`, as `study.frame()` has it."""
-    table = as_pandas(frame, name)
-    if key in table.columns:
-        return list(table[key])
-    if "given" not in table.columns:
-        raise ArgumentError(wanted(name, f"a log with a column {key} or given", f"columns {list(table.columns)}"))
-    cells = [json.loads(cell) if isinstance(cell, str) else cell for cell in table["given"]]
-    found = [cell.get(key) if isinstance(cell, Mapping) else None for cell in cells]
-    if all(one is None for one in found):
-        raise ArgumentError(wanted(name, f"a log whose column given says {key}", "one in which it never does"))
+    found = said_in(as_pandas(frame, name), key)
+    if found is None:
+        columns = list(frame.columns)
+        raise ArgumentError(wanted(name, f"a log with a column {key}, or given, which says {key}", columns))
     return found
+
+
+def said_in(log: pd.DataFrame, key: str) -> list[Any] | None:
+    """Return a column of a log, or what stands under that key in its column `given`, as `study.frame()` has it; None
+    where it says nothing of the kind."""
+    if key in log.columns:
+        return [
+            None if cell is None or (isinstance(cell, float) and math.isnan(cell)) else cell
+            for cell in log[key].astype(object)
+        ]
+    cells = log["given"] if "given" in log.columns else ()
+    parts = [_parsed(cell) if isinstance(cell, str) else cell for cell in cells]
+    found = [part.get(key) if isinstance(part, Mapping) else None for part in parts]
+    return None if all(one is None for one in found) else found
+
+
+def _parsed(text: str) -> Any:
+    """Return JSON as a value, None for any other text."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _row(
@@ -189,14 +210,17 @@ def _row(
     """Return which arms are on offer in a round: all for None, else by a mask or by labels, which may be text."""
     if given is None:
         return np.ones(len(arms), np.bool_)
+    read = given
     if isinstance(given, str):
-        given = json.loads(given) if given.startswith("[") else [part.strip() for part in given.split(",")]
-    listed = list(given) if hasattr(given, "__iter__") and not isinstance(given, Mapping) else []
+        read = _parsed(given) if given.startswith("[") else [part.strip() for part in given.split(",")]
+    listed = list(read) if hasattr(read, "__iter__") and not isinstance(read, Mapping) else []
     here = np.zeros(len(arms), np.bool_)
     if len(listed) == len(arms) and all(isinstance(one, (bool, np.bool_)) for one in listed):
         here[:] = listed
     else:
-        places = [find_label(label, arms) for label in listed]
+        by_text = {str(arm): place for place, arm in enumerate(arms)}
+        exact = [find_label(label, arms) for label in listed]
+        places = [by_text.get(str(label)) if at is None else at for label, at in zip(listed, exact, strict=True)]
         known = [place for place in places if place is not None]
         here[known] = len(set(known)) == len(places)
     if not here.any():
@@ -266,8 +290,6 @@ def _takes(trial: Any, course: Course, asked: dict[str, Any]) -> bool:
         except ArgumentError:
             return False
         return True
-    import inspect
-
     try:
         inspect.signature(trial.ask).bind_partial(**asked)
     except (AttributeError, TypeError, ValueError):
