@@ -1,6 +1,7 @@
 """Slates, arms on offer, segments, promises that change and promises in a file, from the shell."""
 
 import json
+from fractions import Fraction
 
 import pytest
 
@@ -75,6 +76,26 @@ def test_arms_come_and_go_and_shares_change(tmp_path):
     refused(SharesError, "ARM=SHARE", "change", store, "--shares", "0.1")
     refused(ArgumentError, "labels of the arms", "ask", store, "--available", "0,z")
     refused(ArgumentError, "as JSON", "ask", store, "--available", "[0")
+    assert Study.open(store).sequence == before
+
+
+def test_another_promise_of_a_file_says_everything(tmp_path):
+    store, file = tmp_path / "pace.evenhand", tmp_path / "next.toml"
+    answer("new", store, "-p", "deadline-learn", "--arms", "3", "--shares", "0.2", "--seed", "1")
+    asked(store, "--count", "5")
+    answer("retire", store, "1")
+    file.write_text("tolerance = 2\n[shares]\n0 = 0.3\n[caps]\n2 = 0.8\n")
+    assert answer("change", store, "--promise", file).startswith("changed")
+    promise = Study.open(store).bare_policy.promise
+    assert (promise.tolerance, [float(share) for share in promise.shares]) == (2.0, [0.3, 0.0, 0.0])
+    assert promise.caps[promise.arms.index(2)] == Fraction(4, 5)
+    asked(store, "--count", "20")
+    assert "was kept at every round" in answer("verify", store)
+    before = Study.open(store).sequence
+    refused(ArgumentError, "--shares: wanted either this or --promise FILE", "change", store)
+    refused(ArgumentError, "--shares: wanted either", "change", store, "--shares", "0=0.1", "--promise", file)
+    file.write_text("[shares]\n0 = 0.9\n2 = 0.8\n")
+    refused(SharesError, "sum to", "change", store, "--promise", file)
     assert Study.open(store).sequence == before
 
 
