@@ -117,6 +117,8 @@ class KernelPolicy(Conversation):
     """Whether it was told anything without a ticket."""
     additive: tuple[str, ...] = ()
     """The fields of the state whose sums over workers are what one learner would have that was told all rewards."""
+    segment_kernel: Any = None
+    """What brings a segment into the state, for the compiled loop of a simulation; None where none does."""
     derive_kernel: Any = None
     """What `derive` does, as a kernel of the state; a simulation of several workers is compiled only with it."""
     encoder: Encoder | Transformer | None = None

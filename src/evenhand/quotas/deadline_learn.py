@@ -34,7 +34,7 @@ import numpy as np
 from evenhand.arguments import real
 from evenhand.conversation import locked
 from evenhand.errors import ArgumentError, wanted
-from evenhand.kernels.arrays import Floats
+from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import bind, entry
 from evenhand.kernels.deadlines import outlook
 from evenhand.kernels.due_times import NEVER
@@ -56,7 +56,7 @@ from evenhand.quotas.deadlines import DEADLINES, check_tolerance, look_work, war
 from evenhand.quotas.forms import form_for
 from evenhand.quotas.held import always, has_room, holding
 from evenhand.quotas.older_states import as_now
-from evenhand.quotas.segments import Segment, Segments, read_segment
+from evenhand.quotas.segments import Segment, Segments, Stacked, enter_stacked, read_segment
 from evenhand.quotas.standing import owners_of
 from evenhand.quotas.under_quota import RULES, Form, Ranking, Rule, Shares, UnderQuota, rank_wish, update_learner
 from evenhand.quotas.worlds import BernoulliArms
@@ -137,6 +137,7 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
     """
 
     latest_rules = RULES
+    segment_kernel = enter_stacked
     lottery: float | None
     _partial = False
     """Whether some arms are not on offer in the round to be decided."""
@@ -314,6 +315,16 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
             self._partial = True
             self._state.offered[:] = 0
             self._state.offered[available] = 1
+
+    def stack_segments(self, labels: Sequence[Label]) -> Stacked:
+        """Return the parts of these segments for the compiled loop of a simulation, whose first round was set."""
+        assert self._segments is not None
+        return self._segments.stacked(labels)
+
+    def take_segments(self, labels: Sequence[Label], stacked: Stacked, pulls: Ints, rounds: Ints) -> None:
+        """Go on from where the compiled loop left off."""
+        assert self._segments is not None
+        self._segments.take_stacked(labels, stacked, pulls, rounds)
 
     def _unseen(self) -> Any:
         """Return the rule's state, without a learner, at the start of a segment."""

@@ -13,7 +13,7 @@ computed.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -22,12 +22,13 @@ import numpy as np
 from evenhand.arguments import is_whole
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Ints
+from evenhand.kernels.compose import kernel
 from evenhand.kernels.due_times import NEVER
 from evenhand.promises.promise import Promise
 from evenhand.protocol import Label, composed
 from evenhand.saved import refused
 
-__all__ = ["Segment", "Segments", "read_segment"]
+__all__ = ["Segment", "Segments", "Stacked", "enter_stacked", "read_segment"]
 
 MOVED = ("whole", "rest", "spare", "cap_whole", "cap_rest", "left")
 """The fields of a rule's state that each segment has for itself; what else is known of rounds to come is looked up
@@ -59,6 +60,59 @@ def read_segment(segment: Any) -> Label:
         raise ArgumentError(wanted("segment", "a text or a whole number", segment))
     label: Label = composed(str(segment) if isinstance(segment, str) else int(segment))
     return label
+
+
+class Stacked(NamedTuple):
+    """The parts of the state that belong to segments, a row for each, for the compiled loop of a simulation."""
+
+    present: Ints
+    """(1,): the row whose part is in the state itself, -1 for none."""
+    left: Ints
+    """(n_segments,): the round up to which each was followed."""
+    capped: Ints
+    """(n_arms,): 1 for an arm that has a cap."""
+    whole: Ints
+    rest: Ints
+    spare: Ints
+    cap_whole: Ints
+    cap_rest: Ints
+    due: Ints
+    """(n_segments, n_tokens): the rule's `left`."""
+
+
+@kernel
+def enter_stacked(stacked: Stacked, state: Any, segment: int, round: int) -> None:
+    """Do what `Segments.enter` does."""
+    here = stacked.present[0]
+    if here == segment:
+        return
+    if here >= 0:
+        stacked.left[here] = round
+        for i in range(state.whole.size):
+            stacked.whole[here, i], stacked.rest[here, i] = state.whole[i], state.rest[i]
+        for i in range(state.spare.size):
+            stacked.spare[here, i] = state.spare[i]
+        for i in range(state.cap_whole.size):
+            stacked.cap_whole[here, i], stacked.cap_rest[here, i] = state.cap_whole[i], state.cap_rest[i]
+        for i in range(state.left.size):
+            stacked.due[here, i] = state.left[i]
+    past = round - stacked.left[segment]
+    for i in range(state.whole.size):
+        whole = stacked.whole[segment, i]
+        state.whole[i], state.rest[i] = whole + past if whole < NEVER else whole, stacked.rest[segment, i]
+    for i in range(state.spare.size):
+        spare = stacked.spare[segment, i]
+        state.spare[i] = spare - past if spare < 0 else spare
+    for i in range(state.cap_whole.size):
+        state.cap_whole[i] = stacked.cap_whole[segment, i] + past * stacked.capped[i]
+        state.cap_rest[i] = stacked.cap_rest[segment, i]
+    for i in range(state.left.size):
+        state.left[i] = stacked.due[segment, i]
+    for i in range(state.tight.size):
+        state.tight[i] = 0
+    for i in range(state.refused.size):
+        state.refused[i] = 0
+    stacked.present[0] = segment
 
 
 class Segments:
@@ -100,6 +154,28 @@ class Segments:
         if not self._refuses_on:
             state.refused[:] = 0
         self.present = segment
+
+    def stacked(self, labels: Sequence[Label]) -> Stacked:
+        """Return the parts as rows in the order of these segments; the present one is followed in the state."""
+        parts = [self._kept.get(label, (0, self._fresh)) for label in labels]
+        columns = [np.stack([part[name] for _, part in parts]) for name in MOVED]
+        present = -1 if self.present is None else list(labels).index(self.present)
+        left, capped = np.array([left for left, _ in parts], np.int64), np.array(self.capped, np.int64)
+        return Stacked(np.array([present]), left, capped, *columns)
+
+    def take_stacked(self, labels: Sequence[Label], stacked: Stacked, pulls: Ints, rounds: Ints) -> None:
+        """Go on from where the compiled loop left off, with the arms' pulls in each segment (n_segments, n_arms) and
+        its rounds (n_segments,)."""
+        seen = [(row, label) for row, label in enumerate(labels) if rounds[row]]
+        self.present = labels[int(stacked.present[0])]
+        self._counts = {label: pulls[row].copy() for row, label in seen}
+        self._rounds = {label: int(rounds[row]) for row, label in seen}
+        columns = dict(zip(MOVED, stacked[3:], strict=True))
+        self._kept = {
+            label: (int(stacked.left[row]), {name: column[row].copy() for name, column in columns.items()})
+            for row, label in seen
+            if label != self.present
+        }
 
     def go_over(self, fresh: Any, order: list[int]) -> None:
         """Go on by another form of the rule, whose state before the first round is `fresh`; its positions are the
