@@ -19,6 +19,7 @@ from evenhand.protocol import Decision
 from evenhand.quotas import LFG, BernoulliArms, DeadlineLearn
 from evenhand.simulation import loop
 from evenhand.simulation.given import check_given, read_given
+from evenhand.simulation.store import signature
 
 ARMS = ("a", "b", "c", "d")
 WORLD = BernoulliArms(dict(zip(ARMS, [0.3, 0.8, 0.5, 0.6], strict=True)))
@@ -225,6 +226,7 @@ def test_the_promised_share_after_changes_is_the_mean_over_rounds(stepped):
 
 BAD = {
     "a shape": ({"offers": OFFERS[:, :3]}, r"offers: wanted an array \(20, 4\)"),
+    "numbers": ({"offers": OFFERS.astype(int)}, r"offers: wanted a bool array .*write offers.astype\(bool\)"),
     "too few": ({"offers": OFFERS[:9]}, r"offers: wanted an array \(20, 4\)"),
     "nobody": ({"offers": np.zeros((20, 4), bool)}, "offers, round 1: wanted an arm on offer"),
     "unknown": ({"offers": [["a"], ["z"]] * 10}, "offers, round 2: wanted at least one of the arms"),
@@ -301,6 +303,18 @@ def test_pictures_and_tables_compare_shares_of_the_rounds_on_offer(stepped):
     columns, rows = _arms(history)
     assert (columns, rows[0][1]) == (["arm", "owed", "DeadlineLearn"], "0.5000")
     assert float(rows[0][2]) >= 0.5
+
+
+def test_stores_keep_apart_what_rounds_were_given():
+    def signed(*given):
+        read = read_given(*given, rounds=ROUNDS, replications=1, arms=ARMS)
+        return signature({"p": DeadlineLearn(UCB1(), SHARES)}, WORLD, 1, np.array([1]), None, read)
+
+    every = lambda t, rng: ARMS  # noqa: E731
+    three = lambda t, rng: ARMS[:3]  # noqa: E731
+    given = [*GIVEN.values(), (drawn(seed=9), None, None), (every, None, None), (three, None, None), (None, None, None)]
+    assert len({signed(*one) for one in given}) == len(given)
+    assert signed(*GIVEN["all three"]) == signed(*GIVEN["all three"])
 
 
 def test_promises_of_each_version_are_named_in_order():

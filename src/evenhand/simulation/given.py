@@ -147,6 +147,8 @@ def read_given(
 def _read_offers(given: Any, rounds: int, replications: int, arms: tuple[Label, ...]) -> NDArray[np.bool_]:
     if is_frame(given):
         given = _column(given, "available", "offers")
+    if isinstance(given, np.ndarray) and given.ndim > 1 and given.dtype.kind in "iuf":
+        raise ArgumentError(wanted("offers", OFFERS, f"an array of {given.dtype}", "write offers.astype(bool)"))
     try:
         found = np.asarray(given)
     except ValueError:  # rows of several lengths
@@ -303,7 +305,9 @@ def _check_offers(name: str, trial: Any, course: Course, first: int, end: int | 
         return
     rows = course.offers[first - 1 : None if end is None else end - 1]
     packed = np.packbits(rows, axis=1)
-    for at in np.unique(packed, axis=0, return_index=True)[1].tolist():
+    words = np.pad(packed, ((0, 0), (0, -packed.shape[1] % 8))).view(np.uint64)
+    alike = words[:, 0] if words.shape[1] == 1 else words
+    for at in sorted(np.unique(alike, axis=0, return_index=True)[1].tolist()):
         segment = course.arguments(first + at).get("segment")
         try:
             trial._set_round(np.flatnonzero(rows[at]).tolist(), segment)
