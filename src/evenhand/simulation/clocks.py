@@ -30,6 +30,8 @@ class Plain(NamedTuple):
 
 
 class Clocks(NamedTuple):
+    """What is on offer and which segment each round belongs to, and the clocks that tick by it."""
+
     offers: NDArray[np.bool_]
     """(n_rounds, n_arms), or one row for all rounds."""
     codes: Ints
@@ -51,6 +53,7 @@ enter_segment = OPEN
 
 @kernel
 def offer_row(clocks: Clocks, round: int) -> int:
+    """Return the row of `offers` that says what is on offer in a round, counted from 1."""
     return min(round, clocks.offers.shape[0]) - 1
 
 
