@@ -1,5 +1,6 @@
 """How Sphinx builds the site of documentation: `make docs`."""
 
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,8 @@ from evenhand.conversation import Conversation
 from evenhand.policy import KernelPolicy
 from evenhand.simulation.world import KernelWorld
 from evenhand.version import __version__
+
+os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # else LiteLLM looks for prices in the network when it is imported
 
 project = "evenhand"
 version = release = __version__

@@ -9,7 +9,7 @@ import numpy as np
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import kernel
 from evenhand.policy import KernelPolicy, Kernels, reason
-from evenhand.quotas.under_quota import Rule, UnderQuota, read_promise
+from evenhand.quotas.under_quota import Rule, UnderQuota, promise_over
 
 BEST = reason("highest mean, or so it believes", "greedy")
 
@@ -143,7 +143,7 @@ class BreaksItsPromiseLate(UnderQuota, KernelPolicy):
     rule = Rule(late_from_700, wishes, count)
 
     def __init__(self, learner, shares, tolerance=0.0, *, arms=None, seed=None):
-        self._set_up(learner, read_promise(shares, tolerance, arms, learner), seed)
+        self._set_up(learner, promise_over(learner, shares, tolerance, arms), seed)
 
     def quota_parameters(self, learner):
         return QuotaParams(np.array(self.promise.floats()), learner)

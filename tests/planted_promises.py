@@ -1,4 +1,5 @@
-"""Quota rules with one mistake each about caps, sets, windows, slates, arms on offer, segments or changes."""
+"""Quota rules with one mistake each about caps, sets, windows, slates, arms on offer, segments, changes, or about what
+they say of their decisions."""
 
 from __future__ import annotations
 
@@ -17,6 +18,8 @@ class Planted(DeadlineLearn):
 
 class ForgetsOwnClocks(Planted):
     """Deadlines go on while an arm is not on offer."""
+
+    change = None
 
     def ask(self, *seen, available=None, **rest):
         decision = super().ask(*seen, available=available, **rest)
@@ -69,6 +72,90 @@ class CountsOverSegments(Planted):
 
     def ask(self, *seen, segment=None, **rest):
         return super().ask(*seen, **rest)
+
+
+class Stated:
+    """Decides rightly, and says something else."""
+
+    def ask(self, *seen, **rest):
+        decision = super().ask(*seen, **rest)
+        other = type(decision)(*decision[:4], self.said(decision), decision.reason, self.code(decision))
+        other.slate, other.token = decision.slate, decision.token
+        return other
+
+    def said(self, decision):
+        return decision.probabilities
+
+    def code(self, decision):
+        return decision.reason_code
+
+
+class AlwaysSaysForced(Stated, Planted):
+    """Says forced of granted wishes too."""
+
+    def code(self, decision):
+        return "forced"
+
+
+class NeverSaysForced(Stated, Planted):
+    """Says that a refused wish was the learner's."""
+
+    def code(self, decision):
+        return "learner"
+
+
+class Drawn(DeadlineLearn):
+    """The rule by lottery, with the constructor that `check_promise` calls."""
+
+    def __init__(self, learner, shares, tolerance=0.0, plays=1, *, lottery=None, arms=None, seed=None) -> None:
+        super().__init__(learner, shares, tolerance, plays, lottery=lottery, arms=arms, seed=seed)
+
+
+class StatesEvenChances(Stated, Drawn):
+    """Says half of every chance, and shares the other half out evenly."""
+
+    exact = False
+
+    def said(self, decision):
+        chances = decision.probabilities
+        if chances is None or (chances == 0).any():
+            return chances
+        return 0.5 * chances + 0.5 * chances.sum() / chances.size
+
+
+class ForgetsTheFloor(Drawn):
+    """Draws with a tenth of the floor that is asked for."""
+
+    def __init__(self, learner, shares, tolerance=0.0, plays=1, *, lottery=None, arms=None, seed=None) -> None:
+        lower = None if lottery is None else lottery / 10
+        super().__init__(learner, shares, tolerance, plays, lottery=lower, arms=arms, seed=seed)
+
+
+class IsStricterThanItSays(Planted):
+    """Keeps a promise without tolerance, and says that it refuses no wish that could be granted."""
+
+    def __init__(
+        self, learner, shares, tolerance=0.0, plays=1, caps=None, cap_tolerance=0.0, *, arms=None, seed=None
+    ) -> None:
+        super().__init__(learner, shares, 0.0, plays, caps, cap_tolerance, arms=arms, seed=seed)
+
+
+class DropsMoreThanThereWas(Planted):
+    """Says at a change that more is dropped than an arm was behind by."""
+
+    def change(self, shares):
+        return {arm: 2 * lag for arm, lag in super().change(shares).items()}
+
+
+class PlaysAnArmTwice(Planted):
+    """Shows the first arm of a slate twice."""
+
+    def ask(self, *seen, **rest):
+        decision = super().ask(*seen, **rest)
+        if decision.slate is not None:
+            labels, places = decision.slate
+            decision.slate = (labels[0], labels[0], *labels[2:]), (places[0], places[0], *places[2:])
+        return decision
 
 
 class ServesTheWindowThatEndsFirst:

@@ -21,7 +21,7 @@ DRAWN = {
     "thompson under shares": lambda: eh.quotas.FairLearn(Thompson(seed=1), SHARES, seed=3),
     "thompson under deadlines": lambda: eh.quotas.DeadlineLearn(Thompson(seed=1), SHARES, seed=3),
     "epsilon-greedy under deadlines": lambda: eh.quotas.DeadlineLearn(EpsilonGreedy(0.4, seed=1), SHARES, 1.0, seed=3),
-    "exp3 under deadlines": lambda: eh.quotas.DeadlineLearn(Exp3(0.3, seed=1), SHARES, seed=3),
+    "exp3 by lottery": lambda: eh.quotas.DeadlineLearn(Exp3(0.3, seed=1), SHARES, lottery=0.5, seed=3),
 }
 
 

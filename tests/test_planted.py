@@ -42,12 +42,14 @@ def test_the_contract_finds_a_promise_that_breaks_late(scratch_registry):
 
 
 def test_a_promise_that_breaks_late_is_found_by_drawn_cases():
-    with pytest.raises(ContractError, match=r"BreaksItsPromiseLate breaks its promise: shares \[.*after round \d+ arm"):
+    with pytest.raises(
+        ContractError, match=r"BreaksItsPromiseLate breaks its promise in round \d+: arm \d had .*Promise\(shares="
+    ):
         eh.check_promise(planted.BreaksItsPromiseLate)
 
 
 def test_the_smallest_case_that_breaks_a_promise_comes_first():
-    found = r"LooksAtNoDeadline breaks its promise: shares \[\d/\d, \d/\d.*\], tolerance 0, .*after round [1-8] arm"
+    found = r"LooksAtNoDeadline breaks its promise in round [1-8]: arm .*\{0: \"\d/\d\", 1: \"\d/\d\"[^}]*\}, offers="
     with pytest.raises(ContractError, match=found):
         eh.check_promise(planted.LooksAtNoDeadline)
 

@@ -117,10 +117,14 @@ class KernelPolicy(Conversation):
     """Whether it was told anything without a ticket."""
     additive: tuple[str, ...] = ()
     """The fields of the state whose sums over workers are what one learner would have that was told all rewards."""
+    segment_kernel: Any = None
+    """What brings a segment into the state, for the compiled loop of a simulation; None where none does."""
     derive_kernel: Any = None
     """What `derive` does, as a kernel of the state; a simulation of several workers is compiled only with it."""
     encoder: Encoder | Transformer | None = None
     """What turns tables and dicts of contexts into numbers; `encode_with` sets it."""
+    holds = False
+    """Whether it is told 0 as the probability of a decision that its learner did not wish, and must not learn from."""
     pool: Pool | None = None
     """What the policy learned itself and what other workers reported, where it exchanges statistics."""
     round: int = _later()
@@ -202,7 +206,7 @@ class KernelPolicy(Conversation):
             elif self.kernels.probability is certain:
                 decision.certain = True
             else:
-                decision.chance = probability
+                decision.chance = self._propensity(probability)
             if self.plays == 1:
                 self._open[number] = (self.round, label, index), shown, probability
                 self._waiting[index] += 1
@@ -257,6 +261,8 @@ class KernelPolicy(Conversation):
                 return {arm: float(arm in decision.arms) for arm in self.arms or ()}
         what = "one that says with which probabilities it draws"
         mend = "DeadlineLearn over Thompson or EpsilonGreedy does"
+        if self.holds:
+            mend = "its learner's wish is held until it is granted; lottery= draws by known ones"
         raise ArgumentError(wanted("policy", what, type(self).__name__, mend))
 
     def _twin(self) -> Self:
@@ -289,6 +295,10 @@ class KernelPolicy(Conversation):
         if self.kernels.probability in (certain, unknown):
             return None
         return np.array([self._probability(index) for index in range(len(self._labels))])
+
+    def _propensity(self, probability: float) -> float | None:
+        """Return the propensity of a decision whose ticket has this probability."""
+        return probability
 
     def tell(self, decision: Decision | int, reward: Any) -> None:
         """Record the reward of a ticket, given as the decision or its id; late and out of order is fine.
@@ -726,7 +736,8 @@ class KernelPolicy(Conversation):
         sound = isinstance(shown, np.ndarray) and shown.dtype == np.float64 and np.isfinite(shown).all()
         if not sound or not self._may_be_shown(shown) or (self.contextual and max(slate) >= len(shown)):
             raise refused(f"ticket {number}", "the contexts of a round, finite numbers, a row an arm", shown)
-        if type(probability) is not float or not (0.0 < probability <= 1.0 or math.isnan(probability)):
+        silent = self.holds and probability == 0.0
+        if type(probability) is not float or not (0.0 < probability <= 1.0 or math.isnan(probability) or silent):
             raise refused(f"ticket {number}", "a probability above 0, or nan", probability)
         said = (round or None, self._labels[slate[0]], slate[0]), shown, probability
         return said if self.plays == 1 else (*said, tuple(slate))

@@ -162,7 +162,11 @@ class Decision(_Decision):
 
 @runtime_checkable
 class Learner(Protocol):
-    """Anything that picks an arm's index and learns from its reward; contextual learners take the contexts first."""
+    """Anything that picks an arm's index and learns from its reward; contextual learners take the contexts first.
+
+    One with an attribute `own_choices` that is true is told of its own choices alone: `DeadlineLearn` holds a choice
+    that its promise refuses until it can be granted.
+    """
 
     def choose(self, *contexts: Any) -> int:
         """Return the index of the arm to play in this round."""

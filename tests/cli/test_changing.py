@@ -1,6 +1,7 @@
 """Slates, arms on offer, segments, promises that change and promises in a file, from the shell."""
 
 import json
+from fractions import Fraction
 
 import pytest
 
@@ -78,6 +79,26 @@ def test_arms_come_and_go_and_shares_change(tmp_path):
     assert Study.open(store).sequence == before
 
 
+def test_another_promise_of_a_file_says_everything(tmp_path):
+    store, file = tmp_path / "pace.evenhand", tmp_path / "next.toml"
+    answer("new", store, "-p", "deadline-learn", "--arms", "3", "--shares", "0.2", "--seed", "1")
+    asked(store, "--count", "5")
+    answer("retire", store, "1")
+    file.write_text("tolerance = 2\n[shares]\n0 = 0.3\n[caps]\n2 = 0.8\n")
+    assert answer("change", store, "--promise", file).startswith("changed")
+    promise = Study.open(store).bare_policy.promise
+    assert (promise.tolerance, [float(share) for share in promise.shares]) == (2.0, [0.3, 0.0, 0.0])
+    assert promise.caps[promise.arms.index(2)] == Fraction(4, 5)
+    asked(store, "--count", "20")
+    assert "was kept at every round" in answer("verify", store)
+    before = Study.open(store).sequence
+    refused(ArgumentError, "--shares: wanted either this or --promise FILE", "change", store)
+    refused(ArgumentError, "--shares: wanted either", "change", store, "--shares", "0=0.1", "--promise", file)
+    file.write_text("[shares]\n0 = 0.9\n2 = 0.8\n")
+    refused(SharesError, "sum to", "change", store, "--promise", file)
+    assert Study.open(store).sequence == before
+
+
 def test_a_policy_that_cannot_change_says_so(store):
     refused(ArgumentError, "whose promise can change", "change", store, "--shares", "a=0.1,b=0.1")
     refused(ArgumentError, "segment", "ask", store, "--segment", "mobile")
@@ -132,6 +153,31 @@ def test_promises_of_a_file_are_simulated(tmp_path):
     found = answer("simulate", "quotas/bernoulli-arms", "--promises", tmp_path / "slow.toml", *options)
     (policy,) = json.loads(found)["policies"]
     assert (policy["policy"], policy["promise_kept"]) == ("slow", True)
+
+
+def test_offers_and_segments_of_a_log_are_replayed(tmp_path):
+    (tmp_path / "slow.toml").write_text("[shares]\n0 = 0.5\n1 = 0\n2 = 0\n")
+    rows = ["0,1,2;x", "1,2;y", ";x"] * 30
+    (tmp_path / "log.csv").write_text("available;segment\n" + "\n".join(rows))
+    (tmp_path / "none.csv").write_text("arm;reward\na;1\nb;0\n")
+    start = ("simulate", "quotas/bernoulli-arms", "--promise", tmp_path / "slow.toml", "--seed", "1", "--jobs", "1")
+    options = (*start, "--replications", "2", "--sep", ";")
+    body = json.loads(call(*options, "--log", tmp_path / "log.csv", "--json").stdout)
+    assert (body["rounds"], body["policies"][0]["promise_kept"]) == (90, True)
+    shown = answer(*options, "--log", tmp_path / "log.csv")
+    assert "Share of the rounds on offer by arm" in " ".join(shown.split())
+    refused(ArgumentError, "--log: wanted a log with a column available", *options, "--log", tmp_path / "none.csv")
+
+
+def test_a_study_is_replayed_from_its_export(tmp_path):
+    store, log = tmp_path / "s.evenhand", tmp_path / "log.csv"
+    answer("new", store, "--policy", "deadline-learn+ucb1", "--shares", "0=0.3,1=0.2,2=0", "--seed", "1")
+    for available in ("0,1", "0,1,2", "1,2"):
+        answer("ask", store, "--available", available, "--segment", "x")
+    answer("export", store, "--out", log)
+    start = ("simulate", "quotas/bernoulli-arms", "-p", "deadline-learn", "--shares", "0=0.3,1=0.2", "--seed", "1")
+    body = json.loads(answer(*start, "--log", log, "--replications", "1", "--jobs", "1", "--json"))
+    assert (body["rounds"], body["policies"][0]["promise_kept"]) == (3, True)
 
 
 def test_rewards_come_late_in_a_simulation():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -51,7 +52,7 @@ def test_the_probability_of_an_open_ticket_is_saved():
     assert np.array_equal(policy.ask().probabilities, other.ask().probabilities)
 
 
-@pytest.mark.parametrize("rule", [eh.quotas.DeadlineLearn, eh.quotas.FairLearn])
+@pytest.mark.parametrize("rule", [partial(eh.quotas.DeadlineLearn, lottery=0.5), eh.quotas.FairLearn])
 def test_under_a_promise_the_probability_is_that_of_the_arm_that_is_played(rule):
     shares = [0.3, 0.2, 0.3]
     counts, expected = np.zeros(ARMS), np.zeros(ARMS)

@@ -3,15 +3,13 @@
 import itertools
 from fractions import Fraction as F
 
-import numpy as np
 import pytest
 
 from evenhand.errors import SharesError
 from evenhand.promises.promise import Promise, read_promise
-from evenhand.promises.rule import rule_parameters, rule_state
 from tests.fuzzing import many
 from tests.naming import long
-from tests.promises.walked import Walk, drawn, game_of, generator, picked
+from tests.promises.walked import Walk, begun, drawn, game_of, generator
 
 KINDS = ("floors", "sets", "caps", "windows", "plays", "offers")
 TOGETHER = [kinds for size in (1, 2, 3, 4) for kinds in itertools.combinations(KINDS, size)]
@@ -141,7 +139,7 @@ def test_long_denominators_that_leave_nothing_over_are_decided(more):
     """A look ahead ends where the plays that are tried are needed, long before the shares come again."""
     shares = {0: "0.123456789", 1: "0.376543211", (0, 1): "1/2"} | ({2: "1/2"} if "caps" in more else {})
     promise = Promise(shares, **more)
-    params, state = rule_parameters(promise, ()), rule_state(promise, (), np.zeros(4, np.uint64))
+    params, state, picked = begun(promise)
     for now in range(30):
         state.scores[:] = [0.0, -1.0, -2.0]
         picked(params, state, now)

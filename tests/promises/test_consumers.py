@@ -16,6 +16,7 @@ from evenhand.promises.promise import Promise
 from evenhand.quotas import DeadlineLearn
 from evenhand.studies import Study
 from evenhand.studies.files import flat, read_csv
+from evenhand.studies.membership import check_policy
 from evenhand.studies.promise_books import Books
 from evenhand.studies.promise_check import PromiseCheck
 from evenhand.studies.specification import policy_from
@@ -209,6 +210,40 @@ def test_it_is_simulated(promise, lottery):
     assert int(history["violations"].max()) == 0
 
 
+def test_an_evaluation_audits_what_was_replayed(promise):
+    rng = random.Random(1)
+    log = pd.DataFrame({"arm": rng.choices(ARMS, k=400), "reward": [rng.random() for _ in range(400)], "chance": 0.25})
+    named = {"arm": "arm", "reward": "reward", "propensity": "chance", "estimator": "replay"}
+    if promise.plays > 1:
+        with pytest.raises(ArgumentError, match="a policy that plays one arm in a round"):
+            eh.evaluate(log, DeadlineLearn(UCB1(), promise, seed=1), **named)
+        return
+    found = eh.evaluate(log, DeadlineLearn(UCB1(), promise, seed=1), **named)
+    assert found.audit.kept
+    assert found.audit.rounds >= found.rounds > 50
+
+
+def test_a_notebook_shows_every_clause(promise, lottery):
+    shown = promise._repr_html_() + DeadlineLearn(UCB1(), promise, lottery=lottery)._repr_html_()
+    for clause in promise.clauses:
+        assert ", ".join(clause.arms) in shown
+        assert clause.rate_as_text in shown
+
+
+def test_workers_share_it_or_it_is_refused_by_name(promise):
+    policy = DeadlineLearn(UCB1(), promise, seed=1)
+    try:
+        shared, words = check_policy(policy), ""
+    except ArgumentError as error:
+        shared, words = None, str(error)
+    assert shared == promise or "for several workers" in words
+
+
+def test_the_search_for_broken_promises_tries_it(promise, lottery):
+    report = eh.check_promise(DeadlineLearn(UCB1(), promise, lottery=lottery, seed=1), rounds=40, cases=4)
+    assert report.rounds == 40
+
+
 def test_plain_data_makes_it(promise, lottery):
     data = json.loads(json.dumps(promise.to_dict()))
     described = {"policy": "quotas/deadline-learn", "learner": "learners/ucb1", "promise": data, "seed": 1}
@@ -266,16 +301,13 @@ def test_parts_beside_a_promise_are_refused_by_name():
         policy_from(described | {"policy": "quotas/fair-learn"})
 
 
-def test_files_are_audited_as_their_rows_in_memory(promise, tmp_path):
-    log = pd.DataFrame({"arm": ["a", "b", "c", "d", "d", "a"] * 5})
+def test_files_are_audited_as_frames_are(promise, tmp_path):
+    arms = ["a", "b", "c", "d", "d", "a"] * 5
+    log = pd.DataFrame({"arm": arms if promise.plays == 1 else [[arm, "a" if arm != "a" else "b"] for arm in arms]})
     log.to_parquet(tmp_path / "log.parquet")
-    log.to_csv(tmp_path / "log.csv", index=False)
-    whole = eh.quotas.audit(log, arm="arm", promise=promise)
-    for ending in ("parquet", "csv"):
-        files = eh.quotas.audit(str(tmp_path / f"*.{ending}"), arm="arm", promise=promise)
-        assert (whole.kept, whole.first_breach) == (files.kept, files.first_breach)
-        for table in ("arms", "promises", "timeline"):
-            pd.testing.assert_frame_equal(getattr(whole, table), getattr(files, table))
+    whole, files = (eh.quotas.audit(of, arm="arm", promise=promise) for of in (log, str(tmp_path / "*.parquet")))
+    assert (whole.kept, whole.first_violation) == (files.kept, files.first_violation)
+    pd.testing.assert_frame_equal(whole.arms, files.arms)
 
 
 def test_books_of_earlier_versions_go_on():

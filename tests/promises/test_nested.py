@@ -12,15 +12,19 @@ import evenhand as eh
 from evenhand.errors import ArgumentError, SharesError
 from evenhand.kernels.compose import interpreted
 from evenhand.learners import UCB1, Thompson
-from evenhand.promises.nested import grant, left_over, pick, refuse_for_urgent
+from evenhand.promises.laminar import look, refuse_for_urgent
 from evenhand.promises.overlapping import single_floors
+from evenhand.promises.pick import grant, open_arms
 from evenhand.promises.promise import read_promise
+from evenhand.promises.rule import RuleState
 from evenhand.quotas import BernoulliArms, DeadlineLearn
-from evenhand.quotas.nested import nested_parameters, nested_state
+from evenhand.quotas.older_states import NESTED, as_now
 from tests.naming import long
+from tests.promises.walked import begun
 from tests.reference.promises import Sets
+from tests.states.forms import FORMS
 
-run, quick = interpreted(pick), interpreted(grant)
+quick = interpreted(grant)
 SHAPES = [
     [(0, 1)],
     [(0, 1), (0, 1, 2)],
@@ -46,7 +50,7 @@ def test_the_arm_is_the_best_that_keeps_every_set(shape, tolerance):
         owners = [({arm}, share) for arm, share in zip(promise.arms, promise.shares, strict=True)]
         game = Sets([*owners, *((set(arms), share) for arms, share in promise.sets)], tolerance)
         assert game.start in game.safe
-        params, state = nested_parameters(promise, ()), nested_state(promise, ())
+        params, state, run = begun(promise)
         rng, now = random.Random(3), game.start
         for round in range(40):
             scores = [rng.random() for _ in range(3)] if rng.random() < 0.5 else [-1.0, -2.0, 0.0]
@@ -62,9 +66,9 @@ def test_the_arm_is_the_best_that_keeps_every_set(shape, tolerance):
 
 
 def test_where_a_play_must_come_now_the_arms_that_are_not_it_are_seen_without_a_look():
-    look, refuse = interpreted(left_over), interpreted(refuse_for_urgent)
+    looked, refuse, opened = interpreted(look), interpreted(refuse_for_urgent), interpreted(open_arms)
     promise = read_promise({0: F(1, 9), 3: F(1, 8), (0, 1): F(1, 3), (0, 1, 2): F(2, 5)}, 0, arms=5)
-    params, state = nested_parameters(promise, ()), nested_state(promise, ())
+    params, state, run = begun(promise)
     rng, urgent = random.Random(2), 0
     for now in range(200):
         state.refused[:] = 0
@@ -75,7 +79,9 @@ def test_where_a_play_must_come_now_the_arms_that_are_not_it_are_seen_without_a_
             late = set()
             for arm in range(5):
                 state.refused[:] = 0
-                if look(params, state, now, arm) < 0 and state.refused[arm] == now + 1:
+                opened(state, now)
+                state.chosen[0] = arm
+                if looked(params, state, now) < 0 and state.refused[arm] == now + 1:
                     late.add(arm)
             assert refused == late
         state.scores[:] = [rng.random() + (arm == 4) for arm in range(5)]
@@ -105,16 +111,15 @@ def test_sets_are_kept_at_every_round_of_a_simulation(learner):
     assert history.pulls.values[0, 0, -1, 3] > 150
 
 
-def test_what_an_older_file_noted_of_a_look_is_not_taken_for_refusals():
-    policy = DeadlineLearn(UCB1(), {("a", "b"): 0.4, "c": 0.3})
-    for _ in range(25):
-        policy.tell(policy.ask(), 0.0)
-    snapshot = policy.snapshot()
-    snapshot["state"] = list(snapshot["state"])
-    snapshot["state"][type(policy._state)._fields.index("refused")] = np.full(4, 10**6)
-    older = DeadlineLearn.restored(snapshot)
-    for _ in range(25):
-        assert older.ask().arm == policy.ask().arm
+@pytest.mark.parametrize(("of_sets", "kept"), [(0, 7), (7, 0)])
+def test_what_an_older_file_noted_of_a_look_is_not_taken_for_refusals(of_sets, kept):
+    snapshot = eh.load(FORMS / "sets.state").snapshot()
+    del snapshot["arrays"]
+    state = dict(zip(RuleState._fields[:-1], snapshot["state"], strict=False))
+    older = {name: state[name] for name in NESTED} | {"refused": np.array([7] * 6 + [of_sets] * 2)}
+    now = as_now(snapshot | {"state": [*older.values(), *snapshot["state"][len(state) :]]})["state"]
+    assert now[RuleState._fields.index("refused")].tolist() == [kept] * 6
+    assert len(now) == len(snapshot["state"])
 
 
 def test_overlapping_sets_are_kept_within_the_tolerance_that_they_need(tmp_path):

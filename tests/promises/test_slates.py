@@ -4,19 +4,18 @@ import itertools
 import random
 from fractions import Fraction as F
 
-import numpy as np
 import pytest
 
 from evenhand.kernels.compose import interpreted
 from evenhand.learners import UCB1
+from evenhand.promises.pick import grant
 from evenhand.promises.promise import Promise
-from evenhand.promises.slates import grant, pick
 from evenhand.quotas import DeadlineLearn
-from evenhand.quotas.ranked import ranked_parameters, ranked_state
 from tests.naming import long
+from tests.promises.walked import begun
 from tests.reference.promises import Caps, Floors
 
-run, quick = interpreted(pick), interpreted(grant)
+quick = interpreted(grant)
 
 
 def subsets(arms):
@@ -44,7 +43,7 @@ def test_the_slate_is_the_best_that_keeps_every_floor_whatever_is_on_offer(share
         game = Floors(shares, tolerance, plays, offers)
         assert game.start in game.safe
         promise = Promise(list(shares), tolerance, plays=plays)
-        params, state = ranked_parameters(promise, ()), ranked_state(promise, ())
+        params, state, run = begun(promise)
         rng, now = random.Random(7), game.start
         for round in range(60):
             offered, scores = rng.choice(offers), wishes(rng, arms)
@@ -79,7 +78,7 @@ def test_the_arm_is_the_best_that_keeps_every_floor_and_cap(tolerance, ahead):
         game = Caps(shares, caps, tolerance, ahead)
         assert game.start in game.safe
         promise = Promise(list(shares), tolerance, list(caps), ahead)
-        params, state = ranked_parameters(promise, ()), ranked_state(promise, ())
+        params, state, run = begun(promise)
         rng, now = random.Random(7), game.start
         for round in range(40):
             scores = wishes(rng, len(shares))
@@ -92,26 +91,23 @@ def test_the_arm_is_the_best_that_keeps_every_floor_and_cap(tolerance, ahead):
             now = game.after(now, best)
 
 
-def test_a_look_that_ends_early_plays_the_earliest_deadlines(monkeypatch):
-    promise = Promise(["1/3", "1/3", "1/3"], 0)
-    params, state = ranked_parameters(promise, ()), ranked_state(promise, ())
-    monkeypatch.setitem(__import__("evenhand.promises.slates").promises.slates.__dict__, "PATIENCE", 0)
+def test_a_look_that_ends_early_plays_the_earliest_deadlines():
+    params, state, run = begun(Promise(["1/3", "1/3", "1/3"], 0))
+    params, played = params._replace(farthest=0), []
     state.scores[:] = [3.0, 2.0, 1.0]
-    played = []
     for round in range(9):
         run(params, state, round)
         played.append(int(state.chosen[0]))
     assert [played.count(arm) for arm in range(3)] == [3, 3, 3]
 
 
-@pytest.mark.parametrize("order", [[0, 0, 0, 0], [3, 2, 1, 0]])
-def test_an_order_that_is_none_is_put_right_when_a_file_is_read(order):
-    policy = DeadlineLearn(UCB1(), [0.6, 0.5, 0.4, 0.2], plays=2)
-    for _ in range(25):
-        policy.tell(policy.ask(), [0.0, 1.0])
-    snapshot = policy.snapshot()
-    snapshot["state"] = list(snapshot["state"])
-    snapshot["state"][type(policy._state)._fields.index("order")] = np.array(order)
-    other = DeadlineLearn.restored(snapshot)
-    for _ in range(25):
-        assert other.ask().arms == policy.ask().arms
+def test_a_window_counts_the_rounds_after_one_in_which_its_arm_was_off_offer():
+    """A wish that is granted without a look passes a round for every window whose arm is on offer again."""
+    policy = DeadlineLearn(UCB1(), 0, windows={"b": 9}, arms=["a", "b"])
+    gaps = [0]
+    for round in range(200):
+        available = ["a"] if round % 4 == 0 else ["a", "b"]
+        decision = policy.ask(available=available if len(available) == 1 else None)
+        policy.tell(decision, float(decision.arm == "a"))
+        gaps.append(0 if decision.arm == "b" else gaps[-1] + ("b" in available))
+    assert max(gaps) == 8

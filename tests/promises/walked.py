@@ -2,31 +2,34 @@
 
 import math
 import random
-import warnings
-from fractions import Fraction as F
 
 import numpy as np
 
-from evenhand.errors import SharesError
+from evenhand.checks.drawn_promises import drawn_promise
 from evenhand.kernels.compose import interpreted
-from evenhand.promises.feasible import tokens_of
+from evenhand.promises.exact import grants_all
 from evenhand.promises.laminar import look
 from evenhand.promises.overlapping import single_floors
-from evenhand.promises.pick import begin_round, pick
-from evenhand.promises.promise import Promise
+from evenhand.promises.pick import AS_RANKED, begin_round, pick_for
 from evenhand.promises.rule import rule_parameters, rule_state
-from evenhand.promises.slates import AS_RANKED
 from tests.reference.game import Cap, Floor, Game, Window
 
 DEPTH = {1: 8, 2: 12, 3: 9, 4: 6}
 """How far the game is walked at first, by the number of arms; where it grants more than the rule, further."""
-looked, opened, picked = interpreted(look), interpreted(begin_round), interpreted(pick)
+looked, opened = interpreted(look), interpreted(begin_round)
+
+
+def begun(promise):
+    """The rule's parameters, its state before the first round, and the kernel that picks."""
+    state = rule_state(promise, (), np.zeros(4, np.uint64))
+    return rule_parameters(promise, ()), state, interpreted(pick_for(promise))
 
 
 def game_of(promise):
     """The same promise, written anew from its arguments."""
     places, slack = {arm: i for i, arm in enumerate(promise.arms)}, math.floor(promise.tolerance)
-    clauses = [Floor((i,), r, slack) for i, r in enumerate(promise.shares) if r]
+    behind = promise.behind or (slack,) * len(places)
+    clauses = [Floor((i,), r, behind[i]) for i, r in enumerate(promise.shares) if r]
     clauses += [Floor(tuple(places[a] for a in members), r, slack) for members, r in promise.sets if r]
     ahead = math.floor(promise.cap_tolerance)
     clauses += [Cap((i,), c, ahead) for i, c in enumerate(promise.caps or ()) if c is not None]
@@ -38,30 +41,13 @@ def game_of(promise):
     return Game(clauses, len(promise.arms), promise.plays, offers)
 
 
-def is_exact(promise):
-    """Whether the rule grants every wish that can be granted, rather than only such."""
-    if promise.overlap() is not None:
-        return False
-    nested = any(len(members) > 1 for members, _ in promise.windows)
-    if promise.plays > 1 and any(n > len(members) for members, (n, _) in promise.windows):
-        return False
-    owed = {arm for clause in promise.clauses if clause.kind == "floor" for arm in clause.arms}
-    if any(owed & set(members) for members, _ in promise.windows):  # one play may then serve both
-        return False
-    alone = promise.windows and len(promise.clauses) == len(promise.windows) and not nested
-    if promise.offers == "all" and alone and promise.plays == 1:
-        return True
-    varied = promise.offers != "all"
-    return not promise.windows or (all(t.window == t.period or varied for t in tokens_of(promise)) and not nested)
-
-
 class Walk:
     """The rule's kernels beside the game, from the first round."""
 
     def __init__(self, promise):
-        self.promise, self.game, self.exact = promise, game_of(promise), is_exact(promise)
+        self.promise, self.game, self.exact = promise, game_of(promise), grants_all(promise)
         kept = promise if promise.overlap() is None else single_floors(promise)
-        self.params, self.state = rule_parameters(kept, ()), rule_state(kept, (), np.zeros(4, np.uint64))
+        self.params, self.state, self.pick = begun(kept)
         self.books, self.now = self.game.begin, 0
 
     def depth(self, more=0):
@@ -93,7 +79,7 @@ class Walk:
         assert granted == allowed if self.exact else granted <= allowed, (said, granted, allowed)
         self.state.offered[:] = [arm in offered for arm in self.game.arms]
         self.state.scores[:] = scores
-        why = picked(self.params, self.state, self.now)
+        why = self.pick(self.params, self.state, self.now)
         played = tuple(sorted(arm for arm in self.state.chosen.tolist() if arm >= 0))
         ranks = sorted(range(len(scores)), key=lambda arm: -scores[arm])
         ranked = {arm: place for place, arm in enumerate(ranks) if scores[arm] > -np.inf}
@@ -113,38 +99,13 @@ class Walk:
             self.round(rng.choice(self.game.offers), scores)
 
 
-def share(rng, finest=5, least=0):
-    denominator = rng.randint(1, finest)
-    return F(rng.randint(least, denominator), denominator)
-
-
-def some(rng, arms, chance=0.6):
-    return [arm for arm in range(arms) if rng.random() < chance]
+PARTS = {"plays": "slates", "offers": "arms on offer"}
 
 
 def drawn(rng, kinds):
-    """A promise with clauses of these kinds among floors, sets, caps, windows, plays and offers; None where refused."""
-    arms = rng.choice([3, 3, 4] if "sets" in kinds or "plays" in kinds else [2, 3, 3, 4])
-    plays = 2 if "plays" in kinds else 1
-    shares = {arm: share(rng) if "floors" in kinds and rng.random() < 0.6 else 0 for arm in range(arms)}
-    given = {"plays": plays, "tolerance": rng.choice([0, 0, 1])}
-    if "sets" in kinds:
-        members = tuple(sorted(rng.sample(range(arms), rng.randint(2, arms - 1))))
-        shares[members] = share(rng, least=1) * rng.choice([1, 1, plays])
-    if "caps" in kinds:
-        given |= {"caps": {a: share(rng, least=1) for a in some(rng, arms)}, "cap_tolerance": rng.choice([0, 0, 1])}
-    if "windows" in kinds:
-        windows = {arm: (rng.choice([1, 1, 2]), rng.randint(2, 6)) for arm in some(rng, arms)}
-        if "sets" in kinds and rng.random() < 0.3:
-            windows[tuple(range(rng.randint(2, arms - 1)))] = (1, rng.randint(1, 4))
-        given["windows"] = windows
-    offers = [None, "any", some(rng, arms)] if "offers" in kinds else ["all"]
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return Promise(shares, **{k: v for k, v in given.items() if v != {}}, offers=rng.choice(offers))
-    except SharesError:
-        return None
+    """A small promise with clauses of these kinds among floors, sets, caps, windows, plays and offers, by the generator
+    of `eh.check_promise`; None where there is none."""
+    return drawn_promise({PARTS.get(kind, kind) for kind in kinds}, np.random.default_rng(rng.getrandbits(32)))
 
 
 def generator(seed):

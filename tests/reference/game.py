@@ -10,11 +10,12 @@ from typing import NamedTuple
 
 
 class Floor(NamedTuple):
-    """N >= floor(r A) - slack over these members, A the rounds in which one of them was on offer."""
+    """N >= floor(r A) - slack over these members, A the rounds in which one of them was on offer; a Fraction of slack
+    means r A - N <= slack."""
 
     members: tuple[int, ...]
     share: Fraction
-    slack: int = 0
+    slack: int | Fraction = 0
 
     def begin(self):
         return 0, 0
@@ -29,6 +30,8 @@ class Floor(NamedTuple):
 
     def kept(self, books):
         rounds, plays = books
+        if isinstance(self.slack, Fraction):
+            return self.share * rounds - plays <= self.slack
         return plays >= math.floor(self.share * rounds) - self.slack
 
 

@@ -1,29 +1,34 @@
 """What a promise must withstand: every learner there can be in small cases, spiteful ones in long conversations.
 
-A promise such as N_i(t) >= floor(r_i t) - alpha is to hold whatever the learner wishes and whatever rewards come. In
-small cases all wishes are tried, one conversation for each way the rule can be driven; in long ones shares are drawn,
-sums of exactly one and tiny shares among them, and the learner wants what hurts most, always the same, or anything.
-Nothing is taken from the policy but its decisions: the promise is counted here, in whole numbers.
+A promise such as N_i(t) >= floor(r_i t) - alpha is to hold whatever the learner wishes and whatever rewards come.
+Of fixed shares all wishes are tried in small cases, one conversation for each way the rule can be driven, and long
+conversations with drawn shares, sums of exactly one and tiny shares among them, where the learner wants what hurts
+most, always the same, or anything. Then come promises with every part, every pair and every triple of
+`evenhand.checks.drawn_promises.PARTS` that the class takes: small ones beside the game of all their states, which says
+what could be granted, and long ones. Nothing is taken from the policy but its decisions and what it says of them.
 """
 
 from __future__ import annotations
 
 import copy
 import inspect
-import math
+import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import product
+from itertools import combinations, product
 from typing import Any, Protocol
 
 import numpy as np
 
 from evenhand.arguments import whole
-from evenhand.checks.promise_cases import KINDS, Case, drawn_case, small_cases
-from evenhand.checks.promise_trial import can_play, play
+from evenhand.checks.drawn_promises import PARTS, Case, drawn_case
+from evenhand.checks.play import fresh_copy
+from evenhand.checks.trial import Trial, Wishes
 from evenhand.errors import ArgumentError, ContractError, EvenhandError, wanted
+from evenhand.promises.promise import Promise
+from evenhand.promises.reading import key_of
 from evenhand.rng import Seed, draw_seed
 from evenhand.traits import traits_of
 
@@ -32,8 +37,20 @@ __all__ = ["PromiseReport", "check_promise"]
 SMALL = {2: (8, (2, 3, 5, 7)), 3: (6, (3, 4))}
 """For each number of arms: how many rounds are tried exhaustively, and the denominators of the shares."""
 TOLERANCES = (0.0, 1.5)
-KNOWN = ("learner", "shares", "tolerance", "horizon", "arms", "seed", "windows")
+KNOWN = ("learner", "shares", "promise", "tolerance", "horizon", "arms", "seed", "windows")
 MOST_ARMS = 9
+JUDGED = 40
+"""How many rounds the game of all states is played beside a small promise."""
+ALONE = 6
+"""How many small promises with one part alone are tried."""
+NEEDED = {
+    "slates": {"shares", "plays"},
+    "caps": {"caps"},
+    "windows": {"windows"},
+    "lottery": {"shares", "lottery"},
+}
+"""What a class takes at least to be tried with such a part, where that is not `shares` alone."""
+FLOORS = frozenset({"floors"})
 
 Shares = tuple[Fraction, ...]
 
@@ -48,7 +65,9 @@ class PromiseReport:
     refused : the shares that the class refused, by how many.
     worst_shortfall : the largest floor(r_i t) - N_i(t) - floor(alpha) that was seen, at most 0; of fixed shares, None
         where none were tried.
-    kinds : what else was tried: slates, caps, sets, windows, arms on offer, segments, changes.
+    kinds : what else was tried, alone, in pairs and in triples: sets, slates, caps, windows, arms on offer, segments,
+        changes, lottery.
+    needless : how many wishes were refused that some rule could grant, of those that the game of small promises judged.
     """
 
     conversations: int
@@ -56,6 +75,7 @@ class PromiseReport:
     refused: int
     worst_shortfall: int | None
     kinds: tuple[str, ...] = ()
+    needless: int = 0
 
 
 class Adversary(Protocol):
@@ -73,6 +93,9 @@ class Script:
         self.picked: list[int] = []
         self._sizes: list[int] = []
         self._at = 0
+
+    def __str__(self) -> str:
+        return f"wishes or rewards {self.picked}"
 
     def pick(self, choices: int, shares: Shares, pulls: Sequence[int]) -> int:
         """Return what the script says, 0 where it says nothing yet."""
@@ -95,6 +118,9 @@ class Script:
 class Spiteful:
     """Always wants what is owed least, the worst that a rule with deadlines can meet."""
 
+    def __str__(self) -> str:
+        return "a spiteful learner"
+
     def pick(self, choices: int, shares: Shares, pulls: Sequence[int]) -> int:
         """Return the arm with the least claim; of two rewards the one that keeps things as they are."""
         if choices != len(shares):
@@ -109,6 +135,9 @@ class Stubborn:
     def __init__(self, choice: int) -> None:
         self._choice = choice
 
+    def __str__(self) -> str:
+        return f"a learner that always wishes arm {self._choice}"
+
     def pick(self, choices: int, shares: Shares, pulls: Sequence[int]) -> int:
         """Return the same choice."""
         return self._choice % choices
@@ -120,6 +149,9 @@ class Fickle:
     def __init__(self, random: np.random.Generator) -> None:
         self._random, self._left, self._choice = random, 0, 0
 
+    def __str__(self) -> str:
+        return "a learner of changing wishes"
+
     def pick(self, choices: int, shares: Shares, pulls: Sequence[int]) -> int:
         """Return a random choice, kept for a random number of rounds."""
         if self._left == 0:
@@ -128,46 +160,26 @@ class Fickle:
         return self._choice % choices
 
 
-class _Learner:
-    """A learner whose wishes are an adversary's; copies are the same, as their wishes are looked up here."""
-
-    def __init__(self, adversary: Adversary, shares: Shares, pulls: list[int], ranks: bool = False) -> None:
-        self._adversary, self._shares, self._pulls, self._ranks = adversary, shares, pulls, ranks
-
-    def choose(self) -> Any:
-        if not self._ranks:
-            return self._adversary.pick(len(self._shares), self._shares, self._pulls)
-        left, ranking = list(range(len(self._shares))), []
-        while left:
-            shares, pulls = tuple(self._shares[arm] for arm in left), [self._pulls[arm] for arm in left]
-            ranking.append(left.pop(self._adversary.pick(len(left), shares, pulls)))
-        return ranking
-
-    def update(self, index: int, reward: float) -> None:
-        pass
-
-    def __deepcopy__(self, memo: Any) -> _Learner:
-        return self
-
-
 def check_promise(policy_class: Any, *, rounds: int = 2_000, cases: int = 40, seed: Seed = 0) -> PromiseReport:
-    """Try to break the promise of a quota rule: N_i(t) >= floor(r_i t) - alpha for every arm at every round.
-
-    Small cases are searched exhaustively; in long ones shares, learners, rewards and late reports are drawn.
+    """Try to break a promise: find a decision that breaks a clause, a reason, a chance or a claim that is wrong.
 
     Parameters
     ----------
-    policy_class : a class, or a function that returns a policy, with a parameter `shares`; it is given a list of
-        fractions, and where it has such parameters a `learner`, a `tolerance`, a `horizon` and a `seed`. Where the
-        policy keeps its promise "at the horizon", that round alone is checked.
+    policy_class : a class, or a function that returns a policy, with a parameter `shares` or `windows`; it is given a
+        list of fractions, a dict where sets of arms have shares, and where it has such parameters a `learner`, a
+        `tolerance`, `plays`, `caps`, a `cap_tolerance`, `behind`, a `lottery`, a `horizon`, the `arms` and a `seed`; or
+        with a parameter `promise`, which is an `eh.Promise`. Where the policy keeps its promise "at the horizon", that
+        round alone is checked. With an attribute `exact` it says that it refuses a wish only where no rule that keeps
+        the promise could grant it. Or a policy, whose own promise is tried with its own learner.
     rounds : length of the long conversations.
-    cases : how many long conversations.
+    cases : how many long conversations, and a third of how many pairs and triples of parts.
     seed : of what is drawn.
 
     Raises
     ------
     ContractError
-        If the promise breaks; the message says for which shares, tolerance and wishes, and in which round.
+        If the promise breaks or something wrong is said; the message says in which round, and names the promise, the
+        wishes and the seed.
     ArgumentError
         If the class takes no shares, needs an argument that is not known here, refuses all shares, or promises nothing
         but in the long run.
@@ -179,158 +191,211 @@ def check_promise(policy_class: Any, *, rounds: int = 2_000, cases: int = 40, se
     0
     """
     rounds, cases = whole("rounds", rounds, low=1), whole("cases", cases, low=0)
-    trial = _Trial(policy_class)
-    random = np.random.default_rng(draw_seed(seed))
-    for shares, length in _small_cases() if trial.takes("shares") else ():
-        for tolerance in TOLERANCES if trial.takes("tolerance") else TOLERANCES[:1]:
-            script = Script()
-            while trial.converse(shares, tolerance, length, script, f"wishes or rewards {script.picked}"):
-                if not script.advance():
-                    break
-    for _ in range(cases if trial.takes("shares") else 0):
+    drawn = draw_seed(seed)
+    random, search = np.random.default_rng(drawn), _Search(policy_class, drawn)
+    if search.own is not None:
+        for _ in range(max(1, cases // 4)):
+            search.converse(search.own, rounds, _drawn_adversary(random, _rates(search.own.promise)), random)
+        return search.report(())
+    for shares, length in _small_cases() if search.takes("shares") else ():
+        for tolerance in TOLERANCES if search.takes("tolerance") else TOLERANCES[:1]:
+            script, case = Script(), _fixed(shares, tolerance)
+            while search.converse(case, length, script) and script.advance():
+                pass
+    for _ in range(cases if search.takes("shares") else 0):
         shares = _drawn_shares(random)
-        tolerance = float(random.choice([0.0, 0.0, 0.5, 1.0, 2.3])) if trial.takes("tolerance") else 0.0
-        adversary, name = _drawn_adversary(random, shares)
-        trial.converse(shares, tolerance, rounds, adversary, name, random)
-    kinds = tuple(kind for kind in KINDS if trial.knows(kind))
-    for case, length in small_cases():
-        if case.kind in kinds:
-            script = Script()
-            while trial.play(case, length, script, f"choices {script.picked}"):
-                if not script.advance():
-                    break
-    for kind in kinds:
-        for _ in range(-(-cases // 8)):
-            case = drawn_case(kind, random)
-            adversary, name = _drawn_adversary(random, _wished(case))
-            trial.play(case, -(-rounds // 2), adversary, name, random)
-    if trial.conversations == 0:
-        raise ArgumentError(wanted("policy_class", "one that takes shares", f"{trial.name}: {trial.refusal}"))
-    return PromiseReport(trial.conversations, trial.rounds, len(trial.refused), trial.worst, kinds)
+        tolerance = float(random.choice([0.0, 0.0, 0.5, 1.0, 2.3])) if search.takes("tolerance") else 0.0
+        search.converse(_fixed(shares, tolerance), rounds, _drawn_adversary(random, shares), random)
+    kinds = tuple(part for part in PARTS[1:] if search.knows(part))
+    for parts, judged in _combined(kinds, cases, random, search.takes("shares")):
+        found = drawn_case(parts, random, small=judged)
+        if found is not None:
+            length = min(rounds, JUDGED) if judged else -(-rounds // 2)
+            search.converse(found, length, _drawn_adversary(random, _rates(found.promise)), random, judged)
+    if search.conversations == 0:
+        raise ArgumentError(wanted("policy_class", "one that takes shares", f"{search.name}: {search.refusal}"))
+    return search.report(kinds)
 
 
-class _Trial:
+def _combined(
+    kinds: Sequence[str], cases: int, random: np.random.Generator, floors: bool
+) -> Iterator[tuple[frozenset[str], bool]]:
+    """Yield which parts are tried together, and whether in small promises, beside the game of all their states."""
+    parts = ("floors", *kinds) if floors and kinds else kinds
+    several = [frozenset(some) for size in (2, 3) for some in combinations(parts, size)]
+    yield from ((frozenset({kind}), True) for kind in kinds for _ in range(ALONE))
+    yield from ((several[at], True) for at in random.permutation(len(several))[: 3 * cases])
+    yield from ((frozenset({kind}), False) for kind in kinds for _ in range(-(-cases // 8)))
+
+
+class _Search:
     """Conversations with the policies of one class, and what came of them."""
 
-    def __init__(self, policy_class: Any) -> None:
+    def __init__(self, policy_class: Any, seed: int) -> None:
+        self.conversations = self.rounds = self.needless = 0
+        self.worst: int | None = None
+        self.refused: set[Shares] = set()
+        self.refusal, self._seed, self.own = "", seed, None
+        promise = None if isinstance(policy_class, type) else traits_of(policy_class).promise
+        if isinstance(promise, Promise) and hasattr(policy_class, "ask"):
+            self.own, self.name = _own(policy_class), type(policy_class).__name__
+            self._parameters: Any = {"promise": None}
+            self._make: Callable[..., Any] = lambda promise: fresh_copy(policy_class)
+            return
         if not callable(policy_class):
             raise ArgumentError(wanted("policy_class", "a class of policies", policy_class))
         self._make, self.name = policy_class, getattr(policy_class, "__name__", str(policy_class))
         self._parameters = inspect.signature(policy_class).parameters
         needed = [name for name, p in self._parameters.items() if p.default is p.empty and name not in KNOWN]
-        if not {"shares", "windows"} & set(self._parameters) or needed:
+        if not {"shares", "windows", "promise"} & set(self._parameters) or needed:
             got = f"{self.name}, which needs {', '.join(needed) or 'none'}"
             mend = "pass a function of shares, learner and tolerance that fills in the rest"
             raise ArgumentError(wanted("policy_class", "a class that takes shares or windows", got, mend))
-        self.conversations = self.rounds = 0
-        self.worst: int | None = None
-        self.refused: set[Shares] = set()
-        self.refusal = ""
 
     def takes(self, name: str) -> bool:
-        """Say whether the constructor has such a parameter."""
-        return name in self._parameters
+        """Return whether the constructor has such a parameter, or takes a promise as a whole."""
+        return name in self._parameters or "promise" in self._parameters
+
+    def report(self, kinds: tuple[str, ...]) -> PromiseReport:
+        """Return what was tried."""
+        counted = self.conversations, self.rounds, len(self.refused), self.worst
+        return PromiseReport(*counted, kinds, self.needless)
+
+    def knows(self, part: str) -> bool:
+        """Return whether the class takes promises with such a part."""
+        drawn = (drawn_case({part}, np.random.default_rng(seed)) for seed in range(50))
+        case = next(case for case in drawn if case is not None and _needed(case) <= NEEDED.get(part, {"shares"}))
+        try:
+            policy = self._made(case, None)
+            if policy is None or traits_of(policy).kept in ("at the horizon", "in the long run"):
+                return False
+            if part == "changes":
+                policy.change(dict(zip(case.promise.arms, case.promise.shares, strict=True)))
+            if part == "arms on offer":
+                policy.ask(available=list(case.promise.arms))
+            if part == "segments":
+                policy.ask(segment=0)
+        except (AttributeError, EvenhandError, TypeError):
+            return False
+        return True
 
     def converse(
         self,
-        shares: Shares,
-        tolerance: float,
+        case: Case,
         rounds: int,
         adversary: Adversary,
-        name: str,
         random: np.random.Generator | None = None,
+        judged: bool = False,
     ) -> bool:
-        """Check the promise in one conversation, with late reports where `random` is given; False if it is refused."""
-        pulls = [0] * len(shares)
-        policy = self._policy(shares, tolerance, rounds, _Learner(adversary, shares, pulls))
+        """Judge one conversation, with late reports where `random` is given; False if the promise is refused."""
+        promise = case.promise
+        rates, pulls = _rates(promise), [0] * len(promise.arms)
+
+        def pick(choices: int, arms: Sequence[int]) -> int:
+            seen = (tuple(rates[arm] for arm in arms), [pulls[arm] for arm in arms]) if arms else (rates, pulls)
+            return adversary.pick(choices, *seen)
+
+        wishes = Wishes(pick, len(promise.arms), promise.plays > 1) if "learner" in self._parameters else None
+        policy = self._made(case, wishes, rounds)
         if policy is None:
             return False
         kept = traits_of(policy).kept or "at every round"
         if kept == "in the long run":
             raise ArgumentError(wanted("policy_class", "one with a promise for finite rounds", f"{self.name}: {kept}"))
-        slack, waiting = math.floor(tolerance), []
+        trial = Trial(policy, case, wishes, pick, pulls, random, judged)
         for round in range(1, rounds + 1):
-            decision = policy.ask()
-            if type(decision.index) is not int or not 0 <= decision.index < len(pulls):
-                raise ContractError(f"{self.name}: decided for arm {decision.index!r} of {len(pulls)}")
-            pulls[decision.index] += 1
-            if kept == "at every round" or round == rounds:
-                self._count(shares, tolerance, slack, pulls, round, name)
-            waiting.append(decision)
-            while waiting and (random is None or random.random() < 0.6):
-                late = waiting.pop(0 if random is None else int(random.integers(len(waiting))))
-                policy.tell(late, self._reward(adversary, shares, pulls))
-        self.conversations += 1
-        self.rounds += rounds
-        return True
-
-    def knows(self, kind: str) -> bool:
-        """Say whether the class takes promises of this kind."""
-        needs = {"slates": "plays", "caps": "caps", "windows": "windows"}.get(kind, "shares")
-        case = next(case for case, _ in small_cases() if case.kind == kind)
-        return self.takes(needs) and can_play(case, lambda case: self._made(case, Stubborn(0)))
-
-    def play(
-        self, case: Case, rounds: int, adversary: Adversary, name: str, random: np.random.Generator | None = None
-    ) -> bool:
-        """Check a promise of another kind in one conversation; False if it is refused."""
-        pulls = [0] * case.arms
-        policy = self._made(case, adversary, pulls)
-        if policy is None:
-            return False
-        shares = _wished(case)
-        play(self.name, policy, case, lambda n: adversary.pick(n, shares, pulls), random, rounds, pulls, name)
-        self.conversations += 1
-        self.rounds += rounds
-        return True
-
-    def _made(self, case: Case, adversary: Adversary, pulls: list[int] | None = None) -> Any:
-        learner = _Learner(adversary, _wished(case), [0] * case.arms if pulls is None else pulls, case.plays > 1)
-        given = {"learner": learner, "horizon": 1, **case._asdict(), "arms": list(range(case.arms)), "seed": 1}
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)
-                return self._make(**{name: value for name, value in given.items() if self.takes(name)})
-        except EvenhandError as error:
-            self.refusal = str(error)
-            return None
-
-    def _policy(self, shares: Shares, tolerance: float, rounds: int, learner: Any) -> Any:
-        given = {
-            "learner": learner,
-            "shares": list(shares),
-            "tolerance": tolerance,
-            "horizon": rounds,
-            "seed": 1,
-        }
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)
-                return self._make(**{name: value for name, value in given.items() if self.takes(name)})
-        except EvenhandError as error:
-            self.refused.add(shares)
-            self.refusal = str(error)
-            return None
-
-    def _reward(self, adversary: Adversary, shares: Shares, pulls: Sequence[int]) -> float:
-        return 0.0 if self.takes("learner") else float(adversary.pick(2, shares, pulls))
-
-    def _count(self, shares: Shares, tolerance: float, slack: int, pulls: Sequence[int], round: int, name: str) -> None:
-        for arm, (share, n) in enumerate(zip(shares, pulls, strict=True)):
-            behind = share.numerator * round // share.denominator - n - slack
-            self.worst = behind if self.worst is None else max(self.worst, behind)
-            if behind > 0:
-                said = ", ".join(map(str, shares))
+            found = trial.round(kept != "at the horizon" or round == rounds)
+            if found is not None:
+                what = f"{found.fault} in round {round}: {found.seen}"
                 raise ContractError(
-                    f"{self.name} breaks its promise: shares [{said}], tolerance {tolerance:g}, {name}: after round "
-                    f"{round} arm {arm} has had {n} of the {behind + n} pulls that it is owed; the pulls are {pulls}"
+                    f"{self.name} {what}, under {_written(trial.promise, case)} and {adversary} (seed {self._seed})"
                 )
+        self.conversations += 1
+        self.rounds += rounds
+        self.needless += trial.needless
+        if trial.worst is not None and case.parts == FLOORS:
+            self.worst = trial.worst if self.worst is None else max(self.worst, trial.worst)
+        return True
+
+    def _made(self, case: Case, wishes: Wishes | None, rounds: int = 1) -> Any:
+        """Return a policy with this promise, by its parts where these say it all; None where it is refused."""
+        promise = case.promise
+        refusals: tuple[type[Exception], ...] = (EvenhandError,)
+        arms = list(promise.arms)
+        given = {"learner": wishes or Wishes(lambda n, arms: 0, len(arms), promise.plays > 1), "horizon": rounds}
+        given |= {"seed": 1, "arms": arms, "lottery": case.lottery, "promise": promise} | _parts(promise)
+        if "shares" in self._parameters and not self._says_all(case):
+            given = {name: given[name] for name in ("learner", "horizon", "seed", "lottery")} | {"shares": promise}
+            refusals = (EvenhandError, TypeError, AttributeError)
+        lacking = case.parts != FLOORS and any(not self.takes(name) for name in _needed(case))
+        if lacking:
+            return None
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)
+                return self._make(**{name: value for name, value in given.items() if name in self._parameters})
+        except refusals as error:
+            self.refusal = str(error)
+            if case.parts == FLOORS:
+                self.refused.add(promise.shares)
+            return None
+
+    def _says_all(self, case: Case) -> bool:
+        """Return whether the parts of a promise say it all, what may be on offer included."""
+        if "arms on offer" not in case.parts and not case.promise.windows:
+            return True
+        return Promise(**_parts(case.promise)) == case.promise
 
 
-def _wished(case: Case) -> Shares:
-    """Return the shares of single arms, by which an adversary decides what hurts."""
-    windows = {arm: Fraction(*window) for arm, window in (case.windows or {}).items()}
-    return tuple((case.shares or windows).get(arm, Fraction(0)) for arm in range(case.arms))
+def _parts(promise: Promise) -> dict[str, Any]:
+    """Return a promise as the arguments that make it, but for what may be on offer."""
+    alone = dict(zip(promise.arms, promise.shares, strict=True))
+    caps = {arm: cap for arm, cap in zip(promise.arms, promise.caps or (), strict=False) if cap is not None}
+    behind = None if promise.behind is None else dict(zip(promise.arms, promise.behind, strict=True))
+    return {
+        "shares": alone | dict(promise.sets) if promise.sets else list(promise.shares),
+        "tolerance": promise.tolerance,
+        "plays": promise.plays,
+        "caps": caps or None,
+        "cap_tolerance": promise.cap_tolerance,
+        "windows": {key_of(members): window for members, window in promise.windows} or None,
+        "behind": behind,
+    }
+
+
+def _needed(case: Case) -> set[str]:
+    """Return the parameters without which a promise cannot be made."""
+    said = _parts(case.promise) | {"shares": any(case.promise.shares) or case.promise.sets, "lottery": case.lottery}
+    return {
+        name for name, value in said.items() if value not in (None, False, (), 0.0) and (name, value) != ("plays", 1)
+    }
+
+
+def _fixed(shares: Shares, tolerance: float) -> Case:
+    """Return the case of shares of single arms alone."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return Case(Promise(list(shares), tolerance), FLOORS)
+
+
+def _own(policy: Any) -> Case:
+    """Return the promise of a policy as a case."""
+    varied = policy.promise.offers != "all" and "available" in inspect.signature(policy.ask).parameters
+    return Case(policy.promise, FLOORS | ({"arms on offer"} if varied else set()), getattr(policy, "lottery", None))
+
+
+def _rates(promise: Promise) -> Shares:
+    """Return what is owed to single arms, by which an adversary decides what hurts."""
+    windows = {members[0]: Fraction(*window) for members, window in promise.windows}
+    return tuple(max(share, windows.get(arm, share)) for arm, share in zip(promise.arms, promise.shares, strict=True))
+
+
+def _written(promise: Promise, case: Case) -> str:
+    """Return a promise as it is typed, and how it was tried."""
+    typed = re.sub(r"Fraction\((\d+), (\d+)\)", r'"\1/\2"', repr(promise))
+    beside = [part for part in PARTS if part in case.parts & {"arms on offer", "segments", "changes"}]
+    said = [typed, *([] if case.lottery is None else [f"lottery={case.lottery:g}"])]
+    return ", ".join([*said, *(["with " + " and ".join(beside)] if beside else [])])
 
 
 def _small_cases() -> Iterator[tuple[Shares, int]]:
@@ -357,11 +422,8 @@ def _drawn_shares(random: np.random.Generator) -> Shares:
     return tuple(Fraction(weight, sum(weights) + rest) for weight in weights)
 
 
-def _drawn_adversary(random: np.random.Generator, shares: Shares) -> tuple[Adversary, str]:
+def _drawn_adversary(random: np.random.Generator, shares: Shares) -> Adversary:
     kind = random.choice(["spiteful", "stubborn", "fickle"])
     if kind == "spiteful":
-        return Spiteful(), "a spiteful learner"
-    if kind == "stubborn":
-        arm = int(random.integers(len(shares)))
-        return Stubborn(arm), f"a learner that always wishes arm {arm}"
-    return Fickle(copy.deepcopy(random)), "a learner of changing wishes"
+        return Spiteful()
+    return Stubborn(int(random.integers(len(shares)))) if kind == "stubborn" else Fickle(copy.deepcopy(random))

@@ -9,10 +9,15 @@ from typing import Any
 import numpy as np
 
 from evenhand.checks.play import SEED, Skip, converse, first_difference
+from evenhand.errors import ArgumentError
+from evenhand.kernels.arrays import Ints
 from evenhand.kernels.flatten import flat
 from evenhand.policy import KernelPolicy
+from evenhand.promises.plain import arguments_of
 from evenhand.promises.promise import Promise
-from evenhand.simulation.loop import replicate, runs_compiled
+from evenhand.protocol import Label
+from evenhand.simulation.given import Course, check_given
+from evenhand.simulation.loop import Trace, replicate, runs_compiled
 from evenhand.simulation.world import KernelWorld
 from evenhand.traits import traits_of
 
@@ -35,9 +40,7 @@ def check_one_kernel(policy: Any, world: Any, rounds: int) -> None:
         "checkpoints": kept,
         "stop": lambda done: None,
     }
-    promise = traits_of(policy).promise
-    fast = replicate(policy, world, promise, **seeds)
-    slow = replicate(policy, world, promise, **seeds, compiled=False)
+    fast = _same_in_plain_python(policy, world, seeds, None)
     world.reset(SEED)
     said = converse(policy, world, rounds // 2)
     policy.compile()
@@ -45,12 +48,47 @@ def check_one_kernel(policy: Any, world: Any, rounds: int) -> None:
     played = np.zeros((rounds, len(world.arms)), np.int64)
     for row, entry in zip(played, said, strict=True):
         row[entry[6] if len(entry) > 6 else entry[3]] = 1
-    online = np.cumsum(played, axis=0)
-    for name, pulls in (("plain Python", slow.pulls), ("the online object", online)):
-        differs = np.flatnonzero((pulls != fast.pulls).any(axis=1))
-        assert differs.size == 0, f"the compiled loop and {name} part at round {differs[0] + 1}"
+    _same_pulls("the online object", np.cumsum(played, axis=0), fast.pulls)
+    course = _richest_course(policy, world.arms, rounds)
+    if course is not None:
+        fast = _same_in_plain_python(policy, world, seeds, course)
+        online, pulls = policy.fresh(arms=world.arms), np.zeros_like(played)
+        world.reset(SEED)
+        for t in range(rounds):
+            decision = online.ask(*world.observe(), **course.arguments(t + 1))
+            pulls[t, list(decision.indexes)] = 1
+            online.tell(decision, *world.respond(decision))
+        _same_pulls("the online object, told offers or segments,", np.cumsum(pulls, axis=0), fast.pulls)
+
+
+def _same_in_plain_python(policy: Any, world: Any, seeds: dict[str, Any], course: Course | None) -> Trace:
+    promise = traits_of(policy).promise
+    fast = replicate(policy, world, promise, **seeds, course=course)
+    slow = replicate(policy, world, promise, **seeds, course=course, compiled=False)
+    _same_pulls("plain Python", slow.pulls, fast.pulls)
     for field, a, b in zip(fast._fields, fast, slow, strict=True):
         assert np.array_equal(a, b), f"the compiled loop and plain Python count {field} differently"
+    return fast
+
+
+def _same_pulls(name: str, pulls: Ints, fast: Ints) -> None:
+    differs = np.flatnonzero((pulls != fast).any(axis=1))
+    assert differs.size == 0, f"the compiled loop and {name} part at round {differs[0] + 1}"
+
+
+def _richest_course(policy: Any, arms: tuple[Label, ...], rounds: int) -> Course | None:
+    """Return rounds with offers and segments, or with what of these the policy takes; None where it takes neither."""
+    rng = np.random.default_rng(SEED)
+    offers = rng.random((rounds, len(arms))) < 0.7
+    offers[~offers.any(axis=1)] = True
+    segments: dict[str, Any] = {"codes": rng.integers(0, 3, rounds), "segments": ("x", "y", "z")}
+    for course in (Course(arms, offers, **segments), Course(arms, offers), Course(arms, **segments)):
+        try:
+            check_given("policy", policy, course)
+        except ArgumentError:
+            continue
+        return course
+    return None
 
 
 def check_learns(policy: Any, world: Any, rounds: int) -> None:
@@ -153,7 +191,7 @@ def _with_labels(value: Any, other: dict[Any, Any]) -> Any:
     if isinstance(value, KernelPolicy):
         return rebuilt(value, _with_labels(value.config(), other))
     if isinstance(value, Promise):
-        given = value._given()
+        given = arguments_of(value)
         offers = given["offers"]
         given["offers"] = offers if isinstance(offers, str) else [other[arm] for arm in offers]
         return Promise(**_with_labels(given, other))

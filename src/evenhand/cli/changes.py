@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from evenhand.cli.completion import arms
 from evenhand.cli.options import JSON, STORE, STUDY
-from evenhand.errors import EvenhandError, SharesError, wanted
+from evenhand.errors import ArgumentError, EvenhandError, SharesError, wanted
 
 if TYPE_CHECKING:
     from evenhand.studies import Study
@@ -52,21 +53,34 @@ def retire(
 
 def change(
     store: STORE,
-    shares: Annotated[str, typer.Option(help="The share of each arm on offer: a=0.2,b=1/3, or a CSV or JSON file.")],
+    shares: Annotated[
+        str, typer.Option(help="The share of each arm on offer: a=0.2,b=1/3, or a CSV or JSON file.")
+    ] = "",
+    promise: Annotated[
+        Path | None,
+        typer.Option(help="A file as for `evenhand new --promise`: another promise, which says everything."),
+    ] = None,
     study: STUDY = None,
     json: JSON = False,
 ) -> None:
-    """Promise other shares from now on: rounds and decisions are counted from this change."""
+    """Promise other shares, or all else, from now on: rounds and decisions are counted from this change."""
     from evenhand.cli.inputs import named_shares
     from evenhand.cli.output import answer
+    from evenhand.cli.promises import promise_in
     from evenhand.promises.versions import rows_of
     from evenhand.studies import Study
 
-    named = named_shares(shares)
+    if bool(shares) == (promise is not None):
+        raise ArgumentError(wanted("--shares", "either this or --promise FILE", shares or "neither"))
+    named = named_shares(shares) if shares else {}
     if named is None:
         raise SharesError(wanted("--shares", "ARM=SHARE,ARM=SHARE, or a CSV or JSON file", shares))
     with Study.open(store, study) as running:
-        owed = dict(zip(labels_of(list(named), running), named.values(), strict=True))
+        owed: Any = dict(zip(labels_of(list(named), running), named.values(), strict=True))
+        if promise is not None:
+            policy = running.bare_policy
+            gone = getattr(policy, "retired", ())
+            owed = promise_in(promise, [arm for arm in policy.arms or () if arm not in gone])
         rows = rows_of(_do(running, "change", {"shares": owed}))
         lags = ", ".join(_said(row) for row in rows)
         more = f"; not carried over, in decisions: {lags}" if lags else ""

@@ -53,6 +53,10 @@ def simulate(
             "--promise", "--promises", help="A file as for `evenhand new --promise`; it becomes one more policy."
         ),
     ] = None,
+    log: Annotated[
+        Path | None,
+        typer.Option(help="A log whose offers and segments are replayed: columns available, segment, or given."),
+    ] = None,
     delay: Annotated[
         str, typer.Option(help="Rounds until a reward is told: 50, one of 0,3,12 drawn each round, or geometric:MEAN.")
     ] = "0",
@@ -85,10 +89,13 @@ def simulate(
     policies = {} if promises and not policy else policies_of(policy or [], played, owed, tolerance, rounds)
     if promises is not None:
         policies[promises.stem] = build(described_promises(promises, arms=played.arms))
+    replayed: dict[str, Any] = {} if log is None else _replayed(log)
+    rounds = min([rounds, *map(len, replayed.values())])
     history = eh.simulate(
         policies,
         played,
         rounds=rounds,
+        **replayed,
         replications=replications,
         seed=seed,
         delay=delay_of(delay),
@@ -104,6 +111,20 @@ def simulate(
 
         bias = learned_bias(played, rounds, history.attrs["seed"])
     _report(history, bias, out, json, of_table=hasattr(played, "bias"))
+
+
+def _replayed(path: Path) -> dict[str, Any]:
+    """Return the offers and the segments that a log says."""
+    from evenhand.cli.tables import read_table
+    from evenhand.errors import ArgumentError, wanted
+    from evenhand.simulation.given import said_in
+
+    table = read_table(path, text=["available", "segment", "given"])
+    said = {"offers": said_in(table, "available"), "segments": said_in(table, "segment")}
+    if all(column is None for column in said.values()):
+        what = "a log with a column available, segment or given, as `evenhand export` writes it"
+        raise ArgumentError(wanted("--log", what, list(table.columns)))
+    return {name: column for name, column in said.items() if column is not None}
 
 
 def _grouped(other: str, data: Path, arm: str, group: str, reward: str, features: str, sensitive: str) -> Any:
@@ -171,7 +192,12 @@ def _report(history: xr.Dataset, bias: Any, out: Path | None, json: bool, *, of_
             if len(columns) > 1:
                 table(title, [k.replace("_", " ") for k in columns], [[row[k] for k in columns] for row in told])
         columns, rows = _arms(history)
-        table("Share of the rounds by arm", ["promised share" if name == "owed" else name for name in columns], rows)
+        which = " on offer" if "offered" in history else ""
+        table(
+            f"Share of the rounds{which} by arm",
+            ["promised share" if name == "owed" else name for name in columns],
+            rows,
+        )
         if bias is not None:
             show_bias(bias, of_table)
         say_notes(history)
@@ -210,7 +236,7 @@ def _arms(history: xr.Dataset, most: int = 60) -> tuple[list[str], list[list[Any
     from evenhand.labels import label_texts
 
     last = history.isel(round=-1)
-    share = (last.pulls / float(last["round"])).mean("replication")
+    share = (last.pulls / (last.offered if "offered" in last else float(last["round"]))).mean("replication")
     names = [str(name) for name in history.policy.values]
     owing = "share" in history.coords
     columns = ["arm", *(["owed"] if owing else []), *names]

@@ -117,7 +117,7 @@ def replay(policy: Any, logged: Logged, seed: int, number: int) -> Replayed:
             mine.begin(logged.contexts.shape[-1])
         if logged.codes.size * len(logged.arms) >= LONG:
             mine.compile()
-        words = [array for array in flat(mine._state) if number and array.dtype == np.uint64]
+        words = [array for array in flat(mine._state) if number and array.dtype == np.uint64 and array.size]
         for place, array in enumerate(words):
             array[:] = stream(seed, number, place)
     random = generator(seed, number)

@@ -131,7 +131,7 @@ class CSR(Search):
     def phases(self) -> list[Phase]:
         if self.tested and self.version > 1:
             least = 5 * len(self.problem.candidates) * len(self.problem.groups)
-            return looks(self.budget, least, Rows(pooled=True))
+            return looks(self.budget, least, Rows(pooled=True, apart=True))
         return schedule(self.budget, Rows(pooled=self.pooled))
 
     @locked

@@ -39,6 +39,8 @@ from evenhand.rng import Seed
 __all__ = ["Problem"]
 
 Floats = NDArray[np.float64]
+ROUNDING = 1e-12
+"""By what part of the largest outcome two equal ones may differ in floating point."""
 
 
 class Problem(Question):
@@ -215,7 +217,8 @@ class Problem(Question):
         return plan.value, plan.shares.copy()
 
     def best(self, tolerance: float) -> Label | None:
-        """Return the candidate of highest exact outcome among the fair ones, or None where none is fair.
+        """Return the candidate of highest exact outcome among the fair ones, the first of those that are equal up to
+        rounding, or None where none is fair.
 
         Raises
         ------
@@ -226,7 +229,10 @@ class Problem(Question):
             tolerance = real("tolerance", tolerance, above=0)
         worst = np.abs(list(self.gaps.values())).max(0)
         outcomes = np.where(worst < tolerance, self.outcomes, -np.inf)
-        return self.candidates[int(outcomes.argmax())] if np.isfinite(outcomes).any() else None
+        if not np.isfinite(outcomes).any():
+            return None
+        equal = outcomes >= outcomes.max() - ROUNDING * np.abs(self.outcomes).max()
+        return self.candidates[int(equal.argmax())]
 
     # ------------------------------------------------------------------ for searches
 
@@ -238,9 +244,11 @@ class Problem(Question):
             gap = np.zeros((size, size, *self.outcome_divergence.shape))
             for (a, b), divergence in zip(permutations(range(size), 2), self.gap_divergence.values(), strict=True):
                 gap[a, b] = inverse(divergence)
-            self._programs[key] = AllocationProgram(
-                inverse(self.outcome_divergence), gap, self.cells.prior, costs, budget, rows
-            )
+            outcome, unknown = inverse(self.outcome_divergence), np.array(self.own)
+            if rows.apart:
+                speaks = np.eye(len(unknown), dtype=bool) | ~(unknown | unknown[:, None])
+                outcome, gap = outcome * speaks, gap * speaks
+            self._programs[key] = AllocationProgram(outcome, gap, self.cells.prior, costs, budget, rows)
         return self._programs[key]
 
     @cached_property

@@ -31,11 +31,13 @@ ALWAYS = -2.0
 
 
 class Rows(NamedTuple):
-    """What the trials have to serve: the outcome, the gaps, or both; gaps pooled, or one direction at a time."""
+    """What the trials have to serve: the outcome, the gaps, or both; gaps pooled, or one direction at a time; and
+    whether trials of a candidate whose table is unknown stand apart, so that they speak of it and no others do."""
 
     outcome: bool = True
     gap: bool = True
     pooled: bool = False
+    apart: bool = False
 
 
 class Plan(NamedTuple):

@@ -40,6 +40,8 @@ class Adapter(Parameters):
     reward_range : the lowest and the highest reward that the learner takes; None leaves it to the policy around it,
         [0, 1] under a quota. Either may be infinite.
     arms : how many arms the learner knows; None where it does not say. A quota refuses one that knows another number.
+    own_choices : whether it must learn from its own choices alone, as one that weighs rewards by their probabilities:
+        `DeadlineLearn` then holds a wish that it refuses.
 
     Raises
     ------
@@ -75,6 +77,7 @@ class Adapter(Parameters):
         contextual: bool | None = None,
         reward_range: Sequence[float] | None = None,
         arms: int | None = None,
+        own_choices: bool = False,
     ) -> None:
         functions = dict(zip(FUNCTIONS, (choose, update, seed, dump, load), strict=True))
         for name, function in functions.items():
@@ -91,6 +94,7 @@ class Adapter(Parameters):
         self.contextual = None if contextual is None else yes_or_no("contextual", contextual)
         self.reward_range = None if reward_range is None else read_range(reward_range)
         self.known_arms = None if arms is None else whole("arms", arms, low=2)
+        self.own_choices = yes_or_no("own_choices", own_choices)
         for function in functions.values():
             if function is not None and dump is not None:
                 know(function)
@@ -114,7 +118,7 @@ class Adapter(Parameters):
     def config(self) -> dict[str, Any]:
         """Return the constructor's arguments."""
         others = {"contextual": self.contextual, "reward_range": self.reward_range, "arms": self.known_arms}
-        return {"learner": self.learner, **self._functions, **others}
+        return {"learner": self.learner, **self._functions, **others, "own_choices": self.own_choices}
 
     @property
     def sources(self) -> list[Any]:
@@ -143,7 +147,13 @@ class Adapter(Parameters):
             "contextual": self.contextual,
             "reward_range": self.reward_range,
             "dumped": self._called("dump", self._dump),
-        } | ({} if self.known_arms is None else {"arms": self.known_arms})
+        } | self._said
+
+    @property
+    def _said(self) -> dict[str, Any]:
+        """What of the later arguments was given, as files of before know none of them."""
+        arms = {} if self.known_arms is None else {"arms": self.known_arms}
+        return arms | ({"own_choices": True} if self.own_choices else {})
 
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:
@@ -166,7 +176,8 @@ class Adapter(Parameters):
             raise StateFileError(f"load: {names['load']} failed on what the file holds: {error}") from error
         try:
             others = {name: item(snapshot, name) for name in ("contextual", "reward_range")}
-            return cls(learner, **functions, **others, arms=snapshot.get("arms"))
+            own = snapshot.get("own_choices", False)
+            return cls(learner, **functions, **others, arms=snapshot.get("arms"), own_choices=own)
         except ArgumentError as error:
             raise StateFileError(f"saved learner: {error}") from error
 

@@ -101,14 +101,16 @@ class Exp3(KernelPolicy):
     >>> bool(learner.ask().probabilities[0] > 0.9)
     True
 
-    Where a rule over it ranks the arms (caps, sets, arms on offer), nobody knows the probability of a
-    decision. The learner's own latest probability of the arm then stands in, and the bound below is not proved.
+    `DeadlineLearn` holds a wish of it that is refused and tells it of granted ones alone. Where nobody knows the
+    probability of a decision, as in a study of an earlier version whose rule ranks the arms, the learner's own latest
+    probability of the arm stands in, and the bound below is not proved.
 
     Source: Auer, Cesa-Bianchi, Freund, Schapire (2002), Corollary 3.2: against the best single arm, the expected regret
     for rewards in [0, 1] is at most 2.63 sqrt(T k ln k) with the exploration of the horizon.
     """
 
     kernels = Kernels(choose, update, drawn)
+    own_choices = True
 
     def __init__(
         self,

@@ -20,7 +20,7 @@ from evenhand.kernels.compose import kernel
 from evenhand.kernels.due_times import advance, pace, position
 from evenhand.promises.promise import read_promise
 
-__all__ = ["Limits", "enter", "limits", "rounds_broken"]
+__all__ = ["Limits", "enter", "enter_one", "limits", "rounds_broken"]
 
 FLOOR, CAP, WINDOW = range(3)
 KINDS = {"floor": FLOOR, "cap": CAP, "window": WINDOW}
@@ -106,10 +106,16 @@ def enter(limits: Limits, arm: int, round: int) -> None:
     """Enter that `arm` is played in `round`."""
     for i in range(limits.kinds.size):
         if limits.members[i, arm]:
-            limits.broken[i] = rounds_broken(limits, i, round - 1)
-            if limits.kinds[i] == WINDOW:
-                limits.last[i, limits.plays[i] % limits.counts[i]] = round
-            else:
-                advance(limits.numerators, limits.steps, limits.remainders, limits.whole, limits.rest, i)
-            limits.plays[i] += 1
-            limits.since[i] = round
+            enter_one(limits, i, round)
+
+
+@kernel
+def enter_one(limits: Limits, i: int, round: int) -> None:
+    """Enter into one promise that an arm of its is played in `round`."""
+    limits.broken[i] = rounds_broken(limits, i, round - 1)
+    if limits.kinds[i] == WINDOW:
+        limits.last[i, limits.plays[i] % limits.counts[i]] = round
+    else:
+        advance(limits.numerators, limits.steps, limits.remainders, limits.whole, limits.rest, i)
+    limits.plays[i] += 1
+    limits.since[i] = round

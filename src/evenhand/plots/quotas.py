@@ -73,17 +73,23 @@ def plot_regret(
 
 
 def plot_shares(history: xr.Dataset, axes: Axes | None = None, *, ax: Axes | None = None) -> Axes:
-    """Draw each arm's share of the rounds at the end beside its promised share: bars, dots where the bars are many."""
+    """Draw each arm's share of the rounds in which it was on offer beside its promised share, at the end: bars, dots
+    where the bars are many."""
     check_history(history, "pulls")
     axes = axes_of(ax, axes)
     last = history.isel(round=-1)
-    pulls = last.pulls.mean("replication") / float(last["round"])
+    on_offer = "offered" in history
+    pulls = (last.pulls / (last.offered if on_offer else float(last["round"]))).mean("replication")
     promised = history.share.max("policy").values if "share" in history.coords else None
     with style():
         across = bars(axes, {str(n): pulls.sel(policy=n).values for n in history.policy.values}, promised, "promised")
         name_arms(axes, across, history.arm.values.tolist())
-        title = "Shares of the rounds" + ("" if promised is None else " and promised shares")
-        return finish(axes, title, "arm", "share of the rounds")
+        title = (
+            "Shares of the rounds"
+            + (" on offer" if on_offer else "")
+            + ("" if promised is None else " and promised shares")
+        )
+        return finish(axes, title, "arm", "share of the rounds" + (" on offer" if on_offer else ""))
 
 
 def plot_shortfall(

@@ -35,8 +35,20 @@ import numpy as np
 from evenhand.kernels.compose import kernel, routine
 from evenhand.kernels.due_times import NEVER
 from evenhand.kernels.random import below, uniform
-from evenhand.promises.laminar import look, soonest, take
-from evenhand.promises.pick import begin_round, choose_ranked, comes_before, find_slate, improve, most_urgent, put_ahead
+from evenhand.promises.laminar import look, relieve, soonest, take
+from evenhand.promises.pick import (
+    begin_round,
+    choose_ranked,
+    close_barred,
+    comes_before,
+    find_slate,
+    improve,
+    most_urgent,
+    next_urgent,
+    open_arms,
+    pass_round,
+    put_ahead,
+)
 
 __all__ = ["TRIES", "finish_one", "lot", "open_what_may_be_played", "prepare_one", "spread", "weigh"]
 
@@ -66,7 +78,7 @@ def weigh(params: Any, state: Any, now: int, plays: int) -> float:
     """Fill `lots`, and return what is left of the plays of the next round for the learner's wishes."""
     owners, arms, floors, total = state.ticks.size, state.offered.size, 0.0, 0.0
     for owner in range(owners):
-        state.below[owner] = state.offered[owner] if owner < arms else 0
+        state.within[owner] = state.offered[owner] if owner < arms else 0
         state.masses[owner] = state.extras[owner] = 0.0
     for owner in range(owners):  # children stand before their parents
         if state.ticks[owner] == 0:
@@ -74,7 +86,7 @@ def weigh(params: Any, state: Any, now: int, plays: int) -> float:
         mass, parent = params.floor * params.rho[owner], params.parents[owner]
         tickets = max(state.extras[owner], tickets_of(params, state, owner, now))
         if parent >= 0:
-            state.below[parent] += state.below[owner]
+            state.within[parent] += state.within[owner]
             state.masses[parent] += mass
             state.extras[parent] += tickets
         else:
@@ -88,7 +100,7 @@ def weigh(params: Any, state: Any, now: int, plays: int) -> float:
     for arm in range(arms):
         state.lots[arm], owner = 0.0, arm
         while owner >= 0 and state.offered[arm] == 1:
-            state.lots[arm] += (state.masses[owner] + scale * state.extras[owner]) / state.below[owner]
+            state.lots[arm] += (state.masses[owner] + scale * state.extras[owner]) / state.within[owner]
             owner = params.parents[owner]
         state.lots[arm] = min(1.0, state.lots[arm])
         left -= state.lots[arm]
@@ -96,9 +108,18 @@ def weigh(params: Any, state: Any, now: int, plays: int) -> float:
 
 
 @kernel
+def is_plain(params: Any, state: Any) -> bool:
+    """Say whether there are neither sets nor windows."""
+    return state.left.size == 0 and state.ticks.size == state.offered.size
+
+
+@kernel
 def open_what_may_be_played(params: Any, state: Any, now: int) -> int:
     """Leave open the arms that may be played alone in the round after `now`, and return the most urgent of them;
     `room` says what each leaves over."""
+    if is_plain(params, state):
+        close_barred(params, state, now, -1)
+        return next_urgent(state, now, 0)
     put_ahead(state)
     first = most_urgent(params, state, now)
     if state.spare[0] >= 1:
@@ -155,7 +176,12 @@ def spread(state: Any, left: float, urgent: int) -> None:
 @kernel
 def finish_one(params: Any, state: Any, arm: int) -> None:
     """Play the arm."""
-    state.chosen[0], state.spare[0] = arm, max(0, state.room[arm])
+    if is_plain(params, state):
+        state.chosen[0] = arm
+        relieve(state, arm)
+        pass_round(state)
+    else:
+        state.chosen[0], state.spare[0] = arm, max(0, state.room[arm])
     take(params, state)
 
 
@@ -209,13 +235,6 @@ def sample(state: Any, mark: float, plays: int) -> None:
             state.chosen[place] = arm
             place += 1
         arm -= 1
-
-
-@kernel
-def open_arms(state: Any, now: int) -> None:
-    """Open the arms on offer whose cap has room."""
-    for arm in range(state.open.size):
-        state.open[arm] = state.offered[arm] == 1 and state.cap_whole[arm] <= now
 
 
 @routine

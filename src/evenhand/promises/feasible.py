@@ -37,13 +37,12 @@ class Token(NamedTuple):
     period: int
 
 
-def forest_of(promise: Any) -> tuple[list[Members], list[int]]:
+def forest_of(promise: Any, as_named: bool = False) -> tuple[list[Members], list[int]]:
     """Return the owners, the arms and then the sets, the smaller before the larger, and the parent of each, -1 where it
-    has none."""
-    sets = {*(members for members, _ in promise.sets), *(members for members, _ in promise.windows if len(members) > 1)}
-    owners = [(arm,) for arm in promise.arms] + sorted(
-        sets, key=lambda one: (len(one), [promise.arms.index(a) for a in one])
-    )
+    has none; sets of one size in the order of their arms, or in that in which they were named."""
+    sets = dict(promise.sets) | {members: window for members, window in promise.windows if len(members) > 1}
+    order = (lambda one: len(one)) if as_named else lambda one: (len(one), [promise.arms.index(a) for a in one])
+    owners = [(arm,) for arm in promise.arms] + sorted(sets, key=order)
     first = len(promise.arms)
     parents = [
         next((j for j in range(max(first, i + 1), len(owners)) if set(owner) < set(owners[j])), -1)
@@ -218,12 +217,15 @@ def _due(clauses: Sequence[Clause], rounds: int) -> int:
 
 def _nest(clauses: Sequence[Clause], amount: Callable[[Any], Any]) -> Any:
     """Return the sum over the outermost floors of what each needs, or its parts together if that is more."""
-    parts: list[tuple[set[Label], Any]] = []
+    needed: list[Any] = []
+    outermost: dict[Label, int] = {}
     for clause in sorted((c for c in clauses if c.kind == "floor"), key=lambda c: len(c.arms)):
-        inside = [part for part in parts if part[0] <= set(clause.arms)]
-        parts = [part for part in parts if not part[0] <= set(clause.arms)]
-        parts.append((set(clause.arms), max(amount(clause), sum(value for _, value in inside))))
-    return sum(value for _, value in parts)
+        inside = {outermost[arm] for arm in clause.arms if arm in outermost}
+        outermost.update(dict.fromkeys(clause.arms, len(needed)))
+        needed.append(max(amount(clause), sum(needed[part] for part in inside)))
+        for part in inside:
+            needed[part] = 0
+    return sum(needed)
 
 
 def _fewest(clauses: list[Clause], clash: Callable[[list[Clause]], bool]) -> list[Clause]:

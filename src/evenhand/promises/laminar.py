@@ -16,9 +16,10 @@ against every learner and every choice of what is on offer iff G(s) >= 0 for eve
 
 Proof. Necessary: offer everything for s rounds. Sufficient: the vectors x >= 0 with x(Q) >= D_Q for all Q are a
 contrapolymatroid: its minimal vectors have one sum, need(D), and "C lies below a minimal vector" is a matroid. Let C be
-a basis of S for D_0, extended for D_1, D_2, ..., where D_s demands dem(s + 1) of owners that meet S and dem(s) of the
-others, until |C| = min(m, |S|). If it is full with m arms by stage s, need falls by m, from at most m (s + 1). Else C
-spans S at s, and need afterwards is at most what it was with one play of all of S taken off, need(s) <= m s. QED.
+a basis of S for D_0, extended for D_1, D_2, ..., smaller sets first so that it stays independent; D_s demands dem(s +
+1) of owners that meet S and dem(s) of the others, until |C| = min(m, |S|). If it is full with m arms by stage s, need
+falls by m, from at most m (s + 1). Else C spans S at s, and need afterwards is at most what it was with one play of all
+of S taken off, need(s) <= m s. QED.
 
 Caps with m = 1 and everything on offer (r_i <= c_i, sum c >= 1, r_Q at most the sum of its arms' caps): a wish may be
 granted iff its cap has room and G >= 0 after it. With m > 1 also H(s) = sum_i min(s, U_i - N_i) - m s >= 0, where U_i
@@ -35,6 +36,17 @@ slope of m - R >= 0 in the end, R the largest rate of all that is owed; it would
 what is left over at any later s is at least G(s) - short, which ends the look. Where m - R is so small that this takes
 long, it ends where all plays that are tried are needed: by there and by any later s they cost nothing.
 
+The survey. For floors of single arms one look tells all slates. Let d_i be the deadline of arm i and room(s) what is
+left over by s before C is played. A play of an arm lowers what is needed by s iff d_i <= s; so C may be played iff #{i
+in C: d_i > s} <= room(s) for every s, a chain of capacities: down any ranking, each arm that still fits is in the best
+slate. Of these s only the first for each room below m counts, and after the plays it still does: room falls by one for
+each arm that is due later. So they are kept from round to round, until the first of them passes, room before it might
+fall below m, or an arm that is owed something is off offer. With m = 1 an arm under a cap must have room there as well.
+
+Refusals. With sets, a play that is needed by s need not be by a later round. But no play makes the difference of what
+is due to a set itself and to its children larger, and G(s) never grows while everything is on offer. So an arm that may
+not be played because of a round s with G(s) = 0 may not until s; a look that has tried it refuses all such arms.
+
 Source: ours. The forced play is that of earliest-deadline-first scheduling, C. L. Liu, J. W. Layland, Journal of the
 ACM 20 (1973); contrapolymatroids: J. Edmonds, "Submodular functions, matroids, and certain polyhedra" (1970); chains:
 M. Y. Chan, F. Y. L. Chin, IEEE Transactions on Computers 41 (1992).
@@ -42,82 +54,38 @@ M. Y. Chan, F. Y. L. Chin, IEEE Transactions on Computers 41 (1992).
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-
-from evenhand.kernels.arrays import Floats, Ints
+from evenhand.kernels.arrays import Ints
 from evenhand.kernels.compose import kernel, routine
+from evenhand.kernels.deadlines import deadline
 from evenhand.kernels.due_times import NEVER, advance, fall_due, round_up
 from evenhand.promises.windows import fits_a_phase
 
-__all__ = ["EVER", "FARTHEST", "ONCE", "Laminar", "laminar", "look", "play", "soonest", "take"]
+__all__ = [
+    "EVER",
+    "FARTHEST",
+    "ONCE",
+    "close_refused",
+    "fits",
+    "look",
+    "play",
+    "refuse_for_urgent",
+    "relieve",
+    "soonest",
+    "survey",
+    "take",
+]
 
 EVER = 3 * NEVER
 """Later than any position."""
 NEAR = 256
 """After so many deadlines a look ahead that has found no end tries whether it may end for another reason."""
 FARTHEST = 1 << 17
-"""After so many a wish is refused that could be granted only if what follows were known too."""
+"""After so many a wish is refused that could be granted only if what follows were known too; where caps, several plays
+or sets stand alone, after `evenhand.kernels.deadlines.PATIENCE`, and nothing else ends it before."""
 ONCE = 1 << 40
 """The period of a token that is counted once."""
-
-
-class Laminar(NamedTuple):
-    """What it takes to look ahead and to choose; the state of a rule has these fields, and `pulls`, `whole`, `rest`,
-    `cap_whole` and `cap_rest`."""
-
-    left: Ints
-    """(n_tokens,): within how many rounds on its owner's clock a token must be served."""
-    offered: Ints
-    """(n_arms,): 1 for an arm that is on offer in this round, else 0."""
-    ticks: Ints
-    """(n_owners,): 1 for an owner with an arm on offer in this round, else 0."""
-    scores: Floats
-    """(n_arms,): the learner's ranking, the highest first; -inf for an arm that it does not rank."""
-    chosen: Ints
-    """(plays,): the slate that is looked at or was played, -1 where it has fewer arms."""
-    spare: Ints
-    """(1,): a lower bound of what is left over at any round to come."""
-    open: Ints
-    """(n_arms,): 1 for an arm that may be played as far as is known in this round."""
-    due: Ints
-    """(n_owners,): plays of its own that are due so far in a look ahead."""
-    below: Ints
-    """(n_owners,): what its children need so far in a look ahead."""
-    within: Ints
-    """(n_owners,): how many plays the caps of its arms allow so far in a look ahead."""
-    ahead_whole: Ints
-    ahead_rest: Ints
-    coming: Ints
-    """(n_tokens,): when each token must be served next, in a look ahead."""
-    cap_ahead_whole: Ints
-    cap_ahead_rest: Ints
-    room: Ints
-    """(n_arms,): how often the cap allows each arm so far in a look ahead."""
-
-
-def laminar(arms: int, owners: int, plays: int, windows: Ints) -> Laminar:
-    """Return the state before the first round."""
-    open, *of_arms = [np.zeros(arms, np.int64) for _ in range(4)]
-    ticks, *of_owners = [np.zeros(owners, np.int64) for _ in range(6)]
-    none, spare = np.full(plays, -1, np.int64), np.zeros(1, np.int64)
-    offered = np.ones(arms, np.int64)
-    due, below, within, *ahead = of_owners
-    looked = due, below, within, ahead[0], ahead[1], np.zeros_like(windows)
-    return Laminar(
-        windows.copy(),
-        offered,
-        ticks + 1,
-        np.zeros(arms),
-        none,
-        spare,
-        open,
-        *looked,
-        of_arms[0],
-        of_arms[1],
-        of_arms[2],
-    )
 
 
 @kernel
@@ -172,7 +140,7 @@ def begin_look(params: Any, state: Any, now: int) -> tuple[int, int]:
     for token in range(state.left.size):
         short += 1
         end = max(end, state.coming[token])
-    return short, end
+    return max(0, short - 1), end
 
 
 @kernel
@@ -203,29 +171,167 @@ def next_due(state: Any) -> int:
 
 
 @kernel
-def needed_by(params: Any, state: Any, s: int) -> int:
-    """Enter all plays that are due at `s`; return by how many the roots and the tokens need more."""
-    more = 0
+def needed_by(params: Any, state: Any, s: int) -> tuple[int, int]:
+    """Enter all plays that are due at `s`; return by how many the roots and the tokens need more, and the next
+    deadline."""
+    more, following = 0, EVER
     for owner in range(state.ahead_whole.size):
         while state.ahead_whole[owner] == s:
             more += need_one_more(params, state, owner)
+        following = min(following, state.ahead_whole[owner])
     for token in range(state.coming.size):
         if state.coming[token] == s:
             state.coming[token] += params.periods[token]
             more += 1
-    return more
+        following = min(following, state.coming[token])
+    return more, following
+
+
+@kernel
+def helps(params: Any, state: Any, arm: int) -> bool:
+    """Say whether a play of the arm lowers what is needed by the round that a look ahead came to."""
+    owner, found = arm, False
+    while owner >= 0 and not found:
+        found = state.due[owner] > state.below[owner]
+        owner = params.parents[owner]
+    return found
+
+
+@kernel
+def refuse(params: Any, state: Any, s: int) -> None:
+    """Note, in a look ahead that has come to a round `s` by which every play is needed, all arms that may not be played
+    until then: those whose play is not."""
+    for arm in range(state.refused.size):
+        if not helps(params, state, arm):
+            state.refused[arm] = s
+
+
+@kernel
+def refuse_for_urgent(params: Any, state: Any, now: int) -> None:
+    """Refuse, where a play must come in the round after `now`, all arms that are not it."""
+    needed = 0
+    for owner in range(state.whole.size):
+        state.below[owner] = 0
+    for owner in range(state.whole.size):  # children stand before their parents
+        state.due[owner] = deadline(state.whole, state.rest, owner) <= now + 1
+        need, parent = max(state.due[owner], state.below[owner]), params.parents[owner]
+        if parent >= 0:
+            state.below[parent] += need
+        else:
+            needed += need
+    if needed > 0:
+        refuse(params, state, now + 1)
+
+
+@kernel
+def note_tight(state: Any, row: int, s: int, left: int) -> None:
+    """Keep what is due by round `s`, by which so many plays are left over."""
+    state.tight[row], state.loose[row] = s, left
+    for arm in range(state.offered.size):
+        state.tight_due[row, arm] = state.due[arm]
+
+
+@kernel
+def is_settled(state: Any, wish: int) -> bool:
+    """Say whether a play of the wish, or of every open arm where there is none, is due by the round that a survey came
+    to."""
+    settled = wish < 0 or state.due[wish] > 0
+    for arm in range(state.open.size):
+        settled = settled and (wish >= 0 or state.open[arm] == 0 or state.due[arm] > 0)
+    return settled
+
+
+@routine
+def survey(params: Any, state: Any, now: int, wish: int) -> None:
+    """Look for the rounds in `tight`, by which fewer plays are left over than a round has, where there are no sets, no
+    windows, and no caps beside several plays.
+
+    By every round at most as many arms of the slate may be due later as plays are left over by it. So of rounds by
+    which as many are left over the first decides, and none counts after one by which none is. Where there are none,
+    `spare` says what is left over by any round.
+    """
+    whole, rest, plays = state.ahead_whole, state.ahead_rest, state.chosen.size
+    s, end, short, needed, row, least = EVER, now, -1, 0, 0, NEVER
+    for place in range(plays):
+        state.chosen[place], state.tight[place] = -1, 0
+    for arm in range(whole.size):
+        state.due[arm], whole[arm], rest[arm] = 0, state.whole[arm], state.rest[arm]
+        round_up(params.numerators, whole, rest, arm)
+        if whole[arm] < NEVER:
+            s, end = min(s, whole[arm]), max(end, whole[arm])
+            short += 1
+    short = max(0, short)
+    state.spare[0] = state.before[0] = 0
+    for looked in range(params.farthest):
+        if s > end + params.horizon:
+            state.spare[0] = least
+            return
+        following = EVER
+        for arm in range(whole.size):
+            while whole[arm] == s:
+                fall_due(params.numerators, params.steps, params.remainders, whole, rest, arm)
+                state.due[arm] += 1
+                needed += 1
+            following = min(following, whole[arm])
+        left = max(0, plays * (s - now) - needed)
+        if left < min(plays, least):
+            state.before[0] = least if row == 0 else state.before[0]
+            note_tight(state, row, s, left)
+            row += 1
+        least = min(least, left)
+        if left == 0:
+            return
+        if left - short >= min(least, short):
+            state.spare[0] = min(least, left - short)
+            return
+        if looked > NEAR and is_settled(state, wish):
+            break
+        s = following
+    note_tight(state, row, s, 0)  # of this round alone
+    state.before[0] = 0
+
+
+@kernel
+def fits(state: Any, arm: int) -> bool:
+    """Say whether the arm may be played beside those that `relieve` entered, as far as `tight` tells."""
+    for row in range(state.tight.size):
+        if state.tight[row] > 0 and state.loose[row] < 1 and state.tight_due[row, arm] < 1:
+            return False
+    return True
+
+
+@kernel
+def relieve(state: Any, arm: int) -> None:
+    """Enter a play of the arm in what is known by `tight`."""
+    for row in range(state.tight.size):
+        if state.tight_due[row, arm] > 0:
+            state.tight_due[row, arm] -= 1
+        else:
+            state.loose[row] -= 1
 
 
 @kernel
 def close_useless(params: Any, state: Any, now: int, s: int) -> None:
     """Close, in a look ahead that came to a round `s` by which too much is due, all arms whose play is not needed by
     `s`: they would leave as little. A play of the arm that was looked at takes nothing from what others would help."""
-    for arm in range(state.scores.size):
-        owner, helps = arm, False
+    if state.left.size == 0:
+        refuse(params, state, s)
+        close_refused(state, now)
+        return
+    for arm in range(state.open.size):
+        owner, needed = arm, helps(params, state, arm)
         while owner >= 0:
-            helps = helps or state.due[owner] > state.below[owner] or serves(params, state, owner, s - now - 1)
+            needed = needed or serves(params, state, owner, s - now - 1)
             owner = params.parents[owner]
-        if not helps:
+        if not needed:
+            state.open[arm] = 0
+
+
+@kernel
+def close_refused(state: Any, now: int) -> None:
+    """Close the arms that may not be played in the round after `now`, as a look ahead before has shown."""
+    for arm in range(state.open.size):
+        if state.refused[arm] > now:
             state.open[arm] = 0
 
 
@@ -280,12 +386,13 @@ def look(params: Any, state: Any, now: int) -> int:
     short, end = begin_look(params, state, now)
     plays, needed, least = state.chosen.size, 0, NEVER
     s = next_due(state)
-    for looked in range(FARTHEST):
-        if looked > NEAR and are_all_needed(params, state):
+    for looked in range(params.farthest):
+        if looked > NEAR and params.farthest == FARTHEST and are_all_needed(params, state):
             return 0
         if s > end + params.horizon:
             break
-        needed += needed_by(params, state, s)
+        more, following = needed_by(params, state, s)
+        needed += more
         left = plays * (s - now - 1) - needed
         least = min(least, left)
         if left < 0:
@@ -295,7 +402,7 @@ def look(params: Any, state: Any, now: int) -> int:
         if left - short >= min(least, short):
             least = min(least, left - short)
             break
-        s = next_due(state)
+        s = following
     else:
         return -1
     if params.capped_slates > 0 and not caps_can_be_kept(params, state, now):

@@ -14,24 +14,50 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.kernels.compose import kernel, routine
+from evenhand.kernels.compose import OPEN, bind, kernel, routine
 from evenhand.kernels.deadlines import deadline
 from evenhand.kernels.due_times import NEVER
-from evenhand.promises.laminar import EVER, look, play, soonest, take
-from evenhand.promises.slates import AS_RANKED, BY_CAP, BY_DEADLINE, BY_NO_RANK
+from evenhand.promises.laminar import (
+    EVER,
+    close_refused,
+    fits,
+    look,
+    play,
+    refuse_for_urgent,
+    relieve,
+    soonest,
+    survey,
+    take,
+)
 
 __all__ = [
+    "AS_RANKED",
+    "BY_CAP",
+    "BY_DEADLINE",
+    "BY_LOT",
+    "BY_NO_RANK",
+    "PICK_SURVEYED",
     "begin_round",
     "choose_ranked",
+    "close_barred",
     "comes_before",
     "find_slate",
     "grant",
     "improve",
     "most_urgent",
-    "pick",
+    "next_urgent",
+    "open_arms",
+    "pass_round",
+    "pick_for",
     "put_ahead",
 ]
 
+AS_RANKED, BY_DEADLINE, BY_CAP, BY_NO_RANK, BY_LOT = range(5)
+"""Why the arms of a round are those that are played: the first of the ranking; an arm of higher rank had to give way to
+a deadline, or to its own cap alone; an arm is not in the ranking at all, whose others are not on offer; or a lot was
+drawn."""
+
+choose_slate = OPEN
 MOST_SLATES = 10_000
 """How many slates are tried where the most urgent arms may not be played together, as a cap or a window forbids it."""
 
@@ -54,6 +80,8 @@ def begin_round(params: Any, state: Any, now: int) -> int:
     for owner in range(owners):
         if state.ticks[owner] == 0 and state.whole[owner] < NEVER:
             state.whole[owner] += 1
+            state.tight[0] = 0
+            state.refused[:] = 0
     return count
 
 
@@ -113,11 +141,17 @@ def put_ahead(state: Any) -> None:
 
 
 @kernel
+def open_arms(state: Any, now: int) -> None:
+    """Open the arms on offer whose cap has room."""
+    for arm in range(state.open.size):
+        state.open[arm] = state.offered[arm] == 1 and state.cap_whole[arm] <= now
+
+
+@kernel
 def pick_urgent(params: Any, state: Any, now: int) -> None:
     """Choose the most urgent arm that may be played, whatever the ranking."""
     first = -1
-    for arm in range(state.open.size):
-        state.open[arm] = state.offered[arm] == 1 and state.cap_whole[arm] <= now
+    open_arms(state, now)
     while True:
         put_ahead(state)
         arm = most_urgent(params, state, now)
@@ -136,8 +170,15 @@ def pick_urgent(params: Any, state: Any, now: int) -> None:
 
 
 @kernel
-def pick_one(params: Any, state: Any, now: int) -> None:
-    """Choose the best ranked open arm that may be played; where no ranked one may, the most urgent that may."""
+def pick_one(params: Any, state: Any, now: int, plays: int) -> None:
+    """Choose the best ranked open arm that may be played, with a look for each; where no ranked one may, the most
+    urgent that may."""
+    if state.spare[0] >= 1 and choose_ranked(state, plays):
+        state.spare[0] -= 1
+        return
+    if state.left.size == 0:
+        refuse_for_urgent(params, state, now)
+        close_refused(state, now)
     arm = best_open(state)
     while arm >= 0:
         state.chosen[0] = arm
@@ -147,6 +188,83 @@ def pick_one(params: Any, state: Any, now: int) -> None:
         state.open[arm] = 0
         arm = best_open(state)
     pick_urgent(params, state, now)
+    if state.left.size == 0:  # as rules of version 1 did, which moved `spare` over segments and `refused` not
+        state.spare[0] = 0
+
+
+@kernel
+def is_surveyed(state: Any, now: int) -> bool:
+    """Say whether what is known of the rounds to come decides the slate of the round after `now`."""
+    plays = state.chosen.size
+    return state.spare[0] >= plays or (state.tight[0] > now and state.before[0] >= plays)
+
+
+@kernel
+def close_barred(params: Any, state: Any, now: int, wish: int) -> None:
+    """Close the arms that may not be played in the round after `now`, where no sets, windows, or caps
+    beside several plays forbid it."""
+    if not is_surveyed(state, now):
+        survey(params, state, now, wish)
+    if state.spare[0] >= state.chosen.size:
+        return
+    for arm in range(state.open.size):
+        if state.open[arm] == 1:
+            state.open[arm] = fits(state, arm)
+
+
+@kernel
+def pass_round(state: Any) -> None:
+    """Enter in what is known of the rounds to come that one is played."""
+    state.spare[0] = max(0, state.spare[0] - state.chosen.size)
+    state.before[0] -= state.chosen.size
+
+
+@kernel
+def pick_surveyed(params: Any, state: Any, now: int, plays: int) -> None:
+    """Choose the best ranked slate that may be played, filled with the most urgent arms where too few are ranked."""
+    if plays == state.chosen.size:
+        close_barred(params, state, now, best_open(state) if plays == 1 else -1)
+    else:  # all that are on offer
+        state.tight[:] = 0
+    for place in range(plays):
+        arm = best_open(state)
+        while arm >= 0 and not fits(state, arm):
+            state.open[arm] = 0
+            arm = best_open(state)
+        if arm < 0:
+            arm = next_urgent(state, now, place)
+        state.chosen[place], state.open[arm] = arm, 0
+        relieve(state, arm)
+    pass_round(state)
+
+
+@kernel
+def next_urgent(state: Any, now: int, place: int) -> int:
+    """Return the open arm of earliest deadline that may be played beside those in the places before, where no sets nor
+    windows say more. Where a look was cut off, see FARTHEST, none may be seen to; then the theorem says that the
+    earliest of all may."""
+    best = -1
+    for arm in range(state.open.size):
+        if state.open[arm] == 1 and fits(state, arm) and (best < 0 or is_earlier(state, arm, best)):
+            best = arm
+    if best >= 0:
+        return best
+    open_arms(state, now)
+    for before in range(place):
+        state.open[state.chosen[before]] = 0
+    for arm in range(state.open.size):
+        if state.open[arm] == 1 and (best < 0 or is_earlier(state, arm, best)):
+            best = arm
+    for arm in range(state.open.size):
+        state.open[arm] = arm == best
+    return best
+
+
+@kernel
+def is_earlier(state: Any, arm: int, other: int) -> bool:
+    """Say whether an arm falls due before another."""
+    due = deadline(state.whole, state.rest, arm)
+    return due < deadline(state.whole, state.rest, other)
 
 
 @kernel
@@ -254,6 +372,21 @@ def improve(params: Any, state: Any, now: int, plays: int, least: int) -> int:
 
 
 @kernel
+def pick_slate(params: Any, state: Any, now: int, plays: int) -> None:
+    """Choose the slate of several arms by looking ahead for each that is tried."""
+    wished = choose_ranked(state, plays)
+    if wished and state.spare[0] >= state.chosen.size and params.capped_slates == 0:
+        state.spare[0] -= state.chosen.size
+        return
+    least = look(params, state, now) if wished else -1
+    if least < 0:
+        least = find_slate(params, state, now, plays)
+        if least >= 0:
+            least = improve(params, state, now, plays, least)
+    state.spare[0] = max(0, least)
+
+
+@kernel
 def is_chosen(state: Any, arm: int) -> bool:
     """Return whether an arm is in the slate."""
     found = False
@@ -283,13 +416,18 @@ def cause(state: Any, now: int, plays: int) -> int:
 def grant(params: Any, state: Any, now: int, wish: int) -> bool:
     """Play the arm in the round after `now` if one is played a round and it may be for certain without a look; return
     whether it was."""
-    if state.spare[0] < 1 or state.cap_whole[wish] > now:
+    if state.cap_whole[wish] > now or not is_surveyed(state, now):
+        return False
+    if state.spare[0] < 1 and not fits(state, wish):
         return False
     for arm in range(state.offered.size):
         if state.offered[arm] == 0:
             return False
-    state.spare[0] -= 1
+    for owner in range(state.ticks.size):
+        state.ticks[owner] = 1
     state.chosen[0] = wish
+    relieve(state, wish)
+    pass_round(state)
     take(params, state)
     return True
 
@@ -301,18 +439,19 @@ def pick(params: Any, state: Any, now: int) -> int:
     plays = min(state.chosen.size, begin_round(params, state, now))
     for place in range(plays, state.chosen.size):
         state.chosen[place] = -1
-    wished = choose_ranked(state, plays)
-    if wished and state.spare[0] >= state.chosen.size and params.capped_slates == 0:
-        state.spare[0] -= state.chosen.size
-    elif state.chosen.size == 1:
-        pick_one(params, state, now)
-    else:
-        least = look(params, state, now) if wished else -1
-        if least < 0:
-            least = find_slate(params, state, now, plays)
-            if least >= 0:
-                least = improve(params, state, now, plays, least)
-        state.spare[0] = max(0, least)
+    choose_slate(params, state, now, plays)
     why = cause(state, now, plays)
     take(params, state)
     return why
+
+
+PICK_SURVEYED = bind(pick, choose_slate=pick_surveyed)
+PICK_ONE = bind(pick, choose_slate=pick_one)
+PICK_SLATE = bind(pick, choose_slate=pick_slate)
+
+
+def pick_for(promise: Any) -> Any:
+    """Return the kernel `pick` for a promise, which decides by a survey of all rounds to come wherever one tells."""
+    if promise.windows or promise.sets or (promise.plays > 1 and promise.caps is not None):
+        return PICK_ONE if promise.plays == 1 else PICK_SLATE
+    return PICK_SURVEYED

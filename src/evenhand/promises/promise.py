@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -26,33 +26,21 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from evenhand.arguments import is_whole, whole
+from evenhand.arguments import is_whole
 from evenhand.errors import ArgumentError, SharesError, wanted
 from evenhand.html import Card, Shown, Table
 from evenhand.kernels.arrays import Floats
-from evenhand.kernels.due_times import NEVER, Pace, Position, pace, position
+from evenhand.kernels.due_times import Pace, Position, pace, position
 from evenhand.labels import by_label
 from evenhand.promises.clause import Clause, Kind, Window
 from evenhand.promises.feasible import check_sums, settle_offers
-from evenhand.promises.reading import (
-    Members,
-    common_denominator,
-    in_all,
-    is_set,
-    key_of,
-    name_arms,
-    overlap,
-    read_limit,
-    read_members,
-    read_share,
-    read_singles,
-    read_tolerance,
-    read_window,
-)
-from evenhand.protocol import Label, find_label
+from evenhand.promises.parts import read_parts
+from evenhand.promises.plain import ARGUMENTS, TABLES, arguments_of, as_data, as_given
+from evenhand.promises.reading import Members, overlap
+from evenhand.protocol import Label
 from evenhand.registry import register
 
-__all__ = ["Clause", "Kind", "Offers", "Promise"]
+__all__ = ["Clause", "Kind", "Offers", "Promise", "promise_of", "read_promise"]
 
 Offers = Literal["any", "all"] | tuple[Label, ...]
 
@@ -67,7 +55,7 @@ class Promise(Shown):
     shares : the part of the rounds that is owed to each arm: a dict or Series arm -> share, or a list. A key may be a
         tuple of arms, which are owed their share together. A share of 0 names an arm that is owed nothing.
     tolerance : alpha >= 0, by how many plays a floor may be behind.
-    caps : the largest part of the rounds that an arm, or a tuple of arms together, may have; or one number for all.
+    caps : the largest part of the rounds that an arm may have: a dict arm -> cap, a list, or one number for all arms.
     cap_tolerance : beta >= 0, by how many plays an arm may be ahead of its cap.
     windows : arm (or tuple of arms) -> w, at least once in any w consecutive rounds, or -> (n, w), at least n times.
     plays : m, how many arms are played in a round, none twice.
@@ -179,7 +167,7 @@ class Promise(Shown):
         return "; ".join(said)
 
     def __repr__(self) -> str:
-        given = ", ".join(f"{name}={value!r}" for name, value in self._given().items())
+        given = ", ".join(f"{name}={value!r}" for name, value in arguments_of(self).items())
         return f"Promise({given})"
 
     def card(self) -> Card:
@@ -198,40 +186,22 @@ class Promise(Shown):
         """Return the promise that `snapshot` was taken of."""
         return cls.from_dict(snapshot["promise"])
 
-    def _given(self) -> dict[str, Any]:
-        """Return the arguments that make it, those left out that say nothing."""
-        shares: dict[Any, Fraction] = dict(zip(self.arms, self.shares, strict=True)) | dict(self.sets)
-        caps = dict(zip(self.arms, self.caps or (), strict=False))
-        windows = {key_of(members): window for members, window in self.windows}
-        given = {
-            "shares": shares,
-            "tolerance": self.tolerance,
-            "caps": {arm: cap for arm, cap in caps.items() if cap is not None},
-            "cap_tolerance": self.cap_tolerance,
-            "windows": windows,
-            "plays": self.plays,
-            "behind": None if self.behind is None else dict(zip(self.arms, self.behind, strict=True)),
-            "offers": self.offers if isinstance(self.offers, str) else list(self.offers),
-        }
-        silent = {"tolerance": 0.0, "caps": {}, "cap_tolerance": 0.0, "windows": {}, "plays": 1, "behind": None}
-        return {name: value for name, value in given.items() if name not in silent or value != silent[name]}
-
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, for JSON, TOML and HTTP, that `from_dict` reads; fractions are text.
 
         >>> Promise({"a": 0.5, "b": 0.25}, tolerance=2).to_dict()
         {'shares': {'a': '1/2', 'b': '1/4'}, 'tolerance': 2.0, 'offers': 'any'}
         """
-        given = self._given()
+        given = arguments_of(self)
         for name in TABLES:
             if name in given:
-                given[name] = _as_data(given[name])
+                given[name] = as_data(given[name])
         return given
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Return the promise of plain data: the arguments by name, where tables of arms that are not text are lists of
-        rows such as {"arms": [1, 2], "share": "1/2"}.
+        rows such as {"arms": [1, 2], "value": "1/2"}.
 
         Raises
         ------
@@ -243,7 +213,7 @@ class Promise(Shown):
         unknown = [name for name in data if name not in ARGUMENTS]
         if unknown:
             raise SharesError(wanted("promise", f"the names {', '.join(ARGUMENTS)}", unknown[0]))
-        return cls(**{name: _as_given(name, value) for name, value in data.items()})
+        return cls(**{name: as_given(name, value) for name, value in data.items()})
 
     def _value(self) -> Any:
         clauses = frozenset((c.kind, frozenset(c.arms), c.rate, c.slack) for c in self.clauses)
@@ -370,39 +340,9 @@ class Promise(Shown):
 
 def promise_of(data: Mapping[str, Any]) -> Promise:
     """Return the promise that `to_dict` wrote, without asking again whether a rule keeps it: arms may have retired."""
-    given = {name: _as_given(name, value) for name, value in data.items()}
+    given = {name: as_given(name, value) for name, value in data.items()}
     offers = given.pop("offers")
     return read_promise(**given, audited=True).varied(offers=offers)
-
-
-ARGUMENTS = ("shares", "tolerance", "caps", "cap_tolerance", "windows", "plays", "behind", "offers")
-TABLES = ("shares", "caps", "windows", "behind")
-"""Arguments that are tables of arms."""
-
-
-def _as_data(by_arm: dict[Any, Any]) -> Any:
-    """Return a table of arms as plain data: by name where all names are text, else in rows."""
-    said = {key: list(value) if isinstance(value, tuple) else str(value) for key, value in by_arm.items()}
-    if all(isinstance(key, str) for key in said):
-        return said
-    return [{"arms": list(key) if is_set(key) else [key], "value": value} for key, value in said.items()]
-
-
-def _as_given(name: str, value: Any) -> Any:
-    """Return what the constructor takes for plain data."""
-    if name not in TABLES or not isinstance(value, list):
-        return tuple(value) if name == "offers" and isinstance(value, list) else value
-    if not all(isinstance(row, Mapping) for row in value):
-        return value
-    for row in value:
-        arms = row.get("arms")
-        named = isinstance(arms, list) and arms and all(isinstance(arm, (str, int)) for arm in arms)
-        if not named or "value" not in row:
-            raise SharesError(wanted(name, 'rows such as {"arms": ["a", "b"], "value": "1/2"}', row))
-    found = {key_of(tuple(row["arms"])): row["value"] for row in value}
-    if len(found) < len(value):
-        raise SharesError(wanted(name, "each arm and each set of arms in one row", value))
-    return found
 
 
 def read_promise(
@@ -421,129 +361,9 @@ def read_promise(
 
     What a log is audited against need not be what a rule is known for, and a cap may be 0.
     """
-    plays = whole("plays", plays, low=1)
-    if shares is None and caps is None and windows is None:
-        raise SharesError(wanted("shares", "a list, or a dict arm -> share; or caps or windows", None))
-    if shares is not None and in_all(shares) and arms is None:
-        mend = "one number for all needs the names of the arms, as in {'a': 0.2, 'b': 0.2}"
-        raise SharesError(wanted("shares", "a list, or a dict arm -> share", shares, mend))
-    labels = name_arms(shares, caps, windows, arms=arms)
-    if plays > len(labels):
-        raise ArgumentError(wanted("plays", f"at most {len(labels)}, the number of arms", plays))
-    singles, sets = _read_shares(shares, labels, plays, named=arms is not None)
-    fields = {
-        "arms": labels,
-        "shares": singles,
-        "tolerance": read_tolerance(tolerance),
-        "plays": plays,
-        "caps": None if caps is None else _read_caps(caps, labels, audited),
-        "cap_tolerance": read_tolerance(cap_tolerance, "cap_tolerance", "use 0.0 for the strict cap"),
-        "behind": None if behind is None else _read_behind(behind, labels, tolerance, sets, caps),
-        "sets": sets,
-        "windows": _read_windows(windows, labels),
-    }
-    least = min((cap for cap in fields["caps"] or () if cap), default=Fraction(1))
-    if fields["cap_tolerance"] >= NEVER * float(least):
-        raise ArgumentError(wanted("cap_tolerance", "a number of plays that some conversation reaches", cap_tolerance))
-    made = Promise._of(**fields, offers="all")
+    parts = read_parts(shares, tolerance, caps, cap_tolerance, windows, plays, behind, arms=arms, audited=audited)
+    made = Promise._of(**parts, offers="all")
     if audited:
         check_sums(made)
         return made.varied(offers="any")
     return made.varied(offers=settle_offers(made, offers))
-
-
-def _by_members(given: Any, labels: tuple[Label, ...], name: str, what: str) -> dict[Members, Any]:
-    """Return what is given for arms and sets of arms, by their members."""
-    by_arm = by_label(given, name, what, refusal=SharesError)
-    if isinstance(by_arm, list):
-        if len(by_arm) != len(labels):
-            raise SharesError(wanted(name, f"{len(labels)}, one for each arm", f"{len(by_arm)} of them"))
-        by_arm = dict(zip(labels, by_arm, strict=True))
-    found: dict[Members, Any] = {}
-    for key, value in by_arm.items():
-        members = read_members(key, labels, name)
-        if members in found:
-            raise SharesError(wanted(name, "each set of arms once", f"the arms of {key!r} twice"))
-        found[members] = value
-    return found
-
-
-def _read_shares(
-    shares: Any, labels: tuple[Label, ...], plays: int, named: bool
-) -> tuple[tuple[Fraction, ...], tuple[tuple[Members, Fraction], ...]]:
-    """Return the shares of arms alone and of sets of arms."""
-    if shares is None or in_all(shares):
-        return read_singles([0 if shares is None else shares] * len(labels), labels, plays), ()
-    found = _by_members(shares, labels, "shares", "a list, or a dict arm -> share")
-    together = {members: share for members, share in found.items() if len(members) > 1}
-    missing = [label for label in labels if (label,) not in found]
-    if named and missing and not together:
-        what = f"one for each of the arms {list(labels)}"
-        raise SharesError(wanted("shares", what, f"no share for arm {missing[0]!r}"))
-    sets = [(members, _read_rate(share, members, plays)) for members, share in together.items()]
-    alone = read_singles([found.get((label,), 0) for label in labels], labels, plays)
-    return alone, tuple(sorted(sets, key=lambda one: len(one[0])))
-
-
-def _read_rate(share: Any, members: Members, plays: int) -> Fraction:
-    """Return the share of a set of arms, which may pass one where several arms are played."""
-    name = f"shares[{members!r}]"
-    value = read_limit(share, name) if plays > 1 else read_share(share, name)
-    if value > min(plays, len(members)):
-        raise SharesError(wanted(name, f"at most {min(plays, len(members))} plays a round", share))
-    return value
-
-
-def _read_caps(caps: Any, labels: tuple[Label, ...], audited: bool) -> tuple[Fraction | None, ...]:
-    """Return the cap of each arm, None where it has none."""
-    what = "a cap is the largest part of the rounds that an arm may have"
-    given = (
-        dict.fromkeys(((a,) for a in labels), caps)
-        if in_all(caps)
-        else _by_members(caps, labels, "caps", "a dict arm -> cap")
-    )
-    read: dict[Label, Fraction] = {}
-    for members, cap in given.items():
-        if len(members) > 1:
-            mend = "promise the other arms a share together instead: it is the same for one play a round"
-            raise SharesError(wanted(f"caps[{members!r}]", "a cap of one arm", cap, mend))
-        if cap is not None:
-            read[members[0]] = read_share(cap, f"caps[{members[0]!r}]", what)
-    zero = next((arm for arm, cap in read.items() if cap == 0), None)
-    if zero is not None and not audited:
-        raise SharesError(wanted(f"caps[{zero!r}]", "a cap above 0", 0, "leave out an arm that is never played"))
-    common_denominator([cap.denominator for cap in read.values()], 1 << 60)
-    return tuple(read.get(arm) for arm in labels)
-
-
-def _read_windows(windows: Any, labels: tuple[Label, ...]) -> tuple[tuple[Members, Window], ...]:
-    """Return the windows of arms and of sets of arms."""
-    if windows is None:
-        return ()
-    what = "a dict arm -> number of rounds, or arm -> (plays, rounds)"
-    if not isinstance(windows, Mapping) and not hasattr(windows, "to_dict"):
-        raise SharesError(wanted("windows", what, windows))
-    given = _by_members(windows, labels, "windows", what)
-    if not given:
-        raise SharesError(wanted("windows", what, windows))
-    return tuple((members, read_window(window, f"windows[{key_of(members)!r}]")) for members, window in given.items())
-
-
-def _read_behind(
-    behind: Any, labels: tuple[Label, ...], tolerance: Any, sets: Iterable[Any], caps: Any
-) -> tuple[Fraction, ...]:
-    """Return by how much each arm may be behind, exactly."""
-    if caps is not None or sets:
-        raise SharesError(wanted("behind", "None beside caps and shares of sets", behind, "use tolerance= there"))
-    if tolerance:
-        raise ArgumentError(wanted("tolerance", "0 beside behind=, which stands in its place", tolerance))
-    given = (
-        [behind] * len(labels)
-        if in_all(behind)
-        else by_label(behind, "behind", "a number for each arm", refusal=SharesError)
-    )
-    by_arm = given if isinstance(given, dict) else dict(zip(labels, given, strict=False))
-    found = {arm: find_label(arm, tuple(by_arm)) for arm in labels}
-    if len(given) != len(labels) or None in found.values():
-        raise SharesError(wanted("behind", f"one for each of the arms {list(labels)}", behind))
-    return tuple(read_limit(by_arm[arm], f"behind[{arm!r}]") for arm in labels)

@@ -186,21 +186,21 @@ def name_arms(*given: Any, arms: int | Sequence[Label] | None = None) -> tuple[L
     return arm_labels(list(dict.fromkeys(map(composed, named))), least=1)
 
 
-def read_members(key: Any, arms: tuple[Label, ...], name: str) -> Members:
-    """Return the arms that a key names, in the order of `arms`.
+def read_members(key: Any, arms: tuple[Label, ...], name: str, known: dict[Any, int] | None = None) -> Members:
+    """Return the arms that a key names, in the order of `arms`; `known` are their places, for many keys.
 
     Raises
     ------
     SharesError
         If a set is empty, or names an arm that is not known or one twice.
     """
-    places = [find_label(arm, arms) for arm in (key if is_set(key) else (key,))]
-    known = sorted(place for place in places if place is not None)
-    if len(known) < len(places) or len(set(known)) < len(known) or (is_set(key) and len(known) < 2):
+    at = [find_label(arm, known or arms) for arm in (key if is_set(key) else (key,))]
+    found = sorted(place for place in at if place is not None)
+    if len(found) < len(at) or len(set(found)) < len(found) or (is_set(key) and len(found) < 2):
         if not is_set(key):
             raise SharesError(wanted(name, f"arms among {list(arms)}", f"no arm {key!r}"))
         raise SharesError(wanted(f"{name}[{key!r}]", f"two or more of the arms {list(arms)}, each once", key))
-    return tuple(arms[place] for place in known)
+    return tuple(arms[place] for place in found)
 
 
 def read_singles(given: Sequence[Any], labels: tuple[Label, ...], plays: int) -> tuple[Fraction, ...]:

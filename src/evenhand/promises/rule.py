@@ -12,12 +12,16 @@ from numpy.typing import NDArray
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.due_times import NEVER, Pace, pace, position
 from evenhand.promises.feasible import forest_of, tokens_of
-from evenhand.promises.laminar import FARTHEST, ONCE, laminar
+from evenhand.promises.laminar import FARTHEST, ONCE
 from evenhand.promises.promise import Promise
+from evenhand.promises.reading import Members
 from evenhand.promises.schedules import find_schedule, phases
 from evenhand.promises.windows import safe_states
 
-__all__ = ["RuleParams", "RuleState", "look_work", "rule_parameters", "rule_state"]
+__all__ = ["NO_STREAM", "RuleParams", "RuleState", "look_work", "rule_parameters", "rule_state"]
+
+NO_STREAM = np.zeros(0, np.uint64)
+"""The random stream of a rule that draws nothing."""
 
 
 class RuleParams(NamedTuple):
@@ -28,6 +32,8 @@ class RuleParams(NamedTuple):
     denominator: int
     horizon: int
     """After so many rounds beyond the last first deadline a look has seen everything."""
+    farthest: int
+    """How many deadlines a look walks."""
     parents: Ints
     """(n_owners,): the smallest set around each owner, -1 where there is none."""
     cap_numerators: Ints
@@ -65,21 +71,43 @@ class RuleState(NamedTuple):
     """cap_whole + cap_rest/C is the last round in which the arm's plays so far reach its cap."""
     cap_rest: Ints
     left: Ints
+    """(n_tokens,): within how many rounds on its owner's clock a token must be served."""
     offered: Ints
+    """(n_arms,): 1 for an arm that is on offer in this round, else 0."""
     ticks: Ints
+    """(n_owners,): 1 for an owner with an arm on offer in this round, else 0."""
     scores: Floats
+    """(n_arms,): the learner's ranking, the highest first; -inf for an arm that it does not rank."""
     chosen: Ints
+    """(plays,): the slate that is looked at or was played, -1 where it has fewer arms."""
     spare: Ints
+    """(1,): a lower bound of what is left over at any round to come."""
+    tight: Ints
+    """(plays,): the first rounds by which ever fewer plays are left over than a round has, 0 beyond the last."""
+    loose: Ints
+    """(plays,): how many are left over by each of them."""
+    before: Ints
+    """(1,): a lower bound of what is left over by any round before them."""
+    tight_due: Ints
+    """(plays, n_arms): plays that are due of each arm by them."""
+    refused: Ints
+    """(n_arms,): where there are sets, the round until which the arm may not be played."""
     open: Ints
+    """(n_arms,): 1 for an arm that may be played as far as is known in this round."""
     due: Ints
+    """(n_owners,): plays of its own that are due so far in a look ahead."""
     below: Ints
+    """(n_owners,): what its children need so far in a look ahead."""
     within: Ints
+    """(n_owners,): how many plays the caps of its arms allow so far in a look ahead."""
     ahead_whole: Ints
     ahead_rest: Ints
     coming: Ints
+    """(n_tokens,): when each token must be served next, in a look ahead."""
     cap_ahead_whole: Ints
     cap_ahead_rest: Ints
     room: Ints
+    """(n_arms,): how often the cap allows each arm so far in a look ahead."""
     lots: Floats
     """(n_arms,): of a lottery, the part of each arm's chance that no wish of the learner decides."""
     chances: Floats
@@ -96,10 +124,12 @@ class RuleState(NamedTuple):
     learner: Any
 
 
-def rule_parameters(promise: Promise, learner: Any, floor: float = 0.0) -> RuleParams:
+def rule_parameters(
+    promise: Promise, learner: Any, floor: float = 0.0, as_named: bool = False, farthest: int = FARTHEST
+) -> RuleParams:
     """Return the parameters of the rule; an arm without a cap stands still at its start, which no round reaches."""
-    owners, parents = forest_of(promise)
-    numerators, denominator = _shares(promise)
+    owners, parents = forest_of(promise, as_named)
+    numerators, denominator = _shares(promise, owners)
     caps, common = _paced_caps(promise)
     tokens, lists = tokens_of(promise), _lists(promise)
     if promise.offers != "all":
@@ -114,9 +144,9 @@ def rule_parameters(promise: Promise, learner: Any, floor: float = 0.0) -> RuleP
     )
     token_owners, windows, spaced = (np.array(column, np.int64) for column in of_tokens)
     rates = np.array(numerators) / denominator
-    counted = *pace(numerators, denominator), denominator, horizon, np.array(parents, np.int64)
+    counted = *pace(numerators, denominator), denominator, horizon, farthest, np.array(parents, np.int64)
     limits = *caps, common, several, np.array([len(members) for members in owners], np.int64)
-    rho = _rho(promise, parents, rates)
+    rho = _rho(promise, owners, parents, rates)
     return RuleParams(*counted, *limits, token_owners, windows, spaced, *lists, floor, rates, rho, learner)
 
 
@@ -132,11 +162,11 @@ def look_work(params: RuleParams, plays: int) -> int:
     return int(entries * min(FARTHEST, entries * total / max(plays - total, 1.0 / FARTHEST)))
 
 
-def _rho(promise: Promise, parents: list[int], rates: Floats) -> Floats:
+def _rho(promise: Promise, owners: list[Members], parents: list[int], rates: Floats) -> Floats:
     """Return the rate of each owner: the largest of its share, its window and what its children need."""
     windows = dict(promise.windows)
     rho, inside = rates.copy(), np.zeros(len(rates))
-    for owner, members in enumerate(forest_of(promise)[0]):
+    for owner, members in enumerate(owners):
         plays, rounds = windows.get(members, (0, 1))
         rho[owner] = max(rates[owner], plays / rounds, inside[owner])
         if parents[owner] >= 0:
@@ -144,10 +174,10 @@ def _rho(promise: Promise, parents: list[int], rates: Floats) -> Floats:
     return rho
 
 
-def _shares(promise: Promise) -> tuple[list[int], int]:
+def _shares(promise: Promise, owners: list[Members]) -> tuple[list[int], int]:
     """Return the share of each owner in the integers that kernels use, and their common denominator."""
     by_members = dict(promise.sets) | {(a,): share for a, share in zip(promise.arms, promise.shares, strict=True)}
-    shares = [by_members.get(members, 0) for members in forest_of(promise)[0]]
+    shares = [by_members.get(members, 0) for members in owners]
     denominator = math.lcm(*{share.denominator for share in shares})
     return [share.numerator * (denominator // share.denominator) for share in shares], denominator
 
@@ -179,9 +209,9 @@ def _lists(promise: Promise) -> tuple[Any, Any]:
     return nothing[0], nothing[1] if schedule is None else phases(schedule, len(tokens))
 
 
-def rule_state(promise: Promise, learner: Any, stream: Words) -> RuleState:
+def rule_state(promise: Promise, learner: Any, stream: Words = NO_STREAM, as_named: bool = False) -> RuleState:
     """Return the state of the rule before the first round."""
-    numerators, denominator = _shares(promise)
+    numerators, denominator = _shares(promise, forest_of(promise, as_named)[0])
     whole, rest = position(numerators, denominator, promise.slack + 1)
     if promise.behind is not None:
         whole, rest = promise.start()
@@ -191,10 +221,16 @@ def rule_state(promise: Promise, learner: Any, stream: Words) -> RuleState:
     for arm, cap in enumerate(promise.caps or ()):
         if cap is not None:
             cap_whole[arm], cap_rest[arm] = divmod(-ahead * common, int(paced.numerators[arm]))
-    windows = np.array([token.window for token in tokens_of(promise)], np.int64)
-    fresh = laminar(len(promise.arms), len(numerators), promise.plays, windows)
     arms, owners = len(promise.arms), len(numerators)
-    lots, chances, wishes = np.zeros((3, arms))
-    drawn = lots, chances, wishes, np.zeros(arms, np.int64), np.zeros(owners), np.zeros(owners), np.ones(1), stream
-    pulls = np.zeros(arms, np.int64)
-    return RuleState(pulls, whole, rest, cap_whole, cap_rest, *fresh, *drawn, learner)
+    left = np.array([token.window for token in tokens_of(promise)], np.int64)
+    pulls, refused, open, *of_caps, ranks = [np.zeros(arms, np.int64) for _ in range(7)]
+    due, below, within, *later = [np.zeros(owners, np.int64) for _ in range(5)]
+    scores, lots, chances, wishes = np.zeros((4, arms))
+    chosen, spare = np.full(promise.plays, -1, np.int64), np.zeros(1, np.int64)
+    tight, loose = np.zeros((2, promise.plays), np.int64)
+    books = pulls, whole, rest, cap_whole, cap_rest, left
+    offer = np.ones(arms, np.int64), np.ones(owners, np.int64), scores, chosen, spare
+    surveyed = tight, loose, np.zeros(1, np.int64), np.zeros((promise.plays, arms), np.int64), refused, open
+    looked = due, below, within, *later, np.zeros_like(left), *of_caps
+    drawn = lots, chances, wishes, ranks, np.zeros(owners), np.zeros(owners), np.ones(1), stream
+    return RuleState._make((*books, *offer, *surveyed, *looked, *drawn, learner))

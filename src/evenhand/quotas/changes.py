@@ -32,10 +32,9 @@ from evenhand.promises.promise import Promise
 from evenhand.promises.reading import Members, key_of, read_share
 from evenhand.promises.versions import among, changed, joined, without
 from evenhand.protocol import Label, arm_labels, find_label
-from evenhand.quotas.composed import COMPOSED
+from evenhand.quotas.composed import COMPOSED, RANKED
 from evenhand.quotas.deadlines import check_tolerance
 from evenhand.quotas.forms import form_for
-from evenhand.quotas.ranked import RANKED
 from evenhand.quotas.segments import Segments
 from evenhand.quotas.standing import Rounded, Standing, fits, fresh, lags, placed, shares_of, stand
 from evenhand.quotas.under_quota import Form
@@ -326,7 +325,7 @@ def _enter(policy: Any, version: _Version, parts: list[_Part], begins: int | str
     else:
         state = policy._segments.renewed(version.promise, params, policy._unseen(), states, roundeds, begins)
     state.pulls[: before.pulls.size] = before.pulls
-    kept = {"stream": getattr(before, "stream", policy.stream())} if version.form is COMPOSED else {}
+    kept = {} if policy.lottery is None else {"stream": before.stream}
     policy._state = state._replace(learner=learner, **kept)
     policy.reset_offer()
     if went_over and policy.compiled:
@@ -342,7 +341,7 @@ def _grow(policy: Any, labels: tuple[Label, ...]) -> None:
     learner = policy.learner.grown(labels)
     policy.learner = learner
     policy._params = policy._params._replace(learner=learner._params)
-    policy._state = policy._state._replace(learner=learner._state)
+    policy._state = policy._state._replace(learner=policy._around(learner._state))
     policy.arms = policy._labels = labels
     policy._waiting = np.append(policy._waiting, 0)
     policy._counts = [*policy._counts, 0]

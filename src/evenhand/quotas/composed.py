@@ -5,23 +5,25 @@ from __future__ import annotations
 from functools import cache, partial
 from typing import Any
 
-import numpy as np
-
 from evenhand.chances import Chances
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import OPEN, Gradual, bind, entry, kernel
+from evenhand.kernels.deadlines import PATIENCE
 from evenhand.kernels.flatten import flat, packer
-from evenhand.policy import FORCED, Kernels, certain, drawn, reason, unknown
+from evenhand.policy import FORCED, Kernels, certain, drawn, unknown
 from evenhand.promises.draw import TRIES, draw_slate, finish_one, lot, prepare_one, spread
-from evenhand.promises.pick import grant, pick
+from evenhand.promises.pick import AS_RANKED, BY_DEADLINE, BY_LOT, PICK_SURVEYED, grant
 from evenhand.promises.rule import rule_parameters, rule_state
-from evenhand.promises.slates import AS_RANKED, BY_DEADLINE
-from evenhand.quotas.under_quota import Form, Ranking
+from evenhand.quotas.under_quota import LOT, Form, Ranking
 
-__all__ = ["COMPOSED", "LOT", "draw_for", "draw_ranked"]
+__all__ = ["COMPOSED", "NESTED", "RANKED", "draw_for", "draw_ranked"]
 
-COMPOSED = Form(Ranking(pick, grant), rule_parameters, partial(rule_state, stream=np.zeros(4, np.uint64)))
-LOT = reason("drawn by lottery", "drawn")
+COMPOSED = Form(__name__, "COMPOSED", Ranking(PICK_SURVEYED, grant), rule_parameters, rule_state)
+RANKED = COMPOSED._replace(name="RANKED", parameters=partial(rule_parameters, farthest=PATIENCE))
+"""What policies of single floors are saved as that have caps, exact limits, several plays or offers alone."""
+_parameters = partial(rule_parameters, as_named=True, farthest=PATIENCE)
+NESTED = Form(__name__, "NESTED", COMPOSED.rule, _parameters, partial(rule_state, as_named=True))
+"""The same of sets of arms alone; of sets that are equally urgent that which is named first comes first."""
 PLAIN_CALLS = 100
 """How many decisions are gone through as plain Python before the kernels are compiled."""
 READ = ("pulls", "whole", "rest", "cap_whole", "cap_rest", "left", "offered", "spare")
@@ -119,10 +121,9 @@ def _choose(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints
 
 @kernel
 def _choose_slate(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
-    why = learner_rank(params.learner, state.learner, contexts, round, waiting, state.scores)
-    if draw_slate(params, state, own_round(state, round) - 1):
-        why = FORCED
-    return state.chosen[0], why
+    learner_rank(params.learner, state.learner, contexts, round, waiting, state.scores)
+    overruled = draw_slate(params, state, own_round(state, round) - 1)
+    return state.chosen[0], FORCED if overruled else LOT
 
 
 @kernel
@@ -135,23 +136,23 @@ def draw_ranked(round: int, *arrays: Any) -> int:
     """Choose by the ranking in `scores`, for a learner that is called from Python."""
     params, state = pack_params(*arrays[:split]), pack_state(*arrays[split:])
     if state.chosen.size > 1:
-        return BY_DEADLINE if draw_slate(params, state, round - 1) else AS_RANKED
+        return BY_DEADLINE if draw_slate(params, state, round - 1) else BY_LOT
     wish = _best_on_offer(state)
     urgent, left = prepare_one(params, state, round - 1)
-    arm, overruled = -1, False
+    arm, overruled, cause = -1, False, AS_RANKED
     for _ in range(TRIES):
-        drawn_arm = lot(state)
+        drawn_arm, cause = lot(state), BY_LOT
         if drawn_arm < 0:
-            drawn_arm = wish
+            drawn_arm, cause = wish, AS_RANKED
         if state.open[drawn_arm] == 1:
             arm = drawn_arm
             break
         overruled = overruled or state.offered[drawn_arm] == 1
     if arm < 0:
-        arm = urgent
+        arm, overruled = urgent, True
     _chances_of_wish(state, wish, left, urgent)
     finish_one(params, state, arm)
-    return BY_DEADLINE if overruled else AS_RANKED
+    return BY_DEADLINE if overruled else cause
 
 
 def draw_for(learner: Kernels, update: Any, clock: Any, plays: int, rank_wish: Any) -> Kernels:

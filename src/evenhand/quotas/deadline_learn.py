@@ -34,7 +34,7 @@ import numpy as np
 from evenhand.arguments import real
 from evenhand.conversation import locked
 from evenhand.errors import ArgumentError, wanted
-from evenhand.kernels.arrays import Floats
+from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import bind, entry
 from evenhand.kernels.deadlines import outlook
 from evenhand.kernels.due_times import NEVER
@@ -42,19 +42,21 @@ from evenhand.kernels.flatten import packer
 from evenhand.learners.thompson import Thompson
 from evenhand.learners.ucb1 import UCB1
 from evenhand.policy import KernelPolicy, Kernels, unknown
+from evenhand.promises.exact import grants_all
 from evenhand.promises.feasible import settle_offers
+from evenhand.promises.pick import pick_for
 from evenhand.promises.promise import Promise, read_promise
 from evenhand.promises.reading import is_set, key_of
 from evenhand.promises.rule import look_work as composed_work
 from evenhand.promises.rule import rule_parameters, rule_state
 from evenhand.protocol import Label, arm_labels
 from evenhand.quotas.changes import Changes
-from evenhand.quotas.composed import COMPOSED, draw_for, draw_ranked
+from evenhand.quotas.composed import COMPOSED, NESTED, RANKED, draw_for, draw_ranked
 from evenhand.quotas.deadlines import DEADLINES, check_tolerance, look_work, warn_of_idle_arms
 from evenhand.quotas.forms import form_for
-from evenhand.quotas.nested import NESTED
-from evenhand.quotas.ranked import RANKED
-from evenhand.quotas.segments import Segment, Segments, read_segment
+from evenhand.quotas.held import always, has_room, holding
+from evenhand.quotas.older_states import as_now
+from evenhand.quotas.segments import Segment, Segments, Stacked, enter_stacked, read_segment
 from evenhand.quotas.standing import owners_of
 from evenhand.quotas.under_quota import RULES, Form, Ranking, Rule, Shares, UnderQuota, rank_wish, update_learner
 from evenhand.quotas.worlds import BernoulliArms
@@ -81,7 +83,7 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
     Parameters
     ----------
     learner : one of `evenhand.learners`, a contextual policy, or any object with `choose()` and `update(index,
-        reward)`; forced pulls feed it too.
+        reward)`; forced pulls feed it too. With `own_choices` granted wishes alone feed it, and a refused one is held.
     shares : the share r_i of the rounds owed to each arm: a list, a dict arm -> share, or one number with `arms`. Keys
         may also be tuples of arms, which are owed their share together.
         Or a `Promise`, which says everything that is promised; the keywords that follow are parts of one.
@@ -135,6 +137,7 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
     """
 
     latest_rules = RULES
+    segment_kernel = enter_stacked
     lottery: float | None
     _partial = False
     """Whether some arms are not on offer in the round to be decided."""
@@ -171,7 +174,13 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
     @property
     def rule(self) -> Rule | Ranking:  # type: ignore[override]
         """The kernels of the promise in its present form."""
-        return self._form.rule
+        rule = self._form.rule
+        return rule if self._form is DEADLINES else rule._replace(pick=pick_for(self._floors))  # type: ignore[call-arg]
+
+    @property
+    def exact(self) -> bool:
+        """Whether a wish is refused only where no rule that keeps the promise could grant it."""
+        return grants_all(self.promise)
 
     @property
     def caps(self) -> dict[Label, Fraction | None] | None:
@@ -198,14 +207,31 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
     def config(self) -> dict[str, Any]:
         """Return the constructor's arguments; the promise as a whole where earlier versions knew no words for it."""
         config = super().config()
-        lottery, windows = config.pop("lottery"), config.pop("windows")
+        lottery, windows = config.pop("lottery", None), config.pop("windows", None)
         drawn = {} if lottery is None else {"lottery": lottery}
-        own = {name: config[name] for name in ("learner", "arms", "seed")}
+        own = {name: config[name] for name in ("learner", "arms", "seed") if name in config}
         if windows is not None or self._form is COMPOSED or self.promise.offers != settle_offers(self.promise, None):
             return own | {"shares": self.promise} | drawn
         return config | drawn
 
+    def _must_hold(self, learner: Any) -> bool:
+        if self.lottery is not None or self.rules < 3 or not getattr(learner, "own_choices", False):
+            return False
+        if self.compiled and self.plays > 1 and learner.kernels.rank is None:
+            return False  # it is refused for that
+        for so, why in ((self.plays > 1, "several are played"), (self.contextual, "it sees contexts")):
+            if so:
+                what = f"one without own_choices, as {why}"
+                raise ArgumentError(wanted("learner", what, type(learner).__name__, "draw by lottery="))
+        return True
+
+    @property
+    def _may_come(self) -> Any:
+        return always if self._form is DEADLINES else has_room
+
     def _bound(self, learner: Kernels) -> Kernels:
+        if self.holds:
+            return holding(learner, super()._bound, self._may_come)
         if self.lottery is None:
             return super()._bound(learner)
         ranking = learner.rank or bind(rank_wish, learner_choose=learner.choose)
@@ -259,7 +285,7 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
         return self._form.parameters(self._floors, learner)
 
     def quota_memory(self, learner: Any) -> Any:
-        if self._form is COMPOSED:
+        if self.lottery is not None:
             return rule_state(self._floors, learner, self.stream())
         return self._form.state(self._floors, learner)
 
@@ -290,6 +316,16 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
             self._state.offered[:] = 0
             self._state.offered[available] = 1
 
+    def stack_segments(self, labels: Sequence[Label]) -> Stacked:
+        """Return the parts of these segments for the compiled loop of a simulation, whose first round was set."""
+        assert self._segments is not None
+        return self._segments.stacked(labels)
+
+    def take_segments(self, labels: Sequence[Label], stacked: Stacked, pulls: Ints, rounds: Ints) -> None:
+        """Go on from where the compiled loop left off."""
+        assert self._segments is not None
+        self._segments.take_stacked(labels, stacked, pulls, rounds)
+
     def _unseen(self) -> Any:
         """Return the rule's state, without a learner, at the start of a segment."""
         state = self.quota_memory(())
@@ -304,7 +340,7 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
                 raise ArgumentError(wanted("segment", f"None, as in the {self.round} rounds before", label, mend))
             self._token  # noqa: B018, tickets handed out before and after are the same policy's
             self._rank()
-            self._segments = Segments(self._state, self.promise, self.rules)
+            self._segments = Segments(self._state, self.promise, self.rules == 1 and self._form is NESTED)
         self._segments.enter(label, self._state, self.round)
         self._in_segment = True
 
@@ -325,7 +361,10 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
     def reset_offer(self) -> None:
         """Have every arm on offer that was not retired."""
         self._state.offered[:] = 1
-        self._state.offered[[self._labels.index(arm) for arm in self.retired]] = 0
+        gone = [self._labels.index(arm) for arm in self.retired]
+        self._state.offered[gone] = 0
+        if self.holds and self._state.learner.wish[0] in gone:
+            self._state.learner.wish[0] = -1
 
     def _choose(self, shown: Floats) -> tuple[int, int, float]:
         if self._segments is None and not self._partial:
@@ -387,7 +426,9 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
         self._rounded = tuple(rounded)
         if "segments" in snapshot:
             self._rank()
-            self._segments = Segments(self._unseen(), self.promise, self._rules_of(snapshot))
+            self._segments = Segments(
+                self._unseen(), self.promise, self._rules_of(snapshot) == 1 and self._form is NESTED
+            )
             self._segments.restore(snapshot["segments"])
 
     @locked
@@ -399,7 +440,7 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
         if any(self._rounded):
             retired["rounded"] = list(self._rounded)
         form = {"ranked": True} if self._form is RANKED else {"composed": True} if self._form is COMPOSED else {}
-        return super().snapshot() | form | retired
+        return super().snapshot() | form | ({} if self._form is DEADLINES else {"arrays": 2}) | retired
 
     def call_work(self) -> int:
         own = composed_work(self._params, self.plays) if self._form is COMPOSED else look_work(self._floors)
@@ -412,15 +453,11 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
         early = isinstance(config, dict) and "plays" not in config and not isinstance(config.get("shares"), Promise)
         if early and isinstance(state, list) and len(state) > 5 and np.shape(state[3]) == (3,):
             snapshot = snapshot | {"state": [*state[:3], *outlook(len(state[0])), *state[6:]]}
+        if "arrays" not in snapshot and isinstance(state, list):
+            snapshot = as_now(snapshot)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # it was said when the policy was made
-            policy = super().restored(snapshot)
-        arms = len(policy._labels) if policy._begun else 0
-        if arms and policy._form is RANKED and sorted(policy._state.order.tolist()) != list(range(arms)):
-            policy._state.order[:] = range(arms)
-        if arms and policy._form is NESTED and policy._state.refused[arms:].any():
-            policy._state.refused[:] = 0
-        return policy
+            return super().restored(snapshot)
 
     @classmethod
     def examples(cls) -> Iterator[tuple[DeadlineLearn, Any]]:

@@ -104,4 +104,4 @@ def warn_of_idle_arms(promise: Promise) -> None:
 
 
 DEADLINE_RULE = Rule(forced, granted, count, ("whole", "rest"))
-DEADLINES = Form(DEADLINE_RULE, deadline_parameters, deadline_state)
+DEADLINES = Form(__name__, "DEADLINES", DEADLINE_RULE, deadline_parameters, deadline_state)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from evenhand.promises.overlapping import single_floors
 from evenhand.promises.promise import Promise
-from evenhand.quotas.composed import COMPOSED
+from evenhand.quotas.composed import COMPOSED, NESTED, RANKED
 from evenhand.quotas.deadlines import DEADLINES
-from evenhand.quotas.nested import NESTED
-from evenhand.quotas.ranked import RANKED
 from evenhand.quotas.under_quota import Form
 
 __all__ = ["form_for"]

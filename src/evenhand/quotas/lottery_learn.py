@@ -37,11 +37,11 @@ from evenhand.kernels.deadlines import outlook, played
 from evenhand.kernels.random import draw, uniform
 from evenhand.learners.thompson import Thompson
 from evenhand.learners.ucb1 import UCB1
-from evenhand.policy import FORCED, KernelPolicy, Kernels, reason
+from evenhand.policy import FORCED, KernelPolicy, Kernels
 from evenhand.protocol import Label
 from evenhand.quotas.composed_chances import settle_in_place
 from evenhand.quotas.deadlines import DEADLINE_RULE, check_tolerance, look_work, warn_of_idle_arms
-from evenhand.quotas.under_quota import RULES, WISH, Shares, UnderQuota, compose, promise_over, settled_each
+from evenhand.quotas.under_quota import LOT, RULES, WISH, Shares, UnderQuota, compose, promise_over, settled_each
 from evenhand.quotas.worlds import BernoulliArms
 from evenhand.registry import register
 from evenhand.rng import Seed
@@ -52,7 +52,6 @@ MARGIN = 4.0
 """By how many pulls an arm is kept away from where it would be forced."""
 STEEPNESS = 0.5
 MOST_TICKETS = 3.0
-LOT = reason("drawn by lottery", "drawn")
 
 
 class LotteryParams(NamedTuple):

@@ -13,7 +13,7 @@ computed.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -22,16 +22,17 @@ import numpy as np
 from evenhand.arguments import is_whole
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Ints
+from evenhand.kernels.compose import kernel
 from evenhand.kernels.due_times import NEVER
 from evenhand.promises.promise import Promise
 from evenhand.protocol import Label, composed
 from evenhand.saved import refused
 
-__all__ = ["Segment", "Segments", "read_segment"]
+__all__ = ["Segment", "Segments", "Stacked", "enter_stacked", "read_segment"]
 
-MOVED = ("whole", "rest", "spare", "cap_whole", "cap_rest", "left", "refused")
-"""The fields of a rule's state that each segment has for itself, where the rule has them; "refused" since version 2 of
-the rules."""
+MOVED = ("whole", "rest", "spare", "cap_whole", "cap_rest", "left")
+"""The fields of a rule's state that each segment has for itself; what else is known of rounds to come is looked up
+anew."""
 
 
 class Segment(NamedTuple):
@@ -61,13 +62,68 @@ def read_segment(segment: Any) -> Label:
     return label
 
 
+class Stacked(NamedTuple):
+    """The parts of the state that belong to segments, a row for each, for the compiled loop of a simulation."""
+
+    present: Ints
+    """(1,): the row whose part is in the state itself, -1 for none."""
+    left: Ints
+    """(n_segments,): the round up to which each was followed."""
+    capped: Ints
+    """(n_arms,): 1 for an arm that has a cap."""
+    whole: Ints
+    rest: Ints
+    spare: Ints
+    cap_whole: Ints
+    cap_rest: Ints
+    due: Ints
+    """(n_segments, n_tokens): the rule's `left`."""
+
+
+@kernel
+def enter_stacked(stacked: Stacked, state: Any, segment: int, round: int) -> None:
+    """Do what `Segments.enter` does."""
+    here = stacked.present[0]
+    if here == segment:
+        return
+    if here >= 0:
+        stacked.left[here] = round
+        for i in range(state.whole.size):
+            stacked.whole[here, i], stacked.rest[here, i] = state.whole[i], state.rest[i]
+        for i in range(state.spare.size):
+            stacked.spare[here, i] = state.spare[i]
+        for i in range(state.cap_whole.size):
+            stacked.cap_whole[here, i], stacked.cap_rest[here, i] = state.cap_whole[i], state.cap_rest[i]
+        for i in range(state.left.size):
+            stacked.due[here, i] = state.left[i]
+    past = round - stacked.left[segment]
+    for i in range(state.whole.size):
+        whole = stacked.whole[segment, i]
+        state.whole[i], state.rest[i] = whole + past if whole < NEVER else whole, stacked.rest[segment, i]
+    for i in range(state.spare.size):
+        spare = stacked.spare[segment, i]
+        state.spare[i] = spare - past if spare < 0 else spare
+    for i in range(state.cap_whole.size):
+        state.cap_whole[i] = stacked.cap_whole[segment, i] + past * stacked.capped[i]
+        state.cap_rest[i] = stacked.cap_rest[segment, i]
+    for i in range(state.left.size):
+        state.left[i] = stacked.due[segment, i]
+    for i in range(state.tight.size):
+        state.tight[i] = 0
+    for i in range(state.refused.size):
+        state.refused[i] = 0
+    stacked.present[0] = segment
+
+
 class Segments:
     """The parts of a rule's state that belong to segments; those of the present one are in the state itself."""
 
-    def __init__(self, state: Any, promise: Promise, rules: int) -> None:
+    def __init__(self, state: Any, promise: Promise, refuses_on: bool = False) -> None:
         self._promise = promise
-        self._fields = [name for name in MOVED[: None if rules > 1 else -1] if hasattr(state, name)]
-        self._fresh = {name: getattr(state, name).copy() for name in self._fields}
+        self._refuses_on = refuses_on
+        """Whether arms that may not be played in one segment are refused in the others too, as by rules of version
+        1."""
+        self._fresh = {name: getattr(state, name).copy() for name in MOVED}
         self._kept: dict[Label, tuple[int, dict[str, Ints]]] = {}
         self._counts: dict[Label, Ints] = {}
         self._rounds: dict[Label, int] = {}
@@ -83,9 +139,9 @@ class Segments:
         if segment == self.present:
             return
         if self.present is not None:
-            self._kept[self.present] = round, {name: getattr(state, name).copy() for name in self._fields}
+            self._kept[self.present] = round, {name: getattr(state, name).copy() for name in MOVED}
         left, kept = self._kept.pop(segment, (0, self._fresh))
-        for name in self._fields:
+        for name in MOVED:
             own = getattr(state, name)
             own[:] = kept[name]
             if name == "whole":
@@ -94,18 +150,41 @@ class Segments:
                 own[self.capped] += round - left
             elif name == "spare":
                 own[own < 0] -= round - left
-            elif name == "refused":
-                own[own > left] += round - left
+        state.tight[:] = 0
+        if not self._refuses_on:
+            state.refused[:] = 0
         self.present = segment
+
+    def stacked(self, labels: Sequence[Label]) -> Stacked:
+        """Return the parts as rows in the order of these segments; the present one is followed in the state."""
+        parts = [self._kept.get(label, (0, self._fresh)) for label in labels]
+        columns = [np.stack([part[name] for _, part in parts]) for name in MOVED]
+        present = -1 if self.present is None else list(labels).index(self.present)
+        left, capped = np.array([left for left, _ in parts], np.int64), np.array(self.capped, np.int64)
+        return Stacked(np.array([present]), left, capped, *columns)
+
+    def take_stacked(self, labels: Sequence[Label], stacked: Stacked, pulls: Ints, rounds: Ints) -> None:
+        """Go on from where the compiled loop left off, with the arms' pulls in each segment (n_segments, n_arms) and
+        its rounds (n_segments,)."""
+        seen = [(row, label) for row, label in enumerate(labels) if rounds[row]]
+        self.present = labels[int(stacked.present[0])]
+        self._counts = {label: pulls[row].copy() for row, label in seen}
+        self._rounds = {label: int(rounds[row]) for row, label in seen}
+        columns = dict(zip(MOVED, stacked[3:], strict=True))
+        self._kept = {
+            label: (int(stacked.left[row]), {name: column[row].copy() for name, column in columns.items()})
+            for row, label in seen
+            if label != self.present
+        }
 
     def go_over(self, fresh: Any, order: list[int]) -> None:
         """Go on by another form of the rule, whose state before the first round is `fresh`; its positions are the
         former ones in this order."""
-        before, self._fields = self._fields, [name for name in MOVED if hasattr(fresh, name)]
-        self._fresh = {name: getattr(fresh, name).copy() for name in self._fields}
+        self._refuses_on = False
+        self._fresh = {name: getattr(fresh, name).copy() for name in MOVED}
         for label, (left, part) in self._kept.items():
             own = {name: array.copy() for name, array in self._fresh.items()}
-            own |= {name: part[name][order] for name in ("whole", "rest") if name in before}
+            own |= {name: part[name][order] for name in ("whole", "rest")}
             self._kept[label] = left, own
 
     def parts(self, state: Any, round: int) -> Iterator[tuple[Label, int, dict[str, Ints], tuple[Fraction, ...]]]:
@@ -116,7 +195,7 @@ class Segments:
             yield label, left, part, self._rounded.get(label, ())
 
     def _part(self, label: Label, state: Any, round: int) -> tuple[int, dict[str, Ints]]:
-        return self._kept.get(label) or (round, {name: getattr(state, name) for name in self._fields})
+        return self._kept.get(label) or (round, {name: getattr(state, name) for name in MOVED})
 
     def renewed(
         self,
@@ -131,7 +210,6 @@ class Segments:
         state of the present one. `params` are those of the rule before and now; `begins` says for which arm the promise
         begins now, or "all"."""
         before, arms, first = self._promise, len(promise.arms), self._first(params[0])
-        fields = [name for name in MOVED if hasattr(fresh, name)]
         self._kept = {}
         for label, (now, state) in states.items():
             counts = np.append(self._counts[label], np.zeros(arms - len(before.arms), np.int64))
@@ -143,9 +221,9 @@ class Segments:
                 begun[arm] = due - now + Fraction(int(state.rest[arm]), n) if n and due < NEVER else None
                 pulls[arm] = counts[arm]
             self._counts[label], self._begun[label] = counts, (begun, pulls)
-            self._kept[label] = now, {name: getattr(state, name).copy() for name in fields}
-        self._promise, self._fields, self._rounded = promise, fields, rounded
-        self._fresh = {name: getattr(fresh, name).copy() for name in fields}
+            self._kept[label] = now, {name: getattr(state, name).copy() for name in MOVED}
+        self._promise, self._rounded, self._refuses_on = promise, rounded, False
+        self._fresh = {name: getattr(fresh, name).copy() for name in MOVED}
         if self.present not in states:  # no round of it was decided
             self.present = None
             return fresh
@@ -202,7 +280,7 @@ class Segments:
 
     def save(self) -> dict[str, Any]:
         """Return what `restore` needs; of changes only where there were any."""
-        kept = [[label, left, *(part[name] for name in self._fields)] for label, (left, part) in self._kept.items()]
+        kept = [[label, left, *(part[name] for name in MOVED)] for label, (left, part) in self._kept.items()]
         counts = [[label, self._rounds[label], pulls] for label, pulls in self._counts.items()]
         saved: dict[str, Any] = {"present": self.present, "kept": kept, "counts": counts}
         if self._begun:
@@ -237,11 +315,16 @@ class Segments:
                 raise refused("segments", "fractions of rounds", by)
             self._rounded[label] = by
         for label, left, parts in kept:
-            if len(parts) != len(self._fields) or not is_whole(left):
-                raise refused("segments", f"{len(self._fields)} arrays a segment", parts)
-            fresh = self._fresh.values()
-            held = (self._like(part, like) for part, like in zip(parts, fresh, strict=True))
-            self._kept[label] = left, dict(zip(self._fields, held, strict=True))
+            if not 3 <= len(parts) <= len(MOVED) or not is_whole(left):
+                raise refused("segments", f"{len(MOVED)} arrays a segment", parts)
+            if len(parts) < 5:  # of sets alone, whose rule kept no caps
+                parts = parts[:3]
+            fresh = [*self._fresh.values()]
+            held = [self._like(part, like) for part, like in zip(parts, fresh, strict=False)]
+            self._kept[label] = (
+                left,
+                dict(zip(MOVED, [*held, *(like.copy() for like in fresh[len(held) :])], strict=True)),
+            )
 
     def _like(self, saved: Any, own: Any) -> Ints:
         if not isinstance(saved, np.ndarray) or saved.dtype != np.int64 or saved.shape != own.shape:

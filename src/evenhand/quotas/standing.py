@@ -12,8 +12,6 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from evenhand.kernels.compose import entry, interpreted
 from evenhand.kernels.due_times import NEVER
 from evenhand.promises.feasible import forest_of, tokens_of
@@ -21,17 +19,14 @@ from evenhand.promises.laminar import look
 from evenhand.promises.promise import Promise
 from evenhand.promises.reading import Members
 from evenhand.promises.rule import rule_parameters, rule_state
-from evenhand.promises.slates import can_be_kept
 from evenhand.protocol import Label
-from evenhand.quotas.composed import COMPOSED
-from evenhand.quotas.ranked import ranked_parameters, ranked_state
+from evenhand.quotas.composed import COMPOSED, NESTED
 from evenhand.quotas.under_quota import Form
 
 __all__ = ["Rounded", "Standing", "fits", "fresh", "lags", "look_for_room", "owners_of", "placed", "shares_of", "stand"]
 
 PLAIN_WORK = 1_000_000
 """Array entries up to which a look ahead runs as plain Python."""
-STREAM = np.zeros(4, np.uint64)
 Rounded = tuple[Fraction, ...]
 """By how much each owner's position was rounded up; () for nothing."""
 
@@ -53,9 +48,7 @@ class Standing(NamedTuple):
 
 def owners_of(promise: Promise, form: Form) -> list[Members]:
     """Return whom the positions of a form of the rule belong to."""
-    if form is COMPOSED:
-        return forest_of(promise)[0]
-    return [(arm,) for arm in promise.arms] + [members for members, _ in promise.sets]
+    return forest_of(promise, as_named=form is NESTED)[0]
 
 
 def stand(promise: Promise, form: Form, params: Any, part: Mapping[str, Any], rounded: Rounded) -> Standing:
@@ -81,7 +74,7 @@ def stand(promise: Promise, form: Form, params: Any, part: Mapping[str, Any], ro
 
 def fresh(promise: Promise, form: Form, now: int) -> Standing:
     """Return where the clauses stand if they begin after round `now`."""
-    params, state = _begin(promise, form)
+    params, state = _begin(promise)
     begun = stand(promise, form, params, state._asdict(), ())
     floors = {members: at + now for members, at in begun.floors.items()}
     return Standing(floors, {arm: at + now for arm, at in begun.caps.items()}, begun.left)
@@ -107,7 +100,7 @@ def shares_of(promise: Promise) -> dict[Members, Fraction]:
 def placed(promise: Promise, form: Form, standing: Standing, retired: Sequence[Label]) -> tuple[Any, Any, Rounded]:
     """Return the rule's parameters and state, without a learner, at this standing, and by how much positions were
     rounded up; what does not stand there never falls due."""
-    params, state = _begin(promise, form)
+    params, state = _begin(promise)
     rounded = []
     for owner, members in enumerate(owners_of(promise, form)):
         at, numerator = standing.floors.get(members), int(params.numerators[owner])
@@ -140,15 +133,11 @@ def fits(promise: Promise, form: Form, standing: Standing, retired: Sequence[Lab
 def look_for_room(params: Any, state: Any, now: int) -> bool:
     """Say whether all clauses of a rule, without a learner, can be kept after round `now`."""
     small = len(params.numerators) * params.denominator < PLAIN_WORK
-    if not hasattr(state, "left"):
-        return bool((interpreted if small else entry)(can_be_kept)(params, state, now))
     state.left[:] += 1  # seen from a round before, in which nothing is played
     state.ticks[:] = 1
     state.chosen[:] = -1
     return bool((interpreted if small else entry)(look)(params, state, now - 1) >= 0)
 
 
-def _begin(promise: Promise, form: Form) -> tuple[Any, Any]:
-    if form is COMPOSED:
-        return rule_parameters(promise, ()), rule_state(promise, (), STREAM)
-    return ranked_parameters(promise, ()), ranked_state(promise, ())
+def _begin(promise: Promise) -> tuple[Any, Any]:
+    return rule_parameters(promise, ()), rule_state(promise, ())

@@ -9,7 +9,7 @@ A rule is three kernels over the quota's own arrays:
 A rule that chooses among rankings, for several arms a round or arms that are not always on offer, is two kernels:
 
     pick(params, state, now) -> why the arms in `state.chosen`, which it fills, are not simply the first of those in
-        `state.scores`: 0 (or False) if they are, 1 (or True) if a deadline forces an arm, and see `promises.slates`
+        `state.scores`: 0 (or False) if they are, 1 (or True) if a deadline forces an arm, and see `promises.pick`
     grant(params, state, now, wish) -> whether `wish` is played, where that is quickly seen; the same, of one arm
 
 Around them stands any learner: ours inside the same compiled function, a foreign one called from Python between the
@@ -24,6 +24,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from contextvars import ContextVar
 from fractions import Fraction
 from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -38,11 +39,12 @@ from evenhand.kernels.flatten import flat, packer
 from evenhand.learners.adapter import reward_range_of
 from evenhand.policy import FORCED, KernelPolicy, Kernels, Ticket, certain, drawn, reason, unknown
 from evenhand.pooling import Pool
+from evenhand.promises.pick import BY_CAP, BY_DEADLINE, BY_LOT, BY_NO_RANK
 from evenhand.promises.promise import Promise, read_promise
 from evenhand.promises.reading import is_set
-from evenhand.promises.slates import BY_CAP, BY_DEADLINE, BY_NO_RANK
 from evenhand.protocol import Label
 from evenhand.quotas.composed_chances import of_certain, under_rule
+from evenhand.quotas.held import CALLED_FROM_PYTHON, always, check_saved, no_wish, propose, recall, settle
 from evenhand.rng import Seed, child
 from evenhand.saved import refused, whole
 
@@ -64,17 +66,18 @@ __all__ = [
 ]
 
 Shares = Sequence[Any] | Mapping[Label, Any]
-RESTORING: ContextVar[bool] = ContextVar("restoring", default=False)
-"""Whether a policy is made again that was made before."""
+RESTORING: ContextVar[int] = ContextVar("restoring", default=0)
+"""The version of the rules of the policy that is made again and was made before, 0 where a new one is made."""
 Kept = Literal["at every round", "at the horizon", "in the long run"]
 """When a policy keeps its promise."""
 
 WISH = reason("the learner's wish", "learner")
 CAPPED = reason("an arm ranked higher has reached its cap", "forced")
 UNRANKED = reason("the learner ranked no other arm on offer")
-RULES = 2
+LOT = reason("drawn by lottery", "drawn")
+RULES = 3
 """The version of the rules: up to 1 an arm that is played because a cap bars the wish, or the wish is not on offer, has
-the learner's reason, and a change of shares rounds what arms are behind by."""
+the learner's reason, and a change of shares rounds what arms are behind by; up to 2 no refused wish is held."""
 
 
 class Rule(NamedTuple):
@@ -100,12 +103,23 @@ class Ranking(NamedTuple):
 class Form(NamedTuple):
     """A rule with the arrays that it works on.
 
-    `parameters(promise, learner)` and `state(promise, learner)` return its NamedTuples, the learner's own last.
+    `parameters(promise, learner)` and `state(promise, learner)` return its NamedTuples, the learner's own last. Copies
+    and pickles of a policy have the form itself, which is the variable `name` of a `module`.
     """
 
+    module: str
+    name: str
     rule: Rule | Ranking
     parameters: Callable[[Promise, Any], Any]
     state: Callable[[Promise, Any], Any]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _form_of, (self.module, self.name)
+
+
+def _form_of(module: str, name: str) -> Form:
+    form: Form = getattr(import_module(module), name)
+    return form
 
 
 forced = settled = served = redistributed = settle_each = learner_choose = learner_update = pack_params = pack_state = (
@@ -180,6 +194,8 @@ def _explain(cause: int, why: int) -> int:
         why = CAPPED
     elif cause == BY_NO_RANK:
         why = UNRANKED
+    elif cause == BY_LOT:
+        why = LOT
     return why
 
 
@@ -329,7 +345,7 @@ class UnderQuota(Base):
 
     def _set_up(self, learner: Any, promise: Promise, seed: Seed) -> None:
         self.promise, self.learner, self._pristine = promise, learner, learner
-        self.rules = self.latest_rules
+        self.rules = RESTORING.get() or self.latest_rules
         self.compiled = isinstance(learner, KernelPolicy)
         if isinstance(learner, KernelPolicy):
             untaught("learner", learner, "pass learner.fresh()")
@@ -340,6 +356,7 @@ class UnderQuota(Base):
                 raise ArgumentError(wanted("learner", f"one for the arms {promise.arms}", learner.arms))
             self.contextual, self.reward_range = learner.contextual, learner.reward_range
             self.encoder = learner.encoder
+            self.holds = self._must_hold(learner)
             self.kernels = self._bound(learner.kernels)
         elif isinstance(learner, type):
             raise ArgumentError(wanted("learner", "a learner, not its class", learner, f"write {learner.__name__}()"))
@@ -350,6 +367,9 @@ class UnderQuota(Base):
                 raise ArgumentError(wanted("learner", f"one for {len(promise.arms)} arms", f"one for {known}"))
             self._pristine = copy.deepcopy(learner)
             self.contextual = bool(getattr(learner, "contextual", False))
+            self.holds = self._must_hold(learner)
+            if self.holds:
+                self.kernels = CALLED_FROM_PYTHON
             self.reward_range = reward_range_of(learner, self.reward_range)
         else:
             mend = "wrap it in evenhand.learners.Adapter"
@@ -365,6 +385,19 @@ class UnderQuota(Base):
                 what = "a learner without a promise of its own"
                 raise ArgumentError(wanted("learner", what, type(learner).__name__, mend))
             learner = getattr(learner, "learner", None)
+
+    def _must_hold(self, learner: Any) -> bool:
+        """Return whether the learner's refused wishes are held."""
+        return False
+
+    @property
+    def _may_come(self) -> Any:
+        """The kernel that says whether an arm is on offer and below its cap."""
+        return always
+
+    def _around(self, learner: Any) -> Any:
+        """Return the state of the learner, with the wish that is held where one may be."""
+        return no_wish(learner) if self.holds else learner
 
     def _bound(self, learner: Kernels) -> Kernels:
         """Return the kernels of the learner under the rule."""
@@ -461,15 +494,16 @@ class UnderQuota(Base):
         StateFileError
             If a value cannot have been saved, such as pulls that are not as many as the rounds.
         """
-        token = RESTORING.set(True)
+        token = RESTORING.set(cls._rules_of(snapshot))
         try:
             policy = super().restored(snapshot)
         finally:
             RESTORING.reset(token)
-        policy._take_rules(cls._rules_of(snapshot))
         pulls = int(policy._state.pulls.sum()) if policy._begun else 0
         if policy._begun and not policy.round <= pulls <= policy.round * policy.plays:
             raise refused("round", f"{pulls}, as many as the pulls", policy.round)
+        if policy.holds and policy._begun:
+            check_saved(policy._state.learner, len(policy._labels))
         if not policy.compiled and "learner" in snapshot:
             if type(snapshot["learner"]) is not type(policy.learner):
                 raise refused("learner", f"a learner of the class {type(policy.learner).__name__}", snapshot["learner"])
@@ -481,22 +515,20 @@ class UnderQuota(Base):
         """Return the version of the rules that a snapshot was taken under."""
         return whole(snapshot, "rules", 1, cls.latest_rules) if "rules" in snapshot else 1
 
-    def _take_rules(self, version: int) -> None:
-        """Decide by the rules of this version from now on."""
-        if version != self.rules:
-            self.rules = version
-            if self.compiled:
-                self.kernels = self._bound(self.learner.kernels)
-            self.forget_machine_code()
-
     def _made_again(self, **changed: Any) -> Self:
-        token = RESTORING.set(True)
+        token = RESTORING.set(self.rules)
         try:
-            made = super()._made_again(**changed)
+            return super()._made_again(**changed)
         finally:
             RESTORING.reset(token)
-        made._take_rules(self.rules)
-        return made
+
+    def fresh(self, *, arms: int | Sequence[Label] | None = None, seed: Seed = None) -> Self:
+        """Return a policy of the same configuration, by the same rules, without memory."""
+        token = RESTORING.set(self.rules)
+        try:
+            return super().fresh(arms=arms, seed=seed)
+        finally:
+            RESTORING.reset(token)
 
     def config(self) -> dict[str, Any]:
         """Return the constructor's arguments, the learner as it was given."""
@@ -509,7 +541,7 @@ class UnderQuota(Base):
 
     def memory(self) -> Any:
         """Return the rule's state before the first round and the learner's."""
-        return self.quota_memory(self.learner._state if self.compiled else NoLearner(np.zeros(0)))
+        return self.quota_memory(self._around(self.learner._state if self.compiled else NoLearner(np.zeros(0))))
 
     @locked
     def snapshot(self) -> dict[str, Any]:
@@ -519,7 +551,7 @@ class UnderQuota(Base):
 
     @property
     def _learned(self) -> Any:
-        return self._state.learner
+        return self._state.learner.learner if self.holds else self._state.learner
 
     def new_pool(self) -> Pool:
         """Return an empty pool for the learner's statistics.
@@ -533,6 +565,10 @@ class UnderQuota(Base):
             name = type(self.learner).__name__
             mend = "such workers learn alone"
             raise ArgumentError(wanted("exchange", "a learner of evenhand, whose statistics add", name, mend))
+        if self.holds:
+            name, mend = type(self.learner).__name__, "such workers learn alone"
+            what = "a learner whose statistics add, those of others' choices too"
+            raise ArgumentError(wanted("exchange", what, name, mend))
         pool: Pool = self.learner.new_pool()
         return pool
 
@@ -549,15 +585,48 @@ class UnderQuota(Base):
             self.learner.begin(self.dimension or 0)
         super()._begin()
 
+    def distribution(self, why: int) -> Floats | None:
+        """Return the distribution of the decision just taken, None where none is known; where wishes are held, what was
+        refused before decides, which no chance describes."""
+        return None if self.holds else super().distribution(why)
+
+    def _propensity(self, probability: float) -> float | None:
+        return None if self.holds else probability
+
+    def noted(self, number: int) -> dict[str, Any]:
+        """Return with which probability the learner wished the arm of an open decision, 0 if it did not and None where
+        nobody knows; {} where wishes are not held."""
+        if not self.holds:
+            return super().noted(number)
+        chance = self._open[number][2]
+        return {"wished": None if math.isnan(chance) else chance}
+
+    def _logged(self, decided: dict[str, Any], shown: dict[str, Any]) -> tuple[Any, ...]:
+        *kept, chance = super()._logged(decided, shown)
+        if self.holds:
+            chance = math.nan if decided["wished"] is None else float(decided["wished"])
+        return *kept, chance
+
     def _choose(self, shown: Floats) -> tuple[int, int, float]:
         if self.compiled:
             return KernelPolicy._choose(self, shown)
+        if not self.holds:
+            return self._choose_by(shown)
+        held = self._state.learner
+        if not bind(recall, may_come=self._may_come)(self._state, self.round):
+            propose(held, self._wishes(shown, self.round + 1)[0], WISH, math.nan)
+        arm, why, _ = self._choose_by(shown)
+        settle(held, arm)
+        return arm, why, self._probability(arm)
+
+    def _choose_by(self, shown: Floats) -> tuple[int, int, float]:
+        """Decide by what a learner from elsewhere wishes."""
         round, why = self.round + 1, FORCED
         if isinstance(self.rule, Ranking):
-            return self._go_down(self._wishes(shown, round), round)
+            return self._go_down(self._asked(shown, round), round)
         wish = self._ask_kernel(round, *self._arrays)
         if wish < 0:
-            wishes = self._wishes(shown, round)
+            wishes = self._asked(shown, round)
             if len(wishes) > 1 and self._can_rank():
                 return self._go_down(wishes, round)
             wish, why = wishes[0], WISH
@@ -578,6 +647,10 @@ class UnderQuota(Base):
         never overrules the learner plays the first arm of any ranking."""
         return False
 
+    def _asked(self, shown: Floats, round: int) -> list[int]:
+        """Return the wishes of the round, or the one wish that is held if it is refused."""
+        return [int(self._state.learner.wish[1])] if self.holds else self._wishes(shown, round)
+
     def _wishes(self, shown: Floats, round: int) -> list[int]:
         """Return the arms that a learner from elsewhere wishes to play, the best first; one alone is a ranking too."""
         given = self.learner.choose(*([shown] if self.contextual else []))
@@ -595,7 +668,7 @@ class UnderQuota(Base):
     def _update(self, shown: Floats, index: int, reward: float, ticket: tuple[int, float]) -> None:
         if self.compiled:
             KernelPolicy._update(self, shown, index, reward, ticket)
-        else:
+        elif not (self.holds and ticket[1] == 0.0):
             self.learner.update(*([shown] if self.contextual else []), index, reward)
 
     def _compile(self) -> None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from evenhand.kernels.arrays import Ints
 from evenhand.metrics.groups import arm_share, group_names, group_share
 from evenhand.metrics.regret import fair_regret
+from evenhand.simulation.given import Course
 from evenhand.simulation.loop import Trace
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ Variables = dict[str, tuple[tuple[str, ...], NDArray[Any]]]
 
 UNITS = {
     "pulls": "rounds in which the arm was decided for, so far",
+    "offered": "rounds in which the arm was on offer, so far",
     "regret": "expected reward lost against the best arm, so far",
     "r_regret": "expected reward lost against the best policy that keeps the same promise, so far",
     "reward": "reward received, so far",
@@ -34,12 +36,20 @@ UNITS = {
 
 
 def variables(
-    trace: Trace, world: Any, promise: Any, rounds: Ints, plays: int = 1, *, owing: bool | None = None
+    trace: Trace,
+    world: Any,
+    promise: Any,
+    rounds: Ints,
+    plays: int = 1,
+    *,
+    owing: bool | None = None,
+    course: Course | None = None,
 ) -> Variables:
     """Return the history variables of one replication, each with its dimensions after (policy, replication).
 
     `owing` says whether anything is promised, where that is not the shares of `promise` alone. Where several arms are
-    played in a round, regret is measured against the best of them.
+    played in a round, regret is measured against the best of them, and of those on offer where the rounds of `course`
+    do not offer all.
     """
     found: Variables = {
         "pulls": (("round", "arm"), trace.pulls),
@@ -50,20 +60,27 @@ def variables(
         found[name] = (("round",), trace.totals[:, i])
     nothing = np.full(len(rounds), np.nan)
     shared = promise is not None
-    shortfall = (promise.floats() * rounds[:, None] - trace.pulls).max(axis=1) if shared else nothing
-    found["shortfall"] = (("round",), shortfall)
+    found["shortfall"] = (("round",), trace.behind if shared else nothing)
     found["worst_shortfall"] = (("round",), trace.worst.max(axis=1) if shared else nothing)
-    broken = trace.violations.sum(axis=1) + trace.limits.sum(axis=1)
+    broken = trace.violations.sum(axis=1) + trace.limits
     found["violations"] = (("round",), broken if shared or owing else nothing)
     groups = getattr(world, "groups", None)
     if isinstance(groups, Mapping):
         found["group_share"] = (("round", "group"), group_share(trace.pulls, groups))
+    if course is not None and course.offers is not None:
+        found["offered"] = (("round", "arm"), course.offered(rounds))
+        least = course.least(world, rounds, plays)
+        if "regret" in found and least is not None:
+            found["regret"] = (("round",), found["regret"][1] - least)
+        return found
     if plays > 1 and "regret" in found and hasattr(world, "best_slate"):
         found["regret"] = (("round",), found["regret"][1] - world.best_slate(rounds, plays))
     if getattr(world, "gaps", None) is not None:
         if plays > 1 and "regret" in found:
             best = np.sort(world.gaps)[:plays].sum() * rounds
             found["regret"] = (("round",), found["regret"][1] - best)
+        if course is not None:
+            return found
         fair = fair_regret(trace.pulls, world.gaps, promise, rounds, plays) if shared else nothing
         found["r_regret"] = (("round",), fair)
     return found

@@ -17,9 +17,10 @@ from evenhand.html import notes_of
 from evenhand.kernels.arrays import Ints
 from evenhand.labels import numbered
 from evenhand.progress import ProgressBar
-from evenhand.rng import Seed, draw_seed
+from evenhand.rng import Seed, child, draw_seed
 from evenhand.simulation.delay import read_delay
 from evenhand.simulation.fit import check_fit, check_world
+from evenhand.simulation.given import check_given, over_time, read_given
 from evenhand.simulation.history import Variables, assemble
 from evenhand.simulation.loop import foreign_learner, runs_compiled
 from evenhand.simulation.store import Store, remembered_seed, signature
@@ -51,6 +52,9 @@ def simulate(
     checkpoints: int | Sequence[int] = 200,
     spacing: Literal["even", "log"] = "even",
     delay: Any = None,
+    offers: Any = None,
+    segments: Any = None,
+    changes: Any = None,
     workers: int = 1,
     exchange_rounds: int | None = 100,
     jobs: int = -1,
@@ -78,6 +82,14 @@ def simulate(
     delay : after how many rounds a reward is told: a number; a list of logged delays, of which each round draws one;
         ("geometric", mean); None for at once. With delay d the reward of round t is told before round t + d + 1.
         `reward` and `regret` count a decision when it is taken.
+    offers : which arms are on offer in each round: a bool array (rounds, n_arms), or (replications, rounds, n_arms);
+        the labels on offer, a list for each round; a log with a column `available` or `given`, as `study.frame()` has
+        them; or a function (round, rng) -> labels or a mask. None for all arms in every round. `regret` is then
+        against the best arm on offer, `offered` counts the rounds of each arm, and there is no `r_regret`.
+    segments : to which segment each round belongs, for a promise inside each: labels (rounds,), a log with a column
+        `segment` or `given`, or a function (round, rng) -> label.
+    changes : another promise from a round on: a dict round -> `eh.Promise` or shares, which `policy.change` takes
+        before that round.
     workers : how many workers decide in turn, each by a copy of the policy that keeps its part of the promise; see
         `Study.create(workers=)`.
     exchange_rounds : after how many of its own rounds a worker exchanges what it learned; None for never.
@@ -101,7 +113,8 @@ def simulate(
     ------
     ArgumentError
         If a number is not positive, the checkpoints are not rounds, a policy has begun already, or it does not fit the
-        world: other arms or groups, contexts on one side alone, rewards out of its range, another kind of ticket.
+        world: other arms or groups, contexts on one side alone, rewards out of its range, another kind of ticket; or
+        if offers, segments or changes are not those of so many rounds, or a policy does not take them.
     SimulationInterrupted
         On Ctrl-C; its `partial` holds the replications that were done.
 
@@ -141,6 +154,12 @@ def simulate(
         played = {name: _team(policy, world, workers, exchange_rounds, compiled) for name, policy in named.items()}
     named = played
     kept = _checkpoints(checkpoints, spacing, int(rounds))
+    counts = {"rounds": int(rounds), "replications": int(replications)}
+    given = read_given(offers, segments, changes, **counts, arms=tuple(world.arms))
+    if given is not None and (hasattr(world, "replicate") or workers != 1):
+        place = f"in {type(world).__name__}, which plays rounds of its own" if workers == 1 else "beside workers"
+        name = "offers" if offers is not None else "segments" if segments is not None else "changes"
+        raise ArgumentError(wanted(name, f"None {place}", "some"))
     _warn_of_shared_randomness(named, world, int(replications))
     promises, windows = _promises(named)
     if backend is None:
@@ -151,9 +170,13 @@ def simulate(
     if not is_whole(jobs) or jobs == 0 or abs(jobs) > MOST["jobs"]:
         raise ArgumentError(wanted("jobs", "a number of workers, or -1 for all cores", jobs))
     jobs = int(jobs)
-    given = seed if seed is not None or store is None else remembered_seed(Path(store))
-    number = draw_seed(given)
-    keep = None if store is None else Store(Path(store), signature(named, world, number, kept, late))
+    number = draw_seed(seed if seed is not None or store is None else remembered_seed(Path(store)))
+    keep = None if store is None else Store(Path(store), signature(named, world, number, kept, late, given))
+    owed = dict(promises)
+    if given is not None:
+        first = given.course(0, child(number, 0, 0))
+        for name, policy in named.items():
+            owed[name] = over_time(check_given(f"policies[{name!r}]", policy, first), promises[name], given)
 
     names = list(named)
     results: dict[tuple[str, int], Variables] = {}
@@ -171,13 +194,15 @@ def simulate(
     }
     if late is not None:
         attributes["delay"] = str(late)
+    if given is not None and given.changes:
+        attributes["changes"] = [round for round, _ in given.changes]
     if workers != 1:
         attributes["workers"] = int(workers)
     if notes:
         attributes["notes"] = notes
 
     def assembled() -> xr.Dataset:
-        return assemble(results, names, replications, kept, world, promises, attributes)
+        return assemble(results, names, replications, kept, world, owed, attributes)
 
     to_play = rounds * sum(map(len, missing.values()))
     with interruptible() as halt, ProgressBar("rounds", to_play, shown=progress) as bar:
@@ -205,6 +230,7 @@ def simulate(
                         tick if inside else None,
                         late,
                         windows[name],
+                        given,
                     )
                     for name, some in deal
                 ):

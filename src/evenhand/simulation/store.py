@@ -17,6 +17,7 @@ from evenhand.errors import ArgumentError
 from evenhand.kernels.arrays import Ints
 from evenhand.rng import draw_seed
 from evenhand.simulation.delay import Delay
+from evenhand.simulation.given import Given
 from evenhand.simulation.history import Variables
 from evenhand.version import __version__
 
@@ -66,8 +67,11 @@ def remembered_seed(folder: Path) -> int:
     return int(text)
 
 
-def signature(named: dict[str, Any], world: Any, seed: int, kept: Ints, delay: Delay | None = None) -> str:
-    """Return a text that is the same where results must be: version, policies, world, seed, checkpoints and delay."""
+def signature(
+    named: dict[str, Any], world: Any, seed: int, kept: Ints, delay: Delay | None = None, given: Given | None = None
+) -> str:
+    """Return a text that is the same where results must be: version, policies, world, seed, checkpoints, delay and what
+    rounds are given."""
     import joblib
 
     anew = copy.deepcopy(world)
@@ -75,7 +79,9 @@ def signature(named: dict[str, Any], world: Any, seed: int, kept: Ints, delay: D
     policies = {name: _described(policy) for name, policy in named.items()}
     settings = _described(getattr(anew, "__dict__", anew))
     try:
-        late = () if delay is None else (delay,)
+        late: tuple[Any, ...] = () if delay is None else (delay,)
+        if given is not None:
+            late = (*late, *(_described(part) for part in (given.offers, given.segments)), str(given.changes))
         return str(joblib.hash((__version__, policies, type(world).__qualname__, settings, seed, kept, *late)))
     except Exception as error:
         raise ArgumentError(

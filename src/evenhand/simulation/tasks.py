@@ -14,6 +14,7 @@ from evenhand.kernels.arrays import Ints
 from evenhand.protocol import Label
 from evenhand.rng import child
 from evenhand.simulation.delay import Delay
+from evenhand.simulation.given import Given, check_given
 from evenhand.simulation.history import Variables, variables
 from evenhand.simulation.loop import replicate
 from evenhand.traits import traits_of
@@ -38,6 +39,7 @@ def run_chunk(
     tick: Callable[[int], None] | None = None,
     delay: Delay | None = None,
     windows: dict[Label, tuple[int, int]] | None = None,
+    given: Given | None = None,
 ) -> tuple[str, dict[int, Variables]]:
     """Run some replications of one policy; the seeds depend on the replication alone, not on who runs it."""
     results: dict[int, Variables] = {}
@@ -54,10 +56,14 @@ def run_chunk(
         if hasattr(world, "replicate"):
             results[replication] = world.replicate(policy, **seeds, checkpoints=checkpoints, stop=stop)
         else:
-            more: dict[str, Any] = {"delay": delay, "windows": windows}
+            course = None if given is None else given.course(replication, seeds["world_seed"])
+            if course is not None and given is not None and (callable(given.offers) or callable(given.segments)):
+                check_given(f"policies[{name!r}]", policy, course)
+            more: dict[str, Any] = {"delay": delay, "windows": windows, "course": course}
             trace = replicate(policy, world, promise, **seeds, checkpoints=checkpoints, stop=stop, **more)
             owing = promise is not None or bool(windows)
-            results[replication] = variables(trace, world, promise, checkpoints, traits_of(policy).plays, owing=owing)
+            plays = traits_of(policy).plays
+            results[replication] = variables(trace, world, promise, checkpoints, plays, owing=owing, course=course)
     return name, results
 
 

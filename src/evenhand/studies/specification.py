@@ -19,7 +19,8 @@ import numpy as np
 
 from evenhand import registry
 from evenhand.errors import ArgumentError, EvenhandError, nearest, wanted
-from evenhand.promises.promise import ARGUMENTS, TABLES, Promise
+from evenhand.promises.plain import ARGUMENTS, TABLES
+from evenhand.promises.promise import Promise
 from evenhand.studies.limits import check_encoded, check_sizes
 
 __all__ = ["build", "policy_from", "promise_from", "relabelled"]

@@ -1,0 +1,327 @@
+"""What the rounds of a simulation are given: the arms on offer, the segment, and promises that change.
+
+Functions are called once a round, with generators that depend on the world's seed alone, so that all policies of a
+replication are given the same rounds.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.arguments import is_whole
+from evenhand.errors import ArgumentError, ContractError, wanted
+from evenhand.frames import as_pandas, is_frame
+from evenhand.kernels.arrays import Floats, Ints
+from evenhand.policy import KernelPolicy
+from evenhand.protocol import Label, composed, find_label
+from evenhand.rng import generator
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Course", "Given", "check_given", "over_time", "read_given", "said_in"]
+
+OFFERS = "a bool array (rounds, n_arms), the labels on offer in each round, a log, or a function (round, rng) -> labels"
+SEGMENTS = "a text or a whole number for each round, a log, or a function (round, rng) -> segment"
+CHANGES = "a dict round -> eh.Promise or shares, with whole rounds from 2 on"
+CHUNK = 1 << 16
+"""So many rounds are looked at together."""
+
+
+@dataclass(frozen=True)
+class Course:
+    """The rounds of one replication.
+
+    Attributes
+    ----------
+    arms : the labels of the arms.
+    offers : whether each arm is on offer (rounds, n_arms); None where all always are.
+    codes : the place of each round's segment in `segments` (rounds,), which stand in the order of their first rounds.
+    changes : the rounds before which another promise is made, in order, and what it is.
+    """
+
+    arms: tuple[Label, ...]
+    offers: NDArray[np.bool_] | None = None
+    codes: Ints | None = None
+    segments: tuple[Label, ...] = ()
+    changes: tuple[tuple[int, Any], ...] = ()
+
+    def arguments(self, round: int) -> dict[str, Any]:
+        """Return what `ask` is told of a round, counted from 1."""
+        said: dict[str, Any] = {}
+        if self.offers is not None:
+            said["available"] = [arm for arm, here in zip(self.arms, self.offers[round - 1], strict=True) if here]
+        if self.codes is not None:
+            said["segment"] = self.segments[self.codes[round - 1]]
+        return said
+
+    def offered(self, rounds: Ints) -> Ints:
+        """Return in how many rounds each arm was on offer, up to each of these rising rounds (n_rounds, n_arms)."""
+        assert self.offers is not None
+        parts = np.split(self.offers[: rounds[-1]], rounds[:-1])
+        return np.cumsum([part.sum(axis=0) for part in parts], axis=0)
+
+    def least(self, world: Any, rounds: Ints, plays: int) -> Floats | None:
+        """Return what the best arms on offer lose against the best of all, up to each of these rising rounds; None
+        where the world does not say what arms are worth."""
+        assert self.offers is not None
+        gaps, least = getattr(world, "gaps", None), np.zeros(int(rounds[-1]))
+        if gaps is None and not hasattr(world, "means_at"):
+            return None
+        for start in range(0, len(least), CHUNK):
+            here = self.offers[start : min(start + CHUNK, len(least))]
+            if gaps is None:
+                means = world.means_at(np.arange(start + 1, start + len(here) + 1))
+                lost = means.max(axis=1, keepdims=True) - means
+            else:
+                lost = np.broadcast_to(gaps, here.shape)
+            best = np.sort(np.where(here, lost, np.inf), axis=1)[:, :plays]
+            least[start : start + len(here)] = np.where(np.isfinite(best), best, 0.0).sum(axis=1)
+        total: Floats = np.cumsum(least)[rounds - 1]
+        return total
+
+
+@dataclass(frozen=True)
+class Given:
+    """What users gave: arrays, or functions that are called anew in each replication."""
+
+    arms: tuple[Label, ...]
+    rounds: int
+    offers: NDArray[np.bool_] | Callable[..., Any] | None = None
+    segments: tuple[Ints, tuple[Label, ...]] | Callable[..., Any] | None = None
+    changes: tuple[tuple[int, Any], ...] = ()
+
+    def course(self, replication: int, world_seed: int) -> Course:
+        """Return the rounds of a replication.
+
+        Raises
+        ------
+        ContractError
+            If a function returns no arms, or no segment.
+        """
+        offers, segments = self.offers, self.segments
+        if callable(offers):
+            rng = generator(world_seed, 2)
+            offers = np.array(
+                [_row("offers", t, offers(t, rng), self.arms, ContractError) for t in range(1, self.rounds + 1)]
+            )
+        elif offers is not None and offers.ndim == 3:
+            offers = offers[replication]
+        if callable(segments):
+            rng = generator(world_seed, 3)
+            segments = _codes([segments(t, rng) for t in range(1, self.rounds + 1)], ContractError)
+        codes, labels = (None, ()) if segments is None else segments
+        return Course(self.arms, offers, codes, labels, self.changes)
+
+
+def read_given(
+    offers: Any, segments: Any, changes: Any, *, rounds: int, replications: int, arms: tuple[Label, ...]
+) -> Given | None:
+    """Read what users write; None where nothing varies.
+
+    Raises
+    ------
+    ArgumentError
+        If there are fewer rounds than are played, a round offers no arm or an unknown one, a segment is no label, or a
+        change is not before a round from 2 to the last.
+    """
+    if offers is None and segments is None and changes is None:
+        return None
+    if offers is not None and not callable(offers):
+        offers = _read_offers(offers, rounds, replications, arms)
+    if segments is not None and not callable(segments):
+        listed = _column(segments, "segment", "segments") if is_frame(segments) else segments
+        segments = _codes(_listed("segments", SEGMENTS, listed, rounds), ArgumentError)
+    return Given(arms, rounds, offers, segments, _read_changes(changes, rounds))
+
+
+def _read_offers(given: Any, rounds: int, replications: int, arms: tuple[Label, ...]) -> NDArray[np.bool_]:
+    if is_frame(given):
+        given = _column(given, "available", "offers")
+    if isinstance(given, np.ndarray) and given.ndim > 1 and given.dtype.kind in "iuf":
+        raise ArgumentError(wanted("offers", OFFERS, f"an array of {given.dtype}", "write offers.astype(bool)"))
+    try:
+        found = np.asarray(given)
+    except ValueError:  # rows of several lengths
+        found = np.zeros(0)
+    if found.dtype == np.bool_:
+        want = (replications, rounds, len(arms)) if found.ndim == 3 else (rounds, len(arms))
+        enough = len(found.shape) == len(want) and found.shape[-2] >= rounds
+        if not enough or (*found.shape[:-2], rounds, found.shape[-1]) != want:
+            raise ArgumentError(wanted("offers", f"an array {want}", f"one {found.shape}"))
+        found = np.ascontiguousarray(found[..., :rounds, :])
+        none = np.argwhere(~found.any(axis=-1))
+        if none.size:
+            raise ArgumentError(wanted(f"offers, round {none[0][-1] + 1}", "an arm on offer", "none"))
+        return found
+    listed = _listed("offers", OFFERS, given, rounds)
+    return np.array([_row("offers", t, one, arms, ArgumentError) for t, one in enumerate(listed, 1)])
+
+
+def _listed(name: str, what: str, given: Any, rounds: int) -> list[Any]:
+    if isinstance(given, (str, bytes, Mapping)) or not hasattr(given, "__iter__"):
+        raise ArgumentError(wanted(name, what, given))
+    listed = given.tolist() if hasattr(given, "tolist") else list(given)
+    if len(listed) < rounds:
+        raise ArgumentError(wanted(name, f"one for each of the {rounds} rounds", f"{len(listed)}", "play fewer rounds"))
+    return listed[:rounds]
+
+
+def _column(frame: Any, key: str, name: str) -> list[Any]:
+    found = said_in(as_pandas(frame, name), key)
+    if found is None:
+        columns = list(frame.columns)
+        raise ArgumentError(wanted(name, f"a log with a column {key}, or given, which says {key}", columns))
+    return found
+
+
+def said_in(log: pd.DataFrame, key: str) -> list[Any] | None:
+    """Return a column of a log, or what stands under that key in its column `given`, as `study.frame()` has it; None
+    where it says nothing of the kind."""
+    if key in log.columns:
+        return [
+            None if cell is None or (isinstance(cell, float) and math.isnan(cell)) else cell
+            for cell in log[key].astype(object)
+        ]
+    cells = log["given"] if "given" in log.columns else ()
+    parts = [_parsed(cell) if isinstance(cell, str) else cell for cell in cells]
+    found = [part.get(key) if isinstance(part, Mapping) else None for part in parts]
+    return None if all(one is None for one in found) else found
+
+
+def _parsed(text: str) -> Any:
+    """Return JSON as a value, None for any other text."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _row(
+    name: str, round: int, given: Any, arms: tuple[Label, ...], error: type[ArgumentError | ContractError]
+) -> NDArray[np.bool_]:
+    """Return which arms are on offer in a round: all for None, else by a mask or by labels, which may be text."""
+    if given is None:
+        return np.ones(len(arms), np.bool_)
+    read = given
+    if isinstance(given, str):
+        read = _parsed(given) if given.startswith("[") else [part.strip() for part in given.split(",")]
+    listed = list(read) if hasattr(read, "__iter__") and not isinstance(read, Mapping) else []
+    here = np.zeros(len(arms), np.bool_)
+    if len(listed) == len(arms) and all(isinstance(one, (bool, np.bool_)) for one in listed):
+        here[:] = listed
+    else:
+        by_text = {str(arm): place for place, arm in enumerate(arms)}
+        exact = [find_label(label, arms) for label in listed]
+        places = [by_text.get(str(label)) if at is None else at for label, at in zip(listed, exact, strict=True)]
+        known = [place for place in places if place is not None]
+        here[known] = len(set(known)) == len(places)
+    if not here.any():
+        what = f"at least one of the arms {list(arms)[:5]}, each once"
+        raise error(wanted(f"{name}, round {round}", what, given))
+    return here
+
+
+def _codes(given: list[Any], error: type[ArgumentError | ContractError]) -> tuple[Ints, tuple[Label, ...]]:
+    known: dict[Label, int] = {}
+    codes = np.empty(len(given), np.int64)
+    for t, one in enumerate(given):
+        if not isinstance(one, str) and not is_whole(one):
+            raise error(wanted(f"segments, round {t + 1}", "a text or a whole number", one))
+        label = composed(str(one) if isinstance(one, str) else int(one))
+        codes[t] = known.setdefault(label, len(known))
+    return codes, tuple(known)
+
+
+def _read_changes(given: Any, rounds: int) -> tuple[tuple[int, Any], ...]:
+    if given is None:
+        return ()
+    try:
+        pairs = sorted(given.items() if isinstance(given, Mapping) else given, key=lambda pair: pair[0])
+        found = [(int(round) if is_whole(round) else 0, promise) for round, promise in pairs]
+    except (TypeError, ValueError):
+        raise ArgumentError(wanted("changes", CHANGES, given)) from None
+    if not all(2 <= round <= rounds for round, _ in found) or len({round for round, _ in found}) < len(found):
+        raise ArgumentError(wanted("changes", f"rounds from 2 to {rounds}, each once", [round for round, _ in found]))
+    return tuple(found)
+
+
+def check_given(name: str, policy: Any, course: Course) -> list[Any]:
+    """See that a policy takes the rounds of a replication, and return the promises that it makes one after another.
+
+    Raises
+    ------
+    ArgumentError
+        If the policy takes no offers, segments or changes, or not these.
+    """
+    trial: Any = policy.fresh(arms=course.arms) if hasattr(policy, "fresh") else policy
+    asked, own = course.arguments(1), f"a {type(policy).__name__}, which takes none"
+    if asked and not _takes(trial, course, asked):
+        what = f"a policy that takes {' and '.join('offers' if key == 'available' else 'segments' for key in asked)}"
+        raise ArgumentError(wanted(name, what, own, "play the learner under DeadlineLearn, with shares of 0 for none"))
+    if course.changes and not callable(getattr(trial, "change", None)):
+        raise ArgumentError(wanted(name, "a policy whose promise can change", own, "DeadlineLearn has change()"))
+    last, promises = 1, [getattr(trial, "promise", None)]
+    if not issubclass(type(trial), KernelPolicy):
+        return promises
+    for round, promise in (*course.changes, (None, None)):
+        _check_offers(name, trial, course, last, round)
+        if round is not None:
+            try:
+                trial.change(promise)
+            except ArgumentError as error:
+                raise type(error)(f"{name}, change before round {round}: {error}") from error
+            last, promises = round, [*promises, trial.promise]
+    return promises
+
+
+def _takes(trial: Any, course: Course, asked: dict[str, Any]) -> bool:
+    if isinstance(trial, KernelPolicy):
+        every = None if course.offers is None else list(range(len(course.arms)))
+        try:
+            trial.fresh()._set_round(every, asked.get("segment"))
+        except ArgumentError:
+            return False
+        return True
+    try:
+        inspect.signature(trial.ask).bind_partial(**asked)
+    except (AttributeError, TypeError, ValueError):
+        return False
+    return True
+
+
+def _check_offers(name: str, trial: Any, course: Course, first: int, end: int | None) -> None:
+    """Have a policy refuse what may not be on offer in the rounds from `first` on to the one before `end`."""
+    if course.offers is None:
+        return
+    rows = course.offers[first - 1 : None if end is None else end - 1]
+    packed = np.packbits(rows, axis=1)
+    words = np.pad(packed, ((0, 0), (0, -packed.shape[1] % 8))).view(np.uint64)
+    alike = words[:, 0] if words.shape[1] == 1 else words
+    for at in sorted(np.unique(alike, axis=0, return_index=True)[1].tolist()):
+        segment = course.arguments(first + at).get("segment")
+        try:
+            trial._set_round(np.flatnonzero(rows[at]).tolist(), segment)
+        except ArgumentError as error:
+            raise ArgumentError(f"{name}, offers of round {first + at}: {error}") from error
+
+
+def over_time(promises: list[Any], measured: Any, given: Given) -> Any:
+    """Return what a policy is measured against over all rounds: where the promise changes, shares that are the mean of
+    those promised, weighted by their rounds."""
+    if len(promises) < 2:
+        return measured
+    starts = [1, *(round for round, _ in given.changes), given.rounds + 1]
+    weights = [Fraction(int(n), given.rounds) for n in np.diff(starts)]
+    columns = zip(*(promise.shares for promise in promises), strict=True)
+    shares = tuple(sum(w * s for w, s in zip(weights, column, strict=True)) for column in columns)
+    return promises[0].varied(shares=shares)
