@@ -235,3 +235,9 @@ def test_the_command_reads_a_csv_of_another_form_as_a_whole(tmp_path, monkeypatc
     monkeypatch.setattr(tables, "LARGE", 0)
     assert not tables.is_large(tmp_path / "log.csv")
     assert call("audit", tmp_path / "log.csv", "--arm", "item", "--shares", "0.1").exit_code == 0
+
+
+def test_lists_as_json_are_read_as_in_a_data_frame(tmp_path):
+    frame = pd.DataFrame({"item": ['["a", "b"]', '["b", "c"]', '["c"]'] * 20})
+    pattern, shares = written(frame, tmp_path / "logs", [17]), {"a": 0.5, "b": 0.1, "c": 0.9}
+    same(audit(pattern, arm="item", shares=shares), audit(frame, arm="item", shares=shares))

@@ -7,7 +7,7 @@ then each is entered from there, anywhere and in any order, and what they show i
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple, Self
 
@@ -39,7 +39,7 @@ class Standing(NamedTuple):
     recent: Ints
 
     @classmethod
-    def of_floors(cls, clauses: Sequence[Clause], pulls: dict[Label, int], rounds: int, round: int) -> Self:
+    def of_floors(cls, clauses: Sequence[Clause], pulls: Mapping[Label, int], rounds: int, round: int) -> Self:
         """Return where books of floors and caps stand after so many rounds, up to this one, in which every arm was on
         offer and was played so often."""
         plays = np.array([[sum(pulls[arm] for arm in clause.arms) for clause in clauses]])

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -23,21 +23,12 @@ from evenhand.protocol import Label
 from evenhand.quotas.audited_promise import AuditedPromise, read_audited
 from evenhand.quotas.decision_log import MEND, read_log, read_plays, read_rounds
 from evenhand.quotas.file_rows import Stretch, batches, numbered, placed, stretches
-from evenhand.quotas.file_survey import Columns, Survey, columns_of, holds_labels, parallel, survey
+from evenhand.quotas.file_survey import Columns, Survey, columns_of, holds_labels, parallel, survey, together
 from evenhand.quotas.findings import Audit
 from evenhand.quotas.verdicts import NONE, Entered, as_rounds, finding, looks_at, open_books
 from evenhand.tables import in_natural_order
 
 __all__ = ["audit_files"]
-
-
-class Part(NamedTuple):
-    """What rounds of a log add up to: the plays of each arm, the rounds in which it was on offer, and where books that
-    were empty before them stand."""
-
-    pulls: Ints
-    on_offer: Ints
-    standing: Standing
 
 
 def audit_files(
@@ -68,16 +59,19 @@ def audit_files(
         raise SharesError(wanted("shares", what, shares, "read the file with pandas"))
     found = stretches(pattern, [name for name in (arm, available, segment) if name is not None])
     columns = columns_of(found, arm, available, segment)
+    by_stretch = [Survey(Counter(), 1, one.rows) for one in found]
     named = isinstance(shares, Mapping) or hasattr(shares, "to_dict")
-    known = sum(one.rows for one in found)
-    seen = Survey(Counter(), 1, known)
-    if found[0].groups is None or (promise is None and not (named and holds_labels(found, arm))):
-        seen = survey(found, columns, jobs, shares if isinstance(shares, Mapping) else {})
+    if columns.plain or found[0].groups is None or (promise is None and not (named and holds_labels(found, arm))):
+        by_stretch = survey(found, columns, jobs, shares if isinstance(shares, Mapping) else {})
+    seen = together(by_stretch)
     kinds = in_natural_order(seen.plays)
     owed = read_audited(kinds, None, shares=shares, promise=promise, plays=seen.most, available=available, **promised)
-    if columns.plain:
-        return _side_by_side(found, columns, owed, seen.rounds, jobs)
-    return _in_turn(found, columns, owed, seen.rounds)
+    if not columns.plain:
+        return _in_turn(found, columns, owed, seen.rounds)
+    strange = [label for label in kinds if seen.plays[label] and label not in owed.promise.arms]
+    if strange:
+        raise UnknownArmError(wanted(f"column {arm!r}", "an arm that has a share", strange[0], MEND))
+    return _side_by_side(found, columns, owed, by_stretch, jobs)
 
 
 def _rounds(stretch: Stretch, columns: Columns, owed: AuditedPromise) -> Iterator[tuple[Rounds, tuple[Label, ...]]]:
@@ -87,10 +81,6 @@ def _rounds(stretch: Stretch, columns: Columns, owed: AuditedPromise) -> Iterato
         places, everything = {label: place for place, label in enumerate(arms)}, np.zeros((0, len(arms)), np.bool_)
         for numbers, labels in numbered(stretch, columns.arm):
             codes = np.array([places.get(label, -1) for label in labels], np.int64)
-            strange = np.flatnonzero(codes < 0)
-            if strange.size and (held := set(strange.tolist()) & set(np.unique(numbers).tolist())):
-                label = in_natural_order(labels[code] for code in held)[0]
-                raise UnknownArmError(wanted(f"column {columns.arm!r}", "an arm that has a share", label, MEND))
             yield Rounds(numbers, codes, NONE, NONE, everything), ()
         return
     named = dict.fromkeys(arms, 0)
@@ -110,48 +100,33 @@ def _rounds(stretch: Stretch, columns: Columns, owed: AuditedPromise) -> Iterato
         yield as_rounds(log, len(arms)), log.segments
 
 
-def _added(pulls: Ints, on_offer: Ints, rounds: Rounds) -> None:
-    """Add the plays of each arm and the rounds in which it was on offer."""
-    met = np.bincount(rounds.codes, minlength=len(rounds.arms))
-    np.add.at(pulls, rounds.arms[met > 0], met[met > 0])
-    size = len(rounds.starts) - 1 if len(rounds.starts) else len(rounds.codes)
-    on_offer += rounds.offers.sum(axis=0) if len(rounds.offers) else size
-
-
-def _side_by_side(found: list[Stretch], columns: Columns, owed: AuditedPromise, rounds: int, jobs: int) -> Audit:
+def _side_by_side(found: list[Stretch], columns: Columns, owed: AuditedPromise, seen: list[Survey], jobs: int) -> Audit:
     """Audit Parquet files on all cores."""
-    before = (np.cumsum([one.rows for one in found]) - [one.rows for one in found]).tolist()
-    each = [(one, columns, owed, at) for one, at in zip(found, before, strict=True)]
-    parts = parallel(jobs, _count, each)
-    empty, looks, starts = open_books(owed, 1), looks_at(rounds), []
-    stand = empty.standing
+    sizes, arms = [one.rows for one in found], owed.promise.arms
+    ends, empty = np.cumsum(sizes).tolist(), open_books(owed, 1)
+    each = [(one, columns, owed, end - one.rows) for one, end in zip(found, ends, strict=True)]
+    if empty.windows.any():
+        parts = parallel(jobs, _count, each)
+    else:
+        counted = zip(seen, sizes, ends, strict=True)
+        parts = [Standing.of_floors(empty.clauses, one.plays, size, end) for one, size, end in counted]
+    looks, starts, stand = looks_at(ends[-1]), [], empty.standing
     for part in parts:
         starts.append(stand)
-        stand = stand.then(part.standing, empty.windows)
+        stand = stand.then(part, empty.windows)
     shown = parallel(jobs, _check, [(*one, start, looks) for one, start in zip(each, starts, strict=True)])
-    entered = Entered(
-        rounds,
-        np.sum([part.pulls for part in parts], axis=0),
-        np.sum([part.on_offer for part in parts], axis=0),
-        {None: 0},
-        looks,
-        np.concatenate([now for _, now in shown]),
-    )
+    now = np.concatenate([now for _, now in shown])
+    pulls = np.array([sum(one.plays[arm] for one in seen) for arm in arms])
+    entered = Entered(ends[-1], pulls, np.full(len(arms), ends[-1]), {None: 0}, looks, now)
     return finding(owed, join([counts for counts, _ in shown]), entered)
 
 
-def _count(stretch: Stretch, columns: Columns, owed: AuditedPromise, before: int) -> Part:
-    """Return what the rounds of a stretch add up to."""
+def _count(stretch: Stretch, columns: Columns, owed: AuditedPromise, before: int) -> Standing:
+    """Return where books that were empty before a stretch stand after it."""
     books = open_books(owed, 1, rounds=before)
-    pulls, on_offer = np.zeros((2, len(owed.promise.arms)), np.int64)
     for rounds, _ in _rounds(stretch, columns, owed):
-        _added(pulls, on_offer, rounds)
-        if books.windows.any():
-            books.follow(rounds)
-    if books.windows.any():
-        return Part(pulls, on_offer, books.standing)
-    by_arm = dict(zip(owed.promise.arms, pulls.tolist(), strict=True))
-    return Part(pulls, on_offer, Standing.of_floors(books.clauses, by_arm, stretch.rows, before + stretch.rows))
+        books.follow(rounds)
+    return books.standing
 
 
 def _check(
@@ -164,9 +139,9 @@ def _check(
     return books.counts, np.concatenate(now)
 
 
-def _in_turn(found: list[Stretch], columns: Columns, owed: AuditedPromise, size: int) -> Audit:
+def _in_turn(found: list[Stretch], columns: Columns, owed: AuditedPromise, total: int) -> Audit:
     """Audit files from the first row to the last."""
-    books, looks, now = open_books(owed, 1), looks_at(size), []
+    books, looks, now = open_books(owed, 1), looks_at(total), []
     keys: dict[Label | None, int] = {}
     pulls, on_offer = np.zeros((2, len(owed.promise.arms)), np.int64)
     for stretch in found:
@@ -179,7 +154,9 @@ def _in_turn(found: list[Stretch], columns: Columns, owed: AuditedPromise, size:
                 mine = np.array([keys[segment] for segment in segments])
                 rounds = rounds._replace(keys=mine[rounds.keys])
             now.append(books.follow(rounds, looks)[1])
-            _added(pulls, on_offer, rounds)
+            pulls += np.bincount(rounds.codes, minlength=len(pulls))
+            size = len(rounds.starts) - 1 if len(rounds.starts) else len(rounds.codes)
+            on_offer += rounds.offers.sum(axis=0) if len(rounds.offers) else size
     books.close()
     order = {segment: keys[segment] for segment in in_natural_order(keys)} or {None: 0}
-    return finding(owed, books.counts, Entered(size, pulls, on_offer, order, looks, np.concatenate(now)))
+    return finding(owed, books.counts, Entered(total, pulls, on_offer, order, looks, np.concatenate(now)))

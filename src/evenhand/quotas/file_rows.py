@@ -18,7 +18,7 @@ from evenhand.tables import column, read_table
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Stretch", "batches", "files_named", "is_list", "numbered", "placed", "stretches"]
+__all__ = ["Stretch", "batches", "files_named", "may_be_lists", "numbered", "placed", "stretches"]
 
 BATCH = 1 << 20
 """Rows of one column of labels that a worker holds at once."""
@@ -110,12 +110,15 @@ def _of_file(path: str, sizes: Sequence[int]) -> Iterator[Stretch]:
         start, before = end, before + rows
 
 
-def is_list(path: str, name: str) -> bool:
-    """Return whether a column of a Parquet file holds lists."""
+def may_be_lists(path: str, name: str) -> bool:
+    """Return whether a column of a Parquet file holds lists, or text that begins like a list as JSON."""
     pa, pq = optional("pyarrow", "a Parquet file"), optional("pyarrow.parquet", "a Parquet file")
     with pq.ParquetFile(path) as file:
         kind = file.schema_arrow.field(name).type
-    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
+        if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+            return True
+        first = next((batch.column(0)[0].as_py() for batch in file.iter_batches(1, columns=[name])), None)
+    return isinstance(first, str) and first.startswith("[")
 
 
 def batches(stretch: Stretch, columns: Sequence[str]) -> Iterator[tuple[pd.DataFrame, int]]:

@@ -11,10 +11,10 @@ import numpy as np
 from evenhand.errors import EvenhandError
 from evenhand.protocol import Label
 from evenhand.quotas.decision_log import read_plays
-from evenhand.quotas.file_rows import Stretch, batches, is_list, numbered, placed, stretches
+from evenhand.quotas.file_rows import Stretch, batches, may_be_lists, numbered, placed, stretches
 from evenhand.tables import in_natural_order
 
-__all__ = ["Columns", "Survey", "columns_of", "holds_labels", "labels_in_files", "parallel", "survey"]
+__all__ = ["Columns", "Survey", "columns_of", "holds_labels", "labels_in_files", "parallel", "survey", "together"]
 
 
 class Columns(NamedTuple):
@@ -42,12 +42,12 @@ class Survey(NamedTuple):
 def labels_in_files(pattern: str, arm: str, jobs: int = -1, named: Mapping[Any, Any] | None = None) -> list[Label]:
     """Return the arms of a log in natural order, with those that a column of categories declares but never holds."""
     found = stretches(pattern, [arm])
-    return in_natural_order(survey(found, columns_of(found, arm, None, None), jobs, named or {}).plays)
+    return in_natural_order(together(survey(found, columns_of(found, arm, None, None), jobs, named or {})).plays)
 
 
 def holds_labels(found: list[Stretch], arm: str) -> bool:
-    """Return whether a column of Parquet files holds labels, not lists of them."""
-    return found[0].groups is not None and not any(is_list(path, arm) for path in {one.path for one in found})
+    """Return whether a column of Parquet files holds labels alone, not lists of them."""
+    return found[0].groups is not None and not any(may_be_lists(path, arm) for path in {one.path for one in found})
 
 
 def columns_of(found: list[Stretch], arm: str, available: str | None, segment: str | None) -> Columns:
@@ -62,8 +62,13 @@ def parallel(jobs: int, call: Callable[..., Any], each: list[tuple[Any, ...]]) -
     return list(Parallel(n_jobs=jobs, prefer="threads")(delayed(call)(*arguments) for arguments in each))
 
 
-def survey(found: list[Stretch], columns: Columns, jobs: int, named: Mapping[Any, Any]) -> Survey:
-    parts = parallel(jobs, _survey_one, [(one, columns, named) for one in found])
+def survey(found: list[Stretch], columns: Columns, jobs: int, named: Mapping[Any, Any]) -> list[Survey]:
+    """Return what each stretch holds; text that `named` has is a label."""
+    return parallel(jobs, _survey_one, [(one, columns, named) for one in found])
+
+
+def together(parts: list[Survey]) -> Survey:
+    """Return what stretches hold together."""
     total: Counter[Label] = Counter()
     for one, _, _ in parts:
         for label, times in one.items():
