@@ -66,6 +66,10 @@ class Kernel:
         return self.__name__ if by_name else (Kernel, (self.function, self.inline))
 
 
+DEEPEST = 4_000
+"""The depth of Python's calls that compiling needs."""
+
+
 class Entry:
     """A kernel that is called from Python: compiled at the first call, its machine code cached on disk."""
 
@@ -78,7 +82,8 @@ class Entry:
 
     @functools.cached_property
     def compiled(self) -> Any:
-        """numba's dispatcher."""
+        """numba's dispatcher; it compiles calls inside calls by recursion, deeper than Python allows by default."""
+        sys.setrecursionlimit(max(sys.getrecursionlimit(), DEEPEST))
         return _compiled(self.uncompiled, True)
 
 
