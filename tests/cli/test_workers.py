@@ -60,34 +60,6 @@ def test_a_store_in_a_folder_with_spaces_and_how_often_its_workers_exchange(tmp_
     assert not (tmp_path / "bad.evenhand").exists()
 
 
-def test_a_region_is_exported_imported_heard_and_verified(tmp_path):
-    home, asia, grant, folder = (tmp_path / name for name in ("ads.evenhand", "asia.evenhand", "asia.grant", "letters"))
-    folder.mkdir()
-    answer("new", home, *NEW, "--workers", "2")
-    refused(
-        SharesError, "cannot be given what 90", "region", home, "export", "asia", "--workers", "90", "--output", grant
-    )
-    assert not grant.exists()
-    wrote = answer("region", home, "export", "asia", "--workers", "2", "--output", grant)
-    assert wrote.startswith(f"Wrote {grant}: evenhand region STORE import {grant}")
-    assert grant.stat().st_mode & 0o077 == 0
-    refused(ArgumentError, "--output: wanted a new file", "region", home, "export", "asia", "--output", grant)
-    began = json.loads(answer("region", asia, "import", grant, "--json"))
-    assert began == {"status": "imported", "region": "asia", "study": "ads"}
-    asked(asia, "--worker", "w1")
-    assert "no other region has reported yet" in answer("region", asia, "exchange", folder)
-    assert "asia: learned" in answer("region", home, "exchange", folder)
-    assert json.loads(answer("region", home, "--json"))["regions"][0]["state"] == "heard"
-    assert "asia" in answer("region", home)
-    assert json.loads(answer("verify", home, "--region", asia, "--json"))["decisions"] == 1
-    assert "region 'asia' was not read" in answer("verify", home)
-    refused(ArgumentError, "ACTION: wanted one of list", "region", home, "sell")
-    refused(ArgumentError, "WHAT: wanted the name of the new region", "region", home, "export")
-    refused(ArgumentError, "WHAT: wanted nothing", "region", home, "list", "asia")
-    refused(ArgumentError, "WHAT: wanted the file that export wrote", "region", asia, "import", tmp_path / "no.grant")
-    refused(ArgumentError, "--every: wanted seconds above 0", "region", home, "exchange", folder, "--every", "-1")
-
-
 def test_what_cannot_be_kept_is_refused_and_a_serial_beginning_is_announced(tmp_path):
     halves = ["-p", "deadline-learn", "--shares", "a=1/2,b=1/2"]
     refused(SharesError, "a tolerance of 2 is enough", "new", tmp_path / "no.evenhand", *halves, "--workers", "4")

@@ -38,7 +38,6 @@ from evenhand.errors import (
     UnknownTicketError,
 )
 from evenhand.studies import Store, Study
-from evenhand.studies.membership import REGION
 from evenhand.studies.shared_study import SharedStudy
 from tests.studies.simulated_judge import Broken, judge
 from tests.studies.simulated_world import Killed, World
@@ -55,10 +54,6 @@ SETTINGS = [
 ]
 LEARNERS = [eh.learners.UCB1, eh.learners.Thompson, eh.learners.DiscountedUCB]
 ACTS = {"ask": 8, "tell": 6, "exchange": 6, "open": 1, "lease": 1, "renew": 1, "join": 1, "leave": 1, "forget": 1}
-BETWEEN = {"region": 4, "mail": 5}
-"""What happens beside that in worlds with regions."""
-REGIONAL = 0.1
-"""How many worlds have regions."""
 QUIET = {"exchange_rounds": None, "exchange_seconds": None}
 NAME = "s"
 CHUNK = 50
@@ -80,10 +75,9 @@ SIZES = [Size(176, 12, 2, (2, 3), 0), Size(22, 45, 3, (2, 3), 0), Size(2, 150, 5
 
 
 class Process:
-    """A process that reads and tells, and decides if it has a worker; `site` is where its store is."""
+    """A process that reads and tells, and decides if it has a worker."""
 
-    def __init__(self, site: Site | None = None) -> None:
-        self.site = site
+    def __init__(self) -> None:
         self.study: SharedStudy | None = None
         self.worker: str | None = None
         self.owns = False
@@ -92,25 +86,20 @@ class Process:
         """Whether it waits for a disk."""
 
 
-class Site:
-    """A store of the study: its home, or a region; workers join and leave at its desk."""
+class Desk:
+    """Where workers join and leave."""
 
-    def __init__(self, region: str, store: Store) -> None:
-        self.region, self.store, self.desk = region, store, Process(self)
-
-    @property
-    def study(self) -> SharedStudy:
-        assert self.desk.study is not None
-        return self.desk.study
+    def __init__(self, store: Store, name: str) -> None:
+        self.process, self.study = Process(), Study.open(store, name)
 
     def names(self) -> list[str]:
         return [one.name for one in self.study.membership().workers]
 
     def __enter__(self) -> None:
-        self.desk.busy = True
+        self.process.busy = True
 
     def __exit__(self, *raised: object) -> None:
-        self.desk.busy = False
+        self.process.busy = False
 
 
 class Simulation:
@@ -128,9 +117,7 @@ class Simulation:
         self.size = self.chance.choices(SIZES, [size.weight for size in SIZES])[0]
         self.setting, self.learner = self.chance.randrange(len(SETTINGS)), self.chance.randrange(len(LEARNERS))
         self.shares, tolerance = SETTINGS[self.setting]
-        regions = random.Random(f"regions {seed}")
-        self.regional = regions.random() < REGIONAL
-        self.tolerance = tolerance + self.size.more + regions.choice([3, 6]) * self.regional
+        self.tolerance = tolerance + self.size.more
         self.workers = self.chance.choice(self.size.workers)
         self.world = World(self.chance, self.log, files=self.chance.random() < 0.3)
         self.store = store
@@ -140,18 +127,15 @@ class Simulation:
         """The rewards that somebody is telling."""
         self.maybe: set[int] = set()
         """Tickets of which a report was cut off: nobody knows whether it was saved."""
-        self.keyed: dict[tuple[str, str], set[int]] = defaultdict(set)
-        """The decisions that were acknowledged under a key, in a region."""
-        self.unsure: set[tuple[str, str]] = set()
+        self.keyed: dict[str, set[int]] = defaultdict(set)
+        """The decisions that were acknowledged under a key."""
+        self.unsure: set[str] = set()
         """Keys of which an ask was cut off."""
         self.asking = False
         """Whether somebody asks under a key."""
-        self.joining: set[tuple[Site, str]] = set()
+        self.joining: set[str] = set()
         """The names under which somebody tried to join."""
-        self.letters: dict[str, list[bytes]] = defaultdict(list)
-        """What each region has reported to others."""
         self.processes = [Process() for _ in range(self.size.processes)]
-        self.sites: list[Site] = []
 
     # ------------------------------------------------------------------ the whole
 
@@ -165,7 +149,7 @@ class Simulation:
                 self.step()
             self.world.faults = False
             self.recover()
-            self.study: SharedStudy = self.everything()
+            self.study: SharedStudy = Study.open(self.store, self.name)
             judge(self, self.study, whole=self.size is not SIZES[0] or self.chance.random() < 0.25)
 
     def begin(self) -> None:
@@ -183,8 +167,7 @@ class Simulation:
                 if tried > 50:
                     raise Broken("the study cannot be created any more")
             self.world.faults = False
-        self.sites.append(Site("", self.store))
-        self.sites[0].desk.study = Study.open(self.store, self.name)
+        self.desk = Desk(self.store, self.name)
 
     def create(self) -> bool:
         """Create the study, and say whether it is there; what was begun before must not stand in the way."""
@@ -202,8 +185,7 @@ class Simulation:
         if not idle:
             return
         process = self.chance.choice(idle)
-        acts = {**ACTS, **BETWEEN} if self.regional else ACTS
-        act = self.chance.choices([*acts], [*acts.values()])[0]
+        act = self.chance.choices([*ACTS], [*ACTS.values()])[0]
         self.log.append(act)
         process.busy = True
         try:
@@ -218,34 +200,27 @@ class Simulation:
     def recover(self) -> None:
         """When all faults are over, a worker can be opened and decides; one that left halfway leaves, and one that
         joined halfway joins."""
-        for site in self.sites:
-            left = [one.name for one in site.study.membership().workers if one.returned is None]
-            for name in left if self.size is not SIZES[0] else left[:1]:
-                try:
-                    worker = Study.open(site.store, self.name, worker=name)
-                except FencedError:
-                    site.study.leave(name)
-                    continue
-                decision = worker.ask()
-                self.asked[decision.id] = decision.arm
-        for site, name in sorted(self.joining, key=lambda one: (one[0].region, one[1])):
-            if name not in site.names():
+        study = self.desk.study
+        left = [one.name for one in study.membership().workers if one.returned is None]
+        for name in left if self.size is not SIZES[0] else left[:1]:
+            try:
+                worker = Study.open(self.store, self.name, worker=name)
+            except FencedError:
+                study.leave(name)
+                continue
+            decision = worker.ask()
+            self.asked[decision.id] = decision.arm
+        for name in sorted(self.joining):
+            if name not in self.desk.names():
                 with suppress(SharesError):
-                    site.study.join(name)
+                    study.join(name)
 
     # ------------------------------------------------------------------ what happens
 
-    def everything(self) -> SharedStudy:
-        """Return the study with all its stores, to read and tell."""
-        return Study.open(self.store, self.name, regions=[site.store for site in self.sites[1:]])
-
-    def some_site(self) -> Site:
-        return self.sites[0] if len(self.sites) == 1 else self.chance.choice(self.sites)
-
-    def take_over(self, process: Process, site: Site, study: SharedStudy, name: str) -> None:
-        process.study, process.site, worker = study, site, f"{site.region}:{name}"
-        self.lose(worker)
-        process.worker, process.owns = worker, True
+    def take_over(self, process: Process, study: SharedStudy, name: str) -> None:
+        process.study = study
+        self.lose(name)
+        process.worker, process.owns = name, True
 
     def lose(self, worker: str) -> None:
         for other in self.processes:
@@ -253,15 +228,14 @@ class Simulation:
                 other.owns = False
 
     def open(self, process: Process) -> None:
-        site, name = self.chance.choice([(site, name) for site in self.sites for name in site.names()])
+        name = self.chance.choice(self.desk.names())
         process.study, process.worker, process.owns = None, None, False
-        self.take_over(process, site, Study.open(site.store, self.name, worker=name), name)
+        self.take_over(process, Study.open(self.store, self.name, worker=name), name)
 
     def lease(self, process: Process) -> None:
         process.study, process.worker, process.owns = None, None, False
-        site = self.some_site()
-        study = Study.open(site.store, self.name)
-        self.take_over(process, site, study, study.lease(1.0))
+        study = Study.open(self.store, self.name)
+        self.take_over(process, study, study.lease(1.0))
 
     def renew(self, process: Process) -> None:
         if process.study is not None:
@@ -289,28 +263,27 @@ class Simulation:
         """Ask under a key: the same again gives the same decision, whoever asks; one who asks meanwhile would wait."""
         if self.asking:
             return
-        here = "" if process.site is None else process.site.region, key
-        known = set(self.keyed[here])
+        known = set(self.keyed[key])
         self.asking = True
         try:
             decision = process.study.ask(key=key)
         except BaseException:
             if not known:
-                self.unsure.add(here)
+                self.unsure.add(key)
             raise
         finally:
             self.asking = False
         self.log.append(f"  {key} {decision.id} {decision.arm}")
-        if known and decision.id not in known and here not in self.unsure:
+        if known and decision.id not in known and key not in self.unsure:
             raise Broken(f"key {key} had decision {known}, and has now {decision.id}")
-        self.keyed[here].add(decision.id)
+        self.keyed[key].add(decision.id)
         self.asked[decision.id] = decision.arm
 
     def tell(self, process: Process) -> None:
         if not self.asked:
             return
         ticket = self.chance.choice(sorted(self.asked))
-        study = self.who_tells(process, ticket)
+        study = self.who_tells(process)
         known = ticket in self.told
         rewards = {**self.told, **self.telling}
         reward = self.telling[ticket] = rewards[ticket] if ticket in rewards else self.chance.choice([0.0, 0.5, 1.0])
@@ -337,16 +310,11 @@ class Simulation:
         if waiting and process.study is not None:
             ticket = self.chance.choice(waiting)
             self.maybe.add(ticket)
-            self.who_tells(process, ticket).forget(ticket)
+            self.who_tells(process).forget(ticket)
 
-    def who_tells(self, process: Process, ticket: int) -> SharedStudy:
-        """Return the study of a process, or one that reads all stores where the ticket is another region's."""
+    def who_tells(self, process: Process) -> SharedStudy:
         if process.study is None:
-            process.study, process.site = Study.open(self.store, self.name), self.sites[0]
-        if len(self.sites) > 1:
-            first = self.sites[0].study.membership().regions[self.sites[1].region].first
-            if (first <= ticket // 10**12 < first + REGION) != (process.site is not self.sites[0]):
-                return self.everything()
+            process.study = Study.open(self.store, self.name)
         return process.study
 
     def exchange(self, process: Process) -> None:
@@ -356,45 +324,20 @@ class Simulation:
 
     def join(self, process: Process) -> None:
         """Add a worker, again under the same name if it was cut off before."""
-        site = self.some_site()
-        taken = site.names()
+        taken = self.desk.names()
         name = next(name for name in (f"j{n}" for n in range(len(taken) + 1)) if name not in taken)
-        if not site.desk.busy:
+        if not self.desk.process.busy:
             process.study, process.owns = None, False
-            self.joining.add((site, name))
-            with site:
-                self.take_over(process, site, site.study.join(name), name)
+            self.joining.add(name)
+            with self.desk:
+                self.take_over(process, self.desk.study.join(name), name)
 
     def leave(self, process: Process) -> None:
-        site = self.some_site()
-        if not site.desk.busy:
-            name = self.chance.choice(site.names())
-            with site:
-                site.study.leave(name)
-            self.lose(f"{site.region}:{name}")
-
-    # ------------------------------------------------------------------ regions
-
-    def region(self, process: Process) -> None:
-        """Begin a region in a store of its own, with the same grant if it was cut off before."""
-        if len(self.sites) == 1 and not self.sites[0].desk.busy:
-            with self.sites[0]:
-                grant = self.sites[0].study.export_region("asia", workers=2)
-                with suppress(ArgumentError):  # it was imported, and then cut off
-                    Study.import_region("worlds/asia", grant)
-                site = Site("asia", Store.at("worlds/asia"))
-                site.desk.study = Study.open(site.store, self.name)
-                self.sites.append(site)
-
-    def mail(self, process: Process) -> None:
-        """Carry the reports of a region to another one, or older ones."""
-        if len(self.sites) > 1 and not any(site.desk.busy for site in self.sites):
-            sender, receiver = self.chance.sample(self.sites, 2)
-            with sender, receiver:
-                letters = self.letters[sender.region]
-                letters.append(sender.study.export_reports())
-                letter = self.chance.choice(letters) if self.chance.random() < 0.4 else letters[-1]
-                self.log.append(f"  {receiver.region or 'home'} {receiver.study.import_reports(letter)}")
+        if not self.desk.process.busy:
+            name = self.chance.choice(self.desk.names())
+            with self.desk:
+                self.desk.study.leave(name)
+            self.lose(name)
 
 
 def create(store: Store, name: str, setting: int, tolerance: int, learner: int, workers: int) -> None:

@@ -90,30 +90,20 @@ def _orders(run: Any, played: dict[str, list[str]]) -> None:
 
 
 def _payments(run: Any, study: SharedStudy) -> None:
-    """No store gives more of the tolerance to workers and regions than it has, what came back counted."""
+    """No more of the tolerance is given to workers than there is, what came back counted."""
     shares = {arm: Fraction(share) for arm, share in run.shares.items()}
-    home = _members(study)
-    for region, part in {"": study, **study._regions}.items():
-        found = home if not region else _members(part)
-        for i, arm in enumerate(study._template.arms or ()):
-            share = shares[arm]
-            left = run.tolerance + 1 - Fraction(1, share.denominator)
-            if home.rounds:
-                left += home.pulls[i] - share * home.rounds
-            if region:
-                left = (home.regions[region].endowment or ())[i]
-            for one in found.workers:
-                left -= (one.endowment or ())[i]
-                left += one.returned[i] if one.returned else 0
-            for other in found.regions.values():
-                left -= (other.endowment or ())[i]
-            if left < 0:
-                raise Broken(f"{region or 'home'} gave away {-left} pulls of arm {arm} that it did not have")
-
-
-def _members(study: SharedStudy) -> Membership:
     with study.store.reading() as connection:
-        return Membership(study._log.rows(connection))
+        found = Membership(study._log.rows(connection))
+    for i, arm in enumerate(study._template.arms or ()):
+        share = shares[arm]
+        left = run.tolerance + 1 - Fraction(1, share.denominator)
+        if found.rounds:
+            left += found.pulls[i] - share * found.rounds
+        for one in found.workers:
+            left -= (one.endowment or ())[i]
+            left += one.returned[i] if one.returned else 0
+        if left < 0:
+            raise Broken(f"{-left} pulls of arm {arm} were given away that were not there")
 
 
 def _streams(asks: dict[str, list[Any]]) -> None:
@@ -131,10 +121,7 @@ def _totals(logs: dict[str, Any], events: dict[str, list[Any]]) -> None:
         own = sum(event.kind == "tell" for event in events[name])
         for event in events[name]:
             for peer, report in (event.given.get("peers", {}) if event.kind == "take" else {}).items():
-                region, _, bare = peer.rpartition(":")
-                region = region or name.rpartition(":")[0] or "home"
-                sender = bare if region == "home" else f"{region}:{bare}"
-                taken[sender] = max(taken.get(sender, 0), report["number"])
+                taken[peer] = max(taken.get(peer, 0), report["number"])
         rounds = 0
         for sender, number in taken.items():
             if sender == (name or "the serial beginning"):

@@ -32,7 +32,6 @@ CLOCKS = (
     "study",
     "shared_creation",
     "exchanging",
-    "region_reports",
 )
 """The modules that read the clock."""
 FAULTY = 0.03
@@ -59,7 +58,7 @@ class World:
         """The stores of the workers that have one of their own."""
         self._inside = 0
         self._used: list[Store] = []
-        self._history: dict[tuple[str | None, str], list[dict[str, Any]]] = defaultdict(list)
+        self._history: dict[str, list[dict[str, Any]]] = defaultdict(list)
 
     def now(self) -> int:
         """Return the time, which mostly goes on."""
@@ -128,7 +127,7 @@ class World:
         def delivered(study):
             found, unheard = reports(study)
             arrived = {name: report for name, report in found.items() if world.chance.random() < 0.8}
-            return {name: world._message((study.region, name), report) for name, report in arrived.items()}, unheard
+            return {name: world._message(name, report) for name, report in arrived.items()}, unheard
 
         with ExitStack() as stack:
             for change in (
@@ -152,14 +151,13 @@ class World:
         FREE.extend(self._used)
         self._used.clear()
 
-    def _message(self, name: tuple[str | None, str], report: dict[str, Any]) -> dict[str, Any]:
+    def _message(self, name: str, report: dict[str, Any]) -> dict[str, Any]:
         """Return a report, or an older one again."""
         self._history[name].append(report)
         return self.chance.choice(self._history[name]) if self.chance.random() < 0.5 else report
 
     def _place_of(self, store: Store, study: str, worker: str) -> str | None:
-        region = "asia." if store is self.places.get("worlds/asia") else ""
-        return f"worlds/{region}{study}.{worker}" if self.files and worker else None
+        return f"worlds/{study}.{worker}" if self.files and worker else None
 
     def _at(self, honest: Callable[..., Store]) -> Callable[..., Store]:
         def at(where: Any, *, create: bool = False, older: bool = False) -> Store:

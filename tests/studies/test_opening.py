@@ -6,7 +6,6 @@ from sqlalchemy import event, text, update
 import evenhand as eh
 from evenhand.errors import StateFileError, UnknownStudyError
 from evenhand.studies import Store, Study, snapshots
-from evenhand.studies.region_reports import mail
 from evenhand.studies.schema import SNAPSHOTS
 
 SHARES = {"ads": 0.2, "news": 0.3}
@@ -78,15 +77,3 @@ def test_a_name_that_is_no_text_is_unknown(place):
         with pytest.raises(UnknownStudyError, match="no study is named"):
             Study.open(store, name)
     assert not Study.open(store, "ads").has_digest(5)
-
-
-def test_the_mail_of_a_study_is_not_that_of_one_with_another_case(place):
-    store = created(place, "ads", workers=2)
-    created(store, "ADS", workers=2)
-    row = "INSERT INTO studies (name, policy, secret, created_at) VALUES ('ADS/:asia', 'x', '', 0)"
-    with store.writing() as connection:
-        connection.exec_driver_sql(row)
-        of_asia = "SELECT id, 0, 3 FROM studies WHERE name = 'ADS/:asia'"
-        connection.exec_driver_sql(f"INSERT INTO workers (study, claim, reported) {of_asia}")
-    with store.reading() as connection:
-        assert (list(mail(connection, "ads")), list(mail(connection, "ADS"))) == ([], ["asia"])

@@ -786,12 +786,6 @@ def test_arguments_of_other_types_are_refused_by_name(tmp_path):
     (first,) = opened(where, "w1")
     with pytest.raises(ArgumentError, match="key: wanted a text of up to 200 printable characters"):
         first.ask(key="\ud800")
-    for regions in (3, 0.5, b"asia.evenhand"):
-        with pytest.raises(ArgumentError, match="regions: wanted a list of stores"):
-            Study.open(where, "ads", regions=regions)
-    for folder in (None, 3, b"", ""):
-        with pytest.raises(ArgumentError, match="folder: wanted"):
-            study.exchange_reports(folder)
     found = study.verify(known=3)
     assert found.problems == ("no entry has the digest 3: entries were cut off, or written anew",)
 

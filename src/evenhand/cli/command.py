@@ -34,7 +34,6 @@ OF_STUDIES = {
     "workers": "workers:workers",
     "join": "workers:join",
     "leave": "workers:leave",
-    "region": "region",
     "studies": "stores:studies",
     "serve": "serve",
     "keys": "keys",

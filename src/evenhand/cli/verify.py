@@ -27,10 +27,6 @@ def verify(
             "Keep it where those who can write to the store cannot change it."
         ),
     ] = None,
-    region: Annotated[
-        list[str] | None,
-        typer.Option(help="The store of a region of the study, to verify with it; give it again for several."),
-    ] = None,
     segments: SEGMENTS = None,
     json: JSON = False,
 ) -> None:
@@ -39,7 +35,7 @@ def verify(
     from evenhand.state import write
     from evenhand.studies import Study
 
-    with Study.open(store, study, regions=region or (), segments=segments) as running:
+    with Study.open(store, study, segments=segments) as running:
         try:
             since = mark.read_bytes() if mark is not None and mark.exists() else None
             found = running.verify(known=known, since=since, progress=not json and sys.stdout.isatty())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from contextlib import suppress
@@ -17,9 +16,8 @@ from evenhand.errors import (
 from evenhand.studies.codec import now
 from evenhand.studies.exchange import Exchange, keep_report, read_report
 from evenhand.studies.members import Members
+from evenhand.studies.membership import BEGINNING
 from evenhand.studies.operations import Operation
-from evenhand.studies.region_reports import exchange_reports, export_reports, import_reports, reports_of
-from evenhand.studies.regions import BEGINNING
 from evenhand.studies.snapshots import mark_version
 from evenhand.studies.study import Study
 from evenhand.studies.transaction import Transaction
@@ -70,49 +68,6 @@ class Exchanging(Base):
         self.last_exchange = Exchange({name: rounds for name, rounds in new.items() if rounds > 0}, unheard)
         return self.last_exchange
 
-    def export_reports(self) -> bytes:
-        """Return what the workers of this store last reported, signed, for the stores of other regions.
-
-        Anybody may carry it there: a folder, a bucket, a request. It is cumulative, so one that is lost, repeated or
-        late does no harm. It has no contexts and no single decision, only sums.
-        """
-        return export_reports(self)
-
-    def import_reports(self, reports: bytes) -> bool:
-        """Keep what the workers of another region reported, and return whether it is news.
-
-        The workers here learn from it at their next exchange.
-
-        Parameters
-        ----------
-        reports : as `export_reports` returned them in the other region.
-
-        Raises
-        ------
-        ArgumentError
-            If they are no reports of another region.
-        ForeignTicketError
-            If they are forged, were changed, or are another study's.
-        FencedError
-            If the region's grant was imported in two stores.
-        StoreError
-            If the region was not granted by this store, which then is an older copy.
-        """
-        return import_reports(self, reports)
-
-    def exchange_reports(self, folder: str | os.PathLike[str]) -> dict[str, str]:
-        """Write the reports of this region to a folder, import those of all other regions, and return what came of
-        each: "learned", "nothing new", or why its file was refused.
-
-        Call it every few seconds, such as with `evenhand region STORE exchange FOLDER --every 10`.
-
-        Raises
-        ------
-        ArgumentError
-            If there is no such folder.
-        """
-        return exchange_reports(self, folder)
-
     def _reports(self) -> tuple[dict[str, Any], dict[str, str]]:
         """Return the last reports of all others, and why some could not be read."""
         reports: dict[str, Any] = {}
@@ -132,8 +87,6 @@ class Exchanging(Base):
                     reports[one.name or BEGINNING] = report
             except EvenhandError as error:
                 unheard[one.name or BEGINNING] = str(error)
-        with suppress(StoreError):
-            reports |= reports_of(self, unheard)
         return reports, unheard
 
     def _report_beginning(self, log: Study) -> None:

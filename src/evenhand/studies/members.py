@@ -28,6 +28,7 @@ from evenhand.studies.creation import open_store
 from evenhand.studies.exchange import taken_of
 from evenhand.studies.log import Log
 from evenhand.studies.membership import (
+    BEGINNING,
     Member,
     Membership,
     check_policy,
@@ -36,8 +37,6 @@ from evenhand.studies.membership import (
     worker_name,
 )
 from evenhand.studies.merged import decision_of
-from evenhand.studies.region_reports import reports_of
-from evenhand.studies.regions import BEGINNING, known_as
 from evenhand.studies.statements import lock_study
 from evenhand.studies.store import Store
 from evenhand.studies.study import Study
@@ -101,7 +100,6 @@ class Members(Base):
     _balances: dict[int, tuple[int, Balance]]
     _own: Study | None
     _claim: Claim | None
-    _regions: dict[str, Any]
 
     @property
     def _template(self) -> Any:
@@ -116,13 +114,9 @@ class Members(Base):
         return check_policy(self._template)
 
     def membership(self) -> Membership:
-        """Return who works on the study now, and who did, with those of the regions that are read."""
+        """Return who works on the study now, and who did."""
         with self.store.reading() as connection:
-            found = Membership(self._log.rows(connection))
-        for region, part in self._regions.items():
-            members = part.membership().members.values()
-            found.members |= {f"{region}:{one.name}": one._replace(name=f"{region}:{one.name}") for one in members}
-        return found
+            return Membership(self._log.rows(connection))
 
     def pools(self) -> Iterator[list[Fraction]]:
         """Yield what was left for workers that join, after each entry about members."""
@@ -151,10 +145,7 @@ class Members(Base):
             If it cannot be read, or another study's log stands in its place.
         """
         found = self._logs.get(member.number)
-        region, _, name = member.name.rpartition(":")
-        if region:
-            found = self._regions[region].log_of(member._replace(name=name))
-        elif found is None:
+        if found is None:
             file = place_of(self.store, self.name, member.name)
             try:
                 with open_store(self.store if file is None else file) as place:
@@ -228,7 +219,6 @@ class Members(Base):
         FencedError
             If it has left before.
         """
-        self._check_alone("leave")
         member = self._member(name)
         log = self.log_of(member)
         if self.membership().members[name].returned is not None:
@@ -248,15 +238,9 @@ class Members(Base):
     @contextmanager
     def _changing(self) -> Iterator[Connection]:
         """Provide a transaction in which nobody else joins or leaves."""
-        self._check_alone("join")
         with self.store.writing() as connection:
             lock_study(connection, self._number)
             yield connection
-
-    def _check_alone(self, what: str) -> None:
-        if self._regions:
-            mend = "open the store in which it is to happen, without regions="
-            raise ArgumentError(wanted(what, "a study of one store", f"{self.name!r} with its regions", mend))
 
     def balance(self, number: int) -> Balance:
         """Return the rounds and pulls in a log, as far as it goes now."""
@@ -360,9 +344,7 @@ class Members(Base):
     def _lag(self, one: Member, row: Any, lost: set[int]) -> int:
         taken, known = taken_of(row), self._membership.members.values()
         others = (other for other in known if other.number != one.number and other.number not in lost)
-        rounds = {known_as(other.name or BEGINNING, one.name): self.balance(other.number).rounds for other in others}
-        if not self._regions:
-            rounds |= {sender: report["rounds"] for sender, report in reports_of(self, {}).items()}
+        rounds = {other.name or BEGINNING: self.balance(other.number).rounds for other in others}
         return sum(max(0, count - taken.get(sender, 0)) for sender, count in rounds.items())
 
     def lease(self, seconds: float) -> str:
@@ -376,7 +358,6 @@ class Members(Base):
             If every worker is held.
         """
         seconds = real("seconds", seconds, above=0)
-        self._check_alone("lease")
         self._membership = self.membership()
         for one in self._membership.workers:
             if one.returned is None:

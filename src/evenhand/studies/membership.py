@@ -1,9 +1,11 @@
 """Who works on a study, and what each worker was given: read from the study's own log, and written to it.
 
 The log of a study with several workers holds no decisions. Its first entry, "begin", says how they begin together; each
-"join" names a worker, its number and its endowment, and each "leave" what a worker gave back. Each "region" says what
-the workers of another store were given together; the "begin" of that store repeats it. The mathematics stand at the
-head of `evenhand.promises.workers`.
+"join" names a worker, its number and its endowment, and each "leave" what a worker gave back. The mathematics stand at
+the head of `evenhand.promises.workers`.
+
+Older versions gave parts of the tolerance to regions, stores of their own: "region" says what one was given, and the
+"begin" of its store repeats it. Such stores are read and verified, and decide within what they were given.
 """
 
 from __future__ import annotations
@@ -29,16 +31,27 @@ from evenhand.studies.codec import from_text, now, to_text
 from evenhand.studies.log import Log
 from evenhand.traits import traits_of
 
-__all__ = ["SPAN", "Member", "Membership", "Region", "check_policy", "enter", "plan_of", "policy_of", "worker_name"]
+__all__ = [
+    "BEGINNING",
+    "SPAN",
+    "Member",
+    "Membership",
+    "Region",
+    "check_policy",
+    "enter",
+    "plan_of",
+    "policy_of",
+    "worker_name",
+]
 
+BEGINNING = "the serial beginning"
+"""How reports name the serial beginning, which is no worker's."""
 SPAN = 10**12
 """The tickets of worker number n begin behind n times this."""
 MOST = 9_000
 """The most workers that a study ever has: so every ticket is a whole number in JavaScript too."""
 REGION = 100
 """The most workers that a region ever has."""
-BEHIND = {"worker": "/", "region": "/:"}
-"""What stands between the study's name and that of a worker or a region, in the names of rows."""
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 
 
@@ -63,26 +76,22 @@ class Member(NamedTuple):
 
 
 class Region(NamedTuple):
-    """The workers of one study that decide in a store of their own, and what they were given together.
+    """The workers of one study that an older version let decide in a store of their own.
 
     Attributes
     ----------
     first : the number of its first worker; the next `REGION` - 1 are kept for it.
-    workers : how many it begins with.
     endowment : by how much D_i may be below 0 over all its logs (n_arms,), None without a promise.
-    grant : the digest of the entry that gave it.
     """
 
     name: str
     first: int
-    workers: int
     endowment: tuple[Fraction, ...] | None
-    grant: str
 
     @classmethod
-    def read(cls, given: dict[str, Any], grant: str) -> Region:
+    def read(cls, given: dict[str, Any]) -> Region:
         """Return the region that an entry of the log speaks of."""
-        return cls(given["region"], given["first"], given["workers"], _fractions(given["endowment"]), grant)
+        return cls(given["region"], given["first"], _fractions(given["endowment"]))
 
 
 class Membership:
@@ -116,9 +125,9 @@ class Membership:
         if entry.kind == "begin":
             self.settings = given
             if "region" in given:
-                self.region = Region.read(given["region"], given["region"]["grant"])
+                self.region = Region.read(given["region"])
         elif entry.kind == "region":
-            self.regions[given["region"]] = Region.read(given, entry.digest)
+            self.regions[given["region"]] = Region.read(given)
         elif entry.kind == "join":
             one = Member(given["worker"], given["number"], _fractions(given["endowment"]), given["birth"])
             self.members[one.name] = one
@@ -201,8 +210,8 @@ def enter(connection: Connection, log: Log, kind: str, given: dict[str, Any], ve
     log.append(connection, [entry._replace(digest=digest_of(digest if sequence else birth, entry))])
 
 
-def worker_name(name: Any, study: str, what: str = "worker") -> str:
-    """Return the name of a worker, or of a region.
+def worker_name(name: Any, study: str) -> str:
+    """Return the name of a worker.
 
     Raises
     ------
@@ -210,9 +219,9 @@ def worker_name(name: Any, study: str, what: str = "worker") -> str:
         If it is not a valid name.
     """
     if not isinstance(name, str) or NAME.fullmatch(name) is None:
-        raise ArgumentError(wanted(what, "up to 40 letters, digits, - and _, a letter or digit first", name))
-    if len(study) + len(BEHIND[what]) + len(name) > 100:
-        raise ArgumentError(wanted(what, "a name that has 100 characters with the study's", name, "shorten one"))
+        raise ArgumentError(wanted("worker", "up to 40 letters, digits, - and _, a letter or digit first", name))
+    if len(study) + 1 + len(name) > 100:
+        raise ArgumentError(wanted("worker", "a name that has 100 characters with the study's", name, "shorten one"))
     return name
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from typing import Any
 
 from sqlalchemy import insert
@@ -16,8 +15,7 @@ from evenhand.errors import (
     ArgumentError,
     wanted,
 )
-from evenhand.promises.workers import endow
-from evenhand.state import from_bytes, to_bytes
+from evenhand.state import to_bytes
 from evenhand.studies.chain import genesis
 from evenhand.studies.codec import now
 from evenhand.studies.creation import open_store
@@ -26,13 +24,11 @@ from evenhand.studies.members import begin_member, can_exchange
 from evenhand.studies.membership import (
     MOST,
     Member,
-    Region,
     check_policy,
     enter,
     plan_of,
     worker_name,
 )
-from evenhand.studies.regions import attach, read_grant
 from evenhand.studies.schema import STUDIES
 from evenhand.studies.shared_study import SharedStudy
 from evenhand.studies.signing import new_secret
@@ -40,7 +36,7 @@ from evenhand.studies.snapshots import write_snapshot
 from evenhand.studies.store import Store
 from evenhand.studies.versions import policy_version
 
-__all__ = ["SharedStudy", "attach", "create_shared", "import_region", "read_exchange"]
+__all__ = ["SharedStudy", "create_shared", "read_exchange"]
 
 
 def read_exchange(rounds: Any, seconds: Any) -> dict[str, Any]:
@@ -84,24 +80,6 @@ def create_shared(
     names = ["", *_names(name, workers)] if begin["burn_in"] else _names(name, workers)
     first = 0 if begin["burn_in"] else 1
     return _begin(store, policy, row, begin, [Member(w, n, endowment, "") for n, w in enumerate(names, first)])
-
-
-def import_region(store: Store | str | os.PathLike[str], grant: bytes) -> SharedStudy:
-    """Begin a region in a store; see `Study.import_region`."""
-    given = read_grant(grant)
-    policy = from_bytes(given["state"], "grant")
-    region = Region.read(given["region"], given["region"]["grant"])
-    promise = check_policy(policy)
-    endowment = None
-    if promise is not None and region.endowment is not None:
-        each = endow(promise.shares, region.endowment, region.workers)
-        assert each is not None  # it was given for so many
-        endowment = tuple(each)
-    begin = {"workers": region.workers, "burn_in": 0, "pulls": [], **given["begin"]}
-    begin["region"] = given["region"] | {"import": secrets.token_hex(8)}
-    row = {name: given[name] for name in ("policy", "secret", "created_at")} | {"name": given["study"]}
-    names = enumerate(_names(given["study"], region.workers), region.first)
-    return _begin(store, policy, row, begin, [Member(name, number, endowment, "") for number, name in names])
 
 
 def _names(study: str, workers: int) -> list[str]:

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 from sqlalchemy import Connection
 
 from evenhand import registry
-from evenhand.arguments import whole
 from evenhand.errors import (
     ArgumentError,
     EvenhandError,
@@ -31,7 +30,7 @@ from evenhand.errors import (
 from evenhand.promises.workers import Balance
 from evenhand.protocol import Label, composed
 from evenhand.studies.chain import Entry
-from evenhand.studies.codec import Event, moment
+from evenhand.studies.codec import Event
 from evenhand.studies.exchange import Exchange
 from evenhand.studies.exchanging import Exchanging
 from evenhand.studies.exclusion import excluding
@@ -40,15 +39,13 @@ from evenhand.studies.members import Members
 from evenhand.studies.membership import SPAN
 from evenhand.studies.merged import Following, merged_frame
 from evenhand.studies.operations import CHANGES, Arguments, Operation
-from evenhand.studies.region_reports import list_regions
-from evenhand.studies.regions import grant_region
 from evenhand.studies.replay import Replay
 from evenhand.studies.request_keys import texts_of
 from evenhand.studies.segments import Segment
 from evenhand.studies.store import Store
 from evenhand.studies.study import Study
 from evenhand.studies.subjects import Erasure
-from evenhand.studies.table import REGION_COLUMNS, log_table
+from evenhand.studies.table import log_table
 from evenhand.studies.worker_logs import (
     Claim,
     claim,
@@ -96,7 +93,6 @@ class SharedStudy(Exchanging, Members, Study):
         self._logs: dict[int, Study] = {}
         self._balances: dict[int, tuple[int, Balance]] = {}
         self._followings: dict[int, Following] = {0: Following()}
-        self._regions: dict[str, SharedStudy] = {}
         self._membership = self.membership()
         self._first: Any = None
         self._arguments_ = Arguments(registry.get(self.policy_name).cls)
@@ -286,49 +282,6 @@ class SharedStudy(Exchanging, Members, Study):
         if asks and replay.policy.round + asks > self.burn_in:
             raise _OverError
 
-    # ------------------------------------------------------------------ regions
-
-    @property
-    def region(self) -> str | None:
-        """The name of the region that this store is; None for the study's first store, its home."""
-        given = self._membership.region
-        return None if given is None else given.name
-
-    def export_region(self, name: str, *, workers: int = 4) -> bytes:
-        """Give a region its part of the tolerance, and return the grant to import at one other store.
-
-        The same name returns the same grant. It holds the study's secret: keep it as a password, and delete it when it
-        is imported.
-
-        Parameters
-        ----------
-        name : of the region, such as "america".
-        workers : how many workers the region begins with; more may join there, if the tolerance allows.
-
-        Raises
-        ------
-        ArgumentError
-            If the name is not valid or was granted for another number of workers, this store is a region itself, or the
-            serial beginning is not over.
-        SharesError
-            If what is left of the tolerance is too little.
-        """
-        return grant_region(self, name, whole("workers", workers, low=1))
-
-    @property
-    def regions(self) -> pd.DataFrame:
-        """The regions that this store granted or heard of, a row each.
-
-        Columns: `region`; `state`: "granted" (nothing was heard from it yet), "heard" or "read" (its store is open
-        beside this one); `rounds` that its workers had decided at their last report; `heard`, when it came, UTC.
-        """
-        import pandas as pd
-
-        rows = [row | {"heard": moment(row["heard"]) if row["heard"] else None} for row in list_regions(self)]
-        table = pd.DataFrame(rows, columns=REGION_COLUMNS)
-        table["heard"] = pd.to_datetime(table["heard"], utc=True)
-        return table
-
     # ------------------------------------------------------------------ what is known
 
     @property
@@ -442,8 +395,6 @@ class SharedStudy(Exchanging, Members, Study):
         for log in self._logs.values():
             if log.store is not self.store:
                 log.store.close()
-        for part in self._regions.values():
-            part.close()
         self.store.close()
 
     def _place(self, sequence: int) -> list[list[Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import orjson
@@ -12,9 +12,8 @@ from evenhand.errors import ArgumentError, EvenhandError, ReplayError, Unreachab
 from evenhand.promises.workers import Balance
 from evenhand.studies.codec import arguments_of, from_text, plain, to_text
 from evenhand.studies.mark import Count
-from evenhand.studies.membership import Member, Membership, policy_of
+from evenhand.studies.membership import BEGINNING, Member, Membership, policy_of
 from evenhand.studies.operations import replay_entry
-from evenhand.studies.regions import BEGINNING, known_as
 from evenhand.studies.study import Study
 from evenhand.studies.verify import Verification
 
@@ -32,12 +31,9 @@ def verify_shared(study: Any, *, known: str | None, since: Verification | bytes 
     before the serial beginning was over; and no merge order of the logs breaks the promise.
     """
     marks = _marks(since)
-    parts = {"": study} | {f"{region}: ": part for region, part in study._regions.items()}
-    lists = {f"{region}the members": Study(part.store, part.name) for region, part in parts.items()}
-    found = {name: plain.verify(since=marks.get(name), progress=False) for name, plain in lists.items()}
-    problems = [
-        f"{name.replace(MEMBERS, 'members')}: {problem}" for name, one in found.items() for problem in one.problems
-    ]
+    members = Study(study.store, study.name)
+    found = {MEMBERS: members.verify(since=marks.get(MEMBERS), progress=False)}
+    problems = [f"members: {problem}" for problem in found[MEMBERS].problems]
     logs: dict[Member, Study] = {}
     membership = study.membership()
     for member in membership.members.values():
@@ -58,7 +54,6 @@ def verify_shared(study: Any, *, known: str | None, since: Verification | bytes 
             problems.append(f"{name}: its log cannot be read: {error}")
     balances = {member: study.balance(member.number) for member in logs if study.promise is not None}
     problems += _promises(study, membership, logs, balances)
-    problems += _granted(membership, study._regions)
     problems += _forged({member.name: log for member, log in logs.items()})
     whole = _counted(study, found) if len(logs) == len(membership.members) else Count(study.first_policy)
     left = study.room_beside({}) if balances and len(logs) == len(membership.members) else None
@@ -77,7 +72,7 @@ def verify_shared(study: Any, *, known: str | None, since: Verification | bytes 
     digests = " ".join(one.digest for one in found.values() if one.digest)
     there = set(digests.split())
     for digest in ("" if known is None else str(known)).split():
-        if digest not in there and not any(log.has_digest(digest) for log in (*lists.values(), *logs.values())):
+        if digest not in there and not any(log.has_digest(digest) for log in (members, *logs.values())):
             problems.append(f"no entry has the digest {digest}: entries were cut off, or written anew")
     kept = None  # unknown, where a log is lost
     if len(logs) == len(membership.members):
@@ -93,7 +88,7 @@ def verify_shared(study: Any, *, known: str | None, since: Verification | bytes 
         problems=tuple(problems),
         notes=(
             *(f"{name.replace(MEMBERS, 'members')}: {note}" for name, one in found.items() for note in one.notes),
-            *_unread(study, membership, logs.values()),
+            *_regions(membership),
         ),
         mark=None if problems else _mark(found),
         room=left,
@@ -120,9 +115,8 @@ def _promises(
             yield f"{shown(member)}: it did not begin with the policy that its endowment says"
     if study.promise is None:
         return
-    for region, part in {"": study, **study._regions}.items():
-        if any(left < 0 for step in part.pools() for left in step):
-            yield f"{region and region + ': '}members: more of the tolerance was given away than there is"
+    if any(left < 0 for step in study.pools() for left in step):
+        yield "members: more of the tolerance was given away than there is"
     base = next((balance for member, balance in balances.items() if not member.number), None)
     decided = any(balance.rounds for member, balance in balances.items() if member.number)
     if membership.rounds and (
@@ -140,27 +134,20 @@ def _promises(
             yield f"{shown(member)}: it left after {member.rounds} rounds, and its log has {balance.rounds}"
 
 
-def _granted(membership: Membership, regions: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the regions that are not as the study's first store granted them."""
-    for name, part in regions.items():
-        if membership.regions.get(name) != part.membership().region:
-            yield f"{name}: its endowment and its workers' numbers are not what the study's first store gave it"
-
-
-def _unread(study: Any, membership: Membership, logs: Collection[Study]) -> Iterator[str]:
-    """Yield notes on the regions whose stores are not read here."""
-    for name in sorted(set(membership.regions) - set(study._regions)):
+def _regions(membership: Membership) -> Iterator[str]:
+    """Yield notes on the regions, whose logs are in stores of their own."""
+    for name in sorted(membership.regions):
         yield f"region {name!r} was not read: the promise holds whatever it decides within its endowment"
     if membership.region is not None:
         yield f"these are the logs of region {membership.region.name!r} alone, within its endowment"
 
 
 def _forged(logs: dict[str, Study]) -> Iterator[str]:
-    """Yield the reports that workers took in and that the logs of their senders do not lead to; those of regions that
-    are not read here are passed over."""
+    """Yield the reports that workers took in and that the logs of their senders do not lead to; those of
+    other regions are passed over."""
     taken: dict[str, dict[int, list[tuple[str, Any]]]] = defaultdict(lambda: defaultdict(list))
     for taker, log in logs.items():
-        senders = {known_as(name or BEGINNING, taker): name for name in logs}
+        senders = {name or BEGINNING: name for name in logs}
         for entry in log.entries():
             if entry.kind == "take":
                 for sender, report in from_text(entry.given)["peers"].items():

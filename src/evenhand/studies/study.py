@@ -57,7 +57,7 @@ from evenhand.studies.snapshots import (
 from evenhand.studies.statements import read
 from evenhand.studies.store import Store
 from evenhand.studies.subjects import Erasure, Subjects
-from evenhand.studies.table import REGION_COLUMNS, WORKER_COLUMNS
+from evenhand.studies.table import WORKER_COLUMNS
 from evenhand.studies.transaction import Transaction
 from evenhand.studies.versions import policy_version
 
@@ -181,41 +181,18 @@ class Study:
             return cls(place, name)
 
     @classmethod
-    def import_region(cls, store: Store | str | os.PathLike[str], grant: bytes) -> Study:
-        """Begin a region of a study in a store of its own, which is created if missing.
-
-        Parameters
-        ----------
-        store : as for `create`.
-        grant : as `export_region` of the study's first store returned it. Import it at one place only.
-
-        Raises
-        ------
-        ArgumentError
-            If it is no grant, or the store has a study of that name already.
-        ForeignTicketError
-            If it was changed.
-        StoreError
-            If the store cannot be reached, or the place is not a store.
-        """
-        began: Study = cls.several().import_region(store, grant)
-        return began
-
-    @classmethod
     def open(
         cls,
         store: Store | str | os.PathLike[str],
         name: str | None = None,
         *,
         worker: str | None = None,
-        regions: Sequence[Store | str | os.PathLike[str]] = (),
         segments: str | os.PathLike[str] | None = None,
     ) -> Study:
         """Open a study; without a name, the only one in the store.
 
         Parameters
         ----------
-        regions : the stores of the study's regions, to read and verify all of them together.
         worker : which worker this process is, of a study with several. The process that opens a worker last is the one
             that decides; an earlier one is refused from then on. Without it the study can be read, told and verified.
         segments : the folder where the files of `archive` are now, if they were moved. They are needed to read what is
@@ -242,10 +219,7 @@ class Study:
             if isinstance(name, str) and "/" in name:
                 study, _, own = name.partition("/")
                 raise UnknownStudyError(f"{name!r} is the log of a worker; open study {study!r} with worker={own!r}")
-            opened = cls(place, name, segments=segments)._with_workers(worker)
-            if regions:
-                cls.several().attach(opened, regions, cls.open)
-            return opened
+            return cls(place, name, segments=segments)._with_workers(worker)
 
     def _with_workers(self, worker: str | None) -> Study:
         """Return the study as it is, or as one with several workers where it has them."""
@@ -562,34 +536,6 @@ class Study:
     def exchange(self) -> Exchange:
         """Tell the other workers what this one learned, and learn what they reported, in a study with several."""
         raise self._alone("exchange")
-
-    def export_region(self, name: str, *, workers: int = 4) -> bytes:
-        """Give a region of a study with several workers its part of the tolerance."""
-        raise self._alone("export_region")
-
-    @property
-    def region(self) -> str | None:
-        """The name of the region that this store is, of a study with several workers; None for others."""
-        return None
-
-    @property
-    def regions(self) -> pd.DataFrame:
-        """The regions, a row each, as `evenhand.studies.SharedStudy` shows them; none of a study with one log."""
-        import pandas as pd
-
-        return pd.DataFrame(columns=REGION_COLUMNS)
-
-    def export_reports(self) -> bytes:
-        """Return what the workers of this store reported, for those of other regions."""
-        raise self._alone("export_reports")
-
-    def import_reports(self, reports: bytes) -> bool:
-        """Keep what the workers of another region reported."""
-        raise self._alone("import_reports")
-
-    def exchange_reports(self, folder: str | os.PathLike[str]) -> dict[str, str]:
-        """Exchange reports with other regions by a folder."""
-        raise self._alone("exchange_reports")
 
     def _alone(self, what: str) -> ArgumentError:
         mend = "create one with workers=2 or more"

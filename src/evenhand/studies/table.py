@@ -13,12 +13,10 @@ from evenhand.studies.store import Store
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["REGION_COLUMNS", "WORKER_COLUMNS", "log_table"]
+__all__ = ["WORKER_COLUMNS", "log_table"]
 
 WORKER_COLUMNS = ["worker", "state", "holder", "rounds", "surplus", "heard", "exchanged", "lag"]
 """The columns of the table of workers, see `evenhand.studies.SharedStudy.workers`."""
-REGION_COLUMNS = ["region", "state", "rounds", "heard"]
-"""The columns of the table of regions, see `evenhand.studies.SharedStudy.regions`."""
 
 COLUMNS = [
     "ticket", "round", "at", "arm", "index", "reason", "probabilities", "propensity", "given", "status", "told_at",
