@@ -152,8 +152,34 @@ def test_promises_change(client):
     assert study.add("c", "1/10") == 0
     assert study.retire("a") is None
     assert study.change({"b": 0.5, "c": 0.1}) == {}
+    assert study.change(promise={"shares": {"b": 0.25}, "caps": {"c": 0.5}, "tolerance": 1}) == {}
     assert {study.ask().arm for _ in range(10)} <= {"b", "c"}
     assert study.state()["promise"]["retired"] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("promise", "segment"),
+    [
+        ({"shares": {"a": "1/2", "b": 0, "c": 0}, "tolerance": 5}, None),
+        ({"shares": {"a": "1/2", "b": 0, "c": 0}, "tolerance": 5}, "x"),
+        ({"shares": [{"arms": ["a", "b"], "value": "1/2"}, {"arms": ["c"], "value": 0}], "tolerance": 5}, None),
+    ],
+    ids=["arms", "segments", "sets"],
+)
+def test_what_a_change_drops_is_what_the_policy_returns(client, promise, segment):
+    """By arm, by set, and by segment, as `DeadlineLearn.change` does."""
+    study = client.create(
+        "lagging", {"policy": "quotas/deadline-learn", "learner": "learners/ucb1", "promise": promise, "seed": 1}
+    )
+    policy = eh.quotas.DeadlineLearn(eh.learners.UCB1(), eh.Promise.from_dict(promise), seed=1)
+    inside = {} if segment is None else {"segment": segment}
+    for _ in range(9):
+        for one in (study, policy):
+            decision = one.ask(**inside)
+            one.tell(decision, float(decision.arm == "c"))
+    expected = policy.change({"a": 0, "b": 0, "c": 0})
+    assert expected
+    assert study.change({"a": 0, "b": 0, "c": 0}) == expected
 
 
 def test_what_is_read(client, study):

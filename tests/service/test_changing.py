@@ -1,5 +1,7 @@
 """Slates, arms on offer, segments and promises that change, over HTTP."""
 
+from fractions import Fraction
+
 import pyarrow as pa
 import pytest
 
@@ -70,6 +72,25 @@ def test_a_promise_changes_and_the_page_can_tell(served):
     assert (audit["ok"], audit["promise_kept"]) == (True, True)
 
 
+def test_a_promise_gives_way_to_one_with_other_clauses(served):
+    """Caps, sets and a tolerance in the place of plain shares, with labels that are numbers."""
+    served.create("pace", ONE)
+    for _ in range(8):
+        served.ask("pace")
+    other = {"shares": {"0": "1/4", "1": 0}, "caps": {"2": "1/3"}, "tolerance": 2}
+    answer = served.send("decide", "POST", "/studies/pace/change", json={"promise": other})
+    assert answer.status_code == 200, answer.text
+    promise = Study.open(served.store, "pace").bare_policy.promise
+    assert [(one.kind, one.arms, one.rate) for one in promise.clauses] == [
+        ("floor", (0,), Fraction(1, 4)),
+        ("cap", (2,), Fraction(1, 3)),
+    ]
+    assert promise.tolerance == 2
+    played = [served.ask("pace").json()["arm"] for _ in range(30)]
+    assert played.count(2) <= 11
+    assert served.read("/studies/pace/audit")["promise_kept"] is True
+
+
 @pytest.mark.parametrize(
     ("path", "body", "words"),
     [
@@ -85,6 +106,12 @@ def test_a_promise_changes_and_the_page_can_tell(served):
         ("change", {"shares": {"a": 1}}, "shares"),
         ("change", {"shares": "much"}, "shares"),
         ("change", {"share": {"a": 1}}, "shares"),
+        ("change", {}, "shares: wanted either shares or promise, got neither"),
+        ("change", {"shares": {"0": 0.1}, "promise": {"shares": {"0": 0.1}}}, "either shares or promise, got both"),
+        ("change", {"promise": "much"}, "promise"),
+        ("change", {"promise": {"share": {"0": 0.1}}}, "promise"),
+        ("change", {"promise": {"shares": {"z": 0.1}}}, "z"),
+        ("change", {"promise": {"shares": {"0": 0.9, "1": 0.9}}}, "sum to"),
     ],
 )
 def test_what_cannot_be_done_is_refused_by_name(served, path, body, words):

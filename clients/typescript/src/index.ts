@@ -7,6 +7,7 @@ export {
   type Reward,
   type Shown,
   Study,
+  type Shares,
   type Told,
   propensity,
 } from "./study.js";

@@ -9,6 +9,8 @@ type Schemas = components["schemas"];
 /** A decision, with the ticket under which its outcome is told. Which other fields it has depends on the policy. */
 export type Decision = Schemas["DecisionOut"];
 export type Label = string | number;
+/** The share of each arm, a number or a fraction in words such as "1/3". */
+export type Shares = Record<string, number | string>;
 export type Told = "told" | "already told";
 /** What a round shows the policy. */
 export type Shown = Pick<Schemas["AskBody"], "contexts" | "groups" | "available" | "segment" | "annotator">;
@@ -121,13 +123,21 @@ export class Study {
     );
   }
 
-  /** Promise other shares; return by how many pulls each arm was behind that is not carried over. */
-  async change(shares: Record<string, number | string>): Promise<Map<Label | Label[], number>> {
-    const given = { params: this.#path(), body: { shares } };
+  /**
+   * Promise other shares, or with `{ promise }` everything else; return by how many plays each arm was behind that is
+   * not carried over; in a study with segments, under `[segment, label]`.
+   */
+  async change(
+    shares: Shares | { promise: Record<string, unknown> },
+  ): Promise<Map<Label | Label[], number>> {
+    const body = typeof shares.promise === "object" ? { promise: shares.promise } : { shares: shares as Shares };
+    const given = { params: this.#path(), body };
     const sent = await this.#send("decide", { repeatable: false }, (routes, init) =>
       routes.POST("/studies/{name}/change", { ...init, ...given }),
     );
-    return new Map(sent.dropped.map((row) => [row.label, row.pulls]));
+    return new Map(
+      sent.dropped.map((row) => [row.segment == null ? row.label : [row.segment, row.label].flat(), row.pulls]),
+    );
   }
 
   /** Return the present state: arms with their shares, the promise, rewards, alerts, workers. */

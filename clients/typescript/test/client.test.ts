@@ -60,6 +60,7 @@ test("promises change, and what is read shows it", async () => {
   assert.equal(await study.add("c", "1/10"), 0);
   await study.retire("a");
   assert.equal((await study.change({ b: 0.5, c: 0.1 })).size, 0);
+  assert.equal((await study.change({ promise: { shares: { b: 0.25 }, caps: { c: 0.5 }, tolerance: 1 } })).size, 0);
   for (const decision of await study.askMany(10)) assert.ok(!(decision instanceof EvenhandError));
   assert.equal((await study.shares()).get("a"), 0);
   assert.equal((await study.decisions({ limit: 4 })).decisions.length, 4);

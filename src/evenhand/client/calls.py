@@ -137,9 +137,10 @@ def retire(study: str, arm: Label) -> Call[None]:
     return _post(f"/studies/{study}/retire", "decide", {"arm": arm}, lambda _: None, repeatable=False)
 
 
-def change(study: str, shares: Mapping[Any, Any] | Sequence[Any]) -> Call[dict[Label, float]]:
-    """Return the request that promises other shares."""
-    return _post(f"/studies/{study}/change", "decide", {"shares": shares}, _dropped, repeatable=False)
+def change(study: str, shares: Any, promise: Any) -> Call[dict[Any, Any]]:
+    """Return the request that promises other shares, or all else."""
+    body = {name: value for name, value in (("shares", shares), ("promise", promise)) if value is not None}
+    return _post(f"/studies/{study}/change", "decide", body, _dropped, repeatable=False)
 
 
 def _post(
@@ -176,8 +177,12 @@ def _status(sent: Any) -> Any:
     return sent["status"]
 
 
-def _dropped(sent: Any) -> dict[Label, float]:
-    return {row["label"]: row["pulls"] for row in sent["dropped"]}
+def _dropped(sent: Any) -> dict[Any, Any]:
+    found: dict[Any, Any] = {}
+    for row in sent["dropped"]:
+        inside = found if row.get("segment") is None else found.setdefault(row["segment"], {})
+        inside[tuple(row["label"]) if isinstance(row["label"], list) else row["label"]] = row["pulls"]
+    return found
 
 
 def _ticket(ticket: Any) -> str:

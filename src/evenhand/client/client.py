@@ -175,9 +175,23 @@ class RemoteStudy:
         """Take an arm off offer."""
         self._client._send(calls.retire(self.name, arm))
 
-    def change(self, shares: Mapping[str, Any] | Sequence[Any]) -> dict[Label, float]:
-        """Promise other shares; return by how many plays each arm was behind that is not carried over."""
-        return self._client._send(calls.change(self.name, shares))
+    def change(
+        self, shares: Mapping[str, Any] | Sequence[Any] | None = None, *, promise: Mapping[str, Any] | None = None
+    ) -> dict[Any, Any]:
+        """Promise other shares, or everything else; return what is not carried over.
+
+        Parameters
+        ----------
+        shares : the share of each arm on offer; the rest of the promise stays.
+        promise : everything that is promised from now on, as `eh.Promise.to_dict` returns it.
+
+        Returns
+        -------
+        dict
+            By how many plays each arm, or each set of arms as a tuple, was behind that is not carried over; of a study
+            with segments, that by segment.
+        """
+        return self._client._send(calls.change(self.name, shares, promise))
 
     def state(self) -> dict[str, Any]:
         """Return the present state: arms with their shares, the promise, rewards, alerts, workers."""

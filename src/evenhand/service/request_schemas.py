@@ -227,10 +227,15 @@ class RetireBody(Body):
 
 
 class ChangeBody(Body):
-    """Other shares from now on."""
+    """Other shares from now on, or another promise: one of the two."""
 
-    shares: dict[str, Share] | list[Share] = Field(
-        description="The share of each arm on offer.", examples=[{"a": "1/2", "b": 0.1}]
+    shares: dict[str, Share] | list[Share] | None = Field(
+        default=None, description="The share of each arm on offer.", examples=[{"a": "1/2", "b": 0.1}]
+    )
+    promise: dict[str, Any] | None = Field(
+        default=None,
+        description="Everything that is promised from now on, as for a new study.",
+        examples=[{"shares": {"a": "1/2"}, "caps": {"b": "1/4"}, "tolerance": 2}],
     )
 
 

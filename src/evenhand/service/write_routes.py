@@ -49,7 +49,7 @@ from evenhand.service.sessions import Session, Sessions
 from evenhand.studies import Operation, Study
 from evenhand.studies.codec import as_decided
 from evenhand.studies.limits import check_shown
-from evenhand.studies.specification import policy_from, relabelled
+from evenhand.studies.specification import policy_from, promise_from, relabelled
 
 __all__ = ["WRITE_ENDPOINTS"]
 
@@ -150,9 +150,13 @@ async def retire(request: Request, session: Session, body: RetireBody) -> dict[s
 
 
 async def change(request: Request, session: Session, body: ChangeBody) -> dict[str, Any]:
-    """Promise other shares from now on: rounds and decisions are counted from this change."""
+    """Promise other shares, or all else, from now on: rounds and decisions are counted from this change."""
+    if (body.shares is None) == (body.promise is None):
+        raise ArgumentError(wanted("shares", "either shares or promise", "neither" if body.promise is None else "both"))
     labels = await session.reads.run(partial(_labels, session))
-    shares = relabelled(body.shares, labels) if isinstance(body.shares, dict) else body.shares
+    shares: Any = relabelled(body.shares, labels) if isinstance(body.shares, dict) else body.shares
+    if body.promise is not None:
+        shares = promise_from(body.promise, labels, bounded=True)
     dropped = await _changed(request, session, "change", {"shares": shares})
     return {"status": "changed", "dropped": rows_of(dropped)}
 
