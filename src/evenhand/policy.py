@@ -286,7 +286,7 @@ class KernelPolicy(Conversation):
         """Return the probabilities of the decision just taken, to be computed when they are read."""
         chances = self.kernels.chances
         assert chances is not None
-        round = self.round if self.pool is None else self.round + self.pool.rounds
+        round = self.round + self._rounds_heard
         return Deferred((chances.of, self._params, self._state, shown, round, kept))
 
     def distribution(self, why: int) -> Floats | None:
@@ -557,6 +557,11 @@ class KernelPolicy(Conversation):
     def _learned(self) -> Any:
         """The learner's state."""
         return self._state
+
+    @property
+    def _rounds_heard(self) -> int:
+        """How many rounds of others the learner's clock counts beside its own."""
+        return 0 if self.pool is None else self.pool.rounds
 
     @locked
     def report(self) -> dict[str, Any] | None:
@@ -836,7 +841,7 @@ class KernelPolicy(Conversation):
     def _choose(self, shown: Floats) -> tuple[int, int, float]:
         round, waiting = self.round + 1, self._waiting
         if self.pool is not None:
-            round, waiting = round + self.pool.rounds, self.pool.waiting(waiting)
+            round, waiting = round + self._rounds_heard, self.pool.waiting(waiting)
         picked: tuple[int, int, float] = self._ask_kernel(round, shown, waiting, self._arrays)
         self.round += 1
         if self.plays == 1:

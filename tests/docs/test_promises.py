@@ -39,6 +39,7 @@ def keep(pair, place):
     said |= {"caps": {"d": "1/2"}} if "caps" in pair else {}
     said |= {"offers": ["a", "b", "c"]} if {"caps", "available"} == set(pair) else {}
     said |= {"tolerance": 3} if "workers" in pair else {}
+    said |= {"cap_tolerance": 1} if {"caps", "workers"} == set(pair) else {}
     promise = Promise(shares, **said)
     policy = DeadlineLearn(eh.learners.UCB1(), promise, lottery=0.5 if "lottery" in pair else None, seed=1)
     if "workers" in pair:

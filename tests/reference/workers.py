@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cache
+from math import ceil, floor
+from typing import Any
 
 
 def merges(logs: Sequence[tuple[int, ...]]) -> Iterator[list[int]]:
@@ -30,6 +32,31 @@ def every_order_kept(
 ) -> bool:
     """Say whether every merge order behind a common beginning keeps the promise."""
     return all(kept(shares, slack, [*base, *order]) for order in merges(list(logs)))
+
+
+def clauses_kept(clauses: Sequence[Any], rounds: Sequence[Any]) -> bool:
+    """Say whether every clause holds after each of these rounds, (played, offered, segment), in its own segment."""
+    return all(
+        _clause_kept(clause, [round for round in rounds[:t] if round[2] == segment])
+        for t in range(1, len(rounds) + 1)
+        for segment in {round[2] for round in rounds}
+        for clause in clauses
+    )
+
+
+def _clause_kept(clause: Any, rounds: Sequence[Any]) -> bool:
+    """The same of one clause at the end of the rounds of one segment."""
+    ticks = [played for played, offered, _ in rounds if set(offered) & set(clause.arms)]
+    if clause.kind == "window":
+        plays, length = clause.rate
+        return len(ticks) < length or _plays(clause, ticks[len(ticks) - length :]) >= plays
+    if clause.kind == "floor":
+        return _plays(clause, ticks) >= floor(clause.rate * len(ticks)) - clause.slack
+    return _plays(clause, ticks) <= ceil(clause.rate * len(ticks)) + clause.slack
+
+
+def _plays(clause: Any, ticks: Sequence[Any]) -> int:
+    return sum(arm in clause.arms for played in ticks for arm in played)
 
 
 def can_go_on(shares: Sequence[Fraction], endowment: Sequence[Fraction], rounds: int) -> bool:

@@ -55,7 +55,7 @@ def test_the_seed_decides_and_jobs_do_not():
         (UCB1(), {"workers": 0}, ArgumentError, "workers: wanted a whole number from 1"),
         (UCB1(), {"workers": 2.5}, ArgumentError, "workers: wanted a whole number from 1"),
         (UCB1(), {"workers": 2, "exchange_rounds": 0}, ArgumentError, "exchange_rounds"),
-        (FairUCB([0.1] * 4), {"workers": 2}, ArgumentError, "DeadlineLearn with shares of single arms"),
+        (FairUCB([0.1] * 4), {"workers": 2}, ArgumentError, "DeadlineLearn, whose promise several workers can keep"),
         (WindowLearn(UCB1(), {0: (1, 9)}, arms=4), {"workers": 2}, ArgumentError, "DeadlineLearn, for several workers"),
         (Exp3(arms=4), {"workers": 2}, ArgumentError, "statistics add"),
         (DeadlineLearn(UCB1(), [0.25] * 4), {"workers": 4}, SharesError, "a tolerance of 3 is enough"),
@@ -69,3 +69,22 @@ def test_what_workers_cannot_do_is_refused(policy, given, error, words):
 def test_workers_that_learn_alone_may_have_any_learner():
     history = eh.simulate(Exp3(), WORLD, rounds=100, seed=1, workers=4, exchange_rounds=None)
     assert history["pulls"].sum("arm").isel(round=-1).item() == 100
+
+
+@pytest.mark.parametrize("exchange_rounds", [None, 5])
+@pytest.mark.parametrize(
+    "promise",
+    [
+        {"shares": [0.2, 0, 0, 0], "tolerance": 4, "caps": {3: 0.5}, "cap_tolerance": 4},
+        {"shares": {(0, 1): 0.4, 2: 0, 3: 0}, "tolerance": 4},
+        {"shares": [0.5, 0.5, 0, 0], "tolerance": 4, "plays": 2},
+        {"shares": [0, 0.1, 0, 0], "tolerance": 4, "windows": {0: 20}},
+    ],
+    ids=["caps", "sets", "plays", "windows"],
+)
+@pytest.mark.parametrize("lottery", [None, 0.5], ids=["forced", "drawn"])
+def test_every_kind_of_clause_holds_over_all_workers(promise, lottery, exchange_rounds):
+    policy = DeadlineLearn(UCB1(), eh.Promise(**promise), lottery=lottery, seed=1)
+    world = BernoulliArms([0.2, 0.4, 0.5, 0.9])
+    history = eh.simulate(policy, world, rounds=300, workers=3, exchange_rounds=exchange_rounds, seed=2, jobs=1)
+    assert int(history["violations"].max()) == 0

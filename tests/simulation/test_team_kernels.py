@@ -58,6 +58,14 @@ CASES = {
         DeadlineLearn(LinearThompson(GROUPS.groups, intercept=True), **EARNED, arms=GROUPS.arms),
         GROUPS,
     ),
+    "deadline-learn, a cap by lottery": (
+        DeadlineLearn(
+            UCB1(), eh.Promise([0.1, 0.1, 0, 0], 12, caps={3: 0.5}, cap_tolerance=12), lottery=0.5, arms=range(4)
+        ),
+        FRACTIONS,
+    ),
+    "deadline-learn, a set": (DeadlineLearn(UCB1(), {(0, 1): 0.4, 2: 0.1, 3: 0}, 12), FRACTIONS),
+    "deadline-learn, windows": (DeadlineLearn(UCB1(), eh.Promise([0.0] * 4, windows={0: 60, 1: (2, 90)})), FRACTIONS),
 }
 
 

@@ -13,9 +13,10 @@ from evenhand.errors import StoreError
 from evenhand.learners import UCB1
 from evenhand.policy import KernelPolicy
 from evenhand.promises import workers as theory
+from evenhand.promises.balance import Balance, reach
 from evenhand.quotas import under_quota
 from evenhand.quotas.under_quota import UnderQuota
-from evenhand.studies import Store, members, membership, merged, shared_study, worker_logs
+from evenhand.studies import Store, members, membership, merged, shared_creation, shared_study, worker_logs
 from evenhand.studies.membership import Membership
 from evenhand.studies.schema import STUDIES, WORKERS
 from evenhand.studies.shared_study import SharedStudy
@@ -64,9 +65,10 @@ def test_a_seed_happens_again_to_the_letter():
 
 
 def whole_tolerance_to_each():
-    return patch.object(
-        membership, "plan", lambda shares, slack, n: theory.Plan(0, [0] * len(shares), theory.limits(shares, slack))
-    )
+    def plan_of(promise, workers):
+        return theory.Plan(0, [0] * len(promise.arms), theory.limits(theory.owned(promise)))
+
+    return patch.object(shared_creation, "plan_of", plan_of)
 
 
 def endowment_given_twice():
@@ -86,16 +88,16 @@ def endowment_given_twice():
 
 def left_with_everything():
     """A worker that leaves gives back all it was given, whatever its log did with it."""
-    return patch.object(theory.Balance, "least", lambda self: [Fraction(0)] * len(self.shares))
+    return patch.object(Balance, "least_of_all", lambda self: [Fraction(0)] * len(self.clauses))
 
 
 def left_with_what_is_left_now():
-    return patch.object(theory.Balance, "least", theory.Balance.now)
+    return patch.object(Balance, "least_of_all", Balance.now)
 
 
 def a_tolerance_is_a_whole_pull():
     """A_i = a + 1 in the place of a + 1 - 1/q_i: the last pull is given away too."""
-    return patch.object(theory, "limits", lambda shares, slack: [Fraction(slack + 1)] * len(shares))
+    return patch.object(theory, "limits", lambda clauses: list(map(reach, clauses)))
 
 
 def no_serial_beginning():

@@ -401,10 +401,9 @@ def test_a_key_that_stands_twice_in_a_batch_is_decided_once_where_the_beginning_
     [
         (lambda: eh.quotas.FairUCB(SHARES), "DeadlineLearn, whose promise several workers can keep, got 'FairUCB'"),
         (lambda: eh.quotas.LFG(SHARES, eta=10.0), "use workers=1"),
-        (lambda: eh.quotas.LotteryLearn(eh.learners.UCB1(), SHARES), "lottery=0.5. draws by lottery, too"),
-        (lambda: policy(plays=2), "plays=1, for several workers"),
-        (lambda: policy(caps={"ads": 0.9}), "no caps, for several workers"),
-        (lambda: policy(shares={("a", "b"): 0.5, "a": 0.1, "b": 0.1, "c": 0.1}), "no sets of arms"),
+        (lambda: eh.quotas.LotteryLearn(eh.learners.UCB1(), SHARES), "with lottery=0.5 draws by lottery"),
+        (lambda: eh.quotas.WindowLearn(eh.learners.UCB1(), {"a": 9}, arms=["a", "b"]), "windows="),
+        (lambda: policy(4, {("a", "b"): 0.5, ("b", "c"): 0.4, "c": 0}), "sets of arms that are nested or apart"),
         (lambda: policy(0.0, behind=1), "a tolerance in the place of behind="),
         (lambda: eh.sampling.UniformSampler({"a": 1, "b": 1}), "a learner, or DeadlineLearn, for several workers"),
     ],
@@ -427,9 +426,37 @@ def test_promises_of_several_workers_do_not_change(file):
     for change in changes:
         with pytest.raises(ArgumentError, match="several cannot change a promise"):
             change()
-    with pytest.raises(ArgumentError, match="segment: wanted None, with several workers"):
-        first.ask(segment="mobile")
     assert first.perform([Operation("retire", given={"arm": "ads"})])[0].args[0].startswith("retire: wanted")
+
+
+def test_every_worker_keeps_the_promise_in_every_segment(file):
+    """Segments need a tolerance that does without a serial beginning, which comes before the first round alone."""
+    study, where = created(file, policy(6.0))
+    workers = opened(where, "w1", "w2")
+    chance = random.Random(4)
+    counts = {}
+    for _ in range(120):
+        segment = chance.choice(["mobile", "web"])
+        decision = chance.choice(workers).ask(segment=segment)
+        counts.setdefault(segment, []).append(decision.arm)
+    for arms in counts.values():
+        for t in range(1, len(arms) + 1):
+            assert all(arms[:t].count(arm) >= int(Fraction(str(share)) * t) - 6 for arm, share in SHARES.items())
+    found = study.verify()
+    assert (found.problems, found.promise_kept) == ((), True)
+    study.leave("w1")
+    late = study.join("late")
+    late.ask(segment="third")
+    assert study.verify().problems == ()
+
+
+def test_segments_are_refused_where_there_is_a_serial_beginning(file):
+    _, where = created(file, policy(0.0, {"a": "1/2", "b": "1/4"}), 4)
+    (first,) = opened(where, "w1")
+    before = first.sequence
+    with pytest.raises(ArgumentError, match="have none of their own; create the study with a tolerance of 1"):
+        first.ask(segment="mobile")
+    assert first.sequence == before
 
 
 def test_learners_without_a_promise_have_workers_too(file):
@@ -524,13 +551,13 @@ def test_a_verification_goes_on_from_an_earlier_one(file):
 def test_more_endowments_than_there_is_tolerance_are_found(tmp_path):
     """Both workers are given the whole tolerance, as a program would that splits nothing."""
     from evenhand.promises import workers as theory
-    from evenhand.studies import membership
+    from evenhand.studies import shared_creation
 
-    def greedy(shares, slack, workers):
-        return theory.Plan(0, [0] * len(shares), theory.limits(shares, slack))
+    def greedy(promise, workers):
+        return theory.Plan(0, [0] * len(promise.arms), theory.limits(theory.owned(promise)))
 
     with pytest.MonkeyPatch.context() as planted:
-        planted.setattr(membership, "plan", greedy)
+        planted.setattr(shared_creation, "plan_of", greedy)
         study, where = created(tmp_path / "ads.evenhand", policy(0.0, {"a": "1/2", "b": "1/2"}), 2)
     first, second = opened(where, "w1", "w2")
     for worker in (first, second):

@@ -27,7 +27,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -136,6 +136,7 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
     Source: the head of this module.
     """
 
+    divisible = True
     latest_rules = RULES
     segment_kernel = enter_stacked
     lottery: float | None
@@ -213,6 +214,14 @@ class DeadlineLearn(Changes, UnderQuota, KernelPolicy):
         if windows is not None or self._form is COMPOSED or self.promise.offers != settle_offers(self.promise, None):
             return own | {"shares": self.promise} | drawn
         return config | drawn
+
+    def under(self, promise: Promise, seed: Seed) -> Self:
+        """Return the same rule over the same learner for another promise, such as a worker's own; it remembers
+        nothing."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # they were given for the promise of all
+            none = {"caps": None, "windows": None, "behind": None}
+            return self._made_again(seed=seed, shares=promise, **SILENT, **none)
 
     def _must_hold(self, learner: Any) -> bool:
         if self.lottery is not None or self.rules < 3 or not getattr(learner, "own_choices", False):

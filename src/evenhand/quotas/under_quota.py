@@ -420,7 +420,12 @@ class UnderQuota(Base):
     @property
     def _clock(self) -> Any:
         """The kernel that returns the round of the promise."""
-        return _same_round if self.pool is None else _rounds_of_pulls
+        return _same_round if self.pool is None or self.plays > 1 else _rounds_of_pulls
+
+    @property
+    def _rounds_heard(self) -> int:
+        """None with several plays a round, from whose number the promise's own round could not be told."""
+        return super()._rounds_heard if self.plays == 1 else 0
 
     def _one_play_without_caps(self, plays: Any, caps: Any) -> None:
         """Refuse what DeadlineLearn alone can promise beside shares."""

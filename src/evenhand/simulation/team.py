@@ -6,24 +6,20 @@ promise on its own rounds. What they learn they exchange every so many rounds of
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
 
-from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Ints
 from evenhand.kernels.stacked import row_of, rows
 from evenhand.policy import KernelPolicy, Kernels
 from evenhand.pooling import Pool
-from evenhand.promises.workers import Plan, plan
 from evenhand.protocol import Decision, Label
 from evenhand.rng import Seed, child, draw_seed
 from evenhand.simulation.exchange import adding, alone, beside, derive_kernel
 from evenhand.simulation.in_turn import in_turn
-from evenhand.simulation.refusals import tolerance_too_small
+from evenhand.simulation.sharing import beginner, plan_of, shared_promise, worker_of
 from evenhand.traits import traits_of
 
 __all__ = ["Team"]
@@ -39,7 +35,7 @@ class Team:
 
     Parameters
     ----------
-    policy : a learner, or `DeadlineLearn` with shares of single arms.
+    policy : a learner, or `DeadlineLearn`.
     workers : how many.
     exchange_rounds : after how many of its own rounds a worker exchanges what it learned with the others; None for
         never.
@@ -59,7 +55,6 @@ class Team:
         If the tolerance is too small for so many; the message names the least that is enough.
     """
 
-    plays = 1
     kernels: Kernels
     _params: Any
     _state: Any
@@ -74,9 +69,10 @@ class Team:
         self.arms, self.promise, self.kept = traits.arms, traits.promise, traits.kept
         self.reward_range, self.contextual, self.dimension = traits.reward_range, traits.contextual, traits.dimension
         self.learner, self.membership, self.groups = traits.learner, traits.membership, traits.groups
-        self._plan = _plan_of(policy, workers)
+        self._plan = plan_of(shared_promise(policy), workers)
         self._beginning = 0 if self._plan is None else self._plan.rounds
-        self.compiled = compiled and traits.compiled
+        self.plays = traits.plays
+        self.compiled = compiled and traits.compiled and self.plays == 1
         if exchange_rounds is not None:
             self.compiled = _adds_compiled(policy) and self.compiled
         self._members: list[Any] = []
@@ -101,14 +97,9 @@ class Team:
         if self._plan is None:
             made = self.policy.fresh(arms=arms, seed=child(self.seed, number))
         elif number:
-            behind = dict(zip(self.policy.arms, self._plan.endowment, strict=True))
-            made = self.policy._made_again(seed=child(self.seed, number), tolerance=0.0, behind=behind)
+            made = worker_of(self.policy, self._plan.endowment, child(self.seed, number))
         else:
-            shares = [Fraction(pulls, self._plan.rounds or 1) for pulls in self._plan.pulls]
-            named = dict(zip(self.policy.arms, shares, strict=True))
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)
-                made = self.policy._made_again(seed=child(self.seed, 0), tolerance=0.0, shares=named)
+            made = beginner(self.policy, self._plan.pulls, self._plan.rounds, child(self.seed, 0))
         if self.exchange_rounds is not None:
             made.begin_exchange()
         return made
@@ -205,20 +196,3 @@ def _adds_compiled(policy: KernelPolicy) -> bool:
     if type(pool).beside is not Pool.beside:
         return True
     return type(pool) is Pool and derive_kernel(policy) is not None
-
-
-def _plan_of(policy: Any, workers: int) -> Plan | None:
-    traits = traits_of(policy)
-    promise = traits.promise
-    name = type(policy).__name__
-    if not isinstance(policy, KernelPolicy) or traits.windows or traits.plays > 1:
-        raise ArgumentError(wanted("policies", "a learner, or DeadlineLearn, for several workers", name))
-    if promise is None:
-        return None
-    if "behind" not in policy.config() or promise.caps or promise.sets or promise.behind is not None:
-        what = "DeadlineLearn with shares of single arms and a tolerance, for several workers"
-        raise ArgumentError(wanted("policies", what, name))
-    found = plan(promise.shares, promise.slack, workers)
-    if found is None:
-        raise tolerance_too_small(promise, workers)
-    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from copy import deepcopy
@@ -20,8 +21,10 @@ from evenhand.errors import (
     UnknownWorkerError,
     wanted,
 )
-from evenhand.promises.workers import Balance, limits, room
+from evenhand.promises.balance import Balance, reach, room
+from evenhand.promises.workers import lowest, owned
 from evenhand.protocol import Label
+from evenhand.simulation.sharing import shared_promise
 from evenhand.studies.chain import genesis
 from evenhand.studies.codec import moment
 from evenhand.studies.creation import open_store
@@ -31,7 +34,6 @@ from evenhand.studies.membership import (
     BEGINNING,
     Member,
     Membership,
-    check_policy,
     enter,
     policy_of,
     worker_name,
@@ -111,12 +113,17 @@ class Members(Base):
     @property
     def promise(self) -> Any:
         """The promise that the workers keep together, None where nothing is promised."""
-        return check_policy(self._template)
+        return shared_promise(self._template)
 
     def membership(self) -> Membership:
         """Return who works on the study now, and who did."""
         with self.store.reading() as connection:
             return Membership(self._log.rows(connection))
+
+    @property
+    def _fresh(self) -> Balance:
+        """The balance of a log before its first entry."""
+        return Balance([] if self.promise is None else owned(self.promise), self._template.arms or ())
 
     def pools(self) -> Iterator[list[Fraction]]:
         """Yield what was left for workers that join, after each entry about members."""
@@ -227,7 +234,7 @@ class Members(Base):
         balance = self.balance(member.number)
         returned: list[Fraction] = []
         if member.endowment is not None:
-            returned = [e + low for e, low in zip(member.endowment, balance.least(), strict=True)]
+            returned = [e + low for e, low in zip(member.endowment, balance.least_of_all(), strict=True)]
         given = {"worker": name, "rounds": balance.rounds, "returned": [str(max(Fraction(0), one)) for one in returned]}
         version = policy_version(self._template)
         with self._changing() as connection:
@@ -243,17 +250,16 @@ class Members(Base):
             yield connection
 
     def balance(self, number: int) -> Balance:
-        """Return the rounds and pulls in a log, as far as it goes now."""
+        """Return what a log did with the promise, as far as it goes now."""
         log = self._logs[number] if number in self._logs else self._every_log()[number]
-        promise = self.promise
-        shares = (Fraction(0),) * len(self._template.arms or ()) if promise is None else promise.shares
-        after, balance = deepcopy(self._balances.get(number, (0, Balance(shares))))  # others may read it at this moment
+        after, balance = deepcopy(self._balances.get(number, (0, self._fresh)))  # others may read it at this moment
         labels = list(self._template.arms or ())
         for entry in log.entries(after):
             if entry.kind == "ask":
-                arm, given = decision_of(entry)
+                arms, given = decision_of(entry)
                 offered = given.get("available")
-                balance.play(arm, None if offered is None else [labels.index(label) for label in offered])
+                shown = None if offered is None else [labels.index(label) for label in offered]
+                balance.play(arms, shown, given.get("segment"))
             after = entry.sequence
         self._balances[number] = after, balance
         return balance
@@ -261,6 +267,9 @@ class Members(Base):
     def room(self) -> dict[Label, float]:
         """Return, for each arm, how many pulls more every merge order of the logs could lack before the promise is
         broken, for a region before its endowment is; {} without a promise. It is kept as long as all are above 0.
+
+        Of several clauses of an arm the one that is nearest counts: of a cap the pulls that it could have more, of a
+        window the rounds that it could be without one.
 
         Of a worker whose log is lost the worst is taken: that it has used up all that it may fall behind.
         """
@@ -272,20 +281,24 @@ class Members(Base):
         logs = {one.number: one for one in self._membership.members.values() if one.number not in lost}
         with self._turn:
             balances = {number: self.balance(number) for number in sorted(logs, reverse=True)}
-        base = balances.pop(0, Balance(self.promise.shares))
+        base, clauses = balances.pop(0, self._fresh), owned(self.promise)
         given = self._membership.region
         if given is not None and given.endowment is not None:
-            zero = limits(self.promise.shares, 0)
             lows = [sum(low) for low in zip(*(one.least() for one in balances.values()), strict=True)]
-            left = [e + 1 - z + low for e, z, low in zip(given.endowment, zero, lows, strict=True)]
+            left = [e + 1 - lowest(c) + low for e, c, low in zip(given.endowment, clauses, lows, strict=True)]
         elif base.rounds < self.burn_in:
-            left = [low + self.promise.slack + 1 for low in base.least()]
+            left = [low + reach(clause) for low, clause in zip(base.least(), clauses, strict=True)]
         else:
-            left = room(self.promise.slack, base, balances.values())
+            left = room(base, balances.values())
         for one in lost.values():
             used = zip(one.endowment or (), one.returned or [Fraction(0)] * len(left), strict=True)
             left = [before - (e - back) for before, (e, back) in zip(left, used, strict=True)]
-        return {arm: float(one) for arm, one in zip(self.promise.arms, left, strict=True)}
+        nearest: dict[Label, float] = {}
+        for clause, pulls in sorted(zip(clauses, left, strict=True), key=lambda each: not each[0].rate):
+            for arm in clause.arms:  # one that is owed nothing counts where the arm has no other
+                known = nearest.get(arm, math.inf)
+                nearest[arm] = min(known, float(pulls)) if clause.rate or known == math.inf else known
+        return {arm: nearest[arm] for arm in self.promise.arms}
 
     @property
     def workers(self) -> pd.DataFrame:
@@ -328,8 +341,9 @@ class Members(Base):
         surplus = None
         left = one.returned is not None
         if one.endowment is not None and not left:
-            owed = zip(self.promise.shares, one.endowment, balance.now(), strict=True)
-            surplus = min((float(e + d) for share, e, d in owed if share), default=None)
+            owed = list(zip(balance.clauses, one.endowment, strict=True))
+            nows = (zip(owed, balance.now(key), strict=True) for key in balance.keys or [None])
+            surplus = min((float(e + d) for now in nows for (c, e), d in now if c.rate), default=None)
         return {
             "worker": one.name,
             "state": "left" if left else "working" if row.claim else "new",

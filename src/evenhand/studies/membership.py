@@ -20,16 +20,14 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection
 
 from evenhand.errors import ArgumentError, ReplayError, SharesError, StoreError, wanted
-from evenhand.policy import KernelPolicy
+from evenhand.promises.clause import Clause
 from evenhand.promises.promise import Promise
-from evenhand.promises.workers import Plan, endow, limits, plan
-from evenhand.quotas import DeadlineLearn, LotteryLearn
+from evenhand.promises.workers import endow, lowest, own_promise, owned, pool_of
 from evenhand.rng import child
-from evenhand.simulation.refusals import tolerance_too_small
+from evenhand.simulation.sharing import beginner, worker_of
 from evenhand.studies.chain import Entry, digest_of
 from evenhand.studies.codec import from_text, now, to_text
 from evenhand.studies.log import Log
-from evenhand.traits import traits_of
 
 __all__ = [
     "BEGINNING",
@@ -37,9 +35,7 @@ __all__ = [
     "Member",
     "Membership",
     "Region",
-    "check_policy",
     "enter",
-    "plan_of",
     "policy_of",
     "worker_name",
 ]
@@ -61,9 +57,10 @@ class Member(NamedTuple):
     Attributes
     ----------
     name, number : 1, 2, ... in the order in which they joined; number 0, named "", is the serial beginning.
-    endowment : by how much D_i may be below 0 in its log (n_arms,), None without a promise.
+    endowment : what it was given of each clause, by how much its balance may be below 0 in the log (n_clauses,); None
+        without a promise.
     birth : the digest before the first entry of its log.
-    returned : what it gave back when it left (n_arms,), None while it has not.
+    returned : what it gave back when it left (n_clauses,), None while it has not.
     rounds : how many rounds its log had when it left.
     """
 
@@ -148,16 +145,18 @@ class Membership:
         """The members but for the serial beginning."""
         return [one for one in self.members.values() if one.number]
 
-    def pool(self, promise: Any) -> list[Fraction]:
-        """Return what is left for workers that join (n_arms,)."""
+    def pool(self, promise: Promise) -> list[Fraction]:
+        """Return what is left of each clause for workers that join (n_clauses,)."""
+        clauses, workers = owned(promise), self.workers
         if self.region is not None:
             pool = list(self.region.endowment or ())
         else:
-            earned = zip(limits(promise.shares, promise.slack), self.pulls, promise.shares, strict=True)
-            pool = [a + n - r * self.rounds for a, n, r in earned]
+            pool = pool_of(clauses, [one.endowment or () for one in workers])
+            for place, (pulls, share) in enumerate(zip(self.pulls, promise.shares, strict=False)):
+                pool[place] += pulls - share * self.rounds
         for region in self.regions.values():
             pool = [left - e for left, e in zip(pool, region.endowment or (), strict=True)]
-        for one in self.workers:
+        for one in workers:
             back = one.returned or (Fraction(0),) * len(pool)
             pool = [left - e + b for left, e, b in zip(pool, one.endowment or (), back, strict=True)]
         return pool
@@ -178,7 +177,7 @@ class Membership:
             raise ArgumentError(wanted("worker", f"at most {most} workers, those that left counted", name))
         return number
 
-    def endow_next(self, promise: Any, name: str) -> tuple[Fraction, ...] | None:
+    def endow_next(self, promise: Promise | None, name: str) -> tuple[Fraction, ...] | None:
         """Return what a new worker is given, None where nothing is promised.
 
         Raises
@@ -188,19 +187,21 @@ class Membership:
         """
         if promise is None:
             return None
-        pool = self.pool(promise)
-        endowment = endow(promise.shares, pool, 1)
-        if endowment is None:
-            zero = limits(promise.shares, 0)
-            worst = min(range(len(pool)), key=lambda arm: pool[arm] - zero[arm])
-            more = -(-(zero[worst] - pool[worst]) // 1)
+        clauses, pool = owned(promise), self.pool(promise)
+        given = endow(clauses, pool, 1)
+        if given is None:
+            raise _too_little(clauses, pool, name)
+        for place, clause in enumerate(clauses):
+            if clause.kind == "window":  # as long as the others' at most, which the pool was counted with
+                given[place] = min(given[place], max((one.endowment or ())[place] for one in self.workers))
+        try:
+            own_promise(promise, given)
+        except SharesError as refusal:
             raise SharesError(
-                f"worker {name!r} cannot join: of arm {promise.arms[worst]!r} all but {float(pool[worst]):.4g} pulls "
-                f"of the tolerance are given to others, and a worker needs {float(zero[worst]):.4g}; let one that has "
-                "hardly decided leave, open a worker that has stopped again, or create a study with a tolerance of "
-                f"{promise.slack + int(more)}"
-            )
-        return tuple(endowment)
+                f"worker {name!r} cannot join: what is left of the windows is too little for one more: {refusal}; let "
+                "one that has hardly decided leave, or create a study with more workers"
+            ) from refusal
+        return tuple(given)
 
 
 def enter(connection: Connection, log: Log, kind: str, given: dict[str, Any], version: str, birth: str) -> None:
@@ -225,87 +226,24 @@ def worker_name(name: Any, study: str) -> str:
     return name
 
 
-def check_policy(policy: Any) -> Any:
-    """Return the promise that several workers are to keep, None where the policy promises nothing.
-
-    Raises
-    ------
-    ArgumentError
-        If no rule is known by which several workers keep it.
-    """
-    traits = traits_of(policy)
-    name = type(policy).__name__
-    if not isinstance(policy, KernelPolicy) or traits.windows:
-        mend = "use workers=1"
-        raise ArgumentError(wanted("policy", "a learner, or DeadlineLearn, for several workers", name, mend))
-    promise = traits.promise
-    if traits.kept is None or promise is None:
-        return None
-    if not isinstance(policy, DeadlineLearn):
-        mend = "DeadlineLearn(UCB1(), shares) promises the same" if traits.kept == "at every round" else "use workers=1"
-        if isinstance(policy, LotteryLearn):
-            mend = "DeadlineLearn(UCB1(), shares, lottery=0.5) draws by lottery, too"
-        raise ArgumentError(wanted("policy", "DeadlineLearn, whose promise several workers can keep", name, mend))
-    for what, there in (("plays=1", promise.plays > 1), ("no caps", promise.caps), ("no sets of arms", promise.sets)):
-        if there:
-            raise ArgumentError(wanted("policy", f"{what}, for several workers", f"a {name} with others"))
-    if promise.behind is not None:
-        raise ArgumentError(wanted("policy", "a tolerance in the place of behind=, for several workers", name))
-    return promise
-
-
-def plan_of(promise: Any, workers: int) -> Plan | None:
-    """Return how so many workers keep a promise together, None where nothing is promised.
-
-    Raises
-    ------
-    SharesError
-        If they cannot; the message names the least tolerance that would do.
-    """
-    if promise is None:
-        return None
-    found = plan(promise.shares, promise.slack, workers)
-    if found is None:
-        raise tolerance_too_small(promise, workers)
-    return found
-
-
 def policy_of(policy: Any, member: Member, membership: Membership) -> Any:
     """Return the policy of a worker, or of the serial beginning, before its first round.
 
     It has a random stream of its own, and its tickets have numbers that no other worker's have.
     """
+    seed = child(policy.seed, 1, member.number)
+    if not member.number:
+        made = beginner(policy, membership.pulls, membership.rounds, seed)
+    elif member.endowment is None:
+        made = policy._made_again(seed=seed)
+    else:
+        made = worker_of(policy, member.endowment, seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # they were given when the study was created
-        made = policy._made_again(seed=child(policy.seed, 1, member.number), **_changed(policy, member, membership))
         made.number_tickets(member.number * SPAN + 1)
-        if membership.settings["exchange"]:
-            made.begin_exchange()
-        return made
-
-
-def _changed(policy: Any, member: Member, membership: Membership) -> dict[str, Any]:
-    """Return the arguments of a member's policy that are others than the study's."""
-    changed = _promised(policy, member, membership)
-    if not changed or getattr(policy, "lottery", None) is None:
-        return changed
-    shares = dict(zip(policy.arms, policy.promise.shares, strict=True))
-    return {"shares": Promise(**{"shares": shares} | changed)}
-
-
-def _promised(policy: Any, member: Member, membership: Membership) -> dict[str, Any]:
-    """Return what is promised of a member's rounds by other words than of the study's."""
-    arms = policy.arms
-    if not member.number:
-        shares = (Fraction(n, membership.rounds) for n in membership.pulls)
-        return {"shares": dict(zip(arms, shares, strict=True)), "tolerance": 0.0}
-    if member.endowment is None:
-        return {}
-    over = {e - zero for e, zero in zip(member.endowment, limits(policy.promise.shares, 0), strict=True)}
-    slack = over.pop()
-    if not over and slack.denominator == 1:
-        return {"tolerance": float(slack)}
-    return {"tolerance": 0.0, "behind": dict(zip(arms, member.endowment, strict=True))}
+    if membership.settings["exchange"]:
+        made.begin_exchange()
+    return made
 
 
 def _fractions(texts: list[str] | None) -> tuple[Fraction, ...] | None:
@@ -315,3 +253,18 @@ def _fractions(texts: list[str] | None) -> tuple[Fraction, ...] | None:
 @lru_cache(1_000)
 def _fraction(text: str) -> Fraction:
     return Fraction(text)
+
+
+def _too_little(clauses: list[Clause], pool: list[Fraction], name: str) -> SharesError:
+    """Return the refusal of a worker that the pool cannot pay; it names the clause that lacks most."""
+    zero = list(map(lowest, clauses))
+    worst = min(range(len(pool)), key=lambda place: pool[place] - zero[place])
+    more = -(-(zero[worst] - pool[worst]) // 1)
+    clause = clauses[worst]
+    whom = f"arm {clause.arms[0]!r}" if len(clause.arms) == 1 else f"arms {list(clause.arms)}"
+    which = "cap_tolerance" if clause.kind == "cap" else "tolerance"
+    return SharesError(
+        f"worker {name!r} cannot join: of {whom} all but {float(pool[worst]):.4g} pulls of the {which} are given to "
+        f"others, and a worker needs {float(zero[worst]):.4g}; let one that has hardly decided leave, open a worker "
+        f"that has stopped again, or create a study with a {which} of {int(clause.slack) + int(more)}"
+    )

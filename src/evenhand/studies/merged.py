@@ -58,9 +58,10 @@ class Following:
                 yield (at if number else 0), number, after, entry
 
 
-def decision_of(entry: Entry) -> tuple[int, dict[str, Any]]:
-    """Return the position of the arm of a decision in the log, and the arguments of its `ask`."""
-    return from_text(entry.decision)["index"], {} if entry.given == "{}" else arguments_of(entry.given)
+def decision_of(entry: Entry) -> tuple[list[int], dict[str, Any]]:
+    """Return the positions of the arms of a decision in the log, and the arguments of its `ask`."""
+    decision = from_text(entry.decision)
+    return decision.get("indexes", [decision["index"]]), {} if entry.given == "{}" else arguments_of(entry.given)
 
 
 def merged_frame(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:

@@ -15,6 +15,7 @@ from evenhand.errors import (
     ArgumentError,
     wanted,
 )
+from evenhand.simulation.sharing import plan_of, shared_promise
 from evenhand.state import to_bytes
 from evenhand.studies.chain import genesis
 from evenhand.studies.codec import now
@@ -24,9 +25,7 @@ from evenhand.studies.members import begin_member, can_exchange
 from evenhand.studies.membership import (
     MOST,
     Member,
-    check_policy,
     enter,
-    plan_of,
     worker_name,
 )
 from evenhand.studies.schema import STUDIES
@@ -65,8 +64,7 @@ def create_shared(
     """Create a study with workers "w1", "w2", ...; see `Study.create`."""
     if workers > MOST:
         raise ArgumentError(wanted("workers", f"at most {MOST}", workers))
-    promise = check_policy(policy)
-    plan = plan_of(promise, workers)
+    plan = plan_of(shared_promise(policy), workers)
     row = {"name": name, "policy": registry.name_of(policy), "secret": new_secret(), "created_at": now()}
     begin = {
         "workers": workers,

@@ -27,7 +27,8 @@ from evenhand.errors import (
     UnknownTicketError,
     wanted,
 )
-from evenhand.promises.workers import Balance
+from evenhand.promises.balance import Balance
+from evenhand.promises.workers import least_tolerance, owned
 from evenhand.protocol import Label, composed
 from evenhand.studies.chain import Entry
 from evenhand.studies.codec import Event
@@ -179,9 +180,11 @@ class SharedStudy(Exchanging, Members, Study):
             if operation.subject is not None:
                 mend = "create a study with one worker"
                 raise ArgumentError(wanted("subject", "None, with several workers", operation.subject, mend))
-            if "segment" in operation.given:
-                mend = "create a study for each segment"
-                raise ArgumentError(wanted("segment", "None, with several workers", operation.given["segment"], mend))
+            if "segment" in operation.given and self.burn_in:
+                enough = least_tolerance(owned(self.promise), len(self._membership.workers))
+                mend = f"segments have none of their own; create the study with a tolerance of {enough}"
+                what = "None, in a study whose workers have a serial beginning"
+                raise ArgumentError(wanted("segment", what, operation.given["segment"], mend))
             return self._number_with_key(operation), operation
         ticket = self._ticket(operation.ticket)
         plain = operation._replace(ticket=ticket) if isinstance(operation.ticket, str) else operation

@@ -9,10 +9,11 @@ from typing import Any
 import orjson
 
 from evenhand.errors import ArgumentError, EvenhandError, ReplayError, UnreachableError, wanted
-from evenhand.promises.workers import Balance
-from evenhand.studies.codec import arguments_of, from_text, plain, to_text
+from evenhand.promises.balance import Balance
+from evenhand.studies.codec import from_text, plain, to_text
 from evenhand.studies.mark import Count
 from evenhand.studies.membership import BEGINNING, Member, Membership, policy_of
+from evenhand.studies.merged import decision_of
 from evenhand.studies.operations import replay_entry
 from evenhand.studies.study import Study
 from evenhand.studies.verify import Verification
@@ -126,10 +127,13 @@ def _promises(
     for member, balance in balances.items():
         if member.endowment is None:
             continue
-        for arm, low, e in zip(study.promise.arms, balance.least(), member.endowment, strict=True):
+        for clause, low, e in zip(balance.clauses, balance.least_of_all(), member.endowment, strict=True):
             if low < -e:
-                fell = f"{float(-low):.4g} behind, more than its endowment {float(e):.4g}"
-                yield f"{shown(member)}: arm {arm!r} fell {fell}"
+                whom = ", ".join(map(repr, clause.arms))
+                how = {"floor": "fell", "cap": "was ahead by", "window": "was not played for"}[clause.kind]
+                unit = {"floor": " behind", "cap": "", "window": " rounds"}[clause.kind]
+                more = f"{float(-low):.4g}{unit}, more than its endowment {float(e):.4g}"
+                yield f"{shown(member)}: arm {whom} {how} {more}"
         if member.rounds is not None and balance.rounds != member.rounds:
             yield f"{shown(member)}: it left after {member.rounds} rounds, and its log has {balance.rounds}"
 
@@ -182,7 +186,8 @@ def _counted(study: Any, found: dict[str, Verification]) -> Count:
     count = Count(study.first_policy)
     for entry in study.canonical():
         if entry.kind == "ask" and count.check.when is not None:
-            count.check.decided([from_text(entry.decision)["index"]], arguments_of(entry.given))
+            arms, given = decision_of(entry)
+            count.check.decided(arms, given)
     return count
 
 
