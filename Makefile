@@ -8,7 +8,7 @@ FIRST ?= 0
 LOWEST_TESTS := tests/service tests/client/test_client.py tests/studies/test_study.py tests/studies/test_store.py
 EXTRAS := all client dask docs fairlearn gymnasium openfeature peers postgresql ray service test
 
-.PHONY: help demo test test-long test-all test-lowest lint check figures evaluation docs bench fuzz durability kill-workers simulate coverage clients wheels lock clean
+.PHONY: help demo test test-long test-all test-lowest lint lines check figures evaluation docs bench fuzz durability kill-workers simulate coverage clients wheels lock clean
 
 help:
 	@echo "make demo                  decide on real data under guaranteed shares, and see that the promise held"
@@ -16,6 +16,7 @@ help:
 	@echo "make test-long             the tests that take long: clusters, many processes, repeated simulations"
 	@echo "make test-all              every test; with EVENHAND_NO_SKIPS=1 none may skip"
 	@echo "make test-lowest           the service, its clients and studies with the lowest versions that pyproject.toml names"
+	@echo "make lines                 how many lines of code there are, without blanks, comments and docstrings"
 	@echo "make check POLICY=NAME     the contract over one registered policy, such as quotas/fair-ucb"
 	@echo "make figures               every paper's figures in full, with verdicts, into $(OUT)/"
 	@echo "make evaluation            what evaluations promise, measured: coverage under drift, real logs"
@@ -62,6 +63,9 @@ lint: .venv/ready
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+lines:
+	@$(PYTHON) .ci/lines src papers clients/python
 
 check: .venv/ready
 	@test -n "$(POLICY)" || { echo "make check: say which, such as make check POLICY=quotas/fair-ucb"; exit 2; }
