@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING, Any
 from evenhand.extras import optional
 
 if TYPE_CHECKING:
-    from evenhand.studies import monitors
     from evenhand.studies.export import bandit_feedback, bandit_frame
-    from evenhand.studies.operations import Operation
-    from evenhand.studies.shared_study import SharedStudy
-    from evenhand.studies.store import Store
+    from evenhand.studies.log.operations import Operation
+    from evenhand.studies.monitoring import monitors
+    from evenhand.studies.store.store import Store
     from evenhand.studies.study import Study
+    from evenhand.studies.workers.shared_study import SharedStudy
 
 __all__ = ["Operation", "SharedStudy", "Store", "Study", "bandit_feedback", "bandit_frame", "monitors"]
 
 HOMES = {
-    "Operation": "operations",
-    "SharedStudy": "shared_study",
-    "Store": "store",
+    "Operation": "log.operations",
+    "SharedStudy": "workers.shared_study",
+    "Store": "store.store",
     "Study": "study",
     "bandit_feedback": "export",
     "bandit_frame": "export",
-    "monitors": "monitors",
+    "monitors": "monitoring.monitors",
 }
 """The module of each name, which is imported when the name is first used: descriptions of policies as plain data need
 no database."""
@@ -36,7 +36,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     optional("sqlalchemy", "a study")
     module = importlib.import_module(f"{__name__}.{HOMES[name]}")
-    value = globals()[name] = module if name == HOMES[name] else getattr(module, name)
+    value = globals()[name] = module if name == "monitors" else getattr(module, name)
     return value
 
 
