@@ -2,6 +2,7 @@
 
 import importlib
 import math
+import re
 
 import numpy as np
 import pandas as pd
@@ -844,3 +845,19 @@ def test_a_propensity_by_which_no_row_can_be_weighed_is_refused(propensity):
     log = pd.DataFrame({"arm": ["a", "b"], "reward": [1, 0], "a": [1e-320, 0.5], "b": [1.0, 0.5], "p": [1e-320, 0.5]})
     with pytest.raises(TableError, match="row 1: wanted a propensity above 0"):
         eh.evaluate(log, {"a": 0.5, "b": 0.5}, arm="arm", reward="reward", propensity=propensity)
+
+
+def test_rows_in_which_the_arm_was_certain_cannot_be_replayed_from_one_column():
+    """A chance of 1 says that no other arm had any, which one column of chances says by that number alone."""
+    rng = np.random.default_rng(3)
+    forced = rng.random(600) < 0.3
+    log = pd.DataFrame({"arm": np.where(forced, "a", rng.choice(["a", "b"], 600)), "reward": rng.random(600)})
+    log["chance"] = np.where(forced, 1.0, 0.5)
+    named = {"arm": "arm", "reward": "reward", "propensity": "chance", "estimator": "replay", "replays": 3, "seed": 1}
+    share = f"{100 * forced.mean():.3g} % of the rows, so that no other had any"
+    with pytest.raises(TableError, match=re.escape(share)):
+        eh.evaluate(log, UCB1(), **named)
+    found = eh.evaluate(log, UCB1(), **named, stationary=True)
+    drawn = eh.evaluate(log[~forced].reset_index(drop=True), UCB1(), **named, stationary=True)
+    assert (found.rounds, found.value) == (drawn.rounds, drawn.value)
+    assert any(f"Only the {(~forced).sum()} of 600 rows" in note for note in found.notes)

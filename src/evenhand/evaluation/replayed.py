@@ -75,6 +75,9 @@ def evaluate_learners(
             runs[name].append(replay(policy, logged, settings.seed, number))
             bar.advance()
         reached = min(len(run.rewards) for run in runs[name])
+        if reached < rounds and settings.rounds is None:
+            what, got = f"rows by which every replay lasts {rounds} rounds", f"{reached} rounds"
+            raise TableError(wanted("log", what, got, f"name fewer with rounds={reached}, or bring a longer log"))
         if reached < rounds:
             what, mend = f"at most {reached}, as a replay ends there", "ask for fewer, or bring a longer log"
             raise TableError(wanted("rounds", what, rounds, mend))
@@ -87,16 +90,19 @@ def evaluate_learners(
 
 def _covered(logged: Logged, stationary: bool) -> Logged:
     """Return the rows in which every arm had a chance: only in these is a row of each arm taken at the same rate."""
-    overlap = overlap_of(logged)
-    if overlap is None or overlap.min() == 1:
+    overlap, certain = overlap_of(logged), logged.chances == 1
+    if overlap is None and (len(logged.arms) == 1 or not certain.any()):
+        return logged
+    if overlap is not None and overlap.min() == 1:
         return logged
     if not stationary:
-        arm, share = overlap.idxmin(), overlap.min()
-        got = f"none for arm {arm!r} in {100 * (1 - share):.3g} % of the rows"
+        got = f"1 for the arm that was played in {100 * certain.mean():.3g} % of the rows, so that no other had any"
+        if overlap is not None:
+            arm, share = overlap.idxmin(), overlap.min()
+            got = f"none for arm {arm!r} in {100 * (1 - share):.3g} % of the rows"
         mend = "if rewards are the same in the other rows, leave these out with stationary=True"
         raise TableError(wanted("propensity", "a chance for every arm in every row of a replay", got, mend))
-    assert logged.every is not None
-    return logged.only(np.all(logged.every > 0, axis=1))
+    return logged.only(~certain if logged.every is None else np.all(logged.every > 0, axis=1))
 
 
 def _sure(policies: Mapping[str, Any], logged: Logged) -> tuple[int, str]:
