@@ -850,9 +850,10 @@ def test_a_propensity_by_which_no_row_can_be_weighed_is_refused(propensity):
 def test_rows_in_which_the_arm_was_certain_cannot_be_replayed_from_one_column():
     """A chance of 1 says that no other arm had any, which one column of chances says by that number alone."""
     rng = np.random.default_rng(3)
-    forced = rng.random(600) < 0.3
-    log = pd.DataFrame({"arm": np.where(forced, "a", rng.choice(["a", "b"], 600)), "reward": rng.random(600)})
-    log["chance"] = np.where(forced, 1.0, 0.5)
+    forced, of_a = rng.random(600) < 0.3, rng.choice([0.5, 0.6], 600)
+    first = forced | (rng.random(600) < of_a)
+    log = pd.DataFrame({"arm": np.where(first, "a", "b"), "reward": rng.random(600)})
+    log["chance"] = np.where(forced, 1.0, np.where(first, of_a, 1 - of_a))
     named = {"arm": "arm", "reward": "reward", "propensity": "chance", "estimator": "replay", "replays": 3, "seed": 1}
     share = f"{100 * forced.mean():.3g} % of the rows, so that no other had any"
     with pytest.raises(TableError, match=re.escape(share)):
