@@ -13,18 +13,25 @@ if TYPE_CHECKING:
     from evenhand.studies.export import bandit_feedback, bandit_frame
     from evenhand.studies.operations import Operation
     from evenhand.studies.shared_study import SharedStudy
+    from evenhand.studies.storage import Storage
+    from evenhand.studies.storage_checks import check_store
     from evenhand.studies.store import Store
     from evenhand.studies.study import Study
 
-__all__ = ["Operation", "SharedStudy", "Store", "Study", "bandit_feedback", "bandit_frame", "monitors"]
+__all__ = [
+    "Operation", "SharedStudy", "Storage", "Store", "Study", "bandit_feedback", "bandit_frame", "check_store",
+    "monitors",
+]  # fmt: skip
 
 HOMES = {
     "Operation": "operations",
     "SharedStudy": "shared_study",
+    "Storage": "storage",
     "Store": "store",
     "Study": "study",
     "bandit_feedback": "export",
     "bandit_frame": "export",
+    "check_store": "storage_checks",
     "monitors": "monitors",
 }
 """The module of each name, which is imported when the name is first used: descriptions of policies as plain data need

@@ -55,6 +55,7 @@ from evenhand.studies.snapshots import (
     write_snapshot,
 )
 from evenhand.studies.statements import read
+from evenhand.studies.storage import Storage
 from evenhand.studies.store import Store
 from evenhand.studies.subjects import Erasure, Subjects
 from evenhand.studies.table import WORKER_COLUMNS
@@ -123,7 +124,7 @@ class Study:
     @classmethod
     def create(
         cls,
-        store: Store | str | os.PathLike[str],
+        store: Storage | str | os.PathLike[str],
         policy: Any,
         *,
         name: str | None = None,
@@ -183,7 +184,7 @@ class Study:
     @classmethod
     def open(
         cls,
-        store: Store | str | os.PathLike[str],
+        store: Storage | str | os.PathLike[str],
         name: str | None = None,
         *,
         worker: str | None = None,
